@@ -1,0 +1,67 @@
+# One command each:  make lab | make test | make lint | make bench | make wheel
+#
+# Needs Python >= 3.11 (with venv) and make, nothing else. uv is taken from PATH or put into .tools/ from PyPI;
+# Node.js comes from PyPI too. `make lab LAB_ARGS="--no-browser --port 9000"` passes arguments on to JupyterLab.
+
+PYTHON ?= python3
+UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.tools/bin/uv)
+JLPM := cd labextension && $(CURDIR)/.venv/bin/jlpm
+# JupyterLab refuses to run as root unless told; in a container that is who we are.
+ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export UV_PYTHON_DOWNLOADS := never
+
+.PHONY: setup lab test lint format bench wheel constraints clean
+.DEFAULT_GOAL := lab
+
+$(CURDIR)/.tools/bin/uv:
+	$(PYTHON) -m venv .tools
+	.tools/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.9,<1"
+
+.venv/bin/python: | $(UV)
+	$(UV) venv --python $(PYTHON) .venv
+
+# uv rebuilds the extension when its sources changed (see cache-keys in pyproject.toml) and returns at once otherwise.
+setup: .venv/bin/python
+	$(UV) pip install --quiet -c constraints.txt -e ".[test]"
+
+labextension/node_modules: setup
+	test -d $@ || ($(JLPM) install --immutable)
+
+lab: setup
+	jupyter lab $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)/notebooks" \
+	  --LabApp.default_url=/lab/tree/01-first-look.ipynb $(LAB_ARGS)
+
+test: setup labextension/node_modules
+	sh tests/e2e/install-chromium.sh
+	pytest $(PYTEST_ARGS)
+	$(JLPM) test
+
+lint: setup labextension/node_modules
+	ruff check
+	ruff format --check
+	mypy
+	$(JLPM) lint
+
+format: setup labextension/node_modules
+	ruff check --fix
+	ruff format
+	$(JLPM) lint:fix
+
+bench: setup
+	$(UV) pip install --quiet -c constraints.txt -e ".[test,bench]"
+	python -m benchmarks $(BENCH_ARGS)
+
+wheel: setup
+	rm -rf dist labextension/dist
+	$(UV) build --out-dir dist
+
+# Renews the pinned versions; names and versions only, whatever the registry.
+constraints: setup
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --no-annotate --no-header \
+	  --extra test --extra bench pyproject.toml -o constraints.txt
+
+clean:
+	rm -rf .venv .tools dist labextension/dist labextension/lib labextension/node_modules labextension/*.tsbuildinfo

@@ -1,0 +1,26 @@
+const jupyterlab = require('@jupyterlab/testing/lib/jest-config');
+
+// Packages that are published as ES modules only; babel turns them into CommonJS.
+const esModules = [
+  '@codemirror',
+  '@jupyter', // @jupyter/* and @jupyterlab/*
+  '@marijn',
+  '@microsoft',
+  'color',
+  'exenv-es6',
+  'lib0',
+  'marked',
+  'nanoid',
+  'vscode-ws-jsonrpc',
+  'y-protocols',
+  'yjs'
+].join('|');
+
+module.exports = {
+  ...jupyterlab(__dirname),
+  automock: false,
+  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/lib'],
+  reporters: ['default'],
+  testRegex: 'src/.*\\.spec\\.tsx?$',
+  transformIgnorePatterns: [`/node_modules/(?!(${esModules})).+`]
+};
