@@ -1,0 +1,19 @@
+"""What can go wrong between a cluster and whoever watches it."""
+
+from __future__ import annotations
+
+
+class MetricsError(Exception):
+    """Base of every error that this package raises."""
+
+
+class ClusterNotFound(MetricsError, LookupError):
+    """No running cluster has the asked name or id."""
+
+
+class ConnectionRefused(MetricsError, ConnectionError):
+    """The cluster answered, but does not let this connection in (wrong secret, other protocol version)."""
+
+
+class RecordingError(MetricsError, ValueError):
+    """A recording file is damaged or of another version."""

@@ -1,0 +1,63 @@
+"""Folds of the message stream into what a person asks first: how large, how busy, how far. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from glassloom_metrics.protocol import Message, Progress, WorkerJoined, WorkerLeft, WorkerSamples
+from glassloom_metrics.recorder import STATES
+
+HISTORY_SAMPLES = 60
+
+
+class ClusterSummary:
+    """The state of a whole cluster in a handful of numbers.
+
+    >>> summary = ClusterSummary()
+    >>> summary.apply(WorkerJoined(0.0, 0, "w0", 1, nthreads=2, memory_limit_bytes=10))
+    >>> summary.as_dict()["threads"]
+    2
+    """
+
+    def __init__(self) -> None:
+        self._workers: dict[int, WorkerJoined] = {}
+        self._samples: dict[int, tuple[float, int]] = {}
+        self._counts: dict[int, tuple[int, ...]] = {}
+        self._cpu_history: deque[float] = deque(maxlen=HISTORY_SAMPLES)
+
+    def apply(self, message: Message) -> None:
+        """Take the next message of the stream into account."""
+        match message:
+            case WorkerSamples():
+                for worker, cpu, rss in zip(message.workers, message.cpu_percent, message.rss_bytes, strict=True):
+                    if worker in self._workers:
+                        self._samples[worker] = (cpu, rss)
+                self._cpu_history.append(round(self.cpu_percent, 1))
+            case Progress():
+                rows = zip(*(getattr(message, state) for state in STATES), strict=True)
+                self._counts.update(zip(message.layers, rows, strict=True))
+            case WorkerJoined():
+                self._workers[message.worker] = message
+            case WorkerLeft():
+                self._workers.pop(message.worker, None)
+                self._samples.pop(message.worker, None)
+
+    @property
+    def cpu_percent(self) -> float:
+        """CPU use of all workers together; 100 is one core busy."""
+        return sum(cpu for cpu, _ in self._samples.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the summary as JSON-ready values; a limit is None when any worker has none."""
+        limits = [worker.memory_limit_bytes for worker in self._workers.values()]
+        totals = [sum(column) for column in zip(*self._counts.values(), strict=True)] or [0] * len(STATES)
+        return {
+            "workers": len(self._workers),
+            "threads": sum(worker.nthreads for worker in self._workers.values()),
+            "memory_bytes": sum(rss for _, rss in self._samples.values()),
+            "memory_limit_bytes": sum(limit for limit in limits if limit) if limits and all(limits) else None,
+            "cpu_percent": round(self.cpu_percent, 1),
+            "cpu_history": list(self._cpu_history),
+            "tasks": dict(zip(STATES, totals, strict=True)),
+        }

@@ -1,0 +1,22 @@
+"""The dashboard pages by name: the server lists them, the dashboards process draws them, neither imports the other."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One dashboard page: its id in the URL, and the words a person sees."""
+
+    id: str
+    title: str
+    description: str
+
+
+PAGES = [
+    Page("status", "Status", "Everything at once: task stream, progress, memory and CPU"),
+    Page("task-stream", "Task stream", "What each thread did, when"),
+    Page("progress", "Progress", "Tasks done, running and waiting, by layer"),
+    Page("workers-memory", "Memory by worker", "Managed, shared, unmanaged and spilled bytes"),
+    Page("workers-cpu", "CPU by worker", "How busy each worker is"),
+]

@@ -1,0 +1,267 @@
+"""The messages of the metrics protocol; `docs/metrics-protocol.md` is its prose.
+
+Each message is one msgpack map whose field ``type`` names it. Task events travel as columns: the bytes of
+little-endian arrays, one element a row. Times are seconds since the Unix epoch as the head counts them: one epoch taken
+at start plus the monotonic clock, so a clock step moves nothing.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from enum import IntEnum
+
+import msgspec
+
+PROTOCOL_VERSION = 1
+
+Reading = float | int | str
+"""A measured value, or text that says why there is none: ``"not supported"`` or ``"error: ..."``. Never a made-up 0."""
+
+NOT_SUPPORTED = "not supported"
+
+
+class Action(IntEnum):
+    """What a lane was doing during a task event."""
+
+    COMPUTE = 0
+    TRANSFER = 1
+    SPILL_WRITE = 2
+    SPILL_READ = 3
+    DEVICE_TO_HOST = 4
+    HOST_TO_DEVICE = 5
+    SERIALISE = 6
+
+
+class _Message(msgspec.Struct, frozen=True, tag_field="type"):
+    pass
+
+
+class Connect(_Message, frozen=True, tag="connect"):
+    """First frame of every connection: who calls, and proof that it is the same user's process.
+
+    ``role`` is ``"metrics"``, ``"client"`` or ``"worker"``. ``topics`` are the wanted message types (None: all).
+    """
+
+    role: str
+    secret: str
+    version: int = PROTOCOL_VERSION
+    topics: list[str] | None = None
+    backlog: bool = True
+
+
+class Command(_Message, frozen=True, tag="command"):
+    """A subscriber asks the cluster for something: ``"shutdown"``."""
+
+    name: str
+
+
+class Refused(_Message, frozen=True, tag="refused"):
+    """The connection is not let in; it is closed after this frame."""
+
+    reason: str
+
+
+class Hello(_Message, frozen=True, tag="hello"):
+    """First frame that a subscriber gets."""
+
+    version: int
+    cluster_id: str
+    cluster_name: str
+    kind: str
+    started_at_s: float
+
+
+class Layers(_Message, frozen=True, tag="layers"):
+    """New layers, or new totals of known ones: rows of id, operation name, number of tasks, the user's line."""
+
+    ids: list[int]
+    names: list[str]
+    totals: list[int]
+    origins: list[str]
+
+
+class TaskEvents(_Message, frozen=True, tag="tasks"):
+    """Finished task events as columns, in the order in which the head learnt of them.
+
+    ``first`` is the number of the first row, counted from the start of the cluster. Columns (element type):
+    ``layer`` (u32, id in `Layers`), ``index`` (text: the rest of the key, such as ``"3, 4"``, or ``""``), ``worker``
+    (u32), ``lane`` (u16: thread or device stream within the worker), ``action`` (u8, `Action`), ``start_s`` and
+    ``stop_s`` (f64), ``nbytes`` (i64, size of the result or of what was moved, -1 if unknown), ``ok`` (u8, 0 failed).
+    """
+
+    first: int
+    layer: bytes
+    index: list[str]
+    worker: bytes
+    lane: bytes
+    action: bytes
+    start_s: bytes
+    stop_s: bytes
+    nbytes: bytes
+    ok: bytes
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+COLUMN_TYPECODES = {
+    "layer": "I",
+    "worker": "I",
+    "lane": "H",
+    "action": "B",
+    "start_s": "d",
+    "stop_s": "d",
+    "nbytes": "q",
+    "ok": "B",
+}
+"""`array` typecodes (and NumPy's: u4, u4, u2, u1, f8, f8, i8, u1) of the numeric columns of `TaskEvents`."""
+
+
+class Progress(_Message, frozen=True, tag="progress"):
+    """How many tasks of a layer are in which state, for the layers that changed."""
+
+    at_s: float
+    layers: list[int]
+    waiting: list[int]
+    ready: list[int]
+    running: list[int]
+    memory: list[int]
+    released: list[int]
+    erred: list[int]
+
+
+class WorkerJoined(_Message, frozen=True, tag="worker-joined"):
+    at_s: float
+    worker: int
+    name: str
+    pid: int
+    nthreads: int
+    memory_limit_bytes: int | None = None
+    devices: list[str] = []
+
+
+class WorkerLeft(_Message, frozen=True, tag="worker-left"):
+    at_s: float
+    worker: int
+    reason: str
+
+
+class WorkerSamples(_Message, frozen=True, tag="samples"):
+    """One measurement of each listed worker. ``cpu_percent``: 100 is one core busy."""
+
+    at_s: float
+    workers: list[int]
+    cpu_percent: list[float]
+    rss_bytes: list[int]
+    managed_bytes: list[int]
+    shared_bytes: list[int]
+    spilled_bytes: list[int]
+    executing: list[int]
+    queued: list[int]
+
+
+class GpuSample(msgspec.Struct, frozen=True):
+    """One device, keyed by its UUID so that it is counted once however many workers use it."""
+
+    uuid: str
+    name: str
+    utilization_percent: Reading
+    memory_used_bytes: Reading
+    memory_total_bytes: Reading
+    power_w: Reading
+    temperature_c: Reading
+
+
+class GpuSamples(_Message, frozen=True, tag="gpu-samples"):
+    at_s: float
+    devices: list[GpuSample]
+
+
+class TaskError(_Message, frozen=True, tag="error"):
+    """A task failed for good. ``message`` and ``traceback`` are the user's own text: escape them before showing."""
+
+    at_s: float
+    key: str
+    layer: int
+    worker: int
+    exception: str
+    message: str
+    traceback: str
+    origin: str
+
+
+class Log(_Message, frozen=True, tag="log"):
+    """A line that a person should see. ``worker`` is -1 for the head."""
+
+    at_s: float
+    worker: int
+    level: str
+    text: str
+
+
+class Life(_Message, frozen=True, tag="life"):
+    """Something happened to the cluster as a whole: ``"started"``, ``"closing"``."""
+
+    at_s: float
+    event: str
+
+
+Message = (
+    Hello
+    | Layers
+    | TaskEvents
+    | Progress
+    | WorkerJoined
+    | WorkerLeft
+    | WorkerSamples
+    | GpuSamples
+    | TaskError
+    | Log
+    | Life
+    | Refused
+)
+Request = Connect | Command
+
+_encoder = msgspec.msgpack.Encoder()
+_message_decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+_request_decoder: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+
+
+def encode(message: Message | Request) -> bytes:
+    """Return the payload of a frame that carries `message`."""
+    return _encoder.encode(message)
+
+
+def decode(payload: bytes) -> Message:
+    """Return the message in `payload`; raises `msgspec.ValidationError` if it is none of ours."""
+    return _message_decoder.decode(payload)
+
+
+def decode_request(payload: bytes) -> Request:
+    """Return what a connecting process asks; raises `msgspec.ValidationError` if it is none of ours."""
+    return _request_decoder.decode(payload)
+
+
+def topic_of(message: Message) -> str:
+    """Return the message's type name, the word that subscribers name it by."""
+    return str(type(message).__struct_config__.tag)
+
+
+def column(message: TaskEvents, name: str) -> array:
+    """Return one numeric column of `message` as an `array.array`.
+
+    Examples
+    --------
+    >>> events = TaskEvents(0, array("I", [7]).tobytes(), ["3, 4"], *[b""] * 7)
+    >>> column(events, "layer")
+    array('I', [7])
+    """
+    values = array(COLUMN_TYPECODES[name])
+    values.frombytes(getattr(message, name))
+    return values
+
+
+def pack_column(name: str, values: Iterable[float]) -> bytes:
+    """Return `values` as the bytes of the column `name`."""
+    return array(COLUMN_TYPECODES[name], values).tobytes()

@@ -1,0 +1,92 @@
+"""Watching a cluster from another process: its messages as an async iterator.
+
+async for message in subscribe(find_record("my-cluster")):
+    ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from glassloom_metrics.errors import ConnectionRefused
+from glassloom_metrics.framing import frame
+from glassloom_metrics.protocol import Command, Connect, Hello, Message, Refused, decode, encode
+from glassloom_metrics.publisher import read_frame
+from glassloom_metrics.registry import ClusterRecord
+
+
+@asynccontextmanager
+async def _connected(
+    record: ClusterRecord, connect: Connect
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_unix_connection(record.socket)
+    try:
+        writer.write(frame(encode(connect)))
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def subscribe_frames(
+    record: ClusterRecord, topics: Sequence[str] | None = None, *, backlog: bool = True
+) -> AsyncIterator[bytes]:
+    """Yield the payloads of the cluster's frames: the backlog, then the stream. Ends when the cluster ends.
+
+    Raises
+    ------
+    ConnectionRefused
+        If the cluster does not let us in.
+    OSError
+        If it cannot be reached (`ConnectionError`, `FileNotFoundError`: it has just ended).
+    """
+    connect = Connect("metrics", record.secret, topics=None if topics is None else list(topics), backlog=backlog)
+    async with _connected(record, connect) as (reader, _):
+        try:
+            first = await read_frame(reader)
+            message = decode(first)
+            if isinstance(message, Refused):
+                raise ConnectionRefused(f"cluster {record.name!r} refused the connection: {message.reason}")
+            yield first
+            while True:
+                yield await read_frame(reader)
+        except (asyncio.IncompleteReadError, ConnectionResetError):
+            return
+
+
+async def subscribe(
+    record: ClusterRecord, topics: Sequence[str] | None = None, *, backlog: bool = True
+) -> AsyncIterator[Message]:
+    """Yield the cluster's messages; like `subscribe_frames`, decoded.
+
+    Parameters
+    ----------
+    topics
+        Message types to get, such as ``["samples", "progress"]``; None for all. `Hello` always comes first.
+    backlog
+        Whether to begin with everything since the cluster's start, or with what happens from now on.
+    """
+    async for payload in subscribe_frames(record, topics, backlog=backlog):
+        yield decode(payload)
+
+
+async def send_command(record: ClusterRecord, name: str) -> None:
+    """Ask the cluster for something (``"shutdown"``); returns once it has answered the connection and got the command.
+
+    Raises
+    ------
+    ConnectionRefused, OSError
+        As `subscribe_frames`.
+    """
+    connect = Connect("metrics", record.secret, topics=[], backlog=False)
+    async with _connected(record, connect) as (reader, writer):
+        try:
+            message = decode(await read_frame(reader))
+        except asyncio.IncompleteReadError as error:
+            raise ConnectionResetError(f"cluster {record.name!r} closed the connection") from error
+        if not isinstance(message, Hello):
+            reason = message.reason if isinstance(message, Refused) else f"it sent {message!r}"
+            raise ConnectionRefused(f"cluster {record.name!r} refused the connection: {reason}")
+        writer.write(frame(encode(Command(name))))
+        await writer.drain()
