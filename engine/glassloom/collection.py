@@ -1,0 +1,128 @@
+"""What all collections share: a thin wrapper around an expression, and `compute` and `persist` of several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from glassloom.expr import Expr, lower, optimize
+from glassloom.runtime.default import Runtime, choose_runtime
+
+
+class Collection:
+    """A lazy value: an array, a frame, a delayed call. Wraps an expression; operations return new collections."""
+
+    def __init__(self, expr: Expr) -> None:
+        self._expr = expr
+
+    @property
+    def expr(self) -> Expr:
+        """The expression that this collection stands for."""
+        return self._expr
+
+    @property
+    def name(self) -> str:
+        """The name of the expression: equal for equal collections."""
+        return self._expr.name
+
+    def __glassloom_tokenize__(self) -> str:
+        return self._expr.name
+
+    def compute(self, *, scheduler: str | Runtime | None = None) -> Any:
+        """Run the tasks and return the concrete result (a NumPy array, a pandas frame, the call's value...).
+
+        Parameters
+        ----------
+        scheduler
+            Where to run: ``"threads"``, ``"inline"`` (in this thread, for debugging) or a `Client`. Default: the
+            current client, or threads if there is none.
+        """
+        (result,) = compute(self, scheduler=scheduler)
+        return result
+
+    def persist(self, *, scheduler: str | Runtime | None = None) -> Self:
+        """Start the tasks and return an equal collection whose blocks stay in memory.
+
+        With a client this returns at once, the results stay on the workers, and the collection stands for futures.
+        Without one it returns when the results are there.
+        """
+        (result,) = persist(self, scheduler=scheduler)
+        return result
+
+    def _with_expr(self, expr: Expr) -> Self:
+        """Return a collection of this class around another expression of the same kind."""
+        return type(self)(expr)
+
+
+def compute(*args: Any, traverse: bool = True, scheduler: str | Runtime | None = None) -> tuple[Any, ...]:
+    """Run several collections at once, sharing what they share, and return their concrete results.
+
+    Parameters
+    ----------
+    args
+        Collections; other values come back as they are.
+    traverse
+        Whether to look for collections inside lists, tuples, sets and dicts.
+    scheduler
+        As in `Collection.compute`.
+
+    Examples
+    --------
+    >>> import glassloom as gl
+    >>> total = gl.delayed(sum)([1, 2, 3])
+    >>> gl.compute(total, [total, "kept"])
+    (6, [6, 'kept'])
+    """
+    found = _Found(traverse)
+    rebuild = [found.add(arg) for arg in args]
+    if not found.collections:
+        return args
+    roots = optimize([collection.expr for collection in found.collections])
+    graph, keys = lower(roots)
+    flat = [key for group in keys for key in group]
+    results = iter(choose_runtime(scheduler).get(graph, flat))
+    values = [root.assemble([next(results) for _ in group]) for root, group in zip(roots, keys, strict=True)]
+    return tuple(make(values) for make in rebuild)
+
+
+def persist(*args: Any, traverse: bool = True, scheduler: str | Runtime | None = None) -> tuple[Any, ...]:
+    """Start several collections at once; return equal ones whose blocks stay in memory. See `Collection.persist`."""
+    found = _Found(traverse)
+    rebuild = [found.add(arg) for arg in args]
+    if not found.collections:
+        return args
+    roots = optimize([collection.expr for collection in found.collections])
+    graph, keys = lower(roots)
+    flat = [key for group in keys for key in group]
+    held = choose_runtime(scheduler).hold(graph, flat)
+    values = [
+        collection._with_expr(root.persisted({key: held[key] for key in group}))
+        for collection, root, group in zip(found.collections, roots, keys, strict=True)
+    ]
+    return tuple(make(values) for make in rebuild)
+
+
+_Rebuild = Callable[[list[Any]], Any]
+
+
+class _Found:
+    """The collections inside nested arguments, and how to put values in their places."""
+
+    def __init__(self, traverse: bool) -> None:
+        self.collections: list[Collection] = []
+        self._traverse = traverse
+
+    def add(self, value: Any) -> _Rebuild:
+        """Note the collections in `value`; return a function from their results to `value` with results put in."""
+        if isinstance(value, Collection):
+            position = len(self.collections)
+            self.collections.append(value)
+            return lambda results: results[position]
+        kind = type(value)
+        if self._traverse and kind in (list, tuple, set):
+            parts = [self.add(item) for item in value]
+            return lambda results: kind(part(results) for part in parts)
+        if self._traverse and kind is dict:
+            named = {name: self.add(item) for name, item in value.items()}
+            return lambda results: {name: part(results) for name, part in named.items()}
+        return lambda results: value

@@ -1,0 +1,321 @@
+"""`delayed`: calls of ordinary functions, made later and in parallel."""
+
+from __future__ import annotations
+
+import operator
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from glassloom.collection import Collection
+from glassloom.expr import Expr, Persisted
+from glassloom.graph import Key, Origin, Task, TaskRef, tokenize, user_origin
+from glassloom.reprs import render
+
+
+class Call(Expr):
+    """A call whose arguments may hold other expressions."""
+
+    parameters = ("function", "args", "kwargs", "token", "below")
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    token: str
+    below: tuple[Expr, ...]
+
+    @property
+    def label(self) -> str:
+        return _function_label(self.function)
+
+    def output_keys(self) -> list[Key]:
+        return [self.name]
+
+    def tasks(self) -> dict[Key, Task]:
+        tasks: dict[Key, Task] = {}
+        args = tuple(_lowered(arg, tasks) for arg in self.args)
+        kwargs = {name: _lowered(value, tasks) for name, value in self.kwargs.items()}
+        tasks[self.name] = Task(self.name, self.function, args, kwargs or None)
+        return tasks
+
+    def substitute(self, replacement: Callable[[Expr], Expr]) -> Call:
+        if not self.below:
+            return self
+        below = tuple(replacement(node) for node in self.below)
+        if all(new is old for new, old in zip(below, self.below, strict=True)):
+            return self
+        new = {old.name: node for old, node in zip(self.below, below, strict=True)}
+        args = tuple(_swapped(arg, new) for arg in self.args)
+        kwargs = {name: _swapped(value, new) for name, value in self.kwargs.items()}
+        return Call(self.function, args, kwargs, self.token, below, origin=self.origin)
+
+    def assemble(self, blocks: list[Any]) -> Any:
+        return blocks[0]
+
+    def persisted(self, held: Any = None) -> Expr:
+        return Known(Persisted(self.name, held), self.name, origin=self.origin)
+
+
+class Known(Expr):
+    """A single value that the runtime holds under `key`."""
+
+    parameters = ("source", "key")
+
+    source: Persisted
+    key: Key
+
+    def output_keys(self) -> list[Key]:
+        return [self.key]
+
+    def tasks(self) -> dict[Key, Task]:
+        return self.source.tasks([self.key])
+
+    def assemble(self, blocks: list[Any]) -> Any:
+        return blocks[0]
+
+    def persisted(self, held: Any = None) -> Expr:
+        return self
+
+
+class Delayed(Collection):
+    """A call to be made later. Operators, indexing, attributes and calls of it are delayed too.
+
+    Examples
+    --------
+    >>> import glassloom as gl
+    >>> total = gl.delayed(sum)([1, 2]) + 10
+    >>> total.compute()
+    13
+    """
+
+    def __repr__(self) -> str:
+        return f"Delayed({self.name!r})"
+
+    def _repr_html_(self) -> str:
+        return render("delayed.html.j2", key=self.name, origin=str(self.expr.origin or ""))
+
+    def __call__(self, *args: Any, pure: bool | None = None, **kwargs: Any) -> Delayed:
+        return call(_apply, (self, *args), kwargs, pure=bool(pure), label="call")
+
+    def __getattr__(self, attribute: str) -> Delayed:
+        if attribute.startswith("_"):
+            raise AttributeError(f"'Delayed' object has no attribute {attribute!r}")
+        return call(getattr, (self, attribute), {}, pure=True)
+
+    def __getitem__(self, index: Any) -> Delayed:
+        return call(operator.getitem, (self, index), {}, pure=True)
+
+    def __iter__(self) -> Any:
+        raise TypeError(
+            "a Delayed object of unknown length can't be iterated; use delayed(f, nout=n)(...) to unpack it"
+        )
+
+    def __bool__(self) -> bool:
+        raise TypeError("the truth of a Delayed object is not known before compute()")
+
+
+class DelayedTuple(tuple[Delayed, ...]):
+    """What a call with ``nout`` returns: one `Delayed` for each result."""
+
+
+def delayed(obj: Any, *, name: str | None = None, pure: bool | None = None, nout: int | None = None) -> Any:
+    """Make a function lazy, or wrap a value.
+
+    Parameters
+    ----------
+    obj
+        A function (calls of what is returned are lazy), or any value, which becomes a `Delayed` of itself. Values may
+        hold other delayed values in lists, tuples and dicts.
+    name
+        What to call the task instead of the function's own name.
+    pure
+        Whether equal calls have equal results, so that they are made only once. Default False: each call is its own.
+    nout
+        Number of results if the function returns a tuple to be unpacked; the call then returns that many `Delayed`.
+
+    Examples
+    --------
+    >>> import glassloom as gl
+    >>> @gl.delayed
+    ... def inc(x):
+    ...     return x + 1
+    >>> inc(inc(1)).compute()
+    3
+    >>> quotient, rest = gl.delayed(divmod, nout=2)(7, 3)
+    >>> gl.compute(quotient, rest)
+    (2, 1)
+    """
+    if isinstance(obj, Delayed):
+        return obj
+    if callable(obj) and not isinstance(obj, Collection):
+        return DelayedFunction(obj, name=name, pure=bool(pure), nout=nout)
+    return call(_same, (obj,), {}, pure=True, label=name or type(obj).__name__)
+
+
+class DelayedFunction:
+    """A function whose calls are lazy; made by `delayed`."""
+
+    def __init__(self, function: Callable[..., Any], *, name: str | None, pure: bool, nout: int | None) -> None:
+        if nout is not None and (not isinstance(nout, int) or nout < 0):
+            raise ValueError(f"nout={nout!r} should be a number of results, 0 or more")
+        self.function = function
+        self._name = name
+        self._pure = pure
+        self._nout = nout
+        self.__name__ = name or _function_label(function)
+        self.__doc__ = getattr(function, "__doc__", None)
+        self.__wrapped__ = function
+
+    def __repr__(self) -> str:
+        return f"delayed({self.__name__})"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind to an instance, so that methods can be decorated."""
+        if instance is None:
+            return self
+        bound = self.function.__get__(instance, owner)
+        return DelayedFunction(bound, name=self.__name__, pure=self._pure, nout=self._nout)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = call(self.function, args, kwargs, pure=self._pure, label=self._name)
+        if self._nout is None:
+            return result
+        return DelayedTuple(result[position] for position in range(self._nout))
+
+
+def call(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    pure: bool,
+    label: str | None = None,
+    origin: Origin | None = None,
+) -> Delayed:
+    """Return the lazy call ``function(*args, **kwargs)``."""
+    below: dict[str, Expr] = {}
+    plain_args = tuple(_unwrapped(arg, below) for arg in args)
+    plain_kwargs = {name: _unwrapped(value, below) for name, value in kwargs.items()}
+    token = "" if pure else uuid.uuid4().hex
+    if label is not None:
+        function = _Named(function, label)
+    node = Call(function, plain_args, plain_kwargs, token, tuple(below.values()), origin=origin or user_origin())
+    return Delayed(node)
+
+
+class _Named:
+    """A function under another name."""
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.function = function
+        self.__name__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.function, self.__name__)
+
+
+def _apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _function_label(function: Any) -> str:
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return "lambda" if name == "<lambda>" else str(name)
+
+
+def _unwrapped(value: Any, below: dict[str, Expr]) -> Any:
+    """Return `value` with collections replaced by their expressions, which are noted in `below`."""
+    if isinstance(value, Collection):
+        below.setdefault(value.name, value.expr)
+        return value.expr
+    if isinstance(value, DelayedFunction):
+        return value.function
+    kind = type(value)
+    if kind in (list, tuple, set):
+        return kind(_unwrapped(item, below) for item in value)
+    if kind is dict:
+        return {name: _unwrapped(item, below) for name, item in value.items()}
+    return value
+
+
+def _swapped(value: Any, new: dict[str, Expr]) -> Any:
+    if isinstance(value, Expr):
+        return new.get(value.name, value)
+    kind = type(value)
+    if kind in (list, tuple, set):
+        return kind(_swapped(item, new) for item in value)
+    if kind is dict:
+        return {name: _swapped(item, new) for name, item in value.items()}
+    return value
+
+
+def _lowered(value: Any, tasks: dict[Key, Task]) -> Any:
+    """Return `value` with expressions replaced by references; those of several blocks get a task that assembles them."""
+    if isinstance(value, Expr):
+        keys = value.output_keys()
+        if isinstance(value, (Call, Known)):
+            return TaskRef(keys[0])
+        key = f"assemble-{tokenize(value.name)}"
+        tasks[key] = Task(key, value.assemble, ([TaskRef(block) for block in keys],))
+        return TaskRef(key)
+    kind = type(value)
+    if kind in (list, tuple):
+        return kind(_lowered(item, tasks) for item in value)
+    if kind is set:
+        return {_lowered(item, tasks) for item in value}
+    if kind is dict:
+        return {name: _lowered(item, tasks) for name, item in value.items()}
+    return value
+
+
+def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Delayed]:
+    def method(self: Any, other: Any) -> Delayed:
+        return call(function, (self, other), {}, pure=True)
+
+    return method
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Delayed]:
+    def method(self: Any, other: Any) -> Delayed:
+        return call(function, (other, self), {}, pure=True)
+
+    return method
+
+
+def _unary(function: Callable[[Any], Any]) -> Callable[[Any], Delayed]:
+    def method(self: Any) -> Delayed:
+        return call(function, (self,), {}, pure=True)
+
+    return method
+
+
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+):
+    _function = getattr(operator, f"__{_name}__")
+    setattr(Delayed, f"__{_name}__", _binary(_function))
+    setattr(Delayed, f"__r{_name}__", _reflected(_function))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Delayed, f"__{_name}__", _binary(getattr(operator, f"__{_name}__")))
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(Delayed, f"__{_name}__", _unary(getattr(operator, f"__{_name}__")))
+setattr(Delayed, "__hash__", lambda self: hash(self.name))  # noqa: B010 - setting __eq__ above unset it

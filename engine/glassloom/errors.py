@@ -1,0 +1,62 @@
+"""Every error that Glassloom raises on its own account: one class for each thing a caller may want to catch."""
+
+from __future__ import annotations
+
+
+class GlassloomError(Exception):
+    """Base of Glassloom's own errors. A task's exception is raised as itself, not as one of these."""
+
+
+class GraphError(GlassloomError, ValueError):
+    """A graph that cannot be run: a missing key, a cycle."""
+
+
+class ChunkError(GlassloomError, ValueError):
+    """Chunks that don't fit the shape, or each other."""
+
+
+class DivisionError(GlassloomError, ValueError):
+    """Divisions that are unknown, unsorted or don't fit the partitions."""
+
+
+class UnknownColumn(GlassloomError, KeyError):
+    """A column that the frame doesn't have."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class OptionError(GlassloomError, ValueError):
+    """An option with a value that it cannot have."""
+
+
+class ClusterError(GlassloomError, RuntimeError):
+    """A cluster that cannot do what it is asked to."""
+
+
+class ClusterClosed(ClusterError):
+    """The cluster or the client has been closed, or its head process has died."""
+
+
+class ClusterStartError(ClusterError):
+    """The head or the workers didn't start."""
+
+
+class WorkerLost(ClusterError):
+    """A task has lost its worker process too often; the task is to blame, or there is no worker left to run it."""
+
+
+class DataLost(ClusterError):
+    """A result is gone and cannot be computed again, because it was scattered, not computed."""
+
+
+class SerialisationError(GlassloomError, TypeError):
+    """An argument, function or result that cannot be sent to another process."""
+
+
+class StoreFull(GlassloomError, OSError):
+    """Neither shared memory nor the disk has room for a result."""
+
+
+class CancelledError(GlassloomError):
+    """The task was cancelled before it had a result."""

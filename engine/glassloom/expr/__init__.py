@@ -1,0 +1,13 @@
+"""The expression core: immutable nodes, rewrite rules, fusion of blocks, lowering to a graph.
+
+One core for every collection. It knows no collection, no backend and no runtime: arrays and frames bring their own
+nodes and register their own rules.
+"""
+
+from glassloom.expr.blockwise import Blockwise, Fused
+from glassloom.expr.core import Expr, Persisted, walk
+from glassloom.expr.fuse import fuse
+from glassloom.expr.lower import lower, optimize
+from glassloom.expr.rules import rule, simplify
+
+__all__ = ["Blockwise", "Expr", "Fused", "Persisted", "fuse", "lower", "optimize", "rule", "simplify", "walk"]

@@ -1,0 +1,198 @@
+"""Nodes that make one block from one block of each dependency, and chains of them fused into one task a block."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from glassloom.expr.core import Expr
+from glassloom.graph import Key, Task, TaskRef
+
+Mapping = tuple[int | None, ...]
+"""For each axis of a dependency's block index: the axis of this node's index that it follows, or None for index 0."""
+
+
+class Blockwise(Expr):
+    """One task a block: ``function(*dependency blocks, *literals of the block)``.
+
+    Subclasses say `numblocks`, `function`, and where they differ from the default `mappings` and `literals`. The
+    function must not depend on the block, so that it is sent once; what does goes into `literals`.
+    """
+
+    @property
+    def numblocks(self) -> tuple[int, ...]:
+        """Number of blocks along each axis."""
+        raise NotImplementedError
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What is called with the blocks of `dependencies`, in order, then the literals."""
+        raise NotImplementedError
+
+    @property
+    def mappings(self) -> list[Mapping]:
+        """One mapping for each dependency. Default: the same index, axes aligned at the right, 0 for one block."""
+        ndim = len(self.numblocks)
+        return [align_right(dependency.numblocks, ndim) for dependency in self.dependencies]  # type: ignore[attr-defined]
+
+    def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        """Return further arguments that differ from block to block."""
+        return ()
+
+    @property
+    def fusible(self) -> bool:
+        """Whether the node may become a part of its consumer's task."""
+        return True
+
+    def output_keys(self) -> list[Key]:
+        return [(self.name, *index) for index in block_indices(self.numblocks)]
+
+    def tasks(self) -> dict[Key, Task]:
+        names = [dependency.name for dependency in self.dependencies]
+        sources = list(zip(names, self.mappings, strict=True))
+        function = self.function
+        tasks: dict[Key, Task] = {}
+        for index in block_indices(self.numblocks):
+            refs = [TaskRef((name, *map_index(mapping, index))) for name, mapping in sources]
+            key: Key = (self.name, *index)
+            tasks[key] = Task(key, function, (*refs, *self.literals(index)))
+        return tasks
+
+
+def block_indices(numblocks: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield the indices of all blocks in C order."""
+    return itertools.product(*map(range, numblocks))
+
+
+def map_index(mapping: Mapping, index: Sequence[int]) -> tuple[int, ...]:
+    """Return the index of the dependency's block that belongs to `index`."""
+    return tuple(0 if axis is None else index[axis] for axis in mapping)
+
+
+def align_right(numblocks: Sequence[int], ndim: int) -> Mapping:
+    """Return NumPy's broadcasting as a mapping: axes aligned at the right, an axis with one block stays at 0."""
+    offset = ndim - len(numblocks)
+    return tuple(None if count == 1 else offset + axis for axis, count in enumerate(numblocks))
+
+
+def compose(outer: Mapping, inner: Mapping) -> Mapping:
+    """Return the mapping that follows `outer` (consumer to node) and then `inner` (node to its dependency)."""
+    return tuple(None if axis is None else outer[axis] for axis in inner)
+
+
+class Program:
+    """A fused block: steps that call functions on inputs and on each other's results.
+
+    Parameters
+    ----------
+    n_inputs
+        Number of arguments of the call.
+    steps
+        ``(function, slots)`` in order of execution. Slots below `n_inputs` are arguments, the others results of
+        earlier steps.
+    label
+        What to call it in messages.
+    """
+
+    __slots__ = ("_last_use", "label", "n_inputs", "steps")
+
+    def __init__(
+        self, n_inputs: int, steps: tuple[tuple[Callable[..., Any], tuple[int, ...]], ...], label: str
+    ) -> None:
+        self.n_inputs = n_inputs
+        self.steps = steps
+        self.label = label
+        last_use = {slot: number for number, (_, slots) in enumerate(steps) for slot in slots}
+        self._last_use = [
+            tuple(slot for slot in set(slots) if last_use[slot] == number) for number, (_, slots) in enumerate(steps)
+        ]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Program, (self.n_inputs, self.steps, self.label))
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.n_inputs, self.steps)
+
+    @property
+    def __name__(self) -> str:
+        return self.label
+
+    def __call__(self, *inputs: Any) -> Any:
+        values: list[Any] = list(inputs)
+        for (function, slots), finished in zip(self.steps, self._last_use, strict=True):
+            values.append(function(*[values[slot] for slot in slots]))
+            for slot in finished:
+                values[slot] = None  # free temporaries as early as possible
+        return values[-1]
+
+
+class Fused(Blockwise):
+    """A group of block-wise nodes as one. `members` are (node, mapping from the group's index) in execution order."""
+
+    parameters = ("root", "members", "sources")
+
+    root: Blockwise
+    members: tuple[tuple[Blockwise, Mapping], ...]
+    sources: tuple[tuple[Expr, Mapping], ...]
+
+    def __init__(
+        self,
+        root: Blockwise,
+        members: tuple[tuple[Blockwise, Mapping], ...],
+        sources: tuple[tuple[Expr, Mapping], ...],
+    ) -> None:
+        # Keeps the root's name: whoever refers to the root's blocks finds them. Hence no token is made.
+        self.operands = (root, members, sources)
+        self.origin = root.origin
+        self.name = root.name
+
+    @property
+    def dependencies(self) -> list[Expr]:
+        return [node for node, _ in self.sources]
+
+    @property
+    def numblocks(self) -> tuple[int, ...]:
+        return self.root.numblocks
+
+    @property
+    def mappings(self) -> list[Mapping]:
+        return [mapping for _, mapping in self.sources]
+
+    def output_keys(self) -> list[Key]:
+        return self.root.output_keys()
+
+    def assemble(self, blocks: list[Any]) -> Any:
+        return self.root.assemble(blocks)
+
+    def persisted(self, held: Any = None) -> Expr:
+        return self.root.persisted(held)
+
+    def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        found: list[Any] = []
+        for node, mapping in self.members:
+            found.extend(node.literals(map_index(mapping, index)))
+        return tuple(found)
+
+    @cached_property
+    def function(self) -> Program:
+        any_index = (0,) * len(self.numblocks)
+        n_literals = [len(node.literals(map_index(mapping, any_index))) for node, mapping in self.members]
+        slots = {(node.name, mapping): slot for slot, (node, mapping) in enumerate(self.sources)}
+        next_literal = len(self.sources)
+        n_inputs = next_literal + sum(n_literals)
+        steps = []
+        for number, (node, mapping) in enumerate(self.members):
+            inputs = [slots[d.name, compose(mapping, m)] for d, m in zip(node.dependencies, node.mappings, strict=True)]
+            inputs.extend(range(next_literal, next_literal + n_literals[number]))
+            next_literal += n_literals[number]
+            steps.append((node.function, tuple(inputs)))
+            slots[node.name, mapping] = n_inputs + number
+        return Program(n_inputs, tuple(steps), self.label)
+
+    @property
+    def label(self) -> str:
+        """The names of the fused operations, first to last, such as ``normal-add-sum``."""
+        labels = [node.label for node, _ in self.members]
+        return "-".join(labels if len(labels) <= 4 else [*labels[:2], "...", labels[-1]])

@@ -1,0 +1,193 @@
+"""`Expr`: an immutable node of an expression. It doesn't rewrite or run anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Self
+
+from glassloom.graph import Key, Origin, Task, TaskRef, tokenize, user_origin
+
+
+class Expr:
+    """A node: an operation and its operands, some of which are nodes themselves.
+
+    Subclasses list the names of their operands in `parameters`; each becomes a read-only attribute. A node's `name`
+    is made of its operation and a token of its operands, so equal nodes have equal names. Nodes are never changed:
+    `rebuild` makes new ones.
+
+    What is computed of the operands (shape, dtype, divisions...) belongs into `functools.cached_property`s, and what
+    the user did wrong is reported by ``validate``, which runs when a node is made.
+    """
+
+    parameters: ClassVar[tuple[str, ...]] = ()
+    operation: ClassVar[str] = ""
+    """What a person calls it; the class name in lower case unless set."""
+
+    operands: tuple[Any, ...]
+    name: str
+    origin: Origin | None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for position, parameter in enumerate(cls.parameters):
+            if parameter not in cls.__dict__:
+                setattr(cls, parameter, property(_operand_getter(position)))
+        if "operation" not in cls.__dict__:
+            cls.operation = cls.__name__.lower()
+
+    def __init__(self, *operands: Any, origin: Origin | None = None) -> None:
+        if len(operands) != len(self.parameters):
+            raise TypeError(f"{type(self).__name__} takes {self.parameters}, got {len(operands)} operands")
+        self.operands = operands
+        self.origin = origin or user_origin()
+        self.name = f"{self.label}-{tokenize(type(self).__qualname__, *map(_identity, operands))}"
+        self.validate()
+
+    @property
+    def label(self) -> str:
+        """The operation as shown in keys and dashboards; may depend on the operands."""
+        return self.operation
+
+    def validate(self) -> None:
+        """Raise what is wrong with the operands; runs when the node is made."""
+
+    def __repr__(self) -> str:
+        operands = ", ".join(f"{p}={_short(o)}" for p, o in zip(self.parameters, self.operands, strict=True))
+        return f"{type(self).__name__}({operands})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expr) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __glassloom_tokenize__(self) -> str:
+        return self.name
+
+    @property
+    def dependencies(self) -> list[Expr]:
+        """The operands that are nodes, in order, also those inside a list or tuple operand."""
+        found: list[Expr] = []
+        for operand in self.operands:
+            if isinstance(operand, Expr):
+                found.append(operand)
+            elif isinstance(operand, (list, tuple)):
+                found.extend(item for item in operand if isinstance(item, Expr))
+        return found
+
+    def rebuild(self, operands: Sequence[Any]) -> Self:
+        """Return a node of this class and origin with other operands."""
+        return type(self)(*operands, origin=self.origin)
+
+    def substitute(self, replacement: Callable[[Expr], Expr]) -> Self:
+        """Return this node with each dependency replaced; itself if none changes."""
+        operands = [_substituted(operand, replacement) for operand in self.operands]
+        if all(new is old for new, old in zip(operands, self.operands, strict=True)):
+            return self
+        return self.rebuild(operands)
+
+    # What a node must say in order to be run.
+
+    def output_keys(self) -> list[Key]:
+        """Return the keys of the node's blocks, in C order of their position."""
+        raise NotImplementedError
+
+    def tasks(self) -> dict[Key, Task]:
+        """Return the tasks of this node alone; they may refer to the keys of its dependencies."""
+        raise NotImplementedError
+
+    def assemble(self, blocks: list[Any]) -> Any:
+        """Return the concrete value made of the results of `output_keys`, in their order."""
+        raise NotImplementedError
+
+    def persisted(self, held: Any = None) -> Expr:
+        """Return a leaf of the same kind and metadata whose blocks are results that the runtime holds.
+
+        Parameters
+        ----------
+        held
+            Whatever keeps those results alive (futures, or a dict of results).
+        """
+        raise NotImplementedError
+
+
+class Persisted:
+    """What a persisted node holds: results by key, kept alive by `held`. Equal if its node's name is equal.
+
+    With a client, `held` is its futures and the runtime knows the keys. Without, it is a dict of results, which
+    `tasks` turns into graph entries.
+    """
+
+    __slots__ = ("held", "name")
+
+    def __init__(self, name: str, held: Any) -> None:
+        self.name = name
+        self.held = held
+
+    def __glassloom_tokenize__(self) -> str:
+        return self.name
+
+    def tasks(self, keys: Iterable[Key]) -> dict[Key, Task]:
+        """Return tasks that yield the held results, or nothing if a cluster holds them."""
+        if not isinstance(self.held, dict):
+            return {}
+        return {key: Task(key, _Held(self.held[key])) for key in keys}
+
+
+class _Held:
+    """A call that returns a value which is at hand."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self) -> Any:
+        return self.value
+
+
+def walk(roots: Iterable[Expr]) -> list[Expr]:
+    """Return all nodes below `roots`, each once, dependencies before dependants. Doesn't recurse: chains may be long."""
+    order: list[Expr] = []
+    seen: set[str] = set()
+    stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            order.append(node)
+        elif node.name not in seen:
+            seen.add(node.name)
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.dependencies) if child.name not in seen)
+    return order
+
+
+def ref(node: Expr, index: Sequence[int] = ()) -> TaskRef:
+    """Return a reference to the block of `node` at `index`."""
+    return TaskRef((node.name, *index))
+
+
+def _operand_getter(position: int) -> Callable[[Expr], Any]:
+    return lambda self: self.operands[position]
+
+
+def _identity(operand: Any) -> Any:
+    return operand.name if isinstance(operand, Expr) else operand
+
+
+def _substituted(operand: Any, replacement: Callable[[Expr], Expr]) -> Any:
+    if isinstance(operand, Expr):
+        return replacement(operand)
+    if isinstance(operand, (list, tuple)) and any(isinstance(item, Expr) for item in operand):
+        items = [replacement(item) if isinstance(item, Expr) else item for item in operand]
+        if all(new is old for new, old in zip(items, operand, strict=True)):
+            return operand
+        return type(operand)(items)
+    return operand
+
+
+def _short(operand: Any) -> str:
+    if isinstance(operand, Expr):
+        return operand.name
+    text = repr(operand)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,39 @@
+"""From expressions to a graph: simplify, fuse, make the tasks, cull."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glassloom.expr.blockwise import Fused
+from glassloom.expr.core import Expr, walk
+from glassloom.expr.fuse import fuse
+from glassloom.expr.rules import simplify
+from glassloom.graph import Graph, Key, cull, key_layer
+
+
+def optimize(roots: Sequence[Expr], *, fuse_blocks: bool = True) -> list[Expr]:
+    """Return equivalent roots that need fewer tasks and less memory. All roots are optimised together."""
+    simple = simplify(roots)
+    return fuse(simple) if fuse_blocks else simple
+
+
+def lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
+    """Return the graph of the roots as they are, and the keys of each root's blocks.
+
+    Blocks that a cluster holds (of persisted nodes) are referred to, not made.
+    """
+    graph = Graph()
+    held: set[Key] = set()
+    for node in walk(roots):
+        tasks = node.tasks()
+        if not tasks:
+            held.update(node.output_keys())
+        graph.add(tasks)
+        for layer in {key_layer(key) for key in tasks}:
+            if node.origin is not None:
+                graph.origins[layer] = node.origin
+            if isinstance(node, Fused):
+                graph.labels[layer] = node.label
+    keys = [root.output_keys() for root in roots]
+    wanted = [key for group in keys for key in group]
+    return cull(graph, wanted, held), keys

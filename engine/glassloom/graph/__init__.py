@@ -1,0 +1,25 @@
+"""Task graphs as plain data: tasks, keys and tokens. Knows nothing of collections or schedulers."""
+
+from glassloom.graph.graph import Graph, cull
+from glassloom.graph.keys import Key, key_index, key_layer, key_text, layer_name
+from glassloom.graph.origin import Origin, user_origin
+from glassloom.graph.task import Task, TaskRef, find_refs, resolve
+from glassloom.graph.tokenize import normalize_token, tokenize
+
+__all__ = [
+    "Graph",
+    "Key",
+    "Origin",
+    "Task",
+    "TaskRef",
+    "cull",
+    "find_refs",
+    "key_index",
+    "key_layer",
+    "key_text",
+    "layer_name",
+    "normalize_token",
+    "resolve",
+    "tokenize",
+    "user_origin",
+]

@@ -1,0 +1,47 @@
+"""Keys name tasks and their results: ``"operation-token"`` or ``("operation-token", i, j, ...)``.
+
+Tasks whose keys share a layer are shown as one row of progress and drawn in one colour.
+"""
+
+from __future__ import annotations
+
+Key = str | tuple[str | int, ...]
+
+
+def key_layer(key: Key) -> str:
+    """Return the layer that a key belongs to: the first element of a tuple, the operation of a plain name.
+
+    >>> key_layer(("sum-3f2a", 0, 1)), key_layer("load-91bc"), key_layer("x")
+    ('sum-3f2a', 'load', 'x')
+    """
+    if isinstance(key, tuple):
+        return str(key[0])
+    operation, dash, _ = key.rpartition("-")
+    return operation if dash and operation else key
+
+
+def key_index(key: Key) -> str:
+    """Return what tells a key from the others of its layer, as text.
+
+    >>> key_index(("sum-3f2a", 0, 1)), key_index("load-91bc"), key_index("x")
+    ('0, 1', '91bc', '')
+    """
+    if isinstance(key, tuple):
+        return ", ".join(map(str, key[1:]))
+    return key[len(key_layer(key)) + 1 :]
+
+
+def key_text(key: Key) -> str:
+    """Return a key as messages show it: ``('sum-3f2a', 0)`` or ``'load-91bc'``."""
+    return repr(key)
+
+
+def layer_name(layer: str) -> str:
+    """Return a layer's operation without its token: what a person calls it.
+
+    >>> layer_name("sum-3f2a90b1c2d3e4f5"), layer_name("read-csv-0011223344556677"), layer_name("inc")
+    ('sum', 'read-csv', 'inc')
+    """
+    operation, dash, token = layer.rpartition("-")
+    is_token = len(token) >= 8 and all(character in "0123456789abcdef" for character in token)
+    return operation if dash and operation and is_token else layer

@@ -1,0 +1,108 @@
+"""A task: a function, its arguments, and the keys of the results among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from glassloom.graph.keys import Key
+
+_CONTAINERS = (list, tuple, dict)
+
+
+class TaskRef:
+    """Stands in a task's arguments for the result of another task."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+
+    def __repr__(self) -> str:
+        return f"TaskRef({self.key!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TaskRef) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash((TaskRef, self.key))
+
+    def __reduce__(self) -> tuple[type[TaskRef], tuple[Key]]:
+        return (TaskRef, (self.key,))
+
+
+class Task:
+    """One call to be made: ``func(*args, **kwargs)``, whose result is known as `key`.
+
+    Parameters
+    ----------
+    key
+        The name of the result.
+    func
+        What is called.
+    args, kwargs
+        Its arguments. A `TaskRef` in them, also inside lists, tuples and dicts, stands for another task's result.
+    """
+
+    __slots__ = ("args", "deps", "func", "key", "kwargs")
+
+    def __init__(
+        self, key: Key, func: Callable[..., Any], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> None:
+        self.key = key
+        self.func = func
+        self.args = args
+        self.kwargs = kwargs
+        self.deps: tuple[Key, ...] = tuple(dict.fromkeys(_references(args, kwargs)))
+
+    def __repr__(self) -> str:
+        name = getattr(self.func, "__name__", type(self.func).__name__)
+        return f"Task({self.key!r}, {name}, deps={list(self.deps)!r})"
+
+    def run(self, results: Mapping[Key, Any]) -> Any:
+        """Call the function, taking results of other tasks from `results`."""
+        if not self.deps:
+            return self.func(*self.args, **(self.kwargs or {}))
+        args = [resolve(arg, results) for arg in self.args]
+        if not self.kwargs:
+            return self.func(*args)
+        return self.func(*args, **{name: resolve(value, results) for name, value in self.kwargs.items()})
+
+
+def _references(args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> Iterator[Key]:
+    for arg in args:
+        kind = type(arg)
+        if kind is TaskRef:
+            yield arg.key
+        elif kind in _CONTAINERS:
+            yield from find_refs(arg)
+    if kwargs:
+        yield from find_refs(kwargs)
+
+
+def find_refs(value: Any) -> Iterator[Key]:
+    """Yield the keys of all references inside `value`, looking into exact lists, tuples and dicts."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        kind = type(item)
+        if kind is TaskRef:
+            yield item.key
+        elif kind is list or kind is tuple:
+            stack.extend(reversed(item))
+        elif kind is dict:
+            stack.extend(reversed(item.values()))
+
+
+def resolve(value: Any, results: Mapping[Key, Any]) -> Any:
+    """Return `value` with each reference replaced by its result."""
+    kind = type(value)
+    if kind is TaskRef:
+        return results[value.key]
+    if kind is list:
+        return [resolve(item, results) for item in value]
+    if kind is tuple:
+        return tuple(resolve(item, results) for item in value)
+    if kind is dict:
+        return {name: resolve(item, results) for name, item in value.items()}
+    return value

@@ -1,0 +1,1 @@
+"""What drives the scheduler: inline, threads, or a head with worker processes."""

@@ -1,0 +1,66 @@
+"""Which runtime runs a computation: the one asked for, the current client, or threads. Runs nothing itself."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from glassloom.errors import OptionError
+from glassloom.graph import Graph, Key
+
+
+@runtime_checkable
+class Runtime(Protocol):
+    """Something that can run a graph."""
+
+    def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
+        """Run the graph and return the results of `keys`, in order. Raises the first failing task's exception."""
+
+    def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Any]:
+        """Run the graph and return what keeps each result: its value, or a `Future` of it."""
+
+
+_named: dict[str, Callable[[], Runtime]] = {}
+_current: list[Runtime] = []
+_in_task: contextvars.ContextVar[Runtime | None] = contextvars.ContextVar("glassloom_runtime_of_task", default=None)
+
+
+def register_runtime(name: str, make: Callable[[], Runtime]) -> None:
+    """Make a runtime known by name."""
+    _named[name] = make
+
+
+def set_current(runtime: Runtime) -> None:
+    """Let `runtime` run what doesn't say where; the last one set that is not yet unset counts."""
+    unset_current(runtime)
+    _current.append(runtime)
+
+
+def unset_current(runtime: Runtime) -> None:
+    """Take back `set_current`; nothing happens if it wasn't set."""
+    _current[:] = [other for other in _current if other is not runtime]
+
+
+def current() -> Runtime | None:
+    """Return the runtime set last, or None."""
+    return _in_task.get() or (_current[-1] if _current else None)
+
+
+def choose_runtime(scheduler: str | Runtime | None) -> Runtime:
+    """Return the runtime that `scheduler` names.
+
+    Raises
+    ------
+    OptionError
+        If there is no such runtime.
+    """
+    if scheduler is None:
+        return current() or _named["threads"]()
+    if isinstance(scheduler, str):
+        if scheduler not in _named:
+            raise OptionError(f"scheduler={scheduler!r} is none of {sorted(_named)} and no Client")
+        return _named[scheduler]()
+    if isinstance(scheduler, Runtime):
+        return scheduler
+    raise OptionError(f"scheduler={scheduler!r} is none of {sorted(_named)} and no Client")
