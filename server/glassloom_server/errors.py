@@ -1,0 +1,38 @@
+"""What can go wrong in the extension, and the one table of which HTTP status says so."""
+
+from __future__ import annotations
+
+import msgspec
+from glassloom_metrics.errors import ClusterNotFound, ConnectionRefused
+
+
+class GlassloomServerError(Exception):
+    """Base of every error that this package raises; the message is meant for the person in front of JupyterLab."""
+
+
+class ClusterStartError(GlassloomServerError):
+    """The process that should have become a cluster failed; the message ends with what it said."""
+
+
+class KernelUnsuitable(GlassloomServerError):
+    """The asked kernel doesn't exist, or has no Python to start a cluster with."""
+
+
+class DashboardsUnavailable(GlassloomServerError):
+    """The dashboards process does not start, or does not answer."""
+
+
+_STATUS_OF: list[tuple[type[Exception], int]] = [
+    (ClusterNotFound, 404),
+    (KernelUnsuitable, 400),
+    (msgspec.DecodeError, 400),
+    (ClusterStartError, 500),
+    (DashboardsUnavailable, 503),
+    (ConnectionRefused, 502),
+    (ConnectionError, 502),
+]
+
+
+def status_of(error: BaseException | None) -> int | None:
+    """Return the HTTP status for `error`, or None if it is not one that we expect."""
+    return next((status for kind, status in _STATUS_OF if isinstance(error, kind)), None)

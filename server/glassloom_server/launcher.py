@@ -1,0 +1,133 @@
+"""Starts clusters as processes in the environment of a kernel. What happens to them afterwards is not its business."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+
+from glassloom_server.errors import ClusterStartError, KernelUnsuitable
+from glassloom_server.wire import StartRequest
+
+START_TIMEOUT_S = 60.0
+_LOOK_INTERVAL_S = 0.05
+_STDERR_TAIL_BYTES = 4000
+# What Jupyter itself replaces by its own interpreter when it starts a kernel.
+_OUR_PYTHON = {"python", f"python{sys.version_info.major}", f"python{sys.version_info.major}.{sys.version_info.minor}"}
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python and the environment variables that its kernel would get."""
+
+    python: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class KernelInterpreters:
+    """Finds the Python behind a kernelspec. Reads files: call it outside the event loop."""
+
+    def __init__(self, *, specs: KernelSpecManager, default_kernel_name: str) -> None:
+        self._specs = specs
+        self._default_kernel_name = default_kernel_name
+
+    def find(self, kernel_name: str | None) -> Interpreter:
+        """Return the interpreter of the kernel, by default Jupyter's default one; raises `KernelUnsuitable`."""
+        name = kernel_name or self._default_kernel_name
+        try:
+            spec = self._specs.get_kernel_spec(name)
+        except NoSuchKernel as error:
+            known = ", ".join(sorted(self._specs.find_kernel_specs())) or "none"
+            raise KernelUnsuitable(f"no kernel {name!r}; installed: {known}") from error
+        if spec.language.lower() != "python" or not spec.argv:
+            raise KernelUnsuitable(f"kernel {name!r} runs {spec.language!r}; a cluster needs Python")
+        python = sys.executable if spec.argv[0] in _OUR_PYTHON else spec.argv[0]
+        return Interpreter(python, dict(spec.env))
+
+
+def start_command(python: str, request: StartRequest) -> list[str]:
+    """Return the command line that starts the cluster that `request` asks for.
+
+    >>> start_command("python", StartRequest(n_workers=2))
+    ['python', '-m', 'glassloom', 'cluster', 'start', '--detach', '--n-workers=2']
+    """
+    options: list[tuple[str, Any]] = [
+        ("--name", request.name),
+        ("--n-workers", request.n_workers),
+        ("--threads-per-worker", request.threads_per_worker),
+        ("--memory-limit", request.memory_limit),
+    ]
+    # One word each: a name such as "--help" stays a name.
+    given = [f"{option}={value}" for option, value in options if value is not None]
+    return [python, "-m", "glassloom", "cluster", "start", "--detach", *given]
+
+
+async def launch_cluster(
+    interpreter: Interpreter, request: StartRequest, *, directory: str, timeout_s: float = START_TIMEOUT_S
+) -> str:
+    """Start a cluster in a session of its own and return its id once it is ready; raises `ClusterStartError`."""
+    environment = {**os.environ, **interpreter.environment, "GLASSLOOM_STARTED_BY": "panel"}
+    # Files, not pipes: the cluster may go on writing when nobody reads any more.
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *start_command(interpreter.python, request),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=directory if Path(directory).is_dir() else None,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ClusterStartError(f"could not run {interpreter.python}: {error.strerror or error}") from error
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await _ready_id(process, stdout)
+        except TimeoutError as error:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+            raise ClusterStartError(_failure(f"no cluster after {timeout_s:g} s", stderr)) from error
+        except EOFError as error:
+            reason = f"the cluster's process ended with exit code {process.returncode}"
+            raise ClusterStartError(_failure(reason, stderr)) from error
+
+
+class _Ready(msgspec.Struct):
+    """The line that the command prints when the cluster is ready."""
+
+    id: str
+    name: str
+
+
+async def _ready_id(process: asyncio.subprocess.Process, stdout: IO[bytes]) -> str:
+    """Return the id in that line; raises `EOFError` if the process ends without it."""
+    while True:
+        has_ended = process.returncode is not None  # asked first: what it said before it ended counts
+        for line in _content(stdout).splitlines():
+            with contextlib.suppress(msgspec.DecodeError):
+                return msgspec.json.decode(line, type=_Ready).id
+        if has_ended:
+            raise EOFError
+        await asyncio.sleep(_LOOK_INTERVAL_S)
+
+
+def _content(file: IO[bytes]) -> bytes:
+    """Return what is in the file without moving the position that we share with the process that writes it."""
+    descriptor = file.fileno()
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+
+
+def _failure(reason: str, stderr: IO[bytes]) -> str:
+    said = _content(stderr)[-_STDERR_TAIL_BYTES:].decode(errors="replace").strip()
+    return f"{reason}:\n{said}" if said else reason

@@ -1,0 +1,127 @@
+"""Dashboards through Jupyter's own address: authenticated HTTP and WebSocket to the dashboards process's socket.
+
+The target is always that socket; of the URL only the cluster's id counts, and it must be in the registry. Jupyter's
+cookies and tokens stay here, and a page that is only open does not count as activity.
+"""
+
+from __future__ import annotations
+
+from http.client import responses as HTTP_REASONS
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import tornado.web
+from glassloom_metrics.errors import ClusterNotFound
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server_proxy.handlers import ProxyHandler, RewritableResponse
+
+from glassloom_server.dashboards import SECRET_HEADER
+from glassloom_server.errors import status_of
+from glassloom_server.handlers import AUTH_RESOURCE, ExpectedErrors
+from glassloom_server.services import Services
+
+DASHBOARDS_PATH = "glassloom/dash"
+FRAME_POLICY = "frame-ancestors 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; object-src 'none'"
+_OURS_ALONE = ("Authorization", "Cookie", "Referer", "X-XSRFToken", SECRET_HEADER)
+
+
+def protect(response: RewritableResponse) -> None:
+    """Keep the page in our own frames, and the dashboards from setting cookies of Jupyter's address."""
+    response.headers["Content-Security-Policy"] = FRAME_POLICY
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers.pop("Set-Cookie", None)
+
+
+def without_token(query: str) -> str:
+    """Return a query string without Jupyter's token.
+
+    >>> without_token("theme=dark&token=sekret")
+    'theme=dark'
+    """
+    return urlencode([(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "token"])
+
+
+class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
+    """What belongs to no cluster: the dashboards' static files and health check."""
+
+    SUPPORTED_METHODS = ("GET", "HEAD")
+    auth_resource = AUTH_RESOURCE
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, absolute_url=True, update_last_activity=False, rewrite_response=protect, **kwargs)
+        self.proxy_base = DASHBOARDS_PATH
+
+    def initialize(self, services: Services) -> None:
+        """Take what the route table hands over."""
+        self.services = services
+
+    async def prepare(self, *args: Any, **kwargs: Any) -> None:
+        """Refuse who is not logged in (the base class does) or comes from elsewhere; then make the target ready."""
+        await super().prepare(*args, **kwargs)
+        if self._finished:  # redirected to the login page
+            return
+        if not self.check_origin():
+            raise tornado.web.HTTPError(403)
+        await self.check(*self.path_args)
+        self.unix_socket = await self.services.dashboards.ensure_running()
+
+    async def check(self, *args: str) -> None:
+        """Raise if there is nothing at this path."""
+
+    @tornado.web.authenticated
+    @authorized("read")
+    async def get(self, *args: str) -> None:
+        """Proxy a page, a file or a WebSocket."""
+        await super().get(*args)
+
+    @tornado.web.authenticated
+    @authorized("read")
+    async def head(self, *args: str) -> None:
+        """Proxy a file's headers."""
+        await self.http_get(*args)
+
+    async def http_get(self, *args: str) -> None:
+        """Proxy HTTP."""
+        await self.proxy("localhost", 0, "/".join(args))
+
+    async def open(self, *args: str) -> None:
+        """Proxy a WebSocket."""
+        await self.proxy_open("localhost", 0, "/".join(args))
+
+    def check_xsrf_cookie(self) -> None:
+        """Check as Jupyter does; the base class would leave it to the backend."""
+        JupyterHandler.check_xsrf_cookie(self)
+
+    def get_client_uri(self, protocol: str, host: str, port: int, proxied_path: str) -> str:
+        """Return the target with the path exactly as it came; the base class would quote a quoted base URL again."""
+        query = without_token(self.request.query)
+        return f"{protocol}://{host}{self.request.path}" + (f"?{query}" if query else "")
+
+    def proxy_request_headers(self) -> Any:
+        """Return the request's headers without Jupyter's credentials, with the dashboards' secret."""
+        headers = self.request.headers.copy()
+        for name in _OURS_ALONE:
+            headers.pop(name, None)
+        headers[SECRET_HEADER] = self.services.dashboards.secret
+        return headers
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Say in one plain line what is wrong; nothing of the URL is repeated."""
+        error = kwargs.get("exc_info", (None, None))[1]
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.set_header("Content-Security-Policy", FRAME_POLICY)
+        if isinstance(error, ClusterNotFound):
+            self.finish("This cluster is not running any more.")
+        elif status_of(error):
+            self.finish(str(error))
+        else:
+            self.finish(HTTP_REASONS.get(status_code, "Error"))
+
+
+class DashboardPageHandler(DashboardFilesHandler):
+    """A page of one cluster, and its WebSocket."""
+
+    async def check(self, *args: str) -> None:
+        """Raise `ClusterNotFound` if the cluster doesn't run."""
+        await self.services.clusters.find(args[0])

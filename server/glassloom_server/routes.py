@@ -1,0 +1,35 @@
+"""The route table: every path that the extension answers, below Jupyter's base URL."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jupyter_server.base.handlers import JupyterHandler
+
+from glassloom_server.handlers import (
+    ClusterHandler,
+    ClusterMetricsHandler,
+    ClustersHandler,
+    MetricsHandler,
+    PagesHandler,
+)
+from glassloom_server.proxy import DASHBOARDS_PATH, DashboardFilesHandler, DashboardPageHandler
+
+
+class Route(NamedTuple):
+    """One row: the path as a regular expression, who answers, and a path that matches (the tests ask for it)."""
+
+    pattern: str
+    handler: type[JupyterHandler]
+    example: str
+
+
+ROUTES = [
+    Route(r"glassloom/api/clusters", ClustersHandler, "glassloom/api/clusters"),
+    Route(r"glassloom/api/clusters/([\w-]+)", ClusterHandler, "glassloom/api/clusters/c1"),
+    Route(r"glassloom/api/pages", PagesHandler, "glassloom/api/pages"),
+    Route(r"glassloom/api/metrics", MetricsHandler, "glassloom/api/metrics"),
+    Route(r"glassloom/api/metrics/([\w-]+)", ClusterMetricsHandler, "glassloom/api/metrics/c1"),
+    Route(rf"{DASHBOARDS_PATH}/(health|static/.+)", DashboardFilesHandler, f"{DASHBOARDS_PATH}/health"),
+    Route(rf"{DASHBOARDS_PATH}/([\w-]+)/(.+)", DashboardPageHandler, f"{DASHBOARDS_PATH}/c1/status"),
+]

@@ -1,0 +1,18 @@
+"""The extension's long-lived parts, as one thing to hand to every handler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glassloom_server.clusters import ClusterManager
+from glassloom_server.dashboards import DashboardsProcess
+from glassloom_server.watch import ClusterWatch
+
+
+@dataclass(frozen=True)
+class Services:
+    """Made once when Jupyter starts."""
+
+    clusters: ClusterManager
+    watch: ClusterWatch
+    dashboards: DashboardsProcess

@@ -1,0 +1,67 @@
+"""Keeps the dashboards process's contract without drawing anything; it tells what reached it.
+
+Environment: STUB_DASHBOARDS_FAIL makes it end at once with that message.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_unix_socket
+from tornado.web import Application, HTTPError, RequestHandler
+from tornado.websocket import WebSocketHandler
+
+
+class Guarded(RequestHandler):
+    def prepare(self) -> None:
+        if self.request.headers.get("X-Glassloom-Secret") != os.environ["GLASSLOOM_DASH_SECRET"]:
+            raise HTTPError(403)
+
+
+class Echo(Guarded):
+    def get(self) -> None:
+        self.set_cookie("stub", "cookie")
+        self.finish({"uri": self.request.uri, "headers": dict(self.request.headers), "pid": os.getpid()})
+
+
+class EchoSocket(Guarded, WebSocketHandler):
+    def select_subprotocol(self, subprotocols: list[str]) -> str | None:
+        return subprotocols[0] if subprotocols else None
+
+    def check_origin(self, origin: str) -> bool:
+        return True
+
+    def open(self) -> None:
+        self.write_message(json.dumps(dict(self.request.headers)))
+
+    def on_message(self, message: str | bytes) -> None:
+        self.write_message(message, binary=isinstance(message, bytes))
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--unix-socket", required=True)
+    parser.add_argument("--prefix", required=True)
+    arguments = parser.parse_args()
+    if reason := os.environ.get("STUB_DASHBOARDS_FAIL"):
+        sys.exit(reason)
+    server = HTTPServer(
+        Application(
+            [
+                (arguments.prefix + r"/health", Echo),
+                (arguments.prefix + r"/\w+/[\w-]+/ws", EchoSocket),
+                (arguments.prefix + r"/.*", Echo),
+            ]
+        )
+    )
+    server.add_socket(bind_unix_socket(arguments.unix_socket, 0o600))
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

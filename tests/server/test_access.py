@@ -1,0 +1,122 @@
+"""No route is open: derived from the route table, so that a new one cannot be forgotten."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from glassloom_server.handlers import StreamHandler
+from glassloom_server.routes import ROUTES, Route
+from jupyter_server_proxy.handlers import ProxyHandler
+from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.web import RequestHandler
+from tornado.websocket import websocket_connect
+
+VERBS = ("get", "head", "post", "put", "patch", "delete")
+
+
+def verbs_of(route: Route) -> list[str]:
+    """Return the HTTP verbs that the route's handler answers."""
+    undefined = RequestHandler._unimplemented_method
+    return [
+        verb.upper()
+        for verb in VERBS
+        if verb.upper() in route.handler.SUPPORTED_METHODS and getattr(route.handler, verb) is not undefined
+    ]
+
+
+REQUESTS = [pytest.param(route, verb, id=f"{verb} {route.example}") for route in ROUTES for verb in verbs_of(route)]
+SOCKETS = [
+    pytest.param(route, id=route.example) for route in ROUTES if issubclass(route.handler, StreamHandler | ProxyHandler)
+]
+EVIL = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+
+
+@pytest.fixture
+def cookies(jp_asyncio_loop, jp_fetch) -> dict[str, str]:
+    """What a browser sends by itself once its user is logged in: the credential that other sites could abuse."""
+    response = jp_asyncio_loop.run_until_complete(jp_fetch("api", "status"))
+    (login,) = (line for line in response.headers.get_list("Set-Cookie") if line.startswith("login="))
+    return {"Cookie": login.split(";")[0]}
+
+
+def body_for(verb: str) -> str | None:
+    return "{}" if verb in {"POST", "PUT", "PATCH"} else None
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.example)
+def test_the_example_of_a_row_matches_its_pattern_and_no_other(route):
+    assert [row for row in ROUTES if re.fullmatch(row.pattern, route.example)] == [route]
+
+
+def test_every_row_is_asked_for_something():
+    assert len(REQUESTS) >= len(ROUTES)
+    assert len(SOCKETS) >= 3
+
+
+@pytest.mark.parametrize(("route", "verb"), REQUESTS)
+async def test_a_request_without_a_login_is_refused(
+    jp_fetch, http_server_client, jp_base_url, route, verb, start_cluster
+):
+    await start_cluster()
+    with pytest.raises(HTTPClientError) as caught:
+        await http_server_client.fetch(
+            jp_base_url + route.example, method=verb, body=body_for(verb), follow_redirects=False
+        )
+    refused_with = caught.value.code
+    if refused_with == 302:
+        assert "/login" in caught.value.response.headers["Location"]
+    else:
+        assert refused_with == 403
+
+
+@pytest.mark.parametrize(("route", "verb"), REQUESTS)
+async def test_a_logged_in_request_from_another_origin_is_refused(
+    http_server_client, jp_base_url, cookies, route, verb, start_cluster
+):
+    if issubclass(route.handler, StreamHandler):
+        pytest.skip("answers upgrades only; asked below")
+    await start_cluster()
+    with pytest.raises(HTTPClientError) as caught:
+        await http_server_client.fetch(
+            jp_base_url + route.example, method=verb, headers={**cookies, **EVIL}, body=body_for(verb)
+        )
+    assert caught.value.code in {403, 404}
+
+
+def socket_request(jp_http_port, jp_base_url, route: Route, headers: dict[str, str]) -> HTTPRequest:
+    return HTTPRequest(f"ws://localhost:{jp_http_port}{jp_base_url}{route.example}", headers=headers)
+
+
+@pytest.mark.parametrize("route", SOCKETS)
+async def test_an_upgrade_without_a_login_is_refused(
+    http_server_client, jp_http_port, jp_base_url, route, start_cluster
+):
+    await start_cluster()
+    with pytest.raises(HTTPClientError) as caught:
+        await websocket_connect(socket_request(jp_http_port, jp_base_url, route, {}))
+    assert caught.value.code == 403
+
+
+@pytest.mark.parametrize("route", SOCKETS)
+async def test_an_upgrade_from_another_origin_is_refused(
+    http_server_client, jp_http_port, jp_base_url, cookies, route, start_cluster
+):
+    await start_cluster()
+    with pytest.raises(HTTPClientError) as caught:
+        await websocket_connect(socket_request(jp_http_port, jp_base_url, route, {**cookies, **EVIL}))
+    assert caught.value.code == 403
+
+
+@pytest.mark.parametrize("route", SOCKETS)
+async def test_the_same_upgrade_with_a_login_and_from_here_is_let_in(
+    http_server_client, jp_http_port, jp_base_url, cookies, route, start_cluster
+):
+    if route.example.endswith("health"):
+        pytest.skip("there is no WebSocket behind it")
+    await start_cluster()
+    example = route._replace(example=route.example.replace("/status", "/status/ws"))
+    headers = {**cookies, "Origin": f"http://localhost:{jp_http_port}"}
+    socket = await websocket_connect(socket_request(jp_http_port, jp_base_url, example, headers))
+    assert await socket.read_message()
+    socket.close()

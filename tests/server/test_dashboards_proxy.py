@@ -1,0 +1,119 @@
+"""The dashboards process behind Jupyter: started when wanted, again when it died, and told no secrets of Jupyter's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+from glassloom_server.proxy import without_token
+from tornado.httpclient import HTTPClientError
+
+
+async def test_a_page_is_proxied_with_its_whole_path_and_query(jp_fetch, jp_base_url, start_cluster):
+    await start_cluster()
+    response = await jp_fetch("glassloom", "dash", "c1", "status", params={"theme": "dark"})
+    assert json.loads(response.body)["uri"] == f"{jp_base_url}glassloom/dash/c1/status?theme=dark"
+
+
+async def test_jupyters_credentials_stay_in_jupyter(jp_fetch, jp_auth_header, start_cluster, services):
+    await start_cluster()
+    headers = {
+        **jp_auth_header,
+        "Cookie": "login=yes",
+        "X-XSRFToken": "xsrf",
+        "Referer": "http://x/?token=t",
+        "X-Glassloom-Secret": "no",
+    }
+    response = await jp_fetch("glassloom", "dash", "c1", "status", headers=headers, params={"token": "t", "theme": "x"})
+    seen = json.loads(response.body)
+    assert {"Authorization", "Cookie", "X-Xsrftoken", "Referer"} & seen["headers"].keys() == set()
+    assert seen["headers"]["X-Glassloom-Secret"] == services.dashboards.secret
+    assert seen["uri"].endswith("?theme=x")
+
+
+async def test_a_page_may_be_framed_by_jupyter_only_and_sets_no_cookie(jp_fetch, start_cluster):
+    await start_cluster()
+    response = await jp_fetch("glassloom", "dash", "c1", "status")
+    assert "frame-ancestors 'self'" in response.headers["Content-Security-Policy"]
+    assert "stub=cookie" not in response.headers.get("Set-Cookie", "")
+
+
+async def test_an_open_page_does_not_count_as_activity(jp_fetch, jp_serverapp, start_cluster):
+    await start_cluster()
+    await jp_fetch("glassloom", "dash", "c1", "status")
+    assert "jupyter-server-proxy" not in jp_serverapp.web_app.settings["last_activity_times"]
+
+
+@pytest.mark.parametrize("cluster_id", ["c9", "loom"])
+async def test_a_cluster_that_does_not_run_is_a_clear_404(jp_fetch, start_cluster, cluster_id, services):
+    await start_cluster(name="loom")
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_fetch("glassloom", "dash", cluster_id, "status")
+    assert caught.value.code == 404
+    assert caught.value.response.body == b"This cluster is not running any more."
+    assert caught.value.response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert services.dashboards.pid is None
+
+
+async def test_websocket_messages_pass_both_ways_without_credentials(jp_ws_fetch, start_cluster, services):
+    await start_cluster()
+    socket = await jp_ws_fetch("glassloom", "dash", "c1", "status", "ws")
+    headers = json.loads(await socket.read_message())
+    assert "Authorization" not in headers
+    assert headers["X-Glassloom-Secret"] == services.dashboards.secret
+    await socket.write_message("text")
+    assert await socket.read_message() == "text"
+    await socket.write_message(b"\x00binary", binary=True)
+    assert await socket.read_message() == b"\x00binary"
+    socket.close()
+
+
+async def test_the_process_is_started_once_for_many_requests(jp_fetch, services):
+    assert services.dashboards.pid is None
+    responses = await asyncio.gather(*(jp_fetch("glassloom", "dash", "health") for _ in range(5)))
+    assert {json.loads(response.body)["pid"] for response in responses} == {services.dashboards.pid}
+
+
+async def test_a_killed_process_is_started_again_by_the_next_request(jp_fetch, services):
+    await jp_fetch("glassloom", "dash", "health")
+    killed = services.dashboards.pid
+    os.kill(killed, signal.SIGKILL)
+    while services.dashboards.pid is not None:
+        await asyncio.sleep(0.01)
+    response = await jp_fetch("glassloom", "dash", "static", "x.js")
+    assert json.loads(response.body)["pid"] == services.dashboards.pid != killed
+
+
+async def test_a_process_that_fails_at_once_is_a_503_with_its_words(jp_fetch, monkeypatch):
+    monkeypatch.setenv("STUB_DASHBOARDS_FAIL", "no bokeh today")
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_fetch("glassloom", "dash", "health")
+    assert caught.value.code == 503
+    expected = b"The dashboards process does not start: it ended with exit code 1.\nno bokeh today"
+    assert caught.value.response.body == expected
+
+
+async def test_stopping_ends_the_process_and_removes_its_private_directory(jp_fetch, services):
+    await jp_fetch("glassloom", "dash", "health")
+    pid, directory = services.dashboards.pid, services.dashboards._directory
+    assert directory.stat().st_mode & 0o777 == 0o700
+    assert (directory / "socket").stat().st_mode & 0o777 == 0o600
+    await services.dashboards.stop()
+    assert not psutil.pid_exists(pid)
+    assert not Path(directory).exists()
+
+
+async def test_only_reading_is_possible(jp_fetch, start_cluster):
+    await start_cluster()
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_fetch("glassloom", "dash", "c1", "status", method="POST", body="")
+    assert caught.value.code == 405
+
+
+def test_the_token_is_taken_out_of_a_query_and_nothing_else():
+    assert without_token("a=1&token=x&b=&a=2") == "a=1&b=&a=2"

@@ -1,0 +1,39 @@
+"""Starting a cluster's process: which Python, which command, and what happens when it hangs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+from glassloom_server.errors import ClusterStartError
+from glassloom_server.launcher import Interpreter, KernelInterpreters, launch_cluster, start_command
+from glassloom_server.wire import StartRequest
+
+
+def interpreters(argv: list[str], env: dict[str, str] | None = None) -> KernelInterpreters:
+    spec = SimpleNamespace(argv=argv, language="python", env=env or {})
+    return KernelInterpreters(specs=SimpleNamespace(get_kernel_spec=lambda name: spec), default_kernel_name="python3")
+
+
+@pytest.mark.parametrize("name", ["python", "python3", f"python3.{sys.version_info.minor}"])
+def test_a_kernel_that_runs_plain_python_gets_jupyters_own(name):
+    assert interpreters([name]).find(None) == Interpreter(sys.executable, {})
+
+
+def test_a_kernel_with_an_interpreter_of_its_own_keeps_it_with_its_environment():
+    found = interpreters(["/envs/gpu/bin/python"], {"CUDA_VISIBLE_DEVICES": "1"}).find(None)
+    assert found == Interpreter("/envs/gpu/bin/python", {"CUDA_VISIBLE_DEVICES": "1"})
+
+
+def test_what_is_not_asked_for_is_left_to_the_engine():
+    assert start_command("py", StartRequest()) == ["py", "-m", "glassloom", "cluster", "start", "--detach"]
+
+
+async def test_a_process_that_never_gets_ready_is_ended(fake_python, tmp_path):
+    python = fake_python("print('still thinking', file=sys.stderr, flush=True); time.sleep(60)")
+    began = time.monotonic()
+    with pytest.raises(ClusterStartError, match="^no cluster after 1 s:\nstill thinking$"):
+        await launch_cluster(Interpreter(python), StartRequest(), directory=str(tmp_path), timeout_s=1)
+    assert time.monotonic() - began < 10
