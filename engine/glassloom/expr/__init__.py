@@ -4,10 +4,10 @@ One core for every collection. It knows no collection, no backend and no runtime
 nodes and register their own rules.
 """
 
-from glassloom.expr.blockwise import Blockwise, Fused
+from glassloom.expr.blockwise import Blockwise, Fused, Pick
 from glassloom.expr.core import Expr, Persisted, walk
 from glassloom.expr.fuse import fuse
 from glassloom.expr.lower import lower, optimize
 from glassloom.expr.rules import rule, simplify
 
-__all__ = ["Blockwise", "Expr", "Fused", "Persisted", "fuse", "lower", "optimize", "rule", "simplify", "walk"]
+__all__ = ["Blockwise", "Expr", "Fused", "Persisted", "Pick", "fuse", "lower", "optimize", "rule", "simplify", "walk"]

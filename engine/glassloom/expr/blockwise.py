@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from glassloom.expr.core import Expr
-from glassloom.graph import Key, Task, TaskRef
+from glassloom.graph import Key, Task
 
-Mapping = tuple[int | None, ...]
-"""For each axis of a dependency's block index: the axis of this node's index that it follows, or None for index 0."""
+
+class Pick(NamedTuple):
+    """An axis of a dependency's block index that is looked up: ``blocks[index[axis]]``, or ``blocks[0]`` without axis.
+
+    This is how a node reads some of a dependency's blocks, or reads them in another order.
+    """
+
+    axis: int | None
+    blocks: tuple[int, ...]
+
+
+Mapping = tuple[int | None | Pick, ...]
+"""For each axis of a dependency's block index: the axis of this node's index that it follows, None for index 0, or a
+`Pick`."""
 
 
 class Blockwise(Expr):
@@ -50,14 +63,16 @@ class Blockwise(Expr):
         return [(self.name, *index) for index in block_indices(self.numblocks)]
 
     def tasks(self) -> dict[Key, Task]:
-        names = [dependency.name for dependency in self.dependencies]
-        sources = list(zip(names, self.mappings, strict=True))
-        function = self.function
+        sources = [
+            (dependency.name, index_mapper(mapping))
+            for dependency, mapping in zip(self.dependencies, self.mappings, strict=True)
+        ]
+        name, function, literals = self.name, self.function, self.literals
         tasks: dict[Key, Task] = {}
         for index in block_indices(self.numblocks):
-            refs = [TaskRef((name, *map_index(mapping, index))) for name, mapping in sources]
-            key: Key = (self.name, *index)
-            tasks[key] = Task(key, function, (*refs, *self.literals(index)))
+            key: Key = (name, *index)
+            keys: list[Key] = [(source, *mapped(index)) for source, mapped in sources]
+            tasks[key] = Task.of_blocks(key, function, keys, literals(index))
         return tasks
 
 
@@ -68,7 +83,25 @@ def block_indices(numblocks: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def map_index(mapping: Mapping, index: Sequence[int]) -> tuple[int, ...]:
     """Return the index of the dependency's block that belongs to `index`."""
-    return tuple(0 if axis is None else index[axis] for axis in mapping)
+    return tuple(_map_axis(entry, index) for entry in mapping)
+
+
+def index_mapper(mapping: Mapping) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
+    """Return `map_index` for one mapping, quick where the mapping is plain."""
+    if mapping == tuple(range(len(mapping))):
+        length = len(mapping)
+        return lambda index: index[:length]
+    if len(mapping) > 1 and all(type(entry) is int for entry in mapping):
+        return operator.itemgetter(*mapping)
+    return lambda index: tuple([_map_axis(entry, index) for entry in mapping])
+
+
+def _map_axis(entry: int | None | Pick, index: Sequence[int]) -> int:
+    if entry is None:
+        return 0
+    if isinstance(entry, Pick):
+        return entry.blocks[0 if entry.axis is None else index[entry.axis]]
+    return index[entry]
 
 
 def align_right(numblocks: Sequence[int], ndim: int) -> Mapping:
@@ -79,7 +112,18 @@ def align_right(numblocks: Sequence[int], ndim: int) -> Mapping:
 
 def compose(outer: Mapping, inner: Mapping) -> Mapping:
     """Return the mapping that follows `outer` (consumer to node) and then `inner` (node to its dependency)."""
-    return tuple(None if axis is None else outer[axis] for axis in inner)
+    return tuple(_compose_axis(outer, entry) for entry in inner)
+
+
+def _compose_axis(outer: Mapping, entry: int | None | Pick) -> int | None | Pick:
+    if entry is None:
+        return None
+    if not isinstance(entry, Pick):
+        return outer[entry]
+    followed = None if entry.axis is None else outer[entry.axis]
+    if isinstance(followed, Pick):
+        return Pick(followed.axis, tuple(entry.blocks[block] for block in followed.blocks))
+    return Pick(followed, entry.blocks if followed is not None else entry.blocks[:1])
 
 
 class Program:
@@ -171,9 +215,15 @@ class Fused(Blockwise):
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
         found: list[Any] = []
-        for node, mapping in self.members:
-            found.extend(node.literals(map_index(mapping, index)))
+        for literals, mapped in self._literals:
+            found.extend(literals(mapped(index)))
         return tuple(found)
+
+    @cached_property
+    def _literals(self) -> list[tuple[Callable[[tuple[int, ...]], tuple[Any, ...]], Any]]:
+        """The members that have literals, with where to find their index."""
+        has_own = [(node, mapping) for node, mapping in self.members if type(node).literals is not Blockwise.literals]
+        return [(node.literals, index_mapper(mapping)) for node, mapping in has_own]
 
     @cached_property
     def function(self) -> Program:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from glassloom.expr.blockwise import Blockwise, Fused, Mapping, compose
+from glassloom.expr.blockwise import Blockwise, Fused, Mapping, Pick, compose
 from glassloom.expr.core import Expr, walk
 from glassloom.graph import Key, Task
 
@@ -64,13 +64,21 @@ def _assign_groups(order: list[Expr], consumers: dict[str, set[str]]) -> dict[st
 
 
 def _is_one_to_one(mapping: Mapping, numblocks: tuple[int, ...], group_numblocks: tuple[int, ...]) -> bool:
-    """Whether the group's tasks and the node's blocks correspond one to one under `mapping`."""
-    followed = [axis for axis in mapping if axis is not None]
+    """Whether each of the group's tasks reads a block of the node that no other task of the group reads."""
+    followed: list[int] = []
+    for count, entry in zip(numblocks, mapping, strict=True):
+        if isinstance(entry, Pick):
+            if len(set(entry.blocks)) != len(entry.blocks):
+                return False
+            axis = entry.axis
+        else:
+            axis = entry
+            if count != (1 if axis is None else group_numblocks[axis]):
+                return False
+        if axis is not None:
+            followed.append(axis)
     if len(set(followed)) != len(followed):
         return False
-    for count, axis in zip(numblocks, mapping, strict=True):
-        if count != (1 if axis is None else group_numblocks[axis]):
-            return False
     return all(count == 1 for axis, count in enumerate(group_numblocks) if axis not in followed)
 
 

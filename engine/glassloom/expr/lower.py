@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from glassloom.expr.blockwise import Fused
 from glassloom.expr.core import Expr, walk
@@ -22,6 +24,11 @@ def lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
 
     Blocks that a cluster holds (of persisted nodes) are referred to, not made.
     """
+    with _gc_paused():
+        return _lower(roots)
+
+
+def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
     graph = Graph()
     held: set[Key] = set()
     for node in walk(roots):
@@ -29,7 +36,7 @@ def lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
         if not tasks:
             held.update(node.output_keys())
         graph.add(tasks)
-        for layer in {key_layer(key) for key in tasks}:
+        for layer in {str(key[0]) if type(key) is tuple else key_layer(key) for key in tasks}:
             if node.origin is not None:
                 graph.origins[layer] = node.origin
             if isinstance(node, Fused):
@@ -37,3 +44,15 @@ def lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
     keys = [root.output_keys() for root in roots]
     wanted = [key for group in keys for key in group]
     return cull(graph, wanted, held), keys
+
+
+@contextmanager
+def _gc_paused() -> Iterator[None]:
+    """Half the time of making 100,000 tasks goes into collections that find nothing: graphs have no cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

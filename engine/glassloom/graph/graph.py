@@ -47,15 +47,23 @@ def cull(graph: Graph, keys: Iterable[Key], known: frozenset[Key] | set[Key] = f
     """
     tasks = graph.tasks
     wanted: dict[Key, Task] = {}
-    stack: list[tuple[Key, Key | None]] = [(key, None) for key in keys]
+    stack: list[Key] = list(keys)
     while stack:
-        key, dependent = stack.pop()
+        key = stack.pop()
         if key in wanted or key in known:
             continue
         task = tasks.get(key)
         if task is None:
-            who = f"task {dependent!r} needs" if dependent is not None else "the caller asks for"
-            raise GraphError(f"{who} {key!r}, which no task makes; the graph has {len(tasks)} tasks")
+            raise GraphError(
+                f"{_who_needs(key, wanted)} {key!r}, which no task makes; the graph has {len(tasks)} tasks"
+            )
         wanted[key] = task
-        stack.extend((dep, key) for dep in task.deps)
+        stack.extend(task.deps)
     return Graph(wanted, graph.origins, graph.labels)
+
+
+def _who_needs(key: Key, tasks: Mapping[Key, Task]) -> str:
+    for dependent, task in tasks.items():
+        if key in task.deps:
+            return f"task {dependent!r} needs"
+    return "the caller asks for"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from glassloom.graph.keys import Key
 
-_CONTAINERS = (list, tuple, dict)
+_CONTAINERS = frozenset({list, tuple, dict})
 
 
 class TaskRef:
@@ -53,7 +53,29 @@ class Task:
         self.func = func
         self.args = args
         self.kwargs = kwargs
-        self.deps: tuple[Key, ...] = tuple(dict.fromkeys(_references(args, kwargs)))
+        deps: list[Key] = []
+        for arg in args:
+            kind = type(arg)
+            if kind is TaskRef:
+                deps.append(arg.key)
+            elif kind in _CONTAINERS:
+                deps.extend(find_refs(arg))
+        if kwargs:
+            deps.extend(find_refs(kwargs))
+        self.deps: tuple[Key, ...] = tuple(dict.fromkeys(deps)) if len(deps) > 1 else tuple(deps)
+
+    @classmethod
+    def of_blocks(
+        cls, key: Key, func: Callable[..., Any], sources: Sequence[Key], literals: tuple[Any, ...] = ()
+    ) -> Task:
+        """Return the task ``func(*results of sources, *literals)``: the quick way where literals hold no references."""
+        task = cls.__new__(cls)
+        task.key = key
+        task.func = func
+        task.args = (*map(TaskRef, sources), *literals)
+        task.kwargs = None
+        task.deps = tuple(dict.fromkeys(sources)) if len(sources) > 1 else tuple(sources)
+        return task
 
     def __repr__(self) -> str:
         name = getattr(self.func, "__name__", type(self.func).__name__)
@@ -67,17 +89,6 @@ class Task:
         if not self.kwargs:
             return self.func(*args)
         return self.func(*args, **{name: resolve(value, results) for name, value in self.kwargs.items()})
-
-
-def _references(args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> Iterator[Key]:
-    for arg in args:
-        kind = type(arg)
-        if kind is TaskRef:
-            yield arg.key
-        elif kind in _CONTAINERS:
-            yield from find_refs(arg)
-    if kwargs:
-        yield from find_refs(kwargs)
 
 
 def find_refs(value: Any) -> Iterator[Key]:

@@ -22,6 +22,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from glassloom.graph.late import load_for
+
 _DIGEST_BYTES = 12
 
 _normalizers: dict[type, Callable[[Any], Any]] = {}
@@ -89,6 +91,7 @@ def _feed_object(update: Callable[[bytes], Any], value: Any) -> None:
         if own is not None and not isinstance(value, type):
             update(f"o{type(value).__module__}.{type(value).__qualname__}:".encode())
             return _feed(update, own())
+    load_for(type(value))
     for base in type(value).__mro__[:-1]:
         if base in _normalizers:
             update(f"n{type(value).__module__}.{type(value).__qualname__}:".encode())
