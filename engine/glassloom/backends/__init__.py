@@ -1,1 +1,5 @@
 """What a chunk may be: NumPy and CuPy arrays, pandas and cuDF frames. Each backend registers its own dispatches."""
+
+from glassloom.graph.late import load_later
+
+load_later("pandas", "glassloom.backends.pandas_")

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from glassloom.graph.late import load_for
+
 _ATOM_BYTES = 32
 _SAMPLES = 10
 _registry: dict[type, Callable[[Any], int]] = {}
@@ -38,6 +40,8 @@ def sizeof(value: Any) -> int:
                 return measure(value)
             except Exception:  # the measured object is the user's; its size must not fail their task
                 return _ATOM_BYTES
+    if load_for(kind):
+        return sizeof(value)
     nbytes = getattr(value, "nbytes", None)
     if isinstance(nbytes, int):
         return nbytes

@@ -1,0 +1,226 @@
+"""pandas as a backend: joining blocks, made-up samples, sizes and tokens. Loaded only once a pandas object turns up."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.sizeof import register_sizeof, sizeof
+from glassloom.graph import normalize_token
+
+HAS_COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
+_SAMPLED_VALUES = 100
+
+
+def is_frame(value: Any) -> bool:
+    """Whether `value` is a frame, series or index: something with rows."""
+    return isinstance(value, (pd.DataFrame, pd.Series, pd.Index))
+
+
+# Blocks.
+
+
+def concat(blocks: Sequence[Any]) -> Any:
+    """Return the blocks as one object, first to last. Empty blocks don't decide on dtypes unless all are empty."""
+    filled = [block for block in blocks if len(block)] or list(blocks[:1])
+    first = filled[0]
+    if len(filled) == 1:
+        return first
+    if isinstance(first, pd.Index):
+        return first.append(filled[1:])
+    return pd.concat(_with_equal_categories(filled))
+
+
+def _with_equal_categories(blocks: list[Any]) -> list[Any]:
+    """Return the blocks with equal categories, so that joining them keeps categorical columns categorical."""
+    if isinstance(blocks[0], pd.Series):
+        if not _differ([block.dtype for block in blocks]):
+            return blocks
+        kind = union_categories([block.dtype for block in blocks])
+        return [block.astype(kind) for block in blocks]
+    wanted = {}
+    for name, dtype in zip(blocks[0].columns, blocks[0].dtypes, strict=True):
+        if isinstance(dtype, pd.CategoricalDtype):
+            dtypes = [block[name].dtype for block in blocks if name in block.columns]
+            if _differ(dtypes):
+                wanted[name] = union_categories(dtypes)
+    return [block.astype(wanted) for block in blocks] if wanted else blocks
+
+
+def _differ(dtypes: list[Any]) -> bool:
+    return all(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes) and any(
+        dtype != dtypes[0] for dtype in dtypes
+    )
+
+
+def union_categories(dtypes: Sequence[Any]) -> pd.CategoricalDtype:
+    """Return the categorical dtype with the categories of all `dtypes`, in order of appearance."""
+    empties = [pd.Categorical([], dtype=dtype) for dtype in dtypes]
+    joined = pd.api.types.union_categoricals(empties, ignore_order=True)
+    return pd.CategoricalDtype(joined.categories)
+
+
+def guarded(block: Any) -> Any:
+    """Return a block that a user's function may change without changing the original."""
+    if isinstance(block, (pd.DataFrame, pd.Series)):
+        return block.copy(deep=not HAS_COPY_ON_WRITE)
+    return block
+
+
+# Made-up samples: two rows of the right dtypes, to find out what a function returns.
+
+
+def sample(meta: Any) -> Any:
+    """Return an object like `meta` with two made-up rows."""
+    if isinstance(meta, pd.MultiIndex):
+        return pd.MultiIndex.from_arrays([sample(level) for level in meta.levels], names=meta.names)
+    if isinstance(meta, pd.Index):
+        if isinstance(meta, pd.RangeIndex):
+            return pd.RangeIndex(2, name=meta.name)
+        return pd.Index(_sample_values(meta.dtype), name=meta.name)
+    if isinstance(meta, pd.Series):
+        return pd.Series(_sample_values(meta.dtype), index=sample(meta.index), name=meta.name)
+    if isinstance(meta, pd.DataFrame):
+        columns = {place: _sample_values(dtype) for place, dtype in enumerate(meta.dtypes)}
+        made = pd.DataFrame(columns, index=sample(meta.index))
+        made.columns = meta.columns
+        return made
+    return meta
+
+
+def _sample_values(dtype: Any) -> Any:
+    if isinstance(dtype, pd.CategoricalDtype):
+        some = list(dtype.categories[:2]) or ["a", "b"]
+        categories = dtype.categories if len(dtype.categories) else some
+        return pd.Categorical((some * 2)[:2], categories=categories, ordered=dtype.ordered)
+    kind = getattr(dtype, "kind", "O")
+    if kind == "b":
+        return pd.array([True, False], dtype=dtype)
+    if kind in "iufc":
+        return pd.array([1, 2], dtype=dtype)
+    if kind in "mM":
+        start = pd.Timestamp("2000-01-01", tz=getattr(dtype, "tz", None)) if kind == "M" else pd.Timedelta("1D")
+        return pd.array([start, start + pd.Timedelta("1D")], dtype=dtype)
+    if isinstance(dtype, pd.PeriodDtype):
+        return pd.period_range("2000", periods=2, freq=dtype.freq).array
+    if isinstance(dtype, pd.IntervalDtype):
+        return pd.interval_range(0, 2).astype(dtype).array
+    if kind == "O" and isinstance(dtype, np.dtype):
+        return np.array(["a", "b"], dtype=object)
+    return pd.array(["a", "b"], dtype=dtype)
+
+
+# Sizes.
+
+
+@register_sizeof(pd.DataFrame)
+def _sizeof_frame(frame: pd.DataFrame) -> int:
+    return sizeof(frame.index) + sum(_values_nbytes(frame.iloc[:, place]) for place in range(frame.shape[1])) + 500
+
+
+@register_sizeof(pd.Series)
+def _sizeof_series(series: pd.Series) -> int:
+    return sizeof(series.index) + _values_nbytes(series) + 300
+
+
+@register_sizeof(pd.RangeIndex)
+def _sizeof_range(index: pd.RangeIndex) -> int:
+    return 150
+
+
+@register_sizeof(pd.MultiIndex)
+def _sizeof_levels(index: pd.MultiIndex) -> int:
+    return sum(sizeof(level) for level in index.levels) + sum(codes.nbytes for codes in index.codes) + 300
+
+
+@register_sizeof(pd.Index)
+def _sizeof_index(index: pd.Index) -> int:
+    return _values_nbytes(index) + 200
+
+
+def _values_nbytes(values: Any) -> int:
+    """Return the bytes of a column; Python objects are sampled."""
+    own = int(values.memory_usage(deep=False) if isinstance(values, pd.Index) else values.memory_usage(index=False))
+    if values.dtype != object or not len(values):
+        return own
+    step = max(1, len(values) // _SAMPLED_VALUES)
+    some = values[::step] if isinstance(values, pd.Index) else values.iloc[::step]
+    return own + sum(map(sizeof, some)) * len(values) // len(some)
+
+
+# Tokens: by content, not by how the frame is laid out in memory.
+
+
+@normalize_token(pd.DataFrame)
+def _normalize_frame(frame: pd.DataFrame) -> Any:
+    columns = [_normalize_values(frame.iloc[:, place].array) for place in range(frame.shape[1])]
+    return (frame.index, frame.columns, columns)
+
+
+@normalize_token(pd.Series)
+def _normalize_series(series: pd.Series) -> Any:
+    return (series.index, series.name, _normalize_values(series.array))
+
+
+@normalize_token(pd.RangeIndex)
+def _normalize_range(index: pd.RangeIndex) -> Any:
+    return (index.start, index.stop, index.step, index.name)
+
+
+@normalize_token(pd.MultiIndex)
+def _normalize_levels(index: pd.MultiIndex) -> Any:
+    return (list(index.levels), [np.asarray(codes) for codes in index.codes], list(index.names))
+
+
+@normalize_token(pd.Index)
+def _normalize_index(index: pd.Index) -> Any:
+    return (index.name, getattr(index, "freqstr", None), _normalize_values(index.array))
+
+
+@normalize_token(pd.CategoricalDtype)
+def _normalize_category(dtype: pd.CategoricalDtype) -> Any:
+    return (dtype.categories, dtype.ordered)
+
+
+@normalize_token(pd.api.extensions.ExtensionDtype)
+def _normalize_dtype(dtype: Any) -> Any:
+    return (type(dtype).__qualname__, repr(dtype))
+
+
+@normalize_token(pd.Timestamp)
+def _normalize_timestamp(value: pd.Timestamp) -> Any:
+    return (value.value, value.unit, str(value.tz))
+
+
+@normalize_token(pd.api.extensions.ExtensionArray)
+def _normalize_values(array: Any) -> Any:
+    if isinstance(array, pd.arrays.NumpyExtensionArray):
+        return np.asarray(array)
+    dtype = array.dtype
+    if isinstance(array, pd.Categorical):
+        return (dtype, np.asarray(array.codes))
+    if hasattr(dtype, "tz"):
+        return (str(dtype), np.asarray(array.asi8))
+    if hasattr(array, "_data") and hasattr(array, "_mask"):  # integers, floats and booleans with a mask
+        return (str(dtype), np.where(array._mask, array._data.dtype.type(0), array._data), array._mask)
+    if hasattr(array, "__arrow_array__"):
+        return (repr(dtype), _arrow_bytes(array))
+    return (repr(dtype), pickle.dumps(array.tolist(), protocol=5))
+
+
+def _arrow_bytes(array: Any) -> Any:
+    """Return the content in Arrow's file format, which leaves out what a slice doesn't show."""
+    import pyarrow as pa  # optional for frames without Arrow columns
+
+    values = pa.array(array)
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    sink = pa.BufferOutputStream()
+    schema = pa.schema([("values", values.type)])
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(pa.record_batch([values], schema=schema))
+    return memoryview(sink.getvalue())
