@@ -1,5 +1,21 @@
+/**
+ * Glassloom's plugins. Each can be disabled alone: `jupyter labextension disable glassloom:running`.
+ */
 import { JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { clustersPlugin } from './plugins/clusters';
+import { dashboardsPlugin } from './plugins/dashboards';
+import { modelPlugin } from './plugins/model';
+import { panelPlugin } from './plugins/panel';
+import { runningPlugin } from './plugins/running';
+import { IClusterModel } from './tokens';
 
-const plugins: JupyterFrontEndPlugin<unknown>[] = [];
+const plugins: JupyterFrontEndPlugin<IClusterModel | void>[] = [
+  modelPlugin,
+  clustersPlugin,
+  dashboardsPlugin,
+  panelPlugin,
+  runningPlugin
+];
 
 export default plugins;
+export * from './tokens';

@@ -22,6 +22,7 @@ async def test_a_page_is_proxied_with_its_whole_path_and_query(jp_fetch, jp_base
 
 async def test_jupyters_credentials_stay_in_jupyter(jp_fetch, jp_auth_header, start_cluster, services):
     await start_cluster()
+    token = jp_auth_header["Authorization"].removeprefix("token ")
     headers = {
         **jp_auth_header,
         "Cookie": "login=yes",
@@ -29,7 +30,9 @@ async def test_jupyters_credentials_stay_in_jupyter(jp_fetch, jp_auth_header, st
         "Referer": "http://x/?token=t",
         "X-Glassloom-Secret": "no",
     }
-    response = await jp_fetch("glassloom", "dash", "c1", "status", headers=headers, params={"token": "t", "theme": "x"})
+    response = await jp_fetch(
+        "glassloom", "dash", "c1", "status", headers=headers, params={"token": token, "theme": "x"}
+    )
     seen = json.loads(response.body)
     assert {"Authorization", "Cookie", "X-Xsrftoken", "Referer"} & seen["headers"].keys() == set()
     assert seen["headers"]["X-Glassloom-Secret"] == services.dashboards.secret

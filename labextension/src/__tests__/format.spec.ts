@@ -1,0 +1,73 @@
+import { Backoff } from '../model/backoff';
+import {
+  formatAge,
+  formatBytes,
+  formatCount,
+  formatNumber
+} from '../model/format';
+import { linePoints } from '../panels/sparkline';
+
+describe('formatBytes', () => {
+  it.each([
+    [0, '0 B'],
+    [999, '999 B'],
+    [1000, '0.98 KiB'],
+    [1536, '1.50 KiB'],
+    [10 * 1024, '10.0 KiB'],
+    [2 * 1024 ** 3, '2.00 GiB'],
+    [999.9 * 1024, '0.98 MiB'],
+    [3000 * 1024 ** 5, '3000 PiB']
+  ])('writes %d bytes with three digits', (bytes, text) => {
+    expect(formatBytes(bytes)).toBe(text);
+  });
+});
+
+it('puts the thousands of a count apart', () => {
+  expect(formatCount(1234567)).toBe('1,234,567');
+});
+
+it('says one worker, but two workers', () => {
+  expect([0, 1, 2].map(n => formatNumber(n, 'worker'))).toEqual([
+    '0 workers',
+    '1 worker',
+    '2 workers'
+  ]);
+});
+
+it('writes an age in the largest unit that fits', () => {
+  expect([5, 125, 7300, 200000].map(formatAge)).toEqual([
+    'less than a minute',
+    '2 min',
+    '2 h',
+    '2 days'
+  ]);
+});
+
+it('doubles the delay between tries up to the last one, and begins again after a success', () => {
+  const backoff = new Backoff(500, 3000);
+  expect([1, 2, 3, 4, 5].map(() => backoff.next())).toEqual([
+    500, 1000, 2000, 3000, 3000
+  ]);
+  backoff.reset();
+  expect(backoff.next()).toBe(500);
+});
+
+describe('linePoints', () => {
+  it('puts the newest value at the right edge and the top value at the upper one', () => {
+    expect(linePoints([0, 200], 200)).toBe('98.3,19.0 100.0,1.0');
+  });
+
+  it('shows no more than the last sixty values', () => {
+    const points = linePoints(Array(100).fill(1), 2).split(' ');
+    expect(points.length).toBe(60);
+    expect(points[0]).toBe('0.0,10.0');
+  });
+
+  it('cuts off what is above the top', () => {
+    expect(linePoints([500], 100)).toBe('100.0,1.0');
+  });
+
+  it('is empty without values', () => {
+    expect(linePoints([], 100)).toBe('');
+  });
+});

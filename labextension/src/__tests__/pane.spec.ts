@@ -1,0 +1,144 @@
+import { Widget } from '@lumino/widgets';
+import { ClusterModel } from '../model/clusters';
+import { DashboardPane } from '../panels/pane';
+import { FakeSocket, fakeAPI, makeCluster, settle } from './fakes';
+
+const HEALTH = '/user/someone/glassloom/dash/health';
+
+function setUp(isReady: () => boolean): [DashboardPane, ClusterModel] {
+  const [api] = fakeAPI({
+    [`GET ${HEALTH}`]: () => new Response('', { status: isReady() ? 200 : 503 })
+  });
+  const model = new ClusterModel(api);
+  FakeSocket.last.tell(makeCluster());
+  const pane = new DashboardPane({
+    api,
+    model,
+    cluster: 'c1',
+    name: 'loom',
+    page: 'status',
+    pageTitle: 'Status',
+    theme: 'dark'
+  });
+  Widget.attach(pane, document.body);
+  return [pane, model];
+}
+
+function frameOf(pane: DashboardPane): HTMLIFrameElement {
+  return pane.node.querySelector('iframe') as HTMLIFrameElement;
+}
+
+function say(data: unknown, source: Window | null, origin?: string): void {
+  window.dispatchEvent(
+    new MessageEvent('message', {
+      data,
+      source,
+      origin: origin ?? window.location.origin
+    })
+  );
+}
+
+function sayAlive(pane: DashboardPane): void {
+  say({ type: 'glassloom:alive' }, frameOf(pane).contentWindow);
+}
+
+describe('DashboardPane', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('loads the page below the base URL, in the theme', () => {
+    const [pane] = setUp(() => true);
+    expect(frameOf(pane).src).toBe(
+      'http://localhost/user/someone/glassloom/dash/c1/status?theme=dark'
+    );
+    expect(pane.title.label).toBe('Status · loom');
+    expect(pane.node.textContent).toBe('Opening the dashboard…');
+    pane.dispose();
+  });
+
+  it('shows the page once it says that it is alive', () => {
+    const [pane] = setUp(() => true);
+    sayAlive(pane);
+    expect(pane.node.dataset.state).toBe('live');
+    pane.dispose();
+  });
+
+  it.each([
+    ['another window', { type: 'glassloom:alive' }, window, undefined],
+    [
+      'another origin',
+      { type: 'glassloom:alive' },
+      null,
+      'https://evil.example'
+    ],
+    ['another message', { type: 'hello' }, null, undefined],
+    ['no message', 'glassloom:alive', null, undefined]
+  ])('does not believe %s', (_, data, source, origin) => {
+    const [pane] = setUp(() => true);
+    say(data, source ?? frameOf(pane).contentWindow, origin);
+    expect(pane.node.dataset.state).toBe('opening');
+    pane.dispose();
+  });
+
+  it('covers a page that fell silent, and loads it again when the dashboards answer', async () => {
+    let isReady = false;
+    const [pane] = setUp(() => isReady);
+    sayAlive(pane);
+    const first = frameOf(pane).src;
+    frameOf(pane).src = 'about:blank';
+    await jest.advanceTimersByTimeAsync(7_000);
+    expect(pane.node.dataset.state).toBe('lost');
+    expect(pane.node.textContent).toBe('Reconnecting…');
+    isReady = true;
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(frameOf(pane).src).toBe(first);
+    expect(pane.node.dataset.state).toBe('opening');
+    sayAlive(pane);
+    expect(pane.node.dataset.state).toBe('live');
+    pane.dispose();
+  });
+
+  it('says that its cluster has ended, and leaves its last state to be read', async () => {
+    const [pane] = setUp(() => true);
+    sayAlive(pane);
+    FakeSocket.last.tell();
+    expect(pane.node.dataset.state).toBe('ended');
+    expect(pane.node.dataset.blank).toBe('false');
+    expect(pane.node.textContent).toContain('Cluster loom has ended.');
+    pane.dispose();
+  });
+
+  it('does not take a lost connection for the end of its cluster', async () => {
+    const [pane] = setUp(() => true);
+    sayAlive(pane);
+    FakeSocket.last.onclose?.();
+    await settle();
+    expect(pane.node.dataset.state).toBe('live');
+    pane.dispose();
+  });
+
+  it('tells the page about a new theme', () => {
+    const [pane] = setUp(() => true);
+    const post = jest.spyOn(
+      frameOf(pane).contentWindow as Window,
+      'postMessage'
+    );
+    pane.setTheme('light');
+    expect(post).toHaveBeenCalledWith(
+      { type: 'glassloom:theme', theme: 'light' },
+      window.location.origin
+    );
+    pane.dispose();
+  });
+
+  it('stops when it is closed', () => {
+    const [pane] = setUp(() => true);
+    pane.dispose();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,11 @@
+/**
+ * The names of our commands; the buttons in HTML reprs know them too.
+ */
+export const CommandIDs = {
+  openDashboard: 'glassloom:open-dashboard',
+  newCluster: 'glassloom:new-cluster',
+  shutDownCluster: 'glassloom:shutdown-cluster',
+  showPanel: 'glassloom:show-panel'
+} as const;
+
+export const PALETTE_CATEGORY = 'Glassloom';

@@ -1,0 +1,142 @@
+/**
+ * The state of all clusters. It draws nothing; whoever shows it listens to `changed`.
+ */
+import { IDisposable } from '@lumino/disposable';
+import { ISignal, Signal } from '@lumino/signaling';
+import { GlassloomAPI } from '../request';
+import {
+  Connection,
+  ICluster,
+  IClusterModel,
+  IClusterRequest,
+  IPage
+} from '../tokens';
+import { Stream } from './stream';
+
+export class ClusterModel implements IClusterModel, IDisposable {
+  constructor(api: GlassloomAPI) {
+    this._api = api;
+    this._stream = new Stream(() => api.openMetrics());
+    this._stream.message.connect(this._onMessage, this);
+    this._stream.connected.connect(this._onConnected, this);
+    void this._loadPages();
+  }
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  get connection(): Connection {
+    return this._connection;
+  }
+
+  get clusters(): readonly ICluster[] {
+    return this._clusters;
+  }
+
+  get active(): ICluster | null {
+    const chosen = this._chosen === null ? null : this.find(this._chosen);
+    return chosen ?? this._clusters.at(-1) ?? null;
+  }
+
+  get pages(): readonly IPage[] {
+    return this._pages;
+  }
+
+  get starting(): readonly string[] {
+    return this._starting;
+  }
+
+  get isDisposed(): boolean {
+    return this._stream.isDisposed;
+  }
+
+  dispose(): void {
+    this._stream.dispose();
+    Signal.clearData(this);
+  }
+
+  find(id: string): ICluster | null {
+    return this._clusters.find(cluster => cluster.id === id) ?? null;
+  }
+
+  isShuttingDown(id: string): boolean {
+    return this._shuttingDown.has(id);
+  }
+
+  activate(id: string): void {
+    this._chosen = id;
+    this._changed.emit();
+  }
+
+  /** Start a cluster and make it the active one; rejects with the server's reason. */
+  async start(request: IClusterRequest): Promise<void> {
+    const name = request.name ?? 'a new cluster';
+    this._starting = [...this._starting, name];
+    this._changed.emit();
+    try {
+      this._chosen = (await this._api.startCluster(request)).id;
+    } finally {
+      const index = this._starting.indexOf(name);
+      this._starting = this._starting.filter((_, i) => i !== index);
+      this._changed.emit();
+    }
+  }
+
+  /** Ask a cluster to end; it goes out of the list when it has. Rejects with the server's reason. */
+  async shutDown(id: string): Promise<void> {
+    this._shuttingDown.add(id);
+    this._changed.emit();
+    try {
+      await this._api.shutDownCluster(id);
+    } catch (error) {
+      this._shuttingDown.delete(id);
+      this._changed.emit();
+      throw error;
+    }
+  }
+
+  private _onMessage(_: Stream, text: string): void {
+    this._clusters = (JSON.parse(text) as { clusters: ICluster[] }).clusters;
+    this._connection = 'connected';
+    this._forgetEnded();
+    this._changed.emit();
+  }
+
+  private _onConnected(_: Stream, connected: boolean): void {
+    if (!connected) {
+      this._connection = 'lost';
+      this._changed.emit();
+    } else if (this._pages.length === 0) {
+      void this._loadPages();
+    }
+  }
+
+  private _forgetEnded(): void {
+    for (const id of this._shuttingDown) {
+      if (this.find(id) === null) {
+        this._shuttingDown.delete(id);
+      }
+    }
+  }
+
+  private async _loadPages(): Promise<void> {
+    try {
+      this._pages = await this._api.pages();
+      this._changed.emit();
+    } catch (error) {
+      // Asked for again with the next connection.
+      console.warn('Glassloom could not load its list of pages:', error);
+    }
+  }
+
+  private readonly _api: GlassloomAPI;
+  private readonly _stream: Stream;
+  private readonly _changed = new Signal<this, void>(this);
+  private readonly _shuttingDown = new Set<string>();
+  private _clusters: readonly ICluster[] = [];
+  private _pages: readonly IPage[] = [];
+  private _starting: readonly string[] = [];
+  private _connection: Connection = 'connecting';
+  private _chosen: string | null = null;
+}

@@ -1,0 +1,169 @@
+/**
+ * One cluster in the list: what it is, how busy it is, and what can be done with it.
+ */
+import { closeIcon, LabIcon } from '@jupyterlab/ui-components';
+import * as React from 'react';
+import { glassloomIcon } from '../icons';
+import {
+  formatAge,
+  formatBytes,
+  formatCount,
+  formatNumber
+} from '../model/format';
+import { ICluster, ITaskCounts } from '../tokens';
+import { Sparkline } from './sparkline';
+
+const STARTED_BY: Record<string, string> = {
+  notebook: 'from a notebook',
+  panel: 'from this panel',
+  script: 'from a script'
+};
+
+/** From this share of its limit on, memory is short; the engine spills at about the same. */
+const MEMORY_SHORT = 0.7;
+
+export interface ICardProps {
+  cluster: ICluster;
+  isActive: boolean;
+  isShuttingDown: boolean;
+  nowMs: number;
+  onSelect: (id: string) => void;
+  onOpen: (id: string) => void;
+  onShutDown: (id: string) => void;
+}
+
+export function ClusterCard(props: ICardProps): JSX.Element {
+  const { cluster, isActive, isShuttingDown } = props;
+  return (
+    <li
+      className={
+        'gl-Card' +
+        (isActive ? ' gl-mod-active' : '') +
+        (isShuttingDown ? ' gl-mod-ending' : '')
+      }
+      data-cluster={cluster.id}
+      onClick={() => props.onSelect(cluster.id)}
+    >
+      <div className="gl-Card-head">
+        <button
+          className="gl-Card-name"
+          title={cluster.name}
+          aria-pressed={isActive}
+        >
+          {cluster.name}
+        </button>
+        <CardButton
+          icon={glassloomIcon}
+          label={`Open the dashboard of ${cluster.name}`}
+          action="open"
+          onClick={() => props.onOpen(cluster.id)}
+        />
+        <CardButton
+          icon={closeIcon}
+          label={`Shut down ${cluster.name}`}
+          action="shut-down"
+          isDisabled={isShuttingDown}
+          onClick={() => props.onShutDown(cluster.id)}
+        />
+      </div>
+      <div className="gl-Card-facts">
+        {isShuttingDown ? 'Shutting down…' : describeSize(cluster)}
+      </div>
+      <Meters cluster={cluster} />
+      <Tasks tasks={cluster.tasks} />
+      <div className="gl-Card-origin">
+        {describeOrigin(cluster, props.nowMs)}
+      </div>
+    </li>
+  );
+}
+
+function CardButton(props: {
+  icon: LabIcon;
+  label: string;
+  action: string;
+  isDisabled?: boolean;
+  onClick: () => void;
+}): JSX.Element {
+  return (
+    <button
+      className="gl-Card-button"
+      title={props.label}
+      aria-label={props.label}
+      data-action={props.action}
+      disabled={props.isDisabled}
+      onClick={event => {
+        event.stopPropagation();
+        props.onClick();
+      }}
+    >
+      <props.icon.react tag={null} />
+    </button>
+  );
+}
+
+function Meters(props: { cluster: ICluster }): JSX.Element {
+  const { cluster } = props;
+  const limit = cluster.memory_limit_bytes;
+  const share = limit ? Math.min(cluster.memory_bytes / limit, 1) : null;
+  const used = formatBytes(cluster.memory_bytes);
+  return (
+    <div className="gl-Meters">
+      <span className="gl-Meters-label">CPU</span>
+      <Sparkline
+        values={cluster.cpu_history}
+        top={Math.max(100 * cluster.threads, ...cluster.cpu_history, 1)}
+        label="CPU use over the last minute"
+      />
+      <span
+        className="gl-Meters-value"
+        title="100 % is one core busy"
+      >{`${Math.round(cluster.cpu_percent)} %`}</span>
+      <span className="gl-Meters-label">Memory</span>
+      <span className="gl-Bar">
+        {share !== null && (
+          <span
+            className={share >= MEMORY_SHORT ? 'gl-mod-short' : ''}
+            style={{ width: `${100 * share}%` }}
+          />
+        )}
+      </span>
+      <span
+        className="gl-Meters-value"
+        title={limit ? 'Used, and the limit of all workers' : 'Used; no limit'}
+      >
+        {limit ? `${used} of ${formatBytes(limit)}` : used}
+      </span>
+    </div>
+  );
+}
+
+function Tasks(props: { tasks: ITaskCounts }): JSX.Element {
+  const { waiting, ready, running, memory, released, erred } = props.tasks;
+  return (
+    <div className="gl-Card-tasks">
+      <span>{formatNumber(memory + released, 'task')} done</span>
+      <span>{formatCount(running)} running</span>
+      {waiting + ready > 0 && (
+        <span>{formatCount(waiting + ready)} waiting</span>
+      )}
+      {erred > 0 && (
+        <span className="gl-mod-erred">{formatCount(erred)} failed</span>
+      )}
+    </div>
+  );
+}
+
+function describeSize(cluster: ICluster): string {
+  const threads = formatNumber(cluster.threads, 'thread');
+  if (cluster.kind === 'threads') {
+    return `${threads} in one process`;
+  }
+  return `${formatNumber(cluster.workers, 'worker')}, ${threads}`;
+}
+
+function describeOrigin(cluster: ICluster, nowMs: number): string {
+  const age = formatAge(nowMs / 1000 - cluster.started_at);
+  const origin = STARTED_BY[cluster.started_by] ?? `by ${cluster.started_by}`;
+  return `Started ${origin} ${age} ago`;
+}

@@ -1,0 +1,99 @@
+/**
+ * The panel's list of clusters.
+ */
+import { ReactWidget } from '@jupyterlab/ui-components';
+import { CommandRegistry } from '@lumino/commands';
+import * as React from 'react';
+import { CommandIDs } from '../commands';
+import { Connection, IClusterModel } from '../tokens';
+import { ClusterCard } from './card';
+
+export class ClusterList extends ReactWidget {
+  constructor(
+    private readonly _model: IClusterModel,
+    private readonly _commands: CommandRegistry
+  ) {
+    super();
+    this.addClass('gl-ClusterList');
+    _model.changed.connect(this._onChanged, this);
+  }
+
+  dispose(): void {
+    this._model.changed.disconnect(this._onChanged, this);
+    super.dispose();
+  }
+
+  protected render(): JSX.Element {
+    const { clusters, starting, active, connection } = this._model;
+    if (clusters.length === 0 && starting.length === 0) {
+      return <NoClusters connection={connection} />;
+    }
+    return (
+      <>
+        {connection === 'lost' && <Stale />}
+        <ul className="gl-Cards" aria-label="Clusters">
+          {clusters.map(cluster => (
+            <ClusterCard
+              key={cluster.id}
+              cluster={cluster}
+              isActive={cluster.id === active?.id}
+              isShuttingDown={this._model.isShuttingDown(cluster.id)}
+              nowMs={Date.now()}
+              onSelect={id => this._model.activate(id)}
+              onOpen={id =>
+                this._execute(CommandIDs.openDashboard, { cluster: id })
+              }
+              onShutDown={id =>
+                this._execute(CommandIDs.shutDownCluster, { cluster: id })
+              }
+            />
+          ))}
+          {starting.map((name, index) => (
+            <li key={`starting-${index}`} className="gl-Card gl-mod-starting">
+              <div className="gl-Card-name" title={name}>
+                {name}
+              </div>
+              <div className="gl-Card-facts">Starting…</div>
+            </li>
+          ))}
+        </ul>
+      </>
+    );
+  }
+
+  private _execute(command: string, args: { cluster: string }): void {
+    void this._commands.execute(command, args);
+  }
+
+  private _onChanged(): void {
+    this.update();
+  }
+}
+
+function NoClusters(props: { connection: Connection }): JSX.Element {
+  if (props.connection === 'connecting') {
+    return <p className="gl-Hint">Looking for clusters…</p>;
+  }
+  if (props.connection === 'lost') {
+    return <Stale />;
+  }
+  return (
+    <div className="gl-Hint">
+      <p>
+        <strong>No clusters yet</strong>
+      </p>
+      <p>
+        Run <code>Client()</code> in a notebook, or press <b>New</b> above.
+        Every cluster of yours appears here, whoever started it.
+      </p>
+    </div>
+  );
+}
+
+function Stale(): JSX.Element {
+  return (
+    <p className="gl-Hint gl-mod-warning" role="status">
+      No connection to the Jupyter server. Trying again…
+    </p>
+  );
+}

@@ -1,0 +1,168 @@
+/**
+ * A dashboard page as a JupyterLab pane: it follows the theme, and comes back by itself when its page died.
+ */
+import { Message } from '@lumino/messaging';
+import { Widget } from '@lumino/widgets';
+import { glassloomIcon } from '../icons';
+import { Liveness } from '../model/liveness';
+import { GlassloomAPI, Theme } from '../request';
+import { IClusterModel } from '../tokens';
+
+const TICK_MS = 500;
+
+export interface IPaneOptions {
+  api: GlassloomAPI;
+  model: IClusterModel;
+  cluster: string;
+  /** How the cluster is called when it cannot be asked any more. */
+  name: string;
+  page: string;
+  /** How the page is called. */
+  pageTitle: string;
+  theme: Theme;
+}
+
+export class DashboardPane extends Widget {
+  constructor(options: IPaneOptions) {
+    super();
+    this.cluster = options.cluster;
+    this.page = options.page;
+    this.name = options.name;
+    this.pageTitle = options.pageTitle;
+    this._api = options.api;
+    this._model = options.model;
+    this._theme = options.theme;
+    this._liveness = new Liveness(Date.now());
+
+    this.id = DashboardPane.idOf(options.cluster, options.page);
+    // JupyterLab's own class keeps the frame from swallowing a drag of the splitter.
+    this.addClass('jp-IFrame');
+    this.addClass('gl-Pane');
+    this.title.label = `${options.pageTitle} · ${options.name}`;
+    this.title.caption = `${options.pageTitle} of cluster ${options.name}`;
+    this.title.icon = glassloomIcon;
+    this.title.closable = true;
+
+    this._frame = document.createElement('iframe');
+    this._frame.title = this.title.caption;
+    this._cover = document.createElement('div');
+    this._cover.className = 'gl-Pane-cover';
+    this._cover.setAttribute('role', 'status');
+    this.node.append(this._frame, this._cover);
+
+    this._model.changed.connect(this._showState, this);
+    window.addEventListener('message', this._onMessage);
+    this._timer = window.setInterval(() => this._tick(), TICK_MS);
+    this._load();
+    this._showState();
+  }
+
+  readonly cluster: string;
+  readonly page: string;
+  readonly name: string;
+  readonly pageTitle: string;
+
+  /** The id of the one pane that shows this page of this cluster. */
+  static idOf(cluster: string, page: string): string {
+    return `glassloom-${cluster}-${page}`;
+  }
+
+  dispose(): void {
+    if (this.isDisposed) {
+      return;
+    }
+    window.clearInterval(this._timer);
+    window.removeEventListener('message', this._onMessage);
+    this._model.changed.disconnect(this._showState, this);
+    super.dispose();
+  }
+
+  /** Follow JupyterLab's theme, without losing what the page shows. */
+  setTheme(theme: Theme): void {
+    this._theme = theme;
+    this._frame.contentWindow?.postMessage(
+      { type: 'glassloom:theme', theme },
+      window.location.origin
+    );
+  }
+
+  protected onActivateRequest(message: Message): void {
+    this._frame.focus();
+  }
+
+  private get _hasEnded(): boolean {
+    return (
+      this._model.connection === 'connected' &&
+      this._model.find(this.cluster) === null
+    );
+  }
+
+  private _load(): void {
+    this._frame.src = this._api.dashboardUrl(
+      this.cluster,
+      this.page,
+      this._theme
+    );
+  }
+
+  private readonly _onMessage = (event: MessageEvent<unknown>): void => {
+    const isOurPage =
+      event.source === this._frame.contentWindow &&
+      event.origin === window.location.origin;
+    if (isOurPage && typeOf(event.data) === 'glassloom:alive') {
+      this._liveness.hear(Date.now());
+      this._showState();
+    }
+  };
+
+  private _tick(): void {
+    if (this._hasEnded) {
+      return; // Nothing will come back.
+    }
+    if (this._liveness.tick(Date.now(), document.hidden) === 'probe') {
+      void this._probe();
+    }
+    this._showState();
+  }
+
+  private async _probe(): Promise<void> {
+    const isReady = await this._api.areDashboardsReady();
+    if (this.isDisposed) {
+      return;
+    }
+    if (this._liveness.probed(isReady, Date.now()) === 'reload') {
+      this._load();
+    }
+    this._showState();
+  }
+
+  private _showState(): void {
+    const state = this._hasEnded ? 'ended' : this._liveness.state;
+    // A page that was alive to the end stays to be read; the note is put above it.
+    const isBlank = this._liveness.state !== 'live';
+    this.node.dataset.state = state;
+    this.node.dataset.blank = String(isBlank);
+    this._cover.textContent = {
+      opening: 'Opening the dashboard…',
+      live: '',
+      lost: 'Reconnecting…',
+      ended: isBlank
+        ? `Cluster ${this.name} has ended.`
+        : `Cluster ${this.name} has ended. This is the last that was seen of it.`
+    }[state];
+  }
+
+  private readonly _api: GlassloomAPI;
+  private readonly _model: IClusterModel;
+  private readonly _frame: HTMLIFrameElement;
+  private readonly _cover: HTMLElement;
+  private readonly _liveness: Liveness;
+  private readonly _timer: number;
+  private _theme: Theme;
+}
+
+function typeOf(data: unknown): unknown {
+  return typeof data === 'object' && data !== null && 'type' in data
+    ? data.type
+    : undefined;
+}
