@@ -1,0 +1,113 @@
+"""Starts the dashboards: ``python -m glassloom_dashboards --unix-socket PATH --prefix PREFIX``, or alone ``--port 0``."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tornado.httpserver import HTTPServer
+from tornado.ioloop import IOLoop
+from tornado.netutil import bind_sockets, bind_unix_socket
+
+from glassloom_dashboards.gate import SECRET_VARIABLE, SecretGate, TokenGate
+from glassloom_dashboards.hub import Hub
+from glassloom_dashboards.server import DashboardServer
+
+_PARENT_CHECK_S = 0.5
+
+
+def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the parsed command line; exits with a message if it makes no sense."""
+    parser = argparse.ArgumentParser(prog="python -m glassloom_dashboards", description=__doc__)
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
+        "--unix-socket", metavar="PATH", help=f"listen here, for who knows the secret in {SECRET_VARIABLE}"
+    )
+    where.add_argument("--port", type=int, help="listen on 127.0.0.1, for who knows the printed token; 0 picks a port")
+    parser.add_argument("--prefix", default="", help="path before all others, such as /user/someone/glassloom/dash")
+    options = parser.parse_args(arguments)
+    if options.unix_socket and not os.environ.get(SECRET_VARIABLE):
+        parser.error(f"--unix-socket needs a secret in the environment variable {SECRET_VARIABLE}")
+    return options
+
+
+async def serve(options: argparse.Namespace) -> None:
+    """Serve until SIGTERM or SIGINT, or, behind Jupyter, until the process that started us is gone."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stop.set)
+    hub = Hub()
+    if options.unix_socket:
+        server, http = _on_unix_socket(hub, options)
+    else:
+        server, http = _on_port(hub, options)
+    server.initialize(IOLoop.current())
+    server.start()
+    try:
+        if options.unix_socket:
+            await _until_orphaned(stop)
+        else:
+            await stop.wait()
+    finally:
+        http.stop()
+        server.stop()
+        await hub.close()
+        if options.unix_socket:
+            Path(options.unix_socket).unlink(missing_ok=True)
+
+
+def _on_unix_socket(hub: Hub, options: argparse.Namespace) -> tuple[DashboardServer, HTTPServer]:
+    # Out of the environment, so that nothing we might start inherits it.
+    gate = SecretGate(os.environ.pop(SECRET_VARIABLE))
+    # Only Jupyter's proxy, which has checked the origin, reaches this socket.
+    server = DashboardServer(hub, gate, prefix=options.prefix, origins=["*"], lists_clusters=False)
+    http = HTTPServer(server)
+    previous = os.umask(0o177)
+    try:
+        http.add_socket(bind_unix_socket(options.unix_socket, mode=0o600))
+    finally:
+        os.umask(previous)
+    return server, http
+
+
+def _on_port(hub: Hub, options: argparse.Namespace) -> tuple[DashboardServer, HTTPServer]:
+    sockets = bind_sockets(options.port, "127.0.0.1")
+    port = sockets[0].getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    origins = [f"127.0.0.1:{port}", f"localhost:{port}"]
+    gate = TokenGate(token, str(port))
+    server = DashboardServer(hub, gate, prefix=options.prefix, origins=origins, lists_clusters=True)
+    http = HTTPServer(server)
+    http.add_sockets(sockets)
+    sys.stdout.write(f"http://127.0.0.1:{port}{server.prefix}/?token={token}\n")
+    sys.stdout.flush()
+    return server, http
+
+
+async def _until_orphaned(stop: asyncio.Event) -> None:
+    """Return when `stop` is set or our parent has changed, which it also does after the parent's kill -9."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        try:
+            await asyncio.wait_for(stop.wait(), _PARENT_CHECK_S)
+        except TimeoutError:
+            continue
+        return
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the dashboards' process."""
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    asyncio.run(serve(parse_arguments(arguments)))
+
+
+if __name__ == "__main__":
+    main()

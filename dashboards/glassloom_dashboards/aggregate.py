@@ -1,0 +1,323 @@
+"""One cluster as the dashboards see it: a fold of the protocol's messages. It has no clock, socket or viewer.
+
+However many pages look at a cluster there is one `ClusterAggregate`, and pages learn what is new from `versions`.
+
+>>> from glassloom_metrics.protocol import Hello
+>>> aggregate = ClusterAggregate()
+>>> aggregate.apply(Hello(1, "c1", "demo", "threads", 0.0))
+>>> aggregate.name, aggregate.compute_tasks
+('demo', 0)
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from glassloom_metrics.protocol import (
+    COLUMN_TYPECODES,
+    Action,
+    GpuSample,
+    GpuSamples,
+    Hello,
+    Layers,
+    Life,
+    Log,
+    Message,
+    Progress,
+    Refused,
+    TaskError,
+    TaskEvents,
+    WorkerJoined,
+    WorkerLeft,
+    WorkerSamples,
+)
+from numpy.typing import NDArray
+
+from glassloom_dashboards.growing import GrowingTable, GrowingTexts
+
+STATES = ("waiting", "ready", "running", "memory", "released", "erred")
+MAX_ERRORS = 100
+MAX_LOGS = 1000
+RUN_GAP_S = 2.0
+"""After so long without any event, the next one begins a new run."""
+UNKNOWN_LAYER = "unknown layer"
+
+_DTYPES = {"I": "<u4", "H": "<u2", "B": "u1", "d": "<f8", "q": "<i8"}
+_EVENT_DTYPES = {name: _DTYPES[code] for name, code in COLUMN_TYPECODES.items()} | {"thread": "<u4"}
+_BLOCK_ROWS = 8192
+"""Rows for which one earliest start and latest stop are kept, so that a narrow view needn't look at every row."""
+
+_HISTORY_DTYPES = {
+    name: "<f8"
+    for name in ("at_s", "cpu_percent", "rss_bytes", "managed_bytes", "shared_bytes", "spilled_bytes", "executing")
+}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer of a graph: its operation's name, how many tasks it has, and the user's line that built it."""
+
+    id: int
+    name: str
+    total: int
+    origin: str
+
+
+@dataclass(frozen=True)
+class WorkerSample:
+    """The latest measurement of one worker."""
+
+    at_s: float
+    cpu_percent: float
+    rss_bytes: int
+    managed_bytes: int
+    shared_bytes: int
+    spilled_bytes: int
+    executing: int
+    queued: int
+
+    @property
+    def unmanaged_bytes(self) -> int:
+        """Memory that holds no result of a task: the interpreter, libraries, what tasks use while they run."""
+        return max(self.rss_bytes - self.managed_bytes - self.shared_bytes, 0)
+
+
+class TaskTable:
+    """The task events of a cluster as columns (see `TaskEvents`; ``thread`` numbers the pairs of worker and lane).
+
+    Attributes
+    ----------
+    start_s, stop_s
+        The earliest start and the latest stop of all events.
+    latest_run_start_s
+        When the work since the last pause of `RUN_GAP_S` began.
+    """
+
+    def __init__(self) -> None:
+        self._events = GrowingTable(_EVENT_DTYPES)
+        self._blocks = GrowingTable({"start_s": "<f8", "stop_s": "<f8"})
+        self._threads: dict[int, int] = {}
+        self.index = GrowingTexts()
+        self.start_s = np.inf
+        self.stop_s = -np.inf
+        self.latest_run_start_s = 0.0
+        self.compute_tasks = 0
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._events[name]
+
+    @property
+    def threads(self) -> list[tuple[int, int]]:
+        """The (worker, lane) pairs seen so far, in order of appearance; a row's ``thread`` is a place in this list."""
+        return [(code >> 16, code & 0xFFFF) for code in self._threads]
+
+    def extend(self, columns: dict[str, NDArray[Any]], index: list[str]) -> None:
+        """Append events: the protocol's columns as arrays, and their index texts."""
+        if not index:
+            return
+        first = len(self)
+        codes = (columns["worker"].astype(np.int64) << 16) | columns["lane"]
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        numbers = [self._threads.setdefault(code, len(self._threads)) for code in distinct.tolist()]
+        self._events.extend(columns | {"thread": np.array(numbers, np.uint32)[inverse]})
+        self.index.extend(index)
+        earliest_s = float(columns["start_s"].min())
+        if earliest_s > self.stop_s + RUN_GAP_S:
+            self.latest_run_start_s = earliest_s
+        self.start_s = min(self.start_s, earliest_s)
+        self.stop_s = max(self.stop_s, float(columns["stop_s"].max()))
+        self.compute_tasks += int(np.count_nonzero(columns["action"] == Action.COMPUTE))
+        self._close_blocks(first)
+
+    def rows_between(self, start_s: float, stop_s: float) -> NDArray[np.int64]:
+        """Return the numbers of the rows that overlap the time from `start_s` to `stop_s`, in recorded order."""
+        closed = len(self._blocks)
+        hit = (self._blocks["start_s"] <= stop_s) & (self._blocks["stop_s"] >= start_s)
+        tail = range(closed, -(-len(self) // _BLOCK_ROWS))
+        found = [self._rows_of_block(block, start_s, stop_s) for block in [*np.flatnonzero(hit).tolist(), *tail]]
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def _rows_of_block(self, block: int, start_s: float, stop_s: float) -> NDArray[np.int64]:
+        rows = slice(block * _BLOCK_ROWS, (block + 1) * _BLOCK_ROWS)
+        overlaps = (self["start_s"][rows] <= stop_s) & (self["stop_s"][rows] >= start_s)
+        return np.flatnonzero(overlaps) + block * _BLOCK_ROWS
+
+    def _close_blocks(self, first: int) -> None:
+        for block in range(first // _BLOCK_ROWS, len(self) // _BLOCK_ROWS):
+            rows = slice(block * _BLOCK_ROWS, (block + 1) * _BLOCK_ROWS)
+            bounds = {"start_s": self["start_s"][rows].min(), "stop_s": self["stop_s"][rows].max()}
+            self._blocks.extend({name: np.array([value]) for name, value in bounds.items()})
+
+
+class ClusterAggregate:
+    """Everything that the pages show of one cluster.
+
+    Attributes
+    ----------
+    versions
+        A count of changes for each part: ``tasks``, ``layers``, ``progress``, ``workers``, ``samples``, ``gpus``,
+        ``errors``, ``life``. A page that remembers them knows whether there is anything to draw.
+    generation
+        Rises when the log begins anew, after the connection to the cluster was lost and found again.
+    """
+
+    def __init__(self) -> None:
+        self.versions: Counter[str] = Counter()
+        self.generation = 0
+        self.state = "connecting"
+        self.ended_reason = ""
+        self._begin("", "", "", 0.0)
+
+    def _begin(self, cluster_id: str, name: str, kind: str, started_at_s: float) -> None:
+        self.cluster_id = cluster_id
+        self.name = name
+        self.kind = kind
+        self.started_at_s = started_at_s
+        self.last_at_s = started_at_s
+        self.tasks = TaskTable()
+        self.layers: dict[int, Layer] = {}
+        self.progress: dict[int, tuple[int, ...]] = {}
+        self.progress_changed_at: dict[int, int] = {}
+        self.workers: dict[int, WorkerJoined] = {}
+        self.left_workers: dict[int, WorkerLeft] = {}
+        self.worker_names: dict[int, str] = {}
+        self.samples: dict[int, WorkerSample] = {}
+        self.history = GrowingTable(_HISTORY_DTYPES)
+        self.gpus: dict[str, GpuSample] = {}
+        self.errors: deque[TaskError] = deque(maxlen=MAX_ERRORS)
+        self.error_count = 0
+        self.logs: deque[Log] = deque(maxlen=MAX_LOGS)
+        self.lost_events = 0
+
+    @property
+    def compute_tasks(self) -> int:
+        """The number of recorded events in which a task was computed."""
+        return self.tasks.compute_tasks
+
+    @property
+    def threads(self) -> int:
+        """The threads of all workers that are there now."""
+        return sum(worker.nthreads for worker in self.workers.values())
+
+    @property
+    def task_counts(self) -> dict[str, int]:
+        """The number of tasks of all layers in each state, and ``total``."""
+        sums = [sum(column) for column in zip(*self.progress.values(), strict=True)] or [0] * len(STATES)
+        total = sum(layer.total for layer in self.layers.values())
+        return dict(zip(STATES, sums, strict=True)) | {"total": total}
+
+    def layer_name(self, layer: int) -> str:
+        """Return the name of a layer by id, also of one that was never announced."""
+        known = self.layers.get(layer)
+        return known.name if known else UNKNOWN_LAYER
+
+    def worker_name(self, worker: int) -> str:
+        """Return the name of a worker by id, also after it left."""
+        return self.worker_names.get(worker) or f"worker {worker}"
+
+    def apply(self, message: Message) -> None:
+        """Take the next message of the log into account."""
+        match message:
+            case TaskEvents():
+                self._add_events(message)
+            case Progress():
+                self._set_progress(message)
+            case WorkerSamples():
+                self._add_samples(message)
+            case Layers():
+                rows = zip(message.ids, message.names, message.totals, message.origins, strict=True)
+                self.layers.update((row[0], Layer(*row)) for row in rows)
+                self.versions["layers"] += 1
+            case WorkerJoined():
+                self.workers[message.worker] = message
+                self.left_workers.pop(message.worker, None)
+                self.worker_names[message.worker] = message.name
+                self._saw(message.at_s, "workers")
+            case WorkerLeft():
+                self.workers.pop(message.worker, None)
+                self.samples.pop(message.worker, None)
+                self.left_workers[message.worker] = message
+                self._saw(message.at_s, "workers")
+            case GpuSamples():
+                self.gpus.update((device.uuid, device) for device in message.devices)
+                self._saw(message.at_s, "gpus")
+            case TaskError():
+                self.errors.append(message)
+                self.error_count += 1
+                self._saw(message.at_s, "errors")
+            case Log():
+                self.logs.append(message)
+                self._saw(message.at_s, "logs")
+            case Life():
+                if message.event == "closing":
+                    self.end("the cluster was closed")
+                self._saw(message.at_s, "life")
+            case Hello():
+                self._begin(message.cluster_id, message.cluster_name, message.kind, message.started_at_s)
+                self.generation += 1
+                self.state = "live"
+                self.versions.update(("tasks", "layers", "progress", "workers", "samples", "gpus", "errors", "life"))
+            case Refused():
+                self.end(message.reason)
+
+    def set_state(self, state: str) -> None:
+        """Say whether the cluster is ``"live"``, being ``"reconnecting"`` to, or ``"ended"``."""
+        if state != self.state:
+            self.state = state
+            self.versions["life"] += 1
+
+    def end(self, reason: str) -> None:
+        """Note that the cluster is gone; what it told stays."""
+        if self.state != "ended":
+            self.ended_reason = reason
+        self.set_state("ended")
+
+    def _saw(self, at_s: float, part: str) -> None:
+        self.last_at_s = max(self.last_at_s, at_s)
+        self.versions[part] += 1
+
+    def _add_events(self, message: TaskEvents) -> None:
+        known = len(self.tasks) + self.lost_events
+        skip = max(known - message.first, 0)
+        if skip >= len(message):
+            return
+        self.lost_events += max(message.first - known, 0)
+        columns = {name: np.frombuffer(getattr(message, name), _EVENT_DTYPES[name])[skip:] for name in COLUMN_TYPECODES}
+        self.tasks.extend(columns, message.index[skip:])
+        self._saw(self.tasks.stop_s, "tasks")
+
+    def _set_progress(self, message: Progress) -> None:
+        rows = zip(*(getattr(message, state) for state in STATES), strict=True)
+        self.versions["progress"] += 1
+        for layer, counts in zip(message.layers, rows, strict=True):
+            self.progress[layer] = counts
+            self.progress_changed_at[layer] = self.versions["progress"]
+        self.last_at_s = max(self.last_at_s, message.at_s)
+
+    def _add_samples(self, message: WorkerSamples) -> None:
+        rows = zip(
+            message.cpu_percent,
+            message.rss_bytes,
+            message.managed_bytes,
+            message.shared_bytes,
+            message.spilled_bytes,
+            message.executing,
+            message.queued,
+            strict=True,
+        )
+        for worker, row in zip(message.workers, rows, strict=True):
+            if worker in self.workers:
+                self.samples[worker] = WorkerSample(message.at_s, *row)
+        totals = {
+            name: np.array([sum(getattr(sample, name) for sample in self.samples.values())], float)
+            for name in _HISTORY_DTYPES
+            if name != "at_s"
+        }
+        self.history.extend(totals | {"at_s": np.array([message.at_s])})
+        self._saw(message.at_s, "samples")

@@ -1,0 +1,146 @@
+"""What a page is made of: cards, each with a legend, perhaps controls, a plot, and words for when there is nothing yet."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from bokeh.core.property.descriptors import UnsetValueError
+from bokeh.models import ColumnDataSource, CustomJS, Div, InlineStyleSheet, UIElement
+from bokeh.plotting import figure
+from glassloom_metrics.pages import PAGES
+
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.theme import Palette
+
+TITLES = {page.id: page.title for page in PAGES}
+
+LEGEND_STYLE = """
+:host { font: 12px/1.6 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-muted); }
+.legend { display: flex; flex-wrap: wrap; gap: 0 14px; }
+.legend span { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; max-width: 240px; }
+.legend em { font-style: normal; overflow: hidden; text-overflow: ellipsis; }
+.legend i { flex: none; width: 10px; height: 10px; border-radius: 2px; }
+.legend i.hatched { background-image: repeating-linear-gradient(45deg, #0003 0 2px, transparent 2px 4px); }
+.legend i.failed { background: repeating-linear-gradient(45deg, var(--gl-failed) 0 2px, #111 2px 4px); }
+.legend span.note { white-space: normal; max-width: none; }
+"""
+CONTROL_STYLE = """
+.bk-btn-group { gap: 0; }
+.bk-btn, .bk-btn.bk-btn-default {
+  font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; padding: 2px 10px;
+  color: var(--gl-muted); background: var(--gl-background); border: 1px solid var(--gl-border); box-shadow: none;
+}
+.bk-btn.bk-btn-default:hover { color: var(--gl-text); background: var(--gl-track); border-color: var(--gl-border); }
+.bk-btn.bk-btn-default.bk-active { color: var(--gl-text); background: var(--gl-track); border-color: var(--gl-border); box-shadow: none; }
+.bk-btn:focus-visible { outline: 2px solid var(--gl-accent); outline-offset: 1px; }
+"""
+EMPTY_STYLE = """
+:host { font: 13px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-muted); text-align: center; }
+b { display: block; font-weight: 600; color: var(--gl-text); }
+"""
+
+
+class Card(Protocol):
+    """One plot of a page. `update` is called often and changes models only where something is new.
+
+    ``ready`` runs in the browser once it has the page.
+    """
+
+    id: str
+    legend: Div
+    controls: UIElement | None
+    body: UIElement
+    empty: Div
+    ready: CustomJS | None
+
+    def update(self, now_s: float) -> None:
+        """Draw what is new in the aggregate; `now_s` is a monotonic clock."""
+
+    def set_palette(self, palette: Palette) -> None:
+        """Change colours."""
+
+
+class Seen:
+    """Remembers versions, so that a card can ask what has changed since it last drew.
+
+    >>> seen = Seen()
+    >>> seen.changed({"tasks": 1}), seen.changed({"tasks": 1})
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._versions: dict[str, int] = {}
+
+    def changed(self, versions: Mapping[str, int]) -> bool:
+        """Tell whether any of `versions` differs from the last call's."""
+        if versions == self._versions:
+            return False
+        self._versions = dict(versions)
+        return True
+
+    def forget(self) -> None:
+        """Make the next `changed` say yes."""
+        self._versions = {}
+
+
+def versions_of(aggregate: ClusterAggregate, *parts: str) -> dict[str, int]:
+    """Return the versions of some parts of the aggregate, and its generation."""
+    return {part: aggregate.versions[part] for part in parts} | {"generation": aggregate.generation}
+
+
+def legend_div(name: str) -> Div:
+    """Return the element that holds a card's legend."""
+    return Div(
+        name=name, text="", stylesheets=[InlineStyleSheet(css=LEGEND_STYLE)], sizing_mode="stretch_width", margin=0
+    )
+
+
+def empty_div(name: str) -> Div:
+    """Return the element that says what a card is waiting for."""
+    return Div(name=name, text="", disable_math=True, visible=False, stylesheets=[InlineStyleSheet(css=EMPTY_STYLE)])
+
+
+def legend_html(entries: Sequence[tuple[str, str, str]], note: str = "") -> str:
+    """Return a legend; entries are (colour, words, CSS class), and the words may be anything a user made up."""
+    chips = "".join(
+        f'<span title="{html.escape(words)}"><i class="{css}" style="background-color:{colour}"></i>'
+        f"<em>{html.escape(words)}</em></span>"
+        for colour, words, css in entries
+    )
+    noted = f'<span class="note">{html.escape(note)}</span>' if note else ""
+    return f'<div class="legend">{chips}{noted}</div>'
+
+
+def show_empty(div: Div, title: str, words: str = "") -> None:
+    """Show what the card is waiting for, or nothing if `title` is empty."""
+    text = f"<b>{html.escape(title)}</b>{html.escape(words)}" if title else ""
+    if div.text != text:
+        div.update(text=text, visible=bool(text))
+
+
+def replace_data(source: ColumnDataSource, columns: Mapping[str, Any]) -> bool:
+    """Set the data of `source` if it differs; tell whether it did."""
+    known: dict[str, Any] = source.data
+    same = known.keys() == columns.keys() and all(_equal(known[name], column) for name, column in columns.items())
+    if not same:
+        source.data = dict(columns)
+    return not same
+
+
+def _equal(first: Any, second: Any) -> bool:
+    if len(first) != len(second):
+        return False
+    if isinstance(first, list) and isinstance(second, list):
+        return first == second
+    return np.array_equal(first, second)
+
+
+def inner_width_px(plot: figure, default_px: int) -> int:
+    """Return how wide the plot's frame is in the browser, or `default_px` before the browser has said."""
+    try:
+        return int(plot.inner_width or default_px)
+    except UnsetValueError:
+        return default_px

@@ -1,0 +1,139 @@
+"""The clusters that this process watches: one aggregate and one subscriber each, however many viewers.
+
+Watching begins with a cluster's first viewer and goes on after its last, so that a page opened again is there at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+from glassloom_metrics.errors import ClusterNotFound, ConnectionRefused
+from glassloom_metrics.protocol import Message, decode
+from glassloom_metrics.registry import ClusterRecord, find_record, read_records
+from glassloom_metrics.subscriber import subscribe_frames
+
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.theme import ColourBook
+
+MAX_ENDED = 8
+"""How many ended clusters are kept, so that a long-lived process doesn't hold every cluster that ever was."""
+
+_FIRST_RETRY_S = 0.25
+_LONGEST_RETRY_S = 5.0
+_FOLD_SLICE_S = 0.02
+"""How long a backlog may be folded before viewers get their turn."""
+
+log = logging.getLogger(__name__)
+
+Frames = Callable[[ClusterRecord], AsyncIterator[bytes]]
+
+
+class Watched:
+    """A cluster, what it has told so far, and the colours of its layers."""
+
+    def __init__(self, record: ClusterRecord) -> None:
+        self.record = record
+        self.aggregate = ClusterAggregate()
+        self.aggregate.name = record.name
+        self.aggregate.cluster_id = record.id
+        self.aggregate.started_at_s = record.started_at_s
+        self.colours = ColourBook()
+        self.unknown_messages = 0
+        self.viewers = 0
+
+    def fold(self, payload: bytes) -> None:
+        """Add one frame to the aggregate; a message of a later protocol that we don't know is counted and left out."""
+        try:
+            message: Message = decode(payload)
+        except msgspec.DecodeError:
+            self.unknown_messages += 1
+            return
+        self.aggregate.apply(message)
+
+
+class Hub:
+    """Finds clusters in the registry and watches those that somebody looks at. Lives in one event loop."""
+
+    def __init__(self, frames: Frames = subscribe_frames) -> None:
+        self._frames = frames
+        self._watched: dict[str, Watched] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def watch(self, cluster_id: str) -> Watched:
+        """Return a cluster by id, which is watched from now on.
+
+        Raises
+        ------
+        ClusterNotFound
+            If it isn't running and was never watched.
+        """
+        known = self._watched.get(cluster_id)
+        if known is not None:
+            return known
+        record = find_record(cluster_id)
+        if record.id != cluster_id:
+            return self.watch(record.id)
+        self._forget_oldest_ended()
+        watched = self._watched[record.id] = Watched(record)
+        self._tasks[record.id] = asyncio.get_running_loop().create_task(self._follow(watched))
+        return watched
+
+    def clusters(self) -> list[ClusterRecord]:
+        """Return the records of all running clusters."""
+        return read_records()
+
+    async def close(self) -> None:
+        """Stop watching."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _forget_oldest_ended(self) -> None:
+        ended = [key for key, task in self._tasks.items() if task.done() and not self._watched[key].viewers]
+        for key in ended[: max(len(ended) - MAX_ENDED + 1, 0)]:
+            del self._watched[key], self._tasks[key]
+
+    async def _follow(self, watched: Watched) -> None:
+        """Read the cluster's log until it has ended, again from the beginning each time the connection is lost."""
+        retry_s = _FIRST_RETRY_S
+        while True:
+            try:
+                await self._read(watched)
+                retry_s = _FIRST_RETRY_S
+            except ConnectionRefused as error:
+                log.warning("%s", error)
+                watched.aggregate.end(str(error))
+                return
+            except OSError as error:
+                log.info("cluster %r cannot be reached: %s", watched.record.name, error)
+            if watched.aggregate.state == "ended":
+                return
+            if not is_running(watched.record):
+                watched.aggregate.end("its process has ended")
+                return
+            watched.aggregate.set_state("reconnecting")
+            await asyncio.sleep(retry_s)
+            retry_s = min(2 * retry_s, _LONGEST_RETRY_S)
+
+    async def _read(self, watched: Watched) -> None:
+        frames = self._frames(watched.record)
+        slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+        async with contextlib.aclosing(frames):  # type: ignore[type-var]
+            async for payload in frames:
+                watched.fold(payload)
+                if time.monotonic() > slice_ends_s:
+                    await asyncio.sleep(0)
+                    slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+
+
+def is_running(record: ClusterRecord) -> bool:
+    """Tell whether the registry still has this very cluster."""
+    try:
+        return find_record(record.id).id == record.id
+    except ClusterNotFound:
+        return False

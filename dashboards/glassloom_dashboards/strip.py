@@ -1,0 +1,124 @@
+"""The strip on top of a page: which cluster, how it is, and what went wrong last. Pure HTML out of the aggregate."""
+
+from __future__ import annotations
+
+import html
+
+from bokeh.models import Div, InlineStyleSheet
+from glassloom_metrics.protocol import GpuSample, Reading
+
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.card import Seen, versions_of
+from glassloom_dashboards.theme import bytes_text, ellipsis
+
+MAX_ERROR_LENGTH = 200
+MAX_NAME_LENGTH = 60
+MAX_GPUS = 16
+
+STATE_WORDS = {
+    "connecting": "connecting …",
+    "live": "live",
+    "reconnecting": "reconnecting …",
+    "ended": "ended",
+}
+
+STYLE = """
+:host { font: 13px/1.35 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-text); }
+.strip { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 26px; }
+.name { font-weight: 600; font-size: 15px; display: flex; align-items: center; gap: 8px; min-width: 0; overflow-wrap: anywhere; }
+.badge { font-size: 11px; font-weight: 600; padding: 1px 8px; border-radius: 9px; white-space: nowrap; }
+.badge.live { color: var(--gl-live); background: color-mix(in srgb, var(--gl-live) 14%, transparent); }
+.badge.ended, .badge.connecting, .badge.reconnecting { color: var(--gl-muted); background: var(--gl-track); }
+.fact { display: flex; flex-direction: column; font-variant-numeric: tabular-nums; }
+.fact small { color: var(--gl-muted); font-size: 11px; }
+.fact b { font-weight: 600; white-space: nowrap; }
+.error { flex: 1 1 100%; color: var(--gl-error); overflow-wrap: anywhere; font-size: 12px; }
+.error b { font-weight: 600; }
+"""
+
+
+def strip_html(aggregate: ClusterAggregate, *, full: bool) -> str:
+    """Return the strip; without `full` only the cluster's name and state."""
+    parts = [_name_html(aggregate)]
+    if full:
+        parts += [_fact(words, value) for words, value in facts(aggregate)]
+        if aggregate.error_count:
+            parts.append(_error_html(aggregate))
+    return f'<div class="strip">{"".join(parts)}</div>'
+
+
+def facts(aggregate: ClusterAggregate) -> list[tuple[str, str]]:
+    """Return the strip's numbers as (words, value); plain text, not HTML."""
+    counts = aggregate.task_counts
+    samples = aggregate.samples.values()
+    limits = [worker.memory_limit_bytes for worker in aggregate.workers.values()]
+    memory = bytes_text(sum(sample.rss_bytes for sample in samples))
+    if limits and all(limits):
+        memory += f" of {bytes_text(sum(limit for limit in limits if limit))}"
+    shown = [
+        ("workers", f"{len(aggregate.workers):,}"),
+        ("threads", f"{aggregate.threads:,}"),
+        ("tasks done", f"{counts['memory'] + counts['released']:,} / {counts['total']:,}"),
+        ("running", f"{counts['running']:,}"),
+        ("memory", memory),
+    ]
+    spilled = sum(sample.spilled_bytes for sample in samples)
+    if spilled:
+        shown.append(("spilled", bytes_text(spilled)))
+    if aggregate.error_count:
+        shown.append(("errors", f"{aggregate.error_count:,}"))
+    gpus = list(aggregate.gpus.values())
+    shown += [(f"GPU {ellipsis(gpu.name, 30)}", gpu_text(gpu)) for gpu in gpus[:MAX_GPUS]]
+    if len(gpus) > MAX_GPUS:
+        shown.append(("GPUs", f"+{len(gpus) - MAX_GPUS} more"))
+    return shown
+
+
+def gpu_text(gpu: GpuSample) -> str:
+    """Return a device's utilisation and memory; a reading that is text is shown as that text, never as 0."""
+    busy, used, total = gpu.utilization_percent, gpu.memory_used_bytes, gpu.memory_total_bytes
+    load = f"utilisation {busy}" if isinstance(busy, str) else f"{busy:.0f} % busy"
+    return f"{load} · {_bytes_reading(used)} of {_bytes_reading(total)}"
+
+
+def _bytes_reading(value: Reading) -> str:
+    return value if isinstance(value, str) else bytes_text(value)
+
+
+def _name_html(aggregate: ClusterAggregate) -> str:
+    state = aggregate.state
+    name = ellipsis(aggregate.name, MAX_NAME_LENGTH) or "cluster"
+    badge = f'<span class="badge {state}" title="{html.escape(aggregate.ended_reason)}">{STATE_WORDS[state]}</span>'
+    return f'<div class="name">{html.escape(name)} {badge}</div>'
+
+
+def _fact(words: str, value: str) -> str:
+    return f'<div class="fact"><small>{html.escape(words)}</small><b>{html.escape(value)}</b></div>'
+
+
+def _error_html(aggregate: ClusterAggregate) -> str:
+    error = aggregate.errors[-1]
+    text = ellipsis(f"{error.exception}: {error.message}", MAX_ERROR_LENGTH)
+    where = ellipsis(f"{error.key} · {error.origin}" if error.origin else error.key, MAX_ERROR_LENGTH)
+    return f'<div class="error">Latest error: <b>{html.escape(text)}</b> in {html.escape(where)}</div>'
+
+
+class Strip:
+    """The strip for one viewer."""
+
+    def __init__(self, aggregate: ClusterAggregate, *, full: bool) -> None:
+        self._aggregate = aggregate
+        self._full = full
+        self._seen = Seen()
+        self.div = Div(
+            name="strip", text="", stylesheets=[InlineStyleSheet(css=STYLE)], sizing_mode="stretch_width", margin=0
+        )
+
+    def update(self, now_s: float) -> None:
+        """Show what is new."""
+        parts = ("life", "workers", "progress", "layers", "samples", "gpus", "errors") if self._full else ("life",)
+        if not self._seen.changed(versions_of(self._aggregate, *parts)):
+            return
+        text = strip_html(self._aggregate, full=self._full)
+        if self.div.text != text:
+            self.div.text = text

@@ -1,0 +1,318 @@
+"""Colours, fonts and number formats of the pages, light and dark. It draws nothing.
+
+Layer colours are told apart also by people with a colour vision deficiency: Paul Tol's "muted" and "bright" schemes
+(https://personal.sron.nl/~pault/), lightened where a dark page needs it. What isn't computing has colours of its own.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from bokeh.models import AdaptiveTicker, CompositeTicker, CustomJSTickFormatter
+from bokeh.plotting import figure
+from glassloom_metrics.protocol import Action
+from numpy.typing import NDArray
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of one theme; `layers` are picked by the layer's name."""
+
+    name: str
+    background: str
+    text: str
+    muted_text: str
+    grid: str
+    track: str
+    layers: tuple[str, ...]
+    actions: dict[Action, str]
+    failed: str
+    failed_hatch: str
+    memory: str
+    released: str
+    running: str
+    erred: str
+    managed: str
+    shared: str
+    unmanaged: str
+    spilled: str
+    cpu: str
+    many: str
+
+
+LIGHT = Palette(
+    name="light",
+    background="#ffffff",
+    text="#212121",
+    muted_text="#5f6368",
+    grid="#e8eaed",
+    track="#eceff1",
+    layers=(
+        "#4477aa",
+        "#44aa99",
+        "#ddcc77",
+        "#cc6677",
+        "#332288",
+        "#88ccee",
+        "#117733",
+        "#aa4499",
+        "#999933",
+        "#882255",
+        "#7799dd",
+        "#66bb77",
+    ),
+    actions={
+        Action.TRANSFER: "#ee3311",
+        Action.SPILL_WRITE: "#ee7700",
+        Action.SPILL_READ: "#ffaa44",
+        Action.DEVICE_TO_HOST: "#b8432f",
+        Action.HOST_TO_DEVICE: "#d97a66",
+        Action.SERIALISE: "#9e9e9e",
+    },
+    failed="#111111",
+    failed_hatch="#ff3b30",
+    memory="#4477aa",
+    released="#9dbbd8",
+    running="#44aa99",
+    erred="#c62828",
+    managed="#4477aa",
+    shared="#44aa99",
+    unmanaged="#b7c3cf",
+    spilled="#ee7700",
+    cpu="#4477aa",
+    many="#78909c",
+)
+
+DARK = Palette(
+    name="dark",
+    background="#111111",
+    text="#e8eaed",
+    muted_text="#a5abb1",
+    grid="#2a2d30",
+    track="#2a2e32",
+    layers=(
+        "#6699cc",
+        "#4fbfac",
+        "#ddcc77",
+        "#e07f8f",
+        "#8c7ae6",
+        "#99ddff",
+        "#3f9f5f",
+        "#cc66bb",
+        "#b5b54a",
+        "#b9507f",
+        "#8faaf0",
+        "#7fd08f",
+    ),
+    actions={
+        Action.TRANSFER: "#ff5a3c",
+        Action.SPILL_WRITE: "#ff8f1f",
+        Action.SPILL_READ: "#ffbb66",
+        Action.DEVICE_TO_HOST: "#d15a44",
+        Action.HOST_TO_DEVICE: "#e89583",
+        Action.SERIALISE: "#8a8f94",
+    },
+    failed="#000000",
+    failed_hatch="#ff5a50",
+    memory="#6699cc",
+    released="#3d5a78",
+    running="#4fbfac",
+    erred="#ef5350",
+    managed="#6699cc",
+    shared="#4fbfac",
+    unmanaged="#566370",
+    spilled="#ff8f1f",
+    cpu="#6699cc",
+    many="#78909c",
+)
+
+PALETTES = {palette.name: palette for palette in (LIGHT, DARK)}
+
+ACTION_WORDS = {
+    Action.COMPUTE: "compute",
+    Action.TRANSFER: "transfer",
+    Action.SPILL_WRITE: "spill to disk",
+    Action.SPILL_READ: "read back from disk",
+    Action.DEVICE_TO_HOST: "device to host",
+    Action.HOST_TO_DEVICE: "host to device",
+    Action.SERIALISE: "serialise",
+}
+
+
+_BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+class ColourBook:
+    """Gives each layer name a colour: by the name's hash, or the next one that is still free in this cluster.
+
+    >>> book = ColourBook()
+    >>> book.place("sum") == book.place("sum") == ColourBook().place("sum")
+    True
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    def place(self, name: str) -> int:
+        """Return the place of `name`'s colour in `Palette.layers`."""
+        if name not in self._places:
+            count = len(LIGHT.layers)
+            wanted = zlib.crc32(name.encode("utf-8", "surrogatepass")) % count
+            taken = set(self._places.values())
+            free = (place for place in ((wanted + step) % count for step in range(count)) if place not in taken)
+            self._places[name] = next(free, wanted)
+        return self._places[name]
+
+
+def rgba(colour: str, alpha: float = 1.0) -> int:
+    """Return ``#rrggbb`` as the number 0xRRGGBBAA, which is how a column of colours travels.
+
+    >>> hex(rgba("#4477aa"))
+    '0x4477aaff'
+    """
+    return int(colour[1:], 16) << 8 | round(255 * alpha)
+
+
+def blend(colours: NDArray[np.uint32], background: str, share: NDArray[np.float64]) -> NDArray[np.uint32]:
+    """Return 0xRRGGBBAA colours mixed with the background; a `share` of 1 leaves a colour as it is.
+
+    Mixing, not opacity: neighbouring rectangles then overlap by their outlines without a seam.
+    """
+    mixed = np.full(len(colours), 0xFF, np.uint32)
+    under = rgba(background)
+    for shift in (8, 16, 24):
+        over = (colours >> np.uint32(shift)) & np.uint32(0xFF)
+        channel = np.rint(over * share + (under >> shift & 0xFF) * (1 - share)).astype(np.uint32)
+        mixed |= channel << np.uint32(shift)
+    return mixed
+
+
+def plain(text: str) -> str:
+    """Return `text` so that Bokeh draws it as it is: between ``$$`` and the like it would read TeX.
+
+    >>> plain("$$x$$") == "$\\u200b$x$\\u200b$"
+    True
+    """
+    for opening in ("$$", "\\[", "\\("):
+        text = text.replace(opening, f"{opening[0]}\u200b{opening[1]}")
+    return text
+
+
+def glyph_of(plot: figure, name: str) -> Any:
+    """Return the glyph of the renderer called `name`."""
+    return plot.select_one({"name": name}).glyph
+
+
+def ellipsis(text: str, length: int) -> str:
+    """Return `text`, or its beginning and an ellipsis if it is longer than `length`.
+
+    >>> ellipsis("read_parquet", 6)
+    'read_…'
+    """
+    return text if len(text) <= length else text[: max(length - 1, 0)] + "…"
+
+
+def bytes_text(count: float) -> str:
+    """Return a number of bytes for people.
+
+    >>> bytes_text(1536), bytes_text(3 * 2**30)
+    ('1.50 KiB', '3.00 GiB')
+    """
+    power = 0
+    while abs(count) >= 1024 and power < len(_BYTE_UNITS) - 1:
+        count, power = count / 1024, power + 1
+    digits = 0 if power == 0 or abs(count) >= 100 else 2
+    return f"{count:.{digits}f} {_BYTE_UNITS[power]}"
+
+
+_SECONDS_JS = """
+const trim = (value, digits) => String(Number(value.toFixed(digits)))
+const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : 1
+if (Math.abs(tick) < 1e-12) return "0"
+if (step < 1e-3) return trim(tick * 1e3, 4) + " ms"
+if (step < 60) return trim(tick, 3) + " s"
+const whole = Math.round(tick), two = (n) => String(n).padStart(2, "0")
+const h = Math.floor(whole / 3600), m = Math.floor(whole / 60) % 60, s = whole % 60
+return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)} min`
+"""
+
+_BYTES_JS = """
+const units = ["B", "KiB", "MiB", "GiB", "TiB"]
+let value = tick, unit = 0
+while (Math.abs(value) >= 1024 && unit < 4) { value /= 1024; unit += 1 }
+return tick == 0 ? "0" : `${Number(value.toFixed(1))} ${units[unit]}`
+"""
+
+
+def set_seconds_axis(plot: figure) -> None:
+    """Give the x axis ticks in seconds, minutes and hours."""
+    plot.xaxis.ticker = CompositeTicker(
+        tickers=[
+            AdaptiveTicker(base=10, mantissas=[1, 2, 5], max_interval=20, num_minor_ticks=0),
+            AdaptiveTicker(base=60, mantissas=[0.5, 1, 2, 5, 10, 15, 30], min_interval=30, max_interval=1800),
+            AdaptiveTicker(base=24, mantissas=[1, 2, 4, 6, 8, 12], min_interval=3600),
+        ]
+    )
+    plot.xaxis.formatter = CustomJSTickFormatter(code=_SECONDS_JS)
+
+
+def set_bytes_axis(plot: figure) -> None:
+    """Give the x axis ticks in B, KiB, MiB and so on."""
+    plot.xaxis.ticker = AdaptiveTicker(base=1024, mantissas=[2**power for power in range(10)], desired_num_ticks=4)
+    plot.xaxis.formatter = CustomJSTickFormatter(code=_BYTES_JS)
+
+
+def style_figure(plot: figure, palette: Palette) -> None:
+    """Make `plot` look like the page around it; called again when the theme changes."""
+    plot.background_fill_color = palette.background
+    plot.border_fill_color = palette.background
+    plot.outline_line_color = None
+    for axis in plot.axis:
+        axis.axis_line_color = palette.grid
+        axis.major_tick_line_color = None
+        axis.minor_tick_line_color = None
+        axis.major_label_text_color = palette.muted_text
+        axis.major_label_text_font = FONT
+        axis.major_label_text_font_size = "11px"
+        axis.axis_label_text_color = palette.muted_text
+        axis.axis_label_text_font = FONT
+        axis.axis_label_text_font_size = "11px"
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_standoff = 4
+    plot.xgrid.grid_line_color = palette.grid
+    plot.ygrid.grid_line_color = None
+
+
+TOOLTIP_CSS = """
+<style>
+.gl-tip { font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif; max-width: 380px; }
+.gl-tip b { font-weight: 600; overflow-wrap: anywhere; }
+.gl-tip table { border-spacing: 0; } .gl-tip td { padding: 0 10px 0 0; vertical-align: top; overflow-wrap: anywhere; }
+.gl-tip td:first-child { opacity: .65; white-space: nowrap; }
+</style>
+"""
+
+
+def tooltip(title: str, rows: list[tuple[str, str]]) -> str:
+    """Return the template of a hover card; `title` and the second words hold Bokeh's ``@column`` places."""
+    cells = "".join(f"<tr><td>{word}</td><td>{value}</td></tr>" for word, value in rows)
+    return f"{TOOLTIP_CSS}<div class='gl-tip'><b>{title}</b><table>{cells}</table></div>"
+
+
+HOVER_SECONDS_JS = """
+if (value < 1e-3) return (value * 1e6).toFixed(0) + " µs"
+if (value < 1) return (value * 1e3).toPrecision(3) + " ms"
+return value.toFixed(value < 100 ? 3 : 1) + " s"
+"""
+HOVER_BYTES_JS = """
+if (value < 0) return "unknown"
+const units = ["B", "KiB", "MiB", "GiB", "TiB"]
+let unit = 0
+while (value >= 1024 && unit < 4) { value /= 1024; unit += 1 }
+return (unit ? value.toFixed(2) : value.toFixed(0)) + " " + units[unit]
+"""

@@ -1,0 +1,101 @@
+"""Bars by worker: which workers or groups of workers get a bar, and how such a figure is built.
+
+Up to `MAX_BARS` workers have a bar each, in the order in which they joined. More are put in order of the value shown and
+cut into equal groups, of which a bar shows the mean; the legend says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bokeh.models import FixedTicker, Range1d
+from bokeh.plotting import figure
+
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.theme import FONT, ellipsis, glyph_of, plain
+
+MAX_BARS = 60
+MAX_LABELS = 12
+MAX_LABEL_LENGTH = 14
+BAR_HEIGHT = 0.72
+THIN_FROM_BARS = 30
+"""With more bars there is no room for gaps between them."""
+
+LEAST_ROWS = 6
+"""A figure has room for so many bars at least, so that one worker's isn't as thick as the page."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: the ids of its workers, and what to call them."""
+
+    workers: tuple[int, ...]
+    label: str
+
+
+def bars_of(aggregate: ClusterAggregate, values: dict[int, float]) -> list[Bar]:
+    """Return the bars from top to bottom; `values` (by worker id) decide the order of groups."""
+    ids = list(aggregate.workers)
+    if len(ids) <= MAX_BARS:
+        return [Bar((worker,), aggregate.worker_name(worker)) for worker in ids]
+    ordered = sorted(ids, key=lambda worker: (-values.get(worker, 0.0), worker))
+    size = -(-len(ordered) // MAX_BARS)
+    groups = [tuple(ordered[first : first + size]) for first in range(0, len(ordered), size)]
+    return [Bar(group, f"{len(group)} workers: {_some_names(group, aggregate)}") for group in groups]
+
+
+def _some_names(group: Sequence[int], aggregate: ClusterAggregate) -> str:
+    names = [ellipsis(aggregate.worker_name(worker), MAX_LABEL_LENGTH) for worker in group[:3]]
+    return ", ".join(names) + (", …" if len(group) > 3 else "")
+
+
+def grouping_note(aggregate: ClusterAggregate, bars: Sequence[Bar], by: str) -> str:
+    """Return the sentence that says what a bar stands for, or nothing if each is a worker."""
+    if len(aggregate.workers) <= MAX_BARS:
+        return ""
+    return f"{len(aggregate.workers)} workers ordered by {by}; a bar is the mean of {len(bars[0].workers)}"
+
+
+def bar_figure(name: str, label: str) -> figure:
+    """Return an empty figure for horizontal bars, one to a unit of y, from the top."""
+    plot = figure(
+        name=name,
+        x_range=Range1d(0, 1),
+        y_range=Range1d(LEAST_ROWS - 0.5, -0.5),
+        sizing_mode="stretch_both",
+        min_height=90,
+        min_width=120,
+        toolbar_location=None,
+        tools=[],
+        min_border=2,
+        min_border_right=22,
+    )
+    plot.toolbar.logo = None
+    plot.xaxis.axis_label = label
+    plot.yaxis.ticker = FixedTicker(ticks=[])
+    plot.yaxis.major_label_text_font = FONT
+    return plot
+
+
+def label_bars(plot: figure, bars: Sequence[Bar], glyphs: Sequence[str]) -> None:
+    """Set the range and the labels of the y axis, and the thickness of the named glyphs, for `bars`."""
+    rows = max(len(bars), LEAST_ROWS)
+    if plot.y_range.start != rows - 0.5:
+        plot.y_range.update(start=rows - 0.5, end=-0.5)
+    single = all(len(bar.workers) == 1 for bar in bars)
+    every = -(-len(bars) // MAX_LABELS) if bars else 1
+    labels = {
+        place: plain(ellipsis(bar.label, MAX_LABEL_LENGTH)) for place, bar in enumerate(bars) if place % every == 0
+    }
+    if not single:
+        labels = {}
+    axis = plot.yaxis[0]
+    if axis.major_label_overrides != labels:
+        axis.ticker.ticks = list(labels)
+        axis.major_label_overrides = labels
+    height = BAR_HEIGHT if len(bars) <= THIN_FROM_BARS else 1.0
+    for name in glyphs:
+        glyph = glyph_of(plot, name)
+        if glyph.height != height:
+            glyph.height = height

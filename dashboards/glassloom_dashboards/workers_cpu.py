@@ -1,0 +1,184 @@
+"""CPU by worker, and of all workers together over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from bokeh.layouts import column as layout_column
+from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Range1d, Toolbar, UIElement
+from bokeh.plotting import figure
+
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.card import Seen, empty_div, legend_div, legend_html, replace_data, show_empty, versions_of
+from glassloom_dashboards.theme import Palette, ellipsis, glyph_of, set_seconds_axis, style_figure, tooltip
+from glassloom_dashboards.workers import BAR_HEIGHT, Bar, bar_figure, bars_of, grouping_note, label_bars
+
+SOURCE = "workers-cpu-source"
+HISTORY_SOURCE = "workers-cpu-history-source"
+MAX_HISTORY_POINTS = 400
+COLUMNS = ("y", "label", "cpu", "most", "executing", "queued")
+
+
+def cpu_of_workers(aggregate: ClusterAggregate) -> dict[int, float]:
+    """Return the CPU use in per cent of each worker that has been measured; 100 is one core busy."""
+    return {worker: sample.cpu_percent for worker, sample in aggregate.samples.items()}
+
+
+def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[Any]]:
+    """Return one row a bar: means over its workers."""
+    rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for place, bar in enumerate(bars):
+        samples = [aggregate.samples[worker] for worker in bar.workers if worker in aggregate.samples]
+        count = max(len(samples), 1)
+        row = {
+            "y": place,
+            "label": ellipsis(bar.label, 80),
+            "cpu": sum(sample.cpu_percent for sample in samples) / count,
+            "most": 100 * sum(aggregate.workers[worker].nthreads for worker in bar.workers) / len(bar.workers),
+            "executing": sum(sample.executing for sample in samples),
+            "queued": sum(sample.queued for sample in samples),
+        }
+        for name, value in row.items():
+            rows[name].append(value)
+    return rows
+
+
+def history_columns(aggregate: ClusterAggregate) -> dict[str, np.ndarray]:
+    """Return the cores in use over time, since the cluster's start, as at most `MAX_HISTORY_POINTS` points.
+
+    Longer histories are cut into equal numbers of samples, of which a point shows the mean and the highest.
+    """
+    at_s = aggregate.history["at_s"] - aggregate.started_at_s
+    cores = aggregate.history["cpu_percent"] / 100
+    size = max(-(-len(at_s) // MAX_HISTORY_POINTS), 1)
+    firsts = np.arange(0, len(at_s), size)
+    if not len(firsts):
+        return {"at": at_s, "mean": cores, "highest": cores}
+    counts = np.diff(np.append(firsts, len(at_s)))
+    return {
+        "at": np.add.reduceat(at_s, firsts) / counts,
+        "mean": np.add.reduceat(cores, firsts) / counts,
+        "highest": np.maximum.reduceat(cores, firsts),
+    }
+
+
+def plot_bars(source: ColumnDataSource) -> figure:
+    """Return the figure that draws `columns`."""
+    bars = bar_figure("workers-cpu", "% of one core")
+    style: dict[str, Any] = {"y": "y", "height": BAR_HEIGHT, "source": source, "line_color": None}
+    track = bars.hbar(left=0, right="most", **style, name="track")
+    bars.hbar(left=0, right="cpu", **style, name="cpu")
+    bars.toolbar = Toolbar(
+        logo=None,
+        tools=[
+            HoverTool(
+                renderers=[track],
+                tooltips=tooltip(
+                    "@label",
+                    [("CPU", "@cpu{0.0} % of @most{0} %"), ("running", "@executing"), ("queued", "@queued")],
+                ),
+            )
+        ],
+    )
+    return bars
+
+
+def plot_history(source: ColumnDataSource) -> figure:
+    """Return the figure that draws `history_columns`."""
+    lines = figure(
+        name="workers-cpu-history",
+        x_range=Range1d(0, 10),
+        y_range=Range1d(0, 1),
+        sizing_mode="stretch_width",
+        height=110,
+        min_width=120,
+        toolbar_location=None,
+        tools=[],
+        min_border=2,
+        min_border_right=22,
+    )
+    set_seconds_axis(lines)
+    lines.xaxis.ticker.tickers[0].desired_num_ticks = 5
+    lines.yaxis.axis_label = "cores busy"
+    lines.yaxis.ticker.desired_num_ticks = 3
+    lines.yaxis.ticker.num_minor_ticks = 0
+    lines.varea(x="at", y1=0, y2="mean", source=source, fill_alpha=0.25, name="area")
+    line = lines.line("at", "mean", source=source, line_width=1.5, name="line")
+    lines.toolbar = Toolbar(
+        logo=None,
+        tools=[
+            HoverTool(
+                renderers=[line],
+                mode="vline",
+                tooltips=tooltip("@mean{0.00} cores busy", [("at most", "@highest{0.00}"), ("at", "@at{0.0} s")]),
+            )
+        ],
+    )
+    return lines
+
+
+class WorkersCpu:
+    """The card of CPU by worker for one viewer."""
+
+    id = "workers-cpu"
+    controls: UIElement | None = None
+    ready: CustomJS | None = None
+
+    def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
+        self._aggregate = aggregate
+        self._seen = Seen()
+        self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
+        self.history = ColumnDataSource(name=HISTORY_SOURCE, data={"at": [], "mean": [], "highest": []})
+        self.legend = legend_div("workers-cpu-legend")
+        self.empty = empty_div("workers-cpu-empty")
+        self.plot = plot_bars(self.source)
+        self.line = plot_history(self.history)
+        self.body: UIElement = layout_column(
+            self.plot, self.line, name="workers-cpu-body", sizing_mode="stretch_both", spacing=0
+        )
+        self.set_palette(palette)
+
+    def set_palette(self, palette: Palette) -> None:
+        """Change colours."""
+        self._palette = palette
+        for part in (self.plot, self.line):
+            style_figure(part, palette)
+        self.line.ygrid.grid_line_color = palette.grid
+        glyph_of(self.plot, "track").fill_color = palette.track
+        glyph_of(self.plot, "cpu").fill_color = palette.cpu
+        glyph_of(self.line, "area").fill_color = palette.cpu
+        glyph_of(self.line, "line").line_color = palette.cpu
+        self._seen.forget()
+
+    def update(self, now_s: float) -> None:
+        """Draw what is new."""
+        if not self._seen.changed(versions_of(self._aggregate, "workers", "samples")):
+            return
+        bars = bars_of(self._aggregate, cpu_of_workers(self._aggregate))
+        rows = columns(self._aggregate, bars)
+        if replace_data(self.source, rows):
+            end = 1.02 * max([*rows["most"], *rows["cpu"]], default=100.0)
+            if self.plot.x_range.end != end:
+                self.plot.x_range.end = end
+        label_bars(self.plot, bars, ("track", "cpu"))
+        self._update_history()
+        palette = self._palette
+        entries = [(palette.cpu, "busy", ""), (palette.track, "threads", "")]
+        text = legend_html(entries, grouping_note(self._aggregate, bars, "CPU"))
+        if self.legend.text != text:
+            self.legend.text = text
+        show_empty(self.empty, "" if bars else "No workers yet", "Their CPU use appears here as soon as they join.")
+
+    def _update_history(self) -> None:
+        rows = history_columns(self._aggregate)
+        if np.array_equal(self.history.data["at"], rows["at"]):
+            return
+        known = len(self.history.data["at"])
+        if known and np.array_equal(self.history.data["mean"], rows["mean"][:known]):
+            self.history.stream({name: values[known:] for name, values in rows.items()})
+        else:
+            replace_data(self.history, rows)
+        self.line.x_range.end = max(float(rows["at"][-1]), 1.0)
+        self.line.y_range.end = 1.05 * max(self._aggregate.threads, float(rows["highest"].max()), 1.0)
