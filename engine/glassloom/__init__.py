@@ -5,10 +5,25 @@
 1024
 """
 
-import glassloom.runtime.inline
+from glassloom.client import Client, default_client
+from glassloom.cluster import LocalCluster
 from glassloom.collection import compute, persist
 from glassloom.delayed import Delayed, delayed
+from glassloom.futures import Future, as_completed, wait
+from glassloom.runtime import inline as _inline  # noqa: F401 - registers itself
+from glassloom.runtime import threads as _threads  # noqa: F401 - registers itself
 
 __version__ = "0.1.0"
 
-__all__ = ["Delayed", "compute", "delayed", "persist"]
+__all__ = [
+    "Client",
+    "Delayed",
+    "Future",
+    "LocalCluster",
+    "as_completed",
+    "compute",
+    "default_client",
+    "delayed",
+    "persist",
+    "wait",
+]

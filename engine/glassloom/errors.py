@@ -26,6 +26,14 @@ class UnknownColumn(GlassloomError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class MetaError(GlassloomError, ValueError):
+    """What a function returns isn't what was announced, or can't be found out."""
+
+
+class ReadError(GlassloomError, OSError):
+    """A file that cannot be read: damaged, or not of the format that was asked for."""
+
+
 class OptionError(GlassloomError, ValueError):
     """An option with a value that it cannot have."""
 
@@ -36,6 +44,10 @@ class ClusterError(GlassloomError, RuntimeError):
 
 class ClusterClosed(ClusterError):
     """The cluster or the client has been closed, or its head process has died."""
+
+
+class ClusterNotFound(ClusterError, LookupError):
+    """No running cluster has the asked name or id."""
 
 
 class ClusterStartError(ClusterError):

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from glassloom_metrics.framing import HEADER_BYTES, MAX_FRAME_BYTES, frame
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Command, Connect, Refused, decode_request, encode
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Command, Connect, Refused, Request, decode_request, encode
 from glassloom_metrics.recorder import Recorder
 
 _READ_FRAMES = 64
@@ -76,17 +76,22 @@ class Publisher:
         except (TimeoutError, asyncio.IncompleteReadError, ConnectionError, msgspec.DecodeError):
             writer.close()
             return
+        await self.admit(request, reader, writer)
+
+    async def admit(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Check a connection's first frame; serve it until either side ends it, or refuse it and say why."""
         if not isinstance(request, Connect) or request.role != "metrics":
             await _refuse(writer, "a metrics connection begins with a `connect` frame of role 'metrics'")
         elif reason := refusal(request, self._secret):
             await _refuse(writer, reason)
         else:
-            await self.attach(request, reader, writer)
+            await self._serve_subscriber(request, reader, writer)
 
-    async def attach(self, connect: Connect, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a connection whose secret has been checked, until either side ends it."""
+    async def _serve_subscriber(
+        self, connect: Connect, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         task = asyncio.current_task()
-        assert task is not None, "attach runs inside a task"
+        assert task is not None, "runs inside a task"
         self._tasks.add(task)
         sending = asyncio.ensure_future(self._send(connect, writer))
         try:

@@ -120,6 +120,29 @@ class Recorder:
         columns["nbytes"].append(nbytes)
         columns["ok"].append(ok)
 
+    def add_tasks(
+        self,
+        layers: Sequence[int],
+        index: Sequence[str],
+        *,
+        worker: int,
+        lanes: Sequence[int],
+        starts_s: Sequence[float],
+        stops_s: Sequence[float],
+        nbytes: Sequence[int],
+    ) -> None:
+        """Append computations that succeeded, one element of each sequence a row: the quick way for many."""
+        columns, count = self._columns, len(index)
+        columns["layer"].extend(layers)
+        self._index.extend(index)
+        columns["worker"].extend([worker] * count)
+        columns["lane"].extend(lanes)
+        columns["action"].frombytes(bytes([Action.COMPUTE]) * count)
+        columns["start_s"].extend(starts_s)
+        columns["stop_s"].extend(stops_s)
+        columns["nbytes"].extend(nbytes)
+        columns["ok"].frombytes(b"\x01" * count)
+
     def flush(self, now_s: float) -> None:
         """Seal what was added since the last flush into frames."""
         if self._new_layers:

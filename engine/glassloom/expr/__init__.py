@@ -8,6 +8,6 @@ from glassloom.expr.blockwise import Blockwise, Fused, Pick
 from glassloom.expr.core import Expr, Persisted, walk
 from glassloom.expr.fuse import fuse
 from glassloom.expr.lower import lower, optimize
-from glassloom.expr.rules import rule, simplify
+from glassloom.expr.rules import rule, simplify, whole_plan
 
-__all__ = ["Blockwise", "Expr", "Fused", "Persisted", "Pick", "fuse", "lower", "optimize", "rule", "simplify", "walk"]
+__all__ = ["Blockwise", "Expr", "Fused", "Persisted", "Pick", "fuse", "lower", "optimize", "rule", "simplify", "walk", "whole_plan"]

@@ -45,6 +45,11 @@ class Blockwise(Expr):
         raise NotImplementedError
 
     @property
+    def final_function(self) -> Callable[..., Any]:
+        """What is called instead of `function` where the result is kept, not used up in the same task."""
+        return self.function
+
+    @property
     def mappings(self) -> list[Mapping]:
         """One mapping for each dependency. Default: the same index, axes aligned at the right, 0 for one block."""
         ndim = len(self.numblocks)
@@ -67,7 +72,7 @@ class Blockwise(Expr):
             (dependency.name, index_mapper(mapping))
             for dependency, mapping in zip(self.dependencies, self.mappings, strict=True)
         ]
-        name, function, literals = self.name, self.function, self.literals
+        name, function, literals = self.name, self.final_function, self.literals
         tasks: dict[Key, Task] = {}
         for index in block_indices(self.numblocks):
             key: Key = (name, *index)
@@ -237,7 +242,8 @@ class Fused(Blockwise):
             inputs = [slots[d.name, compose(mapping, m)] for d, m in zip(node.dependencies, node.mappings, strict=True)]
             inputs.extend(range(next_literal, next_literal + n_literals[number]))
             next_literal += n_literals[number]
-            steps.append((node.function, tuple(inputs)))
+            function = node.final_function if node is self.root else node.function
+            steps.append((function, tuple(inputs)))
             slots[node.name, mapping] = n_inputs + number
         return Program(n_inputs, tuple(steps), self.label)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self
 
-from glassloom.graph import Key, Origin, Task, TaskRef, tokenize, user_origin
+from glassloom.graph import Handle, Key, Origin, Task, TaskRef, tokenize, user_origin
 
 
 class Expr:
@@ -128,10 +128,9 @@ class Persisted:
         return self.name
 
     def tasks(self, keys: Iterable[Key]) -> dict[Key, Task]:
-        """Return tasks that yield the held results, or nothing if a cluster holds them."""
-        if not isinstance(self.held, dict):
-            return {}
-        return {key: Task(key, _Held(self.held[key])) for key in keys}
+        """Return tasks that yield the held results; none for those that a cluster holds."""
+        held = self.held or {}
+        return {key: Task(key, _Held(held[key])) for key in keys if key in held and not isinstance(held[key], Handle)}
 
 
 class _Held:

@@ -33,8 +33,8 @@ def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
     held: set[Key] = set()
     for node in walk(roots):
         tasks = node.tasks()
-        if not tasks:
-            held.update(node.output_keys())
+        if not node.dependencies:
+            held.update(key for key in node.output_keys() if key not in tasks)
         graph.add(tasks)
         for layer in {str(key[0]) if type(key) is tuple else key_layer(key) for key in tasks}:
             if node.origin is not None:

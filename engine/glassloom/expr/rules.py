@@ -3,7 +3,11 @@
     @rule(Slice, Elementwise)
     def push_slice_through_elementwise(parent, child): ...
 
-A rule is registered for a class of nodes and, if it looks below, for the class of its first operand.
+A rule is registered for a class of nodes and, if it looks below, for the class of its first operand. What needs to
+know who else uses a node is a pass over the whole plan, made when no rule fits any more:
+
+    @whole_plan
+    def read_once(roots): ...
 """
 
 from __future__ import annotations
@@ -16,7 +20,16 @@ from glassloom.expr.core import Expr
 Rule = Callable[..., Expr | None]
 
 _rules: list[tuple[type[Expr], type[Expr] | None, Rule]] = []
+Pass = Callable[[Sequence[Expr]], list[Expr]]
+
+_passes: list[Pass] = []
 _MAX_REWRITES = 1000
+
+
+def whole_plan(function: Pass) -> Pass:
+    """Register a function from roots to equivalent roots, to be called after the rules, in order of registration."""
+    _passes.append(function)
+    return function
 
 
 def rule(parent: type[Expr], child: type[Expr] | None = None) -> Callable[[Rule], Rule]:
@@ -33,7 +46,7 @@ def rule(parent: type[Expr], child: type[Expr] | None = None) -> Callable[[Rule]
 
 
 def simplify(roots: Sequence[Expr]) -> list[Expr]:
-    """Return the roots with all rules applied until none fits: node by node, dependencies first.
+    """Return the roots with all rules applied until none fits (node by node, dependencies first), then all passes.
 
     Raises
     ------
@@ -43,7 +56,10 @@ def simplify(roots: Sequence[Expr]) -> list[Expr]:
     done: dict[str, Expr] = {}
     for root in roots:
         _simplify_into(done, root)
-    return [done[root.name] for root in roots]
+    simple = [done[root.name] for root in roots]
+    for improve in _passes:
+        simple = improve(simple)
+    return simple
 
 
 def _simplify_into(done: dict[str, Expr], root: Expr) -> None:

@@ -22,9 +22,17 @@ class Graph:
     tasks: dict[Key, Task] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
+    held: frozenset[Key] = frozenset()
+    """Keys that the graph refers to and does not make: a cluster holds their results."""
 
     def __len__(self) -> int:
         return len(self.tasks)
+
+    def layer_texts(self) -> dict[str, tuple[str, str]]:
+        """Return, for each layer of which something is known, its label (or ``""``) and the user's line as text."""
+        layers = self.labels.keys() | self.origins.keys()
+        lines = {layer: str(self.origins.get(layer, "")) for layer in layers}
+        return {layer: (self.labels.get(layer, ""), lines[layer]) for layer in layers}
 
     def add(self, tasks: Mapping[Key, Task]) -> None:
         """Add tasks; a key that is already there keeps its task (equal keys mean equal results)."""
@@ -59,7 +67,7 @@ def cull(graph: Graph, keys: Iterable[Key], known: frozenset[Key] | set[Key] = f
             )
         wanted[key] = task
         stack.extend(task.deps)
-    return Graph(wanted, graph.origins, graph.labels)
+    return Graph(wanted, graph.origins, graph.labels, frozenset(known))
 
 
 def _who_needs(key: Key, tasks: Mapping[Key, Task]) -> str:

@@ -31,6 +31,12 @@ class TaskRef:
         return (TaskRef, (self.key,))
 
 
+class Handle:
+    """A result that a cluster holds, known by its key: what a `Future` is to code that must not know the client."""
+
+    key: Key
+
+
 class Task:
     """One call to be made: ``func(*args, **kwargs)``, whose result is known as `key`.
 

@@ -64,3 +64,17 @@ def choose_runtime(scheduler: str | Runtime | None) -> Runtime:
     if isinstance(scheduler, Runtime):
         return scheduler
     raise OptionError(f"scheduler={scheduler!r} is none of {sorted(_named)} and no Client")
+
+
+def run_inside_task(runtime: Runtime) -> None:
+    """Let `runtime` run what the calling thread's tasks compute: a task must not wait for the pool that it occupies."""
+    _in_task.set(runtime)
+
+
+def refuse_held(graph: Graph) -> None:
+    """Raise if the graph builds on results that only a cluster holds: this process can't reach them."""
+    if graph.held:
+        raise OptionError(
+            f"the blocks of a persisted collection (such as {next(iter(graph.held))!r}) are held by a cluster; "
+            "compute with its client, not with scheduler='threads' or 'inline'"
+        )

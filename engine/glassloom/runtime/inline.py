@@ -7,7 +7,7 @@ from typing import Any
 
 from glassloom.errors import GraphError
 from glassloom.graph import Graph, Key
-from glassloom.runtime.default import register_runtime
+from glassloom.runtime.default import refuse_held, register_runtime
 
 
 class InlineRuntime:
@@ -18,6 +18,7 @@ class InlineRuntime:
         return [held[key] for key in keys]
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Any]:
+        refuse_held(graph)
         results: dict[Key, Any] = {}
         uses: dict[Key, int] = dict.fromkeys(keys, 1)
         for task in graph.tasks.values():
@@ -49,4 +50,3 @@ class InlineRuntime:
 
 
 register_runtime("inline", InlineRuntime)
-register_runtime("threads", InlineRuntime)  # until runtime/threads.py registers itself

@@ -1,0 +1,106 @@
+"""The ``glassloom`` command: clusters from the shell, the dashboards alone, JupyterLab with everything."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+
+from glassloom_metrics.errors import MetricsError
+from glassloom_metrics.registry import find_record, read_records
+from glassloom_metrics.subscriber import send_command
+
+from glassloom.cluster import LocalCluster
+from glassloom.errors import GlassloomError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status. Errors go to stderr as one line."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+    except (GlassloomError, MetricsError, OSError) as error:
+        print(f"glassloom: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="glassloom", description="Parallel NumPy and pandas, with every thread in view."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    lab = commands.add_parser("lab", help="open JupyterLab; further arguments go to it")
+    lab.add_argument("arguments", nargs=argparse.REMAINDER)
+    lab.set_defaults(run=_lab)
+
+    dashboard = commands.add_parser("dashboard", help="serve the dashboards alone, on this machine, with a token")
+    dashboard.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default any that is free")
+    dashboard.set_defaults(run=_dashboard)
+
+    cluster = commands.add_parser("cluster", help="list, start and stop clusters").add_subparsers(
+        required=True, metavar="ACTION"
+    )
+    start = cluster.add_parser("start", help="start a cluster; prints its id and name as JSON")
+    start.add_argument("--name")
+    start.add_argument("--n-workers", type=int)
+    start.add_argument("--threads-per-worker", type=int)
+    start.add_argument("--memory-limit", default="auto", help="of each worker, such as 4GB; 'none' for no limit")
+    start.add_argument("--local-directory", help="where results are spilled")
+    start.add_argument("--detach", action="store_true", help="return at once; the cluster runs until it is stopped")
+    start.add_argument("--started-by", default="script", choices=["script", "panel"])
+    start.set_defaults(run=_start)
+    stop = cluster.add_parser("stop", help="shut a cluster down")
+    stop.add_argument("cluster", help="its name or id")
+    stop.set_defaults(run=_stop)
+    cluster.add_parser("list", help="list this user's clusters").set_defaults(run=_list)
+    return parser
+
+
+def _lab(options: argparse.Namespace) -> int:
+    return subprocess.call([sys.executable, "-m", "jupyterlab", *options.arguments])
+
+
+def _dashboard(options: argparse.Namespace) -> int:
+    if importlib.util.find_spec("glassloom_dashboards") is None:
+        raise GlassloomError("the dashboards aren't installed in this environment: pip install glassloom")
+    return subprocess.call([sys.executable, "-m", "glassloom_dashboards", "--port", str(options.port)])
+
+
+def _start(options: argparse.Namespace) -> int:
+    cluster = LocalCluster(
+        options.n_workers,
+        options.threads_per_worker,
+        None if options.memory_limit == "none" else options.memory_limit,
+        name=options.name,
+        local_directory=options.local_directory,
+        detached=options.detach,
+        started_by=options.started_by,
+    )
+    print(json.dumps({"id": cluster.id, "name": cluster.name}), flush=True)
+    if not options.detach:
+        try:
+            cluster.wait()
+        finally:
+            cluster.close()
+    return 0
+
+
+def _stop(options: argparse.Namespace) -> int:
+    asyncio.run(send_command(find_record(options.cluster), "shutdown"))
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    for record in read_records():
+        started = datetime.fromtimestamp(record.started_at_s).strftime("%Y-%m-%d %H:%M:%S")
+        print(f"{record.id}  {record.name}  {record.kind}  pid {record.pid}  since {started}")
+    return 0

@@ -1,0 +1,565 @@
+"""`Client`: runs tasks and collections on a cluster."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from glassloom_metrics.errors import ClusterNotFound as _NoRecord
+from glassloom_metrics.registry import ClusterRecord, find_record
+
+from glassloom.cluster.local import LocalCluster
+from glassloom.collection import compute, persist
+from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
+from glassloom.futures import Future, raise_unless_finished
+from glassloom.graph import Graph, Key, Task, tokenize, user_origin
+from glassloom.graph.keys import key_layer
+from glassloom.reprs import render
+from glassloom.runtime import failure, messages
+from glassloom.runtime.calls import CallEncoder
+from glassloom.runtime.connection import ERROR, FINISHED, Connection
+from glassloom.runtime.default import current, set_current, unset_current
+from glassloom.runtime.failure import Failure
+from glassloom.store.pickling import dumps, loads
+from glassloom.store.segment import SegmentWriter, read_location
+from glassloom.units import format_bytes
+
+
+class Client:
+    """Runs tasks and collections on a cluster, and holds its results.
+
+    While a client is open, ``compute()`` and ``persist()`` of all collections run on its cluster.
+
+    Parameters
+    ----------
+    address
+        A `LocalCluster`, or the name or id of a running cluster of this user. None: start a `LocalCluster` with the
+        other options, which ends when the client is closed.
+    n_workers, threads_per_worker, memory_limit, name, local_directory
+        As in `LocalCluster`.
+    set_as_default
+        Whether collections run here unless told otherwise.
+
+    Raises
+    ------
+    ClusterNotFound
+        If no cluster of that name runs; the message lists those that do.
+    OptionError, ClusterStartError
+        As `LocalCluster`.
+
+    Examples
+    --------
+    >>> from glassloom import Client
+    >>> with Client(n_workers=1, threads_per_worker=2) as client:
+    ...     futures = client.map(abs, [-1, -2])
+    ...     client.gather(futures)
+    [1, 2]
+    """
+
+    def __init__(
+        self,
+        address: LocalCluster | str | None = None,
+        *,
+        n_workers: int | None = None,
+        threads_per_worker: int | None = None,
+        memory_limit: int | float | str | None = "auto",
+        name: str | None = None,
+        local_directory: str | None = None,
+        set_as_default: bool = True,
+    ) -> None:
+        self._own_cluster: LocalCluster | None = None
+        self.cluster: LocalCluster | None = None
+        self._record: ClusterRecord
+        if address is None:
+            self._own_cluster = self.cluster = LocalCluster(
+                n_workers, threads_per_worker, memory_limit, name=name, local_directory=local_directory
+            )
+            self._record = self.cluster.record
+        elif isinstance(address, LocalCluster):
+            self.cluster = address
+            self._record = address.record
+        else:
+            self._record = _find(address)
+        try:
+            self._connection = Connection(self._record.socket, self._record.secret)
+        except ClusterClosed:
+            if self._own_cluster is not None:
+                self._own_cluster.close()
+            raise
+        welcome = self._connection.welcome
+        self._segments = SegmentWriter(welcome.shm_prefix, welcome.directory, f"c{welcome.client}")
+        self._connection.on_close(lambda: unset_current(self))
+        if set_as_default:
+            set_current(self)
+
+    # Calls
+
+    def submit(
+        self,
+        func: Callable[..., Any],
+        /,
+        *args: Any,
+        key: str | None = None,
+        pure: bool = True,
+        priority: int = 0,
+        retries: int = 0,
+        **kwargs: Any,
+    ) -> Future:
+        """Call a function on the cluster; return the future of its result at once.
+
+        Parameters
+        ----------
+        args, kwargs
+            Its arguments. Futures among them, also inside lists, tuples and dicts, stand for their results.
+        key
+            What to call the task; default the function's name and a token of the arguments.
+        pure
+            Whether an equal call has an equal result, so that it need not be made twice.
+        priority
+            Larger goes first.
+        retries
+            How often to try again if it raises.
+
+        Raises
+        ------
+        TypeError
+            If `func` can't be called.
+        SerialisationError
+            If the function or an argument can't be sent to another process.
+        """
+        (future,) = self._submit_all(func, [(args, kwargs)], [key], pure=pure, priority=priority, retries=retries)
+        return future
+
+    def map(
+        self,
+        func: Callable[..., Any],
+        /,
+        *iterables: Iterable[Any],
+        key: str | Sequence[str] | None = None,
+        pure: bool = True,
+        priority: int = 0,
+        retries: int = 0,
+        **kwargs: Any,
+    ) -> list[Future]:
+        """Call a function on each element (or on the elements of several iterables together); return the futures.
+
+        Parameters
+        ----------
+        key
+            The tasks' common name, or one key for each.
+        kwargs
+            The same for every call.
+        """
+        calls = [(args, kwargs) for args in zip(*iterables, strict=False)]
+        if isinstance(key, str) or key is None:
+            keys: list[str | None] = [None if key is None else f"{key}-{number}" for number in range(len(calls))]
+        elif len(key) == len(calls):
+            keys = list(key)
+        else:
+            raise ValueError(f"key has {len(key)} elements for {len(calls)} calls")
+        return self._submit_all(func, calls, keys, pure=pure, priority=priority, retries=retries)
+
+    def _submit_all(
+        self,
+        func: Callable[..., Any],
+        calls: list[tuple[tuple[Any, ...], dict[str, Any]]],
+        keys: Sequence[str | None],
+        *,
+        pure: bool,
+        priority: int,
+        retries: int,
+    ) -> list[Future]:
+        if not callable(func):
+            raise TypeError(f"func={func!r} can't be called; to send a value, use scatter()")
+        label = _label(func)
+        function_token = tokenize(func) if pure else ""
+        graph = Graph()
+        origin = user_origin()
+        chosen: list[Key] = []
+        for (args, kwargs), key in zip(calls, keys, strict=True):
+            if key is None:
+                token = tokenize(function_token, _keyed(args), _keyed(kwargs)) if pure else uuid.uuid4().hex
+                key = f"{label}-{token}"
+            chosen.append(key)
+            graph.tasks.setdefault(key, Task(key, func, args, kwargs or None))
+            if origin is not None:
+                graph.origins[key_layer(key)] = origin
+        return self._hold(graph, chosen, priority=priority, retries=retries)
+
+    # Results
+
+    def gather(self, futures: Any, errors: str = "raise") -> Any:
+        """Wait for futures and return their results in the same nesting of lists, tuples, sets and dicts.
+
+        Parameters
+        ----------
+        errors
+            ``"raise"`` the first task's exception, or ``"skip"`` failed futures in lists.
+
+        Raises
+        ------
+        Exception
+            As `Future.result`.
+        """
+        if errors not in ("raise", "skip"):
+            raise OptionError(f"errors={errors!r} should be 'raise' or 'skip'")
+        found: list[Future] = []
+        _collect(futures, found)
+        for future in found:
+            future._wait(None)
+        usable = [future for future in found if errors == "raise" or future.status == FINISHED]
+        for future in usable:
+            raise_unless_finished(future)
+        unique = list(dict.fromkeys(future.key for future in usable))
+        return _put_results(futures, dict(zip(unique, self._gather_keys(unique), strict=True)), errors)
+
+    def scatter(self, data: Any, broadcast: bool = False, hash: bool = True) -> Any:
+        """Put values into the cluster's shared memory, once, where every worker reads them without a copy.
+
+        Parameters
+        ----------
+        data
+            A value, a list of values, or a dict of them.
+        broadcast
+            Accepted for compatibility: on one machine every worker can reach the value anyway.
+        hash
+            Whether equal values are stored only once.
+
+        Returns
+        -------
+        Future, list of Future or dict of Future
+        """
+        if isinstance(data, dict):
+            return dict(zip(data, self._scatter([*data.values()], hash), strict=True))
+        if isinstance(data, (list, tuple, set)):
+            return type(data)(self._scatter(list(data), hash))
+        return self._scatter([data], hash)[0]
+
+    def compute(self, collections: Any, *more: Any, sync: bool = False) -> Any:
+        """Start collections; return futures of their concrete results.
+
+        Parameters
+        ----------
+        collections
+            A collection, or a list, tuple or dict of them.
+        sync
+            Wait, and return the results themselves.
+        """
+        args = (collections, *more)
+        if sync:
+            results = compute(*args, scheduler=self)
+            return results if more else results[0]
+        futures = tuple(_assembled(self, arg) for arg in args)
+        return futures if more else futures[0]
+
+    def persist(self, collections: Any, *more: Any) -> Any:
+        """Start collections; return equal ones whose blocks stay on the cluster."""
+        results = persist(collections, *more, scheduler=self)
+        return results if more else results[0]
+
+    def cancel(self, futures: Any) -> None:
+        """Give tasks up, with all that depends on them. Those that are running run to their end, unheard."""
+        found: list[Future] = []
+        _collect(futures, found)
+        self._connection.send(messages.Cancel([future.key for future in found]))
+
+    def run(
+        self, function: Callable[..., Any], /, *args: Any, workers: Sequence[int] | None = None, **kwargs: Any
+    ) -> Any:
+        """Call a function on every worker, beside the tasks; return its results by worker name.
+
+        Parameters
+        ----------
+        workers
+            Numbers of the workers; default all.
+        """
+        call = dumps((function, args, kwargs))
+        chosen = None if workers is None else list(workers)
+        answer: messages.RanOnWorkers = self._connection.ask(
+            lambda request: messages.RunOnWorkers(request, call, chosen)
+        )
+        for result in answer.results:
+            if isinstance(result, Failure):
+                raise failure.restore(result)
+        results = [loads(result) for result in answer.results if isinstance(result, bytes)]
+        return dict(zip(answer.workers, results, strict=True))
+
+    # The runtime that collections use
+
+    def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
+        """Run a graph and return the results of `keys`. Ctrl-C cancels it and leaves the cluster usable."""
+        futures = self._hold(graph, keys)
+        try:
+            return list(self.gather(futures))
+        except BaseException as error:
+            if not isinstance(error, ClusterClosed) and not self._connection.closed_because:
+                self.cancel([future for future in futures if not future.done()])
+            raise
+
+    def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Future]:
+        """Start a graph and return the futures of `keys`."""
+        return dict(zip(keys, self._hold(graph, keys), strict=True))
+
+    def _hold(self, graph: Graph, keys: Sequence[Key], *, priority: int = 0, retries: int = 0) -> list[Future]:
+        self._connection.check_open()
+        large: list[Future] = []
+
+        def place_large(value: Any) -> Key:
+            large.extend(self._scatter([value], False))
+            return large[-1].key
+
+        message = CallEncoder(place_large).encode(graph, keys, priority=priority, retries=retries)
+        with self._connection.lock:
+            futures = [Future(key, self) for key in keys]
+            self._connection.mark_pending(keys)
+            self._connection.send(message)
+        return futures
+
+    def _scatter(self, values: list[Any], hash: bool) -> list[Future]:
+        self._connection.check_open()
+        keys: list[Key] = [
+            f"{type(value).__name__}-{tokenize(value) if hash else uuid.uuid4().hex}" for value in values
+        ]
+        placed = [self._segments.place(value) for value in values]
+        sizes = [len(place) if isinstance(place, bytes) else place.nbytes for place in placed]
+        with self._connection.lock:
+            futures = [Future(key, self) for key in keys]
+            self._connection.send(messages.Scatter(keys, placed, sizes))
+        return futures
+
+    def _gather_keys(self, keys: Sequence[Key]) -> list[Any]:
+        """Return the results of finished keys."""
+        results: dict[Key, Any] = {}
+        remote: list[Key] = []
+        for key in keys:
+            state = self._connection.state(key)
+            if state is not None and state.status == ERROR and state.failure is not None:
+                raise failure.restore(state.failure)
+            if state is not None and state.inline is not None:
+                results[key] = loads(state.inline)
+            else:
+                remote.append(key)
+        if remote:
+            self._connection.check_open()
+            for key, location in zip(remote, self._connection.locate(remote), strict=True):
+                if isinstance(location, Failure):
+                    raise failure.restore(location)
+                results[key] = read_location(location)
+        return [results[key] for key in keys]
+
+    # The cluster
+
+    def scheduler_info(self) -> dict[str, Any]:
+        """Return the cluster's workers and the number of tasks in each state, as plain values."""
+        info: messages.Info = self._connection.ask(messages.Inform)
+        workers = {
+            worker.name: {
+                "number": worker.number,
+                "pid": worker.pid,
+                "nthreads": worker.nthreads,
+                "memory_limit": worker.memory_limit_bytes,
+                "rss": worker.rss_bytes,
+                "managed": worker.managed_bytes,
+                "shared": worker.shared_bytes,
+                "spilled": worker.spilled_bytes,
+                "cpu_percent": worker.cpu_percent,
+                "running": worker.running,
+                "has": worker.has,
+            }
+            for worker in info.workers
+        }
+        return {"id": self.id, "name": self.name, "workers": workers, "tasks": dict(info.tasks)}
+
+    def ncores(self) -> dict[str, int]:
+        """Return the number of threads of each worker."""
+        return {name: worker["nthreads"] for name, worker in self.scheduler_info()["workers"].items()}
+
+    nthreads = ncores
+
+    @property
+    def id(self) -> str:
+        """The cluster's id."""
+        return self._record.id
+
+    @property
+    def name(self) -> str:
+        """The cluster's name; another process of this user connects with ``Client(name)``."""
+        return self._record.name
+
+    @property
+    def status(self) -> str:
+        """``"running"`` or ``"closed"``."""
+        return "closed" if self._connection.closed_because else "running"
+
+    @property
+    def dashboard_link(self) -> str:
+        """The path of the cluster's status page on the Jupyter server."""
+        return f"glassloom/dash/{self.id}/status"
+
+    def close(self) -> None:
+        """End the connection, and the cluster if this client started it. Its futures are lost."""
+        unset_current(self)
+        self._connection.close("it was closed")
+        if self._own_cluster is not None:
+            self._own_cluster.close()
+
+    def shutdown(self) -> None:
+        """End the cluster, whoever started it, and the connection."""
+        if not self._connection.closed_because:
+            self._connection.send(messages.Shutdown())
+        self.close()
+        if self.cluster is not None:
+            self.cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Client can't be pickled; inside a task, collections run on the task's own worker")
+
+    def __repr__(self) -> str:
+        if self.status == "closed":
+            return f"<Client: {self.name!r}, closed ({self._connection.closed_because})>"
+        workers = self.scheduler_info()["workers"].values()
+        return (
+            f"<Client: {self.name!r}, workers={len(workers)}, threads={sum(w['nthreads'] for w in workers)}, "
+            f"memory={_sum_limits(workers)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        workers: list[dict[str, Any]] = []
+        if self.status == "running":
+            info = self.scheduler_info()["workers"]
+            workers = [{"name": name, **worker} for name, worker in info.items()]
+        return render(
+            "client.html.j2",
+            id=self.id,
+            name=self.name,
+            status=self.status,
+            reason=self._connection.closed_because,
+            method=_connection_method(self),
+            cluster_type="LocalCluster" if self._record.kind == "processes" else self._record.kind,
+            link=self.dashboard_link,
+            n_workers=len(workers),
+            n_threads=sum(worker["nthreads"] for worker in workers),
+            memory=_sum_limits(workers),
+            workers=[
+                (
+                    worker["name"],
+                    worker["pid"],
+                    worker["nthreads"],
+                    "no limit" if worker["memory_limit"] is None else format_bytes(worker["memory_limit"]),
+                    format_bytes(worker["rss"]),
+                    f"{worker['cpu_percent']:.0f} %",
+                )
+                for worker in workers
+            ],
+            pid=self._record.pid,
+            socket=self._record.socket,
+            directory=self._record.directory,
+        )
+
+
+def _find(name_or_id: Any) -> ClusterRecord:
+    if not isinstance(name_or_id, str):
+        raise OptionError(f"address={name_or_id!r} should be a LocalCluster, or the name or id of a running cluster")
+    if "://" in name_or_id:
+        raise OptionError(
+            f"address={name_or_id!r}: clusters of dask.distributed are not supported yet; "
+            "use a LocalCluster, or the name or id of a running Glassloom cluster"
+        )
+    try:
+        record = find_record(name_or_id)
+    except _NoRecord as error:
+        raise ClusterNotFound(str(error)) from None
+    if record.kind != "processes":
+        raise ClusterNotFound(
+            f"{name_or_id!r} is the thread pool of process {record.pid}; only that process can use it"
+        )
+    return record
+
+
+def _label(func: Callable[..., Any]) -> str:
+    name = getattr(func, "__name__", None) or type(func).__name__
+    return "lambda" if name == "<lambda>" else str(name)
+
+
+def _keyed(value: Any) -> Any:
+    """Return `value` with futures replaced by something that stands for them in a token."""
+    if isinstance(value, Future):
+        return ("future", value.key)
+    kind = type(value)
+    if kind in (list, tuple):
+        return kind(_keyed(item) for item in value)
+    if kind is dict:
+        return {name: _keyed(item) for name, item in value.items()}
+    return value
+
+
+def _collect(value: Any, found: list[Future]) -> None:
+    if isinstance(value, Future):
+        found.append(value)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _collect(item, found)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for item in value:
+            _collect(item, found)
+    elif hasattr(value, "__next__"):
+        raise TypeError(f"expected futures, got {type(value).__name__}; make a list of it first")
+
+
+def _put_results(value: Any, results: dict[Key, Any], errors: str) -> Any:
+    if isinstance(value, Future):
+        return results[value.key]
+    if isinstance(value, dict):
+        return {name: _put_results(item, results, errors) for name, item in value.items() if _is_there(item, results)}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return type(value)(_put_results(item, results, errors) for item in value if _is_there(item, results))
+    return value
+
+
+def _is_there(value: Any, results: dict[Key, Any]) -> bool:
+    return not isinstance(value, Future) or value.key in results
+
+
+def _assembled(client: Client, value: Any) -> Any:
+    """Return futures of the concrete results of the collections in `value`."""
+    if isinstance(value, dict):
+        return {name: _assembled(client, item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_assembled(client, item) for item in value)
+    if not hasattr(value, "expr"):
+        return value
+    persisted = persist(value, scheduler=client)[0]
+    held = list(persisted.expr.source.held.values())
+    return client.submit(persisted.expr.assemble, held, pure=False)
+
+
+def _sum_limits(workers: Iterable[dict[str, Any]]) -> str:
+    limits = [worker["memory_limit"] for worker in workers]
+    return "no limit" if not limits or None in limits else format_bytes(sum(limits))
+
+
+def _connection_method(client: Client) -> str:
+    if client._own_cluster is not None:
+        return "Started this cluster"
+    return "Cluster object" if client.cluster is not None else "Found by name"
+
+
+def default_client() -> Client:
+    """Return the client that collections run on.
+
+    Raises
+    ------
+    ClusterClosed
+        If there is none.
+    """
+    client = current()
+    if not isinstance(client, Client):
+        raise ClusterClosed("no client is open; make one with Client()")
+    return client

@@ -1,0 +1,5 @@
+"""Clusters: starting and ending the head and its workers on this machine."""
+
+from glassloom.cluster.local import LocalCluster
+
+__all__ = ["LocalCluster"]

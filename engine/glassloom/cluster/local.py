@@ -1,0 +1,267 @@
+"""`LocalCluster`: a head and worker processes on this machine, ended with the process that started them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import selectors
+import subprocess
+import sys
+import time
+import weakref
+from dataclasses import asdict
+from typing import Any, Self
+
+import msgspec
+import psutil
+from glassloom_metrics.registry import ClusterRecord, remove_files, remove_record
+
+from glassloom.errors import ClusterStartError, OptionError
+from glassloom.reprs import render
+from glassloom.runtime.head import HeadOptions
+from glassloom.runtime.identity import kernel_id
+from glassloom.units import format_bytes, parse_bytes
+
+_START_TIMEOUT_S = 60.0
+_END_TIMEOUT_S = 10.0
+_MIN_MEMORY_LIMIT_BYTES = 50 * 2**20
+_PRELOADED = ("numpy", "pandas", "pyarrow", "glassloom.array", "glassloom.dataframe")
+_ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+class LocalCluster:
+    """A head process with workers on this machine.
+
+    Parameters
+    ----------
+    n_workers
+        Number of worker processes; default such that workers and threads divide the CPUs evenly.
+    threads_per_worker
+        Threads of each worker; default the CPUs divided among the workers.
+    memory_limit
+        Memory of each worker: bytes, text such as ``"4GB"``, a fraction of the machine's memory up to 1.0,
+        ``"auto"`` (its share by threads) or None (no limit). Over 60 % of it results go to disk; over 95 % of it the
+        worker is ended, and its tasks run again elsewhere.
+    name
+        What the panel and dashboards call it, and `Client` can connect to; default ``"local-<pid>"``.
+    local_directory
+        Where the cluster's private directory is made; results are spilled there. Default: the system's for temporary
+        files.
+    detached
+        Whether the cluster lives on when this process ends. Then somebody must shut it down.
+
+    Raises
+    ------
+    OptionError
+        If an option has no sense; the message says which and why.
+    ClusterStartError
+        If the head or its workers don't start.
+
+    Examples
+    --------
+    >>> from glassloom import Client, LocalCluster
+    >>> with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="1GB") as cluster, Client(cluster) as client:
+    ...     client.submit(sum, [1, 2]).result()
+    3
+    """
+
+    def __init__(
+        self,
+        n_workers: int | None = None,
+        threads_per_worker: int | None = None,
+        memory_limit: int | float | str | None = "auto",
+        *,
+        name: str | None = None,
+        local_directory: str | None = None,
+        detached: bool = False,
+        started_by: str | None = None,
+    ) -> None:
+        n_workers, threads_per_worker = _divide_cpus(n_workers, threads_per_worker)
+        options = HeadOptions(
+            name=_checked_name(name) or f"local-{os.getpid()}",
+            n_workers=n_workers,
+            threads_per_worker=threads_per_worker,
+            memory_limit_bytes=parse_memory_limit(memory_limit, n_workers, threads_per_worker),
+            local_directory=None if local_directory is None else os.path.abspath(local_directory),
+            detached=detached,
+            preload=tuple(module for module in _PRELOADED if module in sys.modules),
+            started_by=started_by or ("notebook" if kernel_id() else "script"),
+            kernel_id=kernel_id(),
+        )
+        self.options = options
+        self._process = _start_head(options)
+        self.record = _read_record(self._process, _START_TIMEOUT_S)
+        self._finalizer = weakref.finalize(self, _end_head, self._process, self.record, detached)
+
+    @property
+    def name(self) -> str:
+        """The cluster's name."""
+        return self.record.name
+
+    @property
+    def id(self) -> str:
+        """The cluster's id: what URLs and the registry call it."""
+        return self.record.id
+
+    @property
+    def status(self) -> str:
+        """``"running"`` or ``"closed"``."""
+        return "running" if self._finalizer.alive and self._process.poll() is None else "closed"
+
+    def wait(self) -> None:
+        """Return when the cluster has ended by itself, or somebody else has shut it down."""
+        self._process.wait()
+
+    def close(self) -> None:
+        """End the head and the workers; returns when they are gone and nothing of them is left."""
+        self._finalizer.detach()
+        _end_head(self._process, self.record, False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        options = self.options
+        return (
+            f"LocalCluster({self.name!r}, {self.status}, workers={options.n_workers}, "
+            f"threads={options.n_workers * options.threads_per_worker}, memory={_total_memory(options)})"
+        )
+
+    def _repr_html_(self) -> str:
+        options = self.options
+        return render(
+            "cluster.html.j2",
+            id=self.id,
+            name=self.name,
+            status=self.status,
+            facts=[
+                ("Workers", options.n_workers),
+                ("Threads", options.n_workers * options.threads_per_worker),
+                ("Memory", _total_memory(options)),
+            ],
+        )
+
+
+def parse_memory_limit(limit: int | float | str | None, n_workers: int, threads_per_worker: int) -> int | None:
+    """Return a worker's memory limit in bytes, or None for none. See `LocalCluster`.
+
+    Raises
+    ------
+    OptionError
+        If it is no size, negative, or too small for a Python process.
+    """
+    total = psutil.virtual_memory().total
+    if limit is None or limit == 0:
+        return None
+    if limit == "auto":
+        share = min(1.0, threads_per_worker / _cpu_count()) if n_workers > 1 else 1.0
+        return int(total * min(share, 1.0 / max(n_workers, 1)))
+    if isinstance(limit, float) and 0 < limit <= 1:
+        return int(total * limit)
+    try:
+        nbytes = parse_bytes(limit)
+    except OptionError as error:
+        raise OptionError(
+            f"memory_limit={limit!r} is not a size: write bytes, text such as '4GB' or '500 MiB', a fraction of the "
+            "machine's memory such as 0.5, 'auto', or None for no limit"
+        ) from error
+    if nbytes < _MIN_MEMORY_LIMIT_BYTES:
+        raise OptionError(
+            f"memory_limit={limit!r} is {format_bytes(nbytes)}; a worker needs at least "
+            f"{format_bytes(_MIN_MEMORY_LIMIT_BYTES)}"
+        )
+    return nbytes
+
+
+def _divide_cpus(n_workers: int | None, threads_per_worker: int | None) -> tuple[int, int]:
+    for name, value in (("n_workers", n_workers), ("threads_per_worker", threads_per_worker)):
+        least = 0 if name == "n_workers" else 1
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+            raise OptionError(f"{name}={value!r} should be a whole number, {least} or more")
+    cpus = _cpu_count()
+    if n_workers is None and threads_per_worker is None:
+        # Few processes with few threads each: threads share memory, processes don't share the interpreter's lock.
+        n_workers = cpus if cpus <= 4 else min(n for n in range(1, cpus + 1) if cpus % n == 0 and n >= math.sqrt(cpus))
+    if n_workers is None:
+        n_workers = max(1, cpus // (threads_per_worker or 1))
+    return n_workers, threads_per_worker or max(1, cpus // max(n_workers, 1))
+
+
+def _cpu_count() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _checked_name(name: str | None) -> str | None:
+    if name is not None and (not isinstance(name, str) or not name.strip() or len(name) > 200 or "\0" in name):
+        raise OptionError(f"name={name!r} should be text of 1 to 200 characters")
+    return name
+
+
+def _total_memory(options: HeadOptions) -> str:
+    limit = options.memory_limit_bytes
+    return "no limit" if limit is None else format_bytes(limit * options.n_workers)
+
+
+def _start_head(options: HeadOptions) -> subprocess.Popen[bytes]:
+    environ = dict(os.environ)
+    for variable in _ONE_THREAD:  # tasks run side by side already
+        environ.setdefault(variable, "1")
+    environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "glassloom.runtime.head", json.dumps(asdict(options))],
+            stdin=subprocess.DEVNULL if options.detached else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environ,
+            start_new_session=True,  # Ctrl-C in the terminal is the client's affair
+        )
+    except OSError as error:
+        raise ClusterStartError(f"{sys.executable} can't be started: {error}") from error
+
+
+def _read_record(process: subprocess.Popen[bytes], timeout_s: float) -> ClusterRecord:
+    """Wait for the head's line; raise what it says went wrong."""
+    assert process.stdout is not None and process.stderr is not None
+    deadline_s = time.monotonic() + timeout_s
+    line = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while not line.endswith(b"\n") and time.monotonic() < deadline_s:
+            if selector.select(max(0.0, deadline_s - time.monotonic())):
+                data = os.read(process.stdout.fileno(), 2**16)
+                if not data:
+                    break
+                line += data
+    if not line.endswith(b"\n"):
+        process.kill()
+        errors = process.stderr.read().decode(errors="replace")[-2000:]
+        waited = f" within {timeout_s:.0f} s" if process.returncode is None else ""
+        raise ClusterStartError(f"the head process didn't start{waited}; its last words:\n{errors or '(none)'}")
+    answer: dict[str, Any] = json.loads(line)
+    if "error" in answer:
+        process.wait(_END_TIMEOUT_S)
+        raise ClusterStartError(f"the cluster didn't start: {answer['error']}")
+    return msgspec.convert(answer, ClusterRecord)
+
+
+def _end_head(process: subprocess.Popen[bytes], record: ClusterRecord, detached: bool) -> None:
+    """End a head by closing its lifeline; see to it that nothing is left even if it was killed."""
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    if detached:
+        return
+    if process.stdin is None:
+        process.terminate()
+    try:
+        process.wait(_END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    remove_files(record.directory, record.shm_prefix)
+    remove_record(record.id)

@@ -1,0 +1,295 @@
+"""A client's end of the connection to a head: what it knows of its keys, and the thread that learns it.
+
+Thread-safe. One thread reads; whoever calls sends, under one lock, so that messages go out in the order in which the
+books are kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from queue import SimpleQueue
+from typing import Any
+
+import msgspec
+from glassloom_metrics.framing import FrameSplitter, frame
+from glassloom_metrics.protocol import Connect, Refused, decode, encode
+
+from glassloom.errors import ClusterClosed
+from glassloom.graph import Key
+from glassloom.runtime import messages
+from glassloom.runtime.failure import Failure
+from glassloom.runtime.messages import framed
+from glassloom.store.segment import Location
+
+_READ_BYTES = 2**20
+
+PENDING, FINISHED, ERROR, CANCELLED, LOST = "pending", "finished", "error", "cancelled", "lost"
+
+
+class KeyState:
+    """What the client knows of one key. Changed under the connection's lock only."""
+
+    __slots__ = ("callbacks", "failure", "inline", "nbytes", "references", "status")
+
+    def __init__(self) -> None:
+        self.status = PENDING
+        self.references = 0
+        self.nbytes = 0
+        self.inline: bytes | None = None
+        self.failure: Failure | None = None
+        self.callbacks: list[Callable[[], None]] | None = None
+
+
+class Connection:
+    """The connection of one client.
+
+    Parameters
+    ----------
+    path, secret
+        Of the head's socket, from the cluster's record.
+
+    Raises
+    ------
+    ClusterClosed
+        If nobody answers there, or the client isn't let in.
+    """
+
+    def __init__(self, path: str, secret: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._splitter = FrameSplitter()
+        try:
+            self._socket.connect(path)
+            self._socket.sendall(frame(encode(Connect("client", secret))))
+            first, self._early = self._read_first()
+        except OSError as error:
+            self._socket.close()
+            raise ClusterClosed(f"the cluster can't be reached: {error}") from error
+        self.welcome = _welcome(first)
+        self.lock = threading.RLock()
+        self.closed_because = ""
+        self._states: dict[Key, KeyState] = {}
+        self._replies: dict[int, tuple[threading.Event, list[Any]]] = {}
+        self._requests = itertools.count()
+        self._released: SimpleQueue[Key | None] = SimpleQueue()
+        self._on_close: list[Callable[[], None]] = []
+        threading.Thread(target=self._read, name="glassloom-client", daemon=True).start()
+        threading.Thread(target=self._release, name="glassloom-release", daemon=True).start()
+
+    # Keys
+
+    def refer(self, key: Key) -> KeyState:
+        """Count one more holder of `key`; returns its state. Call with the lock held if more is sent about the key."""
+        with self.lock:
+            state = self._states.get(key)
+            if state is None:
+                state = self._states[key] = KeyState()
+                if self.closed_because:
+                    state.status = LOST
+            state.references += 1
+            return state
+
+    def unrefer(self, key: Key) -> None:
+        """Count one holder less. Takes no lock: it is called by the garbage collector, wherever that strikes."""
+        self._released.put(key)
+
+    def state(self, key: Key) -> KeyState | None:
+        """Return what is known of a key."""
+        return self._states.get(key)
+
+    def when_done(self, state: KeyState, callback: Callable[[], None]) -> None:
+        """Call `callback` once the key is no longer pending: at once, or from the reading thread."""
+        with self.lock:
+            if state.status == PENDING:
+                if state.callbacks is None:
+                    state.callbacks = []
+                state.callbacks.append(callback)
+                return
+        callback()
+
+    def mark_pending(self, keys: Iterable[Key]) -> None:
+        """These keys are handed in (again): forget how they ended before."""
+        with self.lock:
+            for key in keys:
+                state = self._states.get(key)
+                if state is not None and state.status in (ERROR, CANCELLED):
+                    state.status, state.failure = PENDING, None
+
+    # Messages
+
+    def send(self, message: messages.FromClient) -> None:
+        """Send a message.
+
+        Raises
+        ------
+        ClusterClosed
+            If the connection has ended; the message says why.
+        """
+        data = framed(message)
+        with self.lock:
+            self.check_open()
+            try:
+                self._socket.sendall(data)
+            except OSError as error:
+                raise ClusterClosed(f"the connection to the cluster broke: {error}") from error
+
+    def ask(self, make: Callable[[int], messages.FromClient]) -> Any:
+        """Send the message that `make` makes of a request number; wait for the answer and return it."""
+        request = next(self._requests)
+        answered, box = threading.Event(), []
+        self._replies[request] = (answered, box)
+        try:
+            self.send(make(request))
+            answered.wait()
+        finally:
+            self._replies.pop(request, None)
+        if not box:
+            self.check_open()
+        return box[0]
+
+    def locate(self, keys: Sequence[Key]) -> list[Location | Failure]:
+        """Ask where results can be reached."""
+        located: messages.Located = self.ask(lambda request: messages.Locate(request, list(keys)))
+        return located.locations
+
+    def check_open(self) -> None:
+        """Raise `ClusterClosed` if the connection has ended."""
+        if self.closed_because:
+            raise ClusterClosed(f"the client is closed: {self.closed_because}")
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the connection ends, whoever ends it."""
+        with self.lock:
+            if not self.closed_because:
+                self._on_close.append(callback)
+                return
+        callback()
+
+    def close(self, reason: str) -> None:
+        """End the connection; whoever waits for a key or an answer is woken."""
+        with self.lock:
+            if self.closed_because:
+                return
+            self.closed_because = reason
+            wake = list(self._on_close)
+            for state in self._states.values():
+                if state.status == PENDING:
+                    state.status = LOST
+                    wake.extend(state.callbacks or ())
+                    state.callbacks = None
+        self._released.put(None)
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        for answered, _ in list(self._replies.values()):
+            answered.set()
+        for callback in wake:
+            callback()
+
+    # Threads
+
+    def _read_first(self) -> tuple[bytes, list[bytes]]:
+        while True:
+            data = self._socket.recv(_READ_BYTES)
+            if not data:
+                raise ConnectionResetError("it closed the connection")
+            payloads = self._splitter.feed(data)
+            if payloads:
+                return payloads[0], payloads[1:]
+
+    def _read(self) -> None:
+        payloads = self._early
+        try:
+            while True:
+                for payload in payloads:
+                    self._handle(messages.from_head_decoder.decode(payload))
+                data = self._socket.recv(_READ_BYTES)
+                if not data:
+                    break
+                payloads = self._splitter.feed(data)
+        except OSError:
+            pass  # closed by us, or the head is gone
+        self.close("the cluster has ended")
+
+    def _handle(self, message: messages.FromHead) -> None:
+        match message:
+            case messages.KeysFinished():
+                wake: list[Callable[[], None]] = []
+                with self.lock:
+                    for key, nbytes, inline in zip(message.keys, message.nbytes, message.inline, strict=True):
+                        state = self._states.get(key)
+                        if state is not None:
+                            state.nbytes, state.inline = nbytes, inline
+                            _settle(state, FINISHED, wake)
+                for callback in wake:
+                    callback()
+            case messages.KeyErred():
+                self._end_keys([message.key], ERROR, message.failure)
+            case messages.SubmitRefused():
+                self._end_keys(message.keys, ERROR, message.failure)
+            case messages.KeysCancelled():
+                self._end_keys(message.keys, CANCELLED, None)
+            case messages.Located() | messages.Info() | messages.RanOnWorkers():
+                reply = self._replies.get(message.request)
+                if reply is not None:
+                    answered, box = reply
+                    box.append(message)
+                    answered.set()
+
+    def _end_keys(self, keys: Sequence[Key], status: str, failure: Failure | None) -> None:
+        wake: list[Callable[[], None]] = []
+        with self.lock:
+            for key in keys:
+                state = self._states.get(key)
+                if state is not None:
+                    state.failure = failure
+                    _settle(state, status, wake)
+        for callback in wake:
+            callback()
+
+    def _release(self) -> None:
+        """Tell the head of keys that nobody here holds any more, in batches."""
+        while (key := self._released.get()) is not None:
+            batch = [key]
+            while not self._released.empty():
+                key = self._released.get()
+                if key is None:
+                    return
+                batch.append(key)
+            with self.lock:
+                gone = [key for key in batch if self._drop_reference(key)]
+                if gone and not self.closed_because:
+                    with contextlib.suppress(ClusterClosed):
+                        self.send(messages.Release(gone))
+
+    def _drop_reference(self, key: Key) -> bool:
+        state = self._states.get(key)
+        if state is None:
+            return False
+        state.references -= 1
+        if state.references > 0:
+            return False
+        del self._states[key]
+        return True
+
+
+def _settle(state: KeyState, status: str, wake: list[Callable[[], None]]) -> None:
+    state.status = status
+    if state.callbacks:
+        wake.extend(state.callbacks)
+        state.callbacks = None
+
+
+def _welcome(payload: bytes) -> messages.Welcome:
+    try:
+        message = messages.from_head_decoder.decode(payload)
+    except msgspec.ValidationError:
+        refused = decode(payload)
+        reason = refused.reason if isinstance(refused, Refused) else f"it answered {refused!r}"
+        raise ClusterClosed(f"the cluster doesn't let this client in: {reason}") from None
+    if not isinstance(message, messages.Welcome):
+        raise ClusterClosed(f"the cluster answered {type(message).__name__} instead of a welcome")
+    return message

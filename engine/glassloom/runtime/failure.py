@@ -1,0 +1,101 @@
+"""A task's exception on its way to the user: with its own traceback, the task's key and the user's line.
+
+Tracebacks don't pickle; tblib takes them apart and puts them together again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from types import TracebackType
+from typing import Any
+
+import cloudpickle
+import msgspec
+import tblib
+
+from glassloom.errors import (
+    DataLost,
+    GlassloomError,
+    SerialisationError,
+    WorkerLost,
+)
+
+_MAX_TEXT = 20_000
+
+
+class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
+    """Why a task has no result: texts for people who watch, and the exception itself if it pickles.
+
+    ``kind`` is ``"exception"`` (raised by the task) or the class name of one of Glassloom's own errors.
+    """
+
+    kind: str
+    exception: str
+    message: str
+    traceback: str
+    pickled: bytes = b""
+    key: str = ""
+    origin: str = ""
+
+
+class RemoteError(GlassloomError):
+    """Stands in for an exception that could not be sent from the process where it was raised."""
+
+
+_OWN_ERRORS = {error.__name__: error for error in (WorkerLost, DataLost, SerialisationError)}
+
+
+def describe(error: BaseException) -> Failure:
+    """Return the failure that `error` (just caught) is, ready to be sent. Never raises."""
+    text = "".join(traceback.format_exception(error))[-_MAX_TEXT:]
+    try:
+        message = str(error)
+    except Exception:  # the exception is the user's: its __str__ may raise anything
+        message = "<the exception's text could not be made>"
+    return Failure("exception", type(error).__name__, message[:_MAX_TEXT], text, _pickle(error))
+
+
+def own_failure(error: GlassloomError) -> Failure:
+    """Return one of Glassloom's own errors as the failure of a task."""
+    return Failure(type(error).__name__, type(error).__name__, str(error), "")
+
+
+def restore(failure: Failure) -> BaseException:
+    """Return the exception to raise for `failure`, with its traceback and a note on the task."""
+    if failure.kind in _OWN_ERRORS:
+        return annotate(_OWN_ERRORS[failure.kind](failure.message), failure.key, failure.origin)
+    try:
+        error, trace = pickle.loads(failure.pickled)
+        error = error.with_traceback(_as_traceback(trace))
+    except Exception:  # unpickling runs the user's code
+        error = RemoteError(f"{failure.exception}: {failure.message}")
+        error.add_note("The exception could not be sent whole; its traceback was:\n" + failure.traceback)
+    return annotate(error, failure.key, failure.origin)
+
+
+def annotate(error: BaseException, key: str, origin: str) -> BaseException:
+    """Add a note that names the task and the user's line, unless the exception carries it already."""
+    note = f"Task {key}" + (f", built at {origin}" if origin else "")
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+    return error
+
+
+def _pickle(error: BaseException) -> bytes:
+    frames = error.__traceback__
+    # The first frame is the runtime's own call.
+    trace = tblib.Traceback(frames.tb_next).to_dict() if frames is not None and frames.tb_next is not None else None
+    try:
+        pickled: bytes = cloudpickle.dumps((error, trace), protocol=5)
+        pickle.loads(pickled)
+    except Exception:  # the exception is the user's: pickling it may raise anything
+        return b""
+    return pickled
+
+
+def _as_traceback(trace: dict[str, Any] | None) -> TracebackType | None:
+    if trace is None:
+        return None
+    restored: TracebackType = tblib.Traceback.from_dict(trace).as_traceback()
+    return restored

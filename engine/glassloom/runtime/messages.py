@@ -1,0 +1,291 @@
+"""What the head, its workers and its clients say to each other: msgpack arrays in length-prefixed frames.
+
+User data and code are opaque bytes here: the head passes them on and never unpickles them.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from glassloom_metrics.framing import frame
+
+from glassloom.graph.keys import Key
+from glassloom.runtime.failure import Failure
+from glassloom.store.segment import Location, Segment
+
+_Location = bytes | Segment | None
+
+
+class _Message(msgspec.Struct, array_like=True, frozen=True):
+    pass
+
+
+# Head to worker
+
+
+class RunTask(msgspec.Struct, array_like=True, frozen=True):
+    """One task to run: its number, its call, the pickled literals, and its dependencies.
+
+    A dependency is a number and how to reach its value; None: the worker holds it.
+    """
+
+    number: int
+    call: int
+    literals: bytes
+    deps: list[tuple[int, _Location]]
+
+
+class Calls(_Message, frozen=True, tag="calls"):
+    """Code, pickled once: calls by number, see `calls.CallEncoder`."""
+
+    calls: dict[int, bytes]
+
+
+class Run(_Message, frozen=True, tag="run"):
+    tasks: list[RunTask]
+
+
+class Publish(_Message, frozen=True, tag="publish"):
+    """Put these results where every process can reach them."""
+
+    numbers: list[int]
+
+
+class Drop(_Message, frozen=True, tag="drop"):
+    """Nobody will ask for these results any more."""
+
+    numbers: list[int]
+
+
+class Recall(_Message, frozen=True, tag="recall"):
+    """Don't begin these tasks if you haven't."""
+
+    numbers: list[int]
+
+
+class Invoke(_Message, frozen=True, tag="invoke"):
+    """Call a function beside the tasks and send back what it returns."""
+
+    request: int
+    call: bytes
+
+
+class Stop(_Message, frozen=True, tag="stop"):
+    """End the process."""
+
+
+ToWorker = Calls | Run | Publish | Drop | Recall | Invoke | Stop
+
+
+# Worker to head
+
+
+class WorkerReady(_Message, frozen=True, tag="ready"):
+    number: int
+    pid: int
+
+
+class Finished(_Message, frozen=True, tag="finished"):
+    """Results, as columns. Times are monotonic. ``results`` has the pickles of small ones, None for those kept."""
+
+    numbers: list[int]
+    lanes: list[int]
+    starts_s: list[float]
+    stops_s: list[float]
+    nbytes: list[int]
+    results: list[bytes | None]
+
+
+class Failed(_Message, frozen=True, tag="failed"):
+    number: int
+    lane: int
+    start_s: float
+    stop_s: float
+    failure: Failure
+
+
+class Published(_Message, frozen=True, tag="published"):
+    """Where a result can be reached; None and a reason if it can't be."""
+
+    number: int
+    location: _Location
+    reason: str
+    start_s: float
+    stop_s: float
+
+
+class Recalled(_Message, frozen=True, tag="recalled"):
+    numbers: list[int]
+
+
+class Invoked(_Message, frozen=True, tag="invoked"):
+    request: int
+    result: bytes | None
+    failure: Failure | None
+
+
+class Sample(_Message, frozen=True, tag="sample"):
+    at_s: float
+    cpu_percent: float
+    rss_bytes: int
+    managed_bytes: int
+    spilled_bytes: int
+    executing: int
+    queued: int
+
+
+class StoreEvents(_Message, frozen=True, tag="store-events"):
+    """Spills, as columns: action, result's number, monotonic start and stop, bytes."""
+
+    actions: list[int]
+    numbers: list[int]
+    starts_s: list[float]
+    stops_s: list[float]
+    nbytes: list[int]
+
+
+FromWorker = WorkerReady | Finished | Failed | Published | Recalled | Invoked | Sample | StoreEvents
+
+
+# Client to head
+
+
+class Submit(_Message, frozen=True, tag="submit"):
+    """A graph, as columns: see `Scheduler.submit`. ``calls[i]`` is the position of task i's call in ``code``."""
+
+    keys: list[Key]
+    calls: list[int]
+    literals: list[bytes]
+    deps: list[list[int]]
+    code: list[bytes]
+    external: list[Key]
+    wanted: list[Key]
+    labels: dict[str, tuple[str, str]]
+    priority: int = 0
+    retries: int = 0
+
+
+class Release(_Message, frozen=True, tag="release"):
+    keys: list[Key]
+
+
+class Cancel(_Message, frozen=True, tag="cancel"):
+    keys: list[Key]
+
+
+class Scatter(_Message, frozen=True, tag="scatter"):
+    """Values that the client has placed already."""
+
+    keys: list[Key]
+    locations: list[Location]
+    nbytes: list[int]
+
+
+class Locate(_Message, frozen=True, tag="locate"):
+    """Asks where results can be reached; answered by `Located`."""
+
+    request: int
+    keys: list[Key]
+
+
+class Inform(_Message, frozen=True, tag="inform"):
+    """Asks for the state of the cluster; answered by `Info`."""
+
+    request: int
+
+
+class RunOnWorkers(_Message, frozen=True, tag="run-on-workers"):
+    """Asks to call a function on workers (None: all), beside the tasks; answered by `RanOnWorkers`."""
+
+    request: int
+    call: bytes
+    workers: list[int] | None
+
+
+class Shutdown(_Message, frozen=True, tag="shutdown"):
+    """Ends the cluster."""
+
+
+FromClient = Submit | Release | Cancel | Scatter | Locate | Inform | RunOnWorkers | Shutdown
+
+
+# Head to client
+
+
+class WorkerInfo(msgspec.Struct, frozen=True):
+    number: int
+    name: str
+    pid: int
+    nthreads: int
+    memory_limit_bytes: int | None
+    rss_bytes: int
+    managed_bytes: int
+    spilled_bytes: int
+    shared_bytes: int
+    cpu_percent: float
+    running: int
+    has: int
+
+
+class Info(_Message, frozen=True, tag="info"):
+    request: int
+    workers: list[WorkerInfo]
+    tasks: dict[str, int]
+
+
+class Welcome(_Message, frozen=True, tag="welcome"):
+    cluster_id: str
+    cluster_name: str
+    directory: str
+    shm_prefix: str
+    client: int
+
+
+class KeysFinished(_Message, frozen=True, tag="keys-finished"):
+    """Results are held; small ones come along."""
+
+    keys: list[Key]
+    nbytes: list[int]
+    inline: list[bytes | None]
+
+
+class KeyErred(_Message, frozen=True, tag="key-erred"):
+    key: Key
+    failure: Failure
+
+
+class KeysCancelled(_Message, frozen=True, tag="keys-cancelled"):
+    keys: list[Key]
+
+
+class SubmitRefused(_Message, frozen=True, tag="submit-refused"):
+    """A graph was not taken; none of its keys will come."""
+
+    keys: list[Key]
+    failure: Failure
+
+
+class Located(_Message, frozen=True, tag="located"):
+    """Where results can be reached; a failure for those that can't be."""
+
+    request: int
+    locations: list[Location | Failure]
+
+
+class RanOnWorkers(_Message, frozen=True, tag="ran-on-workers"):
+    request: int
+    workers: list[str]
+    results: list[bytes | Failure]
+
+
+FromHead = Welcome | KeysFinished | KeyErred | KeysCancelled | SubmitRefused | Located | Info | RanOnWorkers
+
+_encoder = msgspec.msgpack.Encoder()
+to_worker_decoder: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
+from_worker_decoder: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
+from_client_decoder: msgspec.msgpack.Decoder[FromClient] = msgspec.msgpack.Decoder(FromClient)
+from_head_decoder: msgspec.msgpack.Decoder[FromHead] = msgspec.msgpack.Decoder(FromHead)
+
+
+def framed(message: ToWorker | FromWorker | FromClient | FromHead) -> bytes:
+    """Return the frame of a message."""
+    return frame(_encoder.encode(message))

@@ -1,0 +1,279 @@
+"""A worker process: runs tasks on its threads, keeps their results, answers the head. Started by the fork server.
+
+Threads: the main thread reads frames from the head; `nthreads` lanes run tasks; one keeps house: it flushes results
+that a lane had no reason to send yet, and samples the process twice a second.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import socket
+import threading
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+from glassloom_metrics.framing import FrameSplitter, frame
+from glassloom_metrics.protocol import Action, Connect, encode
+
+from glassloom.backends.sizeof import sizeof
+from glassloom.errors import DataLost, GlassloomError
+from glassloom.runtime import failure, messages
+from glassloom.runtime.calls import Call
+from glassloom.runtime.clock import monotonic_s
+from glassloom.runtime.default import run_inside_task
+from glassloom.runtime.inline import InlineRuntime
+from glassloom.runtime.messages import RunTask, framed
+from glassloom.sampling.process import ProcessSampler
+from glassloom.store.segment import SegmentWriter, read_location
+from glassloom.store.store import Store
+
+_BATCH_S = 0.002
+_HOUSEKEEPING_S = 0.005
+_SAMPLE_S = 0.5
+_READ_BYTES = 2**20
+_INLINE_TYPES = frozenset([int, float, bool, complex, type(None)])
+_INLINE_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """What a worker is told at its start."""
+
+    number: int
+    name: str
+    socket: str
+    secret: str
+    nthreads: int
+    memory_limit_bytes: int | None
+    directory: str
+    shm_prefix: str
+
+
+class _Outbox:
+    """Results that are not sent yet, as the columns of `messages.Finished`."""
+
+    def __init__(self) -> None:
+        self.columns: tuple[list[Any], ...] = ([], [], [], [], [], [])
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        for column, value in zip(self.columns, row, strict=True):
+            column.append(value)
+
+
+class Worker:
+    """The worker of this process."""
+
+    def __init__(self, options: WorkerOptions) -> None:
+        self._options = options
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._send_lock = threading.Lock()
+        self._outbox_lock = threading.Lock()
+        self._outbox = _Outbox()
+        self._told_s = 0.0
+        self._queue: SimpleQueue[RunTask | None] = SimpleQueue()
+        self._calls: dict[int, Call | bytes] = {}
+        self._recalled: set[int] = set()
+        self._mapped: dict[int, Any] = {}
+        self._executing = 0
+        self._stopping = threading.Event()
+        self._store = Store(options.memory_limit_bytes, options.directory, self._note_spill)
+        self._segments = SegmentWriter(options.shm_prefix, options.directory, f"w{options.number}")
+
+    def run(self) -> None:
+        """Serve until the head says stop or is gone."""
+        options = self._options
+        self._socket.connect(options.socket)
+        self._socket.sendall(frame(encode(Connect("worker", options.secret))))
+        for lane in range(options.nthreads):
+            threading.Thread(target=self._work, args=(lane,), name=f"lane-{lane}", daemon=True).start()
+        threading.Thread(target=self._keep_house, name="housekeeping", daemon=True).start()
+        self._send(messages.WorkerReady(options.number, os.getpid()))
+        splitter = FrameSplitter()
+        try:
+            while data := self._socket.recv(_READ_BYTES):
+                for payload in splitter.feed(data):
+                    self._handle(messages.to_worker_decoder.decode(payload))
+        except ConnectionError:
+            pass  # the head is gone: so are we
+        self._stopping.set()
+
+    # The reading thread
+
+    def _handle(self, message: messages.ToWorker) -> None:
+        match message:
+            case messages.Run():
+                for task in message.tasks:
+                    self._recalled.discard(task.number)
+                    self._queue.put(task)
+            case messages.Calls():
+                self._calls.update(message.calls)
+            case messages.Drop():
+                for number in message.numbers:
+                    self._mapped.pop(number, None)
+                    self._store.drop(number)
+            case messages.Publish():
+                for number in message.numbers:
+                    self._publish(number)
+            case messages.Recall():
+                self._recalled.update(message.numbers)
+            case messages.Invoke():
+                threading.Thread(target=self._invoke, args=(message,), name="invoke", daemon=True).start()
+            case messages.Stop():
+                self._stopping.set()
+                os._exit(0)  # lanes may be in the middle of a task; nothing here outlives the process
+
+    def _publish(self, number: int) -> None:
+        start_s = monotonic_s()
+        try:
+            location = self._segments.place(self._store.get(number))
+            reason = ""
+        except (GlassloomError, OSError) as error:
+            location, reason = None, f"{type(error).__name__}: {error}"
+        except KeyError:
+            return  # dropped meanwhile: nobody waits for it
+        self._send(messages.Published(number, location, reason, start_s, monotonic_s()))
+        if location is not None and not isinstance(location, bytes):
+            self._store.replace(number, read_location(location))
+
+    def _invoke(self, message: messages.Invoke) -> None:
+        run_inside_task(InlineRuntime())
+        try:
+            function, args, kwargs = pickle.loads(message.call)
+            result = self._segments.place(function(*args, **kwargs))
+            if not isinstance(result, bytes):
+                value, result = read_location(result), b""
+                raise GlassloomError(f"client.run returns small values; this one has {sizeof(value)} bytes")
+        except BaseException as error:  # the function is the user's
+            self._send(messages.Invoked(message.request, None, failure.describe(error)))
+        else:
+            self._send(messages.Invoked(message.request, result, None))
+
+    # The lanes
+
+    def _work(self, lane: int) -> None:
+        run_inside_task(InlineRuntime())
+        while (task := self._queue.get()) is not None:
+            if task.number in self._recalled:
+                self._recalled.discard(task.number)
+                self._send(messages.Recalled([task.number]))
+                continue
+            self._executing += 1
+            start_s = monotonic_s()
+            try:
+                value = self._call(task.call)(task.literals, self._inputs(task))
+            except BaseException as error:  # whatever the user's code raises is the task's result
+                self._executing -= 1
+                self._flush()
+                described = failure.describe(_without_our_frame(error))
+                self._send(messages.Failed(task.number, lane, start_s, monotonic_s(), described))
+                continue
+            stop_s = monotonic_s()
+            self._executing -= 1
+            nbytes = sizeof(value)
+            inline = _inline(value, nbytes)
+            if inline is None:
+                self._store.put(task.number, value, nbytes)
+            del value
+            with self._outbox_lock:
+                self._outbox.add((task.number, lane, start_s, stop_s, nbytes, inline))
+            if stop_s - self._told_s > _BATCH_S or self._queue.empty():
+                self._flush()
+
+    def _call(self, number: int) -> Call:
+        call = self._calls[number]
+        if isinstance(call, bytes):  # unpickled by the first task that needs it, so that its errors are the task's
+            call = self._calls[number] = Call(call)
+        return call
+
+    def _inputs(self, task: RunTask) -> list[Any]:
+        values = []
+        for number, location in task.deps:
+            if location is None:
+                values.append(self._local(number))
+            elif isinstance(location, bytes):
+                values.append(read_location(location))
+            else:
+                if number not in self._mapped:
+                    self._mapped[number] = read_location(location)
+                values.append(self._mapped[number])
+        return values
+
+    def _local(self, number: int) -> Any:
+        try:
+            return self._store.get(number)
+        except KeyError:
+            raise DataLost(f"an input (task number {number}) isn't in this worker's memory") from None
+
+    # Sending
+
+    def _send(self, message: messages.FromWorker) -> None:
+        data = framed(message)
+        try:
+            with self._send_lock:
+                self._socket.sendall(data)
+        except OSError:
+            os._exit(0)  # the head is gone: so are we
+
+    def _flush(self) -> None:
+        with self._outbox_lock:
+            outbox, self._outbox = self._outbox, _Outbox()
+        self._told_s = monotonic_s()
+        numbers, lanes, starts, stops, nbytes, results = outbox.columns
+        if numbers:
+            self._send(messages.Finished(numbers, lanes, starts, stops, nbytes, results))
+
+    def _note_spill(self, action: Action, number: int, start_s: float, stop_s: float, nbytes: int) -> None:
+        self._send(messages.StoreEvents([action], [number], [start_s], [stop_s], [nbytes]))
+
+    def _keep_house(self) -> None:
+        sampler = ProcessSampler()
+        next_sample_s = 0.0
+        while not self._stopping.wait(_HOUSEKEEPING_S if self._executing or self._outbox.columns[0] else 0.02):
+            now_s = monotonic_s()
+            if self._outbox.columns[0] and now_s - self._told_s > _BATCH_S:
+                self._flush()
+            if now_s >= next_sample_s:
+                next_sample_s = now_s + _SAMPLE_S
+                self._send(
+                    messages.Sample(
+                        now_s,
+                        sampler.cpu_percent(),
+                        sampler.rss_bytes(),
+                        self._store.managed_bytes,
+                        self._store.spilled_bytes,
+                        self._executing,
+                        self._queue.qsize(),
+                    )
+                )
+
+
+def _inline(value: Any, nbytes: int) -> bytes | None:
+    """Return the pickle of a value so small that it travels with the message, else None."""
+    kind = type(value)
+    if kind in _INLINE_TYPES or (kind in (str, bytes) and nbytes <= _INLINE_BYTES):
+        return pickle.dumps(value, 5)
+    if isinstance(value, (np.generic, np.ndarray)) and nbytes <= _INLINE_BYTES and not value.dtype.hasobject:
+        return pickle.dumps(value, 5)
+    return None
+
+
+def _without_our_frame(error: BaseException) -> BaseException:
+    """Return the exception with the runtime's own calls cut from the beginning of its traceback."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None and trace.tb_next.tb_frame.f_code.co_filename == _CALLS_FILE:
+        trace = trace.tb_next
+    return error.with_traceback(trace)
+
+
+_CALLS_FILE = Call.__call__.__code__.co_filename
+
+
+def main(options: WorkerOptions) -> None:
+    """Be a worker until the head ends; called in a process that was just forked."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the client's affair
+    Worker(options).run()
+    os._exit(0)

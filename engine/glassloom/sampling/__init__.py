@@ -1,0 +1,1 @@
+"""Measures processes, hosts and devices. Decides nothing, sends nothing."""

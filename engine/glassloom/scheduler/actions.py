@@ -1,0 +1,43 @@
+"""What the scheduler wants done: plain lists that the runtime carries out, then throws away."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from glassloom.graph.keys import Key
+from glassloom.scheduler.state import TaskState, WorkerState
+
+
+@dataclass
+class Actions:
+    """The answer to a batch of events.
+
+    Attributes
+    ----------
+    run
+        Tasks to send to each worker, best first.
+    publish
+        Results that a worker must put where every process can reach them.
+    recall
+        Tasks that a worker should not begin any more.
+    drop
+        Numbers of results that the worker may forget.
+    free
+        Locations that nobody will read again.
+    finished, erred, cancelled
+        What each client must be told of the keys it wants.
+    located
+        Results that became reachable, for clients that asked for them.
+    """
+
+    run: dict[WorkerState, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
+    publish: dict[WorkerState, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
+    recall: dict[WorkerState, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
+    drop: dict[WorkerState, list[int]] = field(default_factory=lambda: defaultdict(list))
+    free: list[tuple[int, Any]] = field(default_factory=list)
+    finished: dict[Any, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
+    erred: dict[Any, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
+    cancelled: dict[Any, list[Key]] = field(default_factory=lambda: defaultdict(list))
+    located: list[TaskState] = field(default_factory=list)

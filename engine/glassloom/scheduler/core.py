@@ -1,0 +1,622 @@
+"""`Scheduler`: decides what runs where and when, and what may be forgotten. Pure: see `Actions` for what it wants done.
+
+Each method is an event; the runtime calls it with what happened, in batches, then carries out `take_actions()`.
+Invariants (checked by ``scheduler.invariants`` in tests): a READY task has all dependencies held; ``waiters`` of a task
+is the number of its dependents that are WAITING to RUNNING; a result is held as long as ``needed``; a task is known as
+long as it is wanted or a dependent is known, so that lost results can be computed again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from glassloom.errors import GraphError
+from glassloom.graph.keys import Key, key_layer, layer_name
+from glassloom.scheduler.actions import Actions
+from glassloom.scheduler.order import Cycle, order
+from glassloom.scheduler.state import Layer, State, TaskState, WorkerState
+
+PREFETCH_S = 0.010
+"""How much work a worker's thread has queued, so that it doesn't wait for the head between short tasks."""
+MAX_QUEUED = 1000
+DEATHS_ALLOWED = 3
+"""A task whose worker died this often is blamed for it."""
+
+_GENERATION_BITS = 32
+_UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
+
+
+class Scheduler:
+    """The state machine. Not thread-safe; deterministic for equal sequences of events.
+
+    Parameters
+    ----------
+    make_error
+        Called with a kind (``"worker-lost"``, ``"data-lost"``, ``"pinned"``) and the task; returns what is kept as the
+        task's error. The scheduler itself never looks into errors.
+    """
+
+    def __init__(self, make_error: Callable[[str, TaskState], Any]) -> None:
+        self.tasks: dict[Key, TaskState] = {}
+        self.by_number: dict[int, TaskState] = {}
+        self.workers: dict[int, WorkerState] = {}
+        self.layers: dict[str, Layer] = {}
+        self.changed_layers: set[Layer] = set()
+        self.grown_layers: dict[Layer, None] = {}
+        self._make_error = make_error
+        self._actions = Actions()
+        self._ready: list[tuple[int, int, TaskState]] = []
+        self._numbers = itertools.count()
+        self._stamps = itertools.count(1)
+        self._generation = 0
+        self._may_have_room: dict[WorkerState, None] = {}
+        self._to_review: list[TaskState] = []
+        self._reviewing = False
+
+    # Events
+
+    def submit(
+        self,
+        client: Any,
+        keys: Sequence[Key],
+        specs: Sequence[Any],
+        deps: Sequence[Sequence[int]],
+        *,
+        external: Sequence[Key] = (),
+        wanted: Iterable[Key] = (),
+        priority: int = 0,
+        retries: int = 0,
+        labels: dict[str, tuple[str, str]] | None = None,
+    ) -> None:
+        """A client hands in a graph.
+
+        Parameters
+        ----------
+        keys, specs, deps
+            One element a task: its key, what the runtime needs to run it, and its dependencies as positions in
+            ``keys + external``. A key that is known already keeps its task.
+        external
+            Keys of known tasks that this graph builds on.
+        wanted
+            Keys whose results the client wants held.
+        priority
+            Larger goes first. Graphs of equal priority go in the order in which they came.
+        labels
+            For layers: what to call it, and the user's line.
+
+        Raises
+        ------
+        GraphError
+            If an external key is unknown, or there is a cycle. Nothing has changed then.
+        """
+        n_new = len(keys)
+        for key in external:
+            if key not in self.tasks:
+                raise GraphError(
+                    f"the graph builds on {key!r}, which the cluster doesn't know (released or cancelled?)"
+                )
+        inner = [[dep for dep in below if dep < n_new] for below in deps] if external else deps
+        try:
+            ranks = order(inner)
+        except Cycle as cycle:
+            raise GraphError(f"the graph has a cycle through {keys[cycle.task]!r}") from cycle
+        self._generation += 1
+        base = (-priority << (2 * _GENERATION_BITS)) + (self._generation << _GENERATION_BITS)
+        states = [self._known_or_new(key, labels) for key in keys]
+        everyone = [*states, *(self.tasks[key] for key in external)]
+        for state, spec, below, rank in zip(states, specs, deps, ranks, strict=True):
+            if state.state is State.ERRED:
+                self._set_state(state, State.RELEASED)  # handed in again: it gets another chance
+                state.error = None
+            if state.spec is not None or state.state is not State.RELEASED:
+                continue
+            state.spec = spec
+            state.priority = base + rank
+            state.retries = retries
+            if below:
+                state.deps = tuple([everyone[dep] for dep in below])
+                for dep in state.deps:
+                    if dep.dependents is None:
+                        dep.dependents = {}
+                    dep.dependents[state] = None
+        self.want(client, wanted)
+        for state in states:
+            if not state.wanted_by and not state.dependents and state.state is State.RELEASED:
+                self._forget(state)
+
+    def want(self, client: Any, keys: Iterable[Key]) -> None:
+        """A client wants results held, and to be told when they are there. Unknown keys are reported as cancelled."""
+        for key in keys:
+            task = self.tasks.get(key)
+            if task is None:
+                self._actions.cancelled[client].append(key)
+                continue
+            if task.wanted_by is None:
+                task.wanted_by = {client}
+            else:
+                task.wanted_by.add(client)
+            if task.state is State.MEMORY:
+                self._actions.finished[client].append(task)
+            elif task.state is State.ERRED:
+                self._actions.erred[client].append(task)
+            else:
+                self._start(task)
+
+    def release(self, client: Any, keys: Iterable[Key]) -> None:
+        """A client doesn't want results any more."""
+        for key in keys:
+            task = self.tasks.get(key)
+            if task is not None and task.wanted_by:
+                task.wanted_by.discard(client)
+                self._review(task)
+
+    def cancel(self, keys: Iterable[Key]) -> None:
+        """Nobody shall wait for these any more, whoever wanted them."""
+        for key in keys:
+            task = self.tasks.get(key)
+            if task is None:
+                continue
+            for client in task.wanted_by or ():
+                self._actions.cancelled[client].append(key)
+            task.wanted_by = None
+            for dependent in list(task.dependents or ()):
+                if dependent.state in _UNDER_WAY:
+                    self.cancel([dependent.key])
+            self._review(task)
+
+    def client_left(self, client: Any) -> None:
+        """A client is gone, with all its wishes."""
+        self.release(client, [task.key for task in self.tasks.values() if task.wanted_by and client in task.wanted_by])
+
+    def add_data(self, client: Any, key: Key, location: Any, nbytes: int) -> None:
+        """A client has put a value where every process can reach it."""
+        task = self._known_or_new(key, None)
+        if task.wanted_by is None:
+            task.wanted_by = set()
+        task.wanted_by.add(client)
+        if task.state is not State.RELEASED:
+            self._actions.free.append((-1, location))  # known already: equal keys mean equal values
+        else:
+            self._hold(task, None, location, nbytes)
+            return
+        if task.state is State.MEMORY:
+            self._actions.finished[client].append(task)
+
+    def worker_joined(self, number: int, name: str, nthreads: int) -> WorkerState:
+        """A worker is there and can run tasks."""
+        worker = self.workers[number] = WorkerState(number, name, nthreads)
+        self._may_have_room[worker] = None
+        return worker
+
+    def worker_left(self, number: int, *, blame: bool = True) -> None:
+        """A worker is gone with what it ran and held. With `blame`, tasks that had been sent to it are suspects."""
+        worker = self.workers.pop(number, None)
+        if worker is None:
+            return
+        self._may_have_room = dict.fromkeys(self.workers.values())
+        for task in list(worker.has):
+            self._lose(task)
+        for task in list(worker.running):
+            self._take_back(task, suspect=blame and task.state is State.RUNNING)
+        for _, stamp, task in worker.ready:
+            if task.state is State.READY and task.stamp == stamp:
+                self._enqueue(task)
+
+    def finished(
+        self,
+        number: int,
+        tasks: Sequence[int],
+        nbytes: Sequence[int],
+        durations_s: Sequence[float],
+        locations: Sequence[Any],
+    ) -> None:
+        """A worker has results. Element by element: task number, size, duration, and location if it isn't private."""
+        worker = self.workers.get(number)
+        if worker is None:
+            return
+        by_number = self.by_number
+        for task_number, size, duration_s, location in zip(tasks, nbytes, durations_s, locations, strict=True):
+            task = by_number.get(task_number)
+            if task is None or task.worker is not worker or task.state is not State.RUNNING:
+                self._finish_unwanted(worker, task, task_number, location)
+                continue
+            self._leave_worker(task)
+            task.layer.learn_duration(duration_s)
+            self._hold(task, worker if location is None else None, location, size)
+            for dep in task.deps:
+                dep.waiters -= 1
+                if not dep.waiters and not dep.wanted_by:
+                    self._review(dep)
+        self._may_have_room[worker] = None
+
+    def failed(self, number: int, task_number: int, error: Any) -> bool:
+        """A task raised. Returns whether that is final (False: it is tried again)."""
+        worker = self.workers.get(number)
+        task = self.by_number.get(task_number)
+        if worker is None or task is None or task.worker is not worker or task.state is not State.RUNNING:
+            if worker is not None:
+                self._finish_unwanted(worker, task, task_number, None)
+            return False
+        self._leave_worker(task)
+        self._may_have_room[worker] = None
+        if task.retries:
+            task.retries -= 1
+            self._set_state(task, State.WAITING)
+            task.n_waiting = _count_missing(task)
+            if not task.n_waiting:
+                self._enqueue(task)
+            return False
+        self._err(task, error)
+        return True
+
+    def recalled(self, number: int, tasks: Iterable[int]) -> None:
+        """A worker gives back tasks that it was asked not to begin."""
+        worker = self.workers.get(number)
+        if worker is None:
+            return
+        for task_number in tasks:
+            self._finish_unwanted(worker, self.by_number.get(task_number), task_number, None)
+        self._may_have_room[worker] = None
+
+    def published(self, number: int, task_number: int, location: Any) -> None:
+        """A worker has put a result where every process can reach it; `location` None: that cannot be done."""
+        task = self.by_number.get(task_number)
+        worker = self.workers.get(number)
+        if worker is not None and task is not None:
+            worker.publishing.pop(task, None)
+        if task is None or task.state is not State.MEMORY or task.location is not None:
+            if location is not None:
+                self._actions.free.append((-1, location))
+            return
+        if location is None:
+            self._pin(task)
+            return
+        owner, task.where, task.location = task.where, None, location
+        if owner is not None:
+            owner.has.pop(task, None)
+        self._actions.located.append(task)
+        for dependent in task.dependents or ():
+            if dependent.state is State.STAGING and dependent.worker is not owner:
+                dependent.n_staging -= 1
+                if not dependent.n_staging:
+                    self._send(dependent)
+
+    def locate(self, key: Key) -> TaskState | None:
+        """Somebody wants to read a result: make it reachable. Returns the task; `Actions.located` says when it is."""
+        task = self.tasks.get(key)
+        if task is not None and task.state is State.MEMORY and task.location is None and not task.pinned:
+            self._publish(task)
+        return task
+
+    def take_actions(self) -> Actions:
+        """Give work to workers that have room, then return all that is to be done since the last call."""
+        with_room = sorted(self._may_have_room, key=lambda worker: len(worker.running) / worker.nthreads)
+        while with_room:  # in rounds, so that one worker's queue doesn't swallow what another could begin at once
+            with_room = [worker for worker in with_room if self._fill(worker, worker.nthreads)]
+        self._may_have_room = {worker: None for worker in self._may_have_room if self._has_room(worker)}
+        actions, self._actions = self._actions, Actions()
+        return actions
+
+    # From state to state
+
+    def _known_or_new(self, key: Key, labels: dict[str, tuple[str, str]] | None) -> TaskState:
+        task = self.tasks.get(key)
+        if task is not None:
+            return task
+        name = key_layer(key)
+        layer = self.layers.get(name)
+        if layer is None:
+            label, origin = (labels or {}).get(name, ("", ""))
+            layer = self.layers[name] = Layer(len(self.layers), name, label or layer_name(name), origin)
+        number = next(self._numbers)
+        task = TaskState(number, key, layer)
+        self.tasks[key] = self.by_number[number] = task
+        layer.total += 1
+        layer.counts[State.RELEASED] += 1
+        self.changed_layers.add(layer)
+        self.grown_layers[layer] = None
+        return task
+
+    def _set_state(self, task: TaskState, state: State) -> None:
+        counts = task.layer.counts
+        counts[task.state] -= 1
+        counts[state] += 1
+        task.state = state
+        self.changed_layers.add(task.layer)
+
+    def _start(self, task: TaskState) -> None:
+        """Set a released task, and what it needs, on its way. An explicit stack: chains may be long."""
+        stack = [task]
+        while stack:
+            task = stack.pop()
+            if task.state is not State.RELEASED or not task.needed:
+                continue
+            if task.spec is None:
+                self._err(task, self._make_error("data-lost", task))
+                continue
+            self._set_state(task, State.WAITING)
+            n_waiting = 0
+            broken: TaskState | None = None
+            for dep in task.deps:
+                dep.waiters += 1
+                if dep.state is State.MEMORY:
+                    continue
+                n_waiting += 1
+                if dep.state is State.RELEASED:
+                    stack.append(dep)
+                elif dep.state is State.ERRED:
+                    broken = dep
+            task.n_waiting = n_waiting
+            if broken is not None:
+                self._err(task, broken.error)
+            elif not n_waiting:
+                self._enqueue(task)
+
+    def _enqueue(self, task: TaskState) -> None:
+        """All dependencies are held: queue the task where its data is."""
+        owners: dict[WorkerState, int] = {}
+        must: set[WorkerState] = set()
+        for dep in task.deps:
+            if dep.where is not None:
+                owners[dep.where] = owners.get(dep.where, 0) + dep.nbytes + 1
+                if dep.pinned:
+                    must.add(dep.where)
+        if len(must) > 1:
+            if task.state is not State.READY:
+                self._set_state(task, State.READY)
+            self._err(task, self._make_error("pinned", next(dep for dep in task.deps if dep.pinned)))
+            return
+        if task.state is not State.READY:
+            self._set_state(task, State.READY)
+        task.stamp = next(self._stamps)
+        entry = (task.priority, task.stamp, task)
+        if must:
+            best = must.pop()
+        elif owners:
+            best = max(owners, key=owners.__getitem__) if len(owners) > 1 else next(iter(owners))
+        else:
+            heapq.heappush(self._ready, entry)
+            return
+        heapq.heappush(best.ready, entry)
+        self._may_have_room[best] = None
+
+    def _has_room(self, worker: WorkerState) -> bool:
+        n_running = len(worker.running) + len(worker.stopping)
+        return n_running < worker.nthreads or (
+            worker.occupancy_s < PREFETCH_S * worker.nthreads and n_running < MAX_QUEUED
+        )
+
+    def _fill(self, worker: WorkerState, limit: int) -> bool:
+        """Give the worker up to `limit` tasks; return whether it may take more."""
+        for _ in range(limit):
+            task = self._pop_for(worker) if self._has_room(worker) else None
+            if task is None:
+                return False
+            self._assign(task, worker)
+        return True
+
+    def _pop_for(self, worker: WorkerState) -> TaskState | None:
+        """Return the best task for the worker: of its own heap and the common one the better, else somebody else's."""
+        own, common = _peek(worker.ready), _peek(self._ready)
+        if own is not None and (common is None or own < common):
+            return heapq.heappop(worker.ready)[2]
+        if common is not None:
+            return heapq.heappop(self._ready)[2]
+        victim = max(self.workers.values(), key=lambda other: len(other.ready) / other.nthreads, default=None)
+        # Its next round is left to it: fetching the data elsewhere would cost more than the wait.
+        if victim is None or victim is worker or len(victim.ready) <= victim.nthreads or worker.running:
+            return None
+        best = _peek(victim.ready)
+        if best is None or any(dep.pinned for dep in best[2].deps):
+            return None
+        return heapq.heappop(victim.ready)[2]
+
+    def _assign(self, task: TaskState, worker: WorkerState) -> None:
+        task.worker = worker
+        worker.running[task] = None
+        task.estimate_s = task.layer.duration_s
+        worker.occupancy_s += task.estimate_s
+        n_staging = 0
+        for dep in task.deps:
+            if dep.location is None and dep.where is not worker:
+                n_staging += 1
+                self._publish(dep)
+        if n_staging:
+            task.n_staging = n_staging
+            self._set_state(task, State.STAGING)
+        else:
+            self._send(task)
+
+    def _send(self, task: TaskState) -> None:
+        assert task.worker is not None
+        self._set_state(task, State.RUNNING)
+        self._actions.run[task.worker].append(task)
+
+    def _publish(self, task: TaskState) -> None:
+        assert task.where is not None
+        if task not in task.where.publishing:
+            task.where.publishing[task] = None
+            self._actions.publish[task.where].append(task)
+
+    def _leave_worker(self, task: TaskState) -> None:
+        worker = task.worker
+        if worker is not None:
+            worker.running.pop(task, None)
+            worker.occupancy_s = max(0.0, worker.occupancy_s - task.estimate_s) if worker.running else 0.0
+            task.worker = None
+
+    def _finish_unwanted(self, worker: WorkerState, task: TaskState | None, task_number: int, location: Any) -> None:
+        """A worker is done with a task that was stopped or taken back meanwhile."""
+        worker.stopping.discard(task_number)
+        if location is not None:
+            self._actions.free.append((-1, location))
+        elif task is None or task.where is not worker:
+            self._actions.drop[worker].append(task_number)
+        self._may_have_room[worker] = None
+
+    def _hold(self, task: TaskState, where: WorkerState | None, location: Any, nbytes: int) -> None:
+        """The task has a result: tell who wants it, and let dependents go on."""
+        self._set_state(task, State.MEMORY)
+        task.where = where
+        task.location = location
+        task.nbytes = nbytes
+        if where is not None:
+            where.has[task] = None
+        for client in task.wanted_by or ():
+            self._actions.finished[client].append(task)
+        for dependent in task.dependents or ():
+            if dependent.state is State.WAITING:
+                dependent.n_waiting -= 1
+                if not dependent.n_waiting:
+                    self._enqueue(dependent)
+        if not task.waiters and not task.wanted_by:
+            self._review(task)
+
+    def _err(self, task: TaskState, error: Any) -> None:
+        """The task has failed for good, and with it all that waits for it."""
+        stack = [task]
+        while stack:
+            task = stack.pop()
+            if task.state is State.ERRED:
+                continue
+            was_under_way = task.state in _UNDER_WAY
+            self._leave_worker(task)
+            self._set_state(task, State.ERRED)
+            task.error = error
+            for client in task.wanted_by or ():
+                self._actions.erred[client].append(task)
+            stack.extend(other for other in task.dependents or () if other.state in _UNDER_WAY)
+            if was_under_way:
+                for dep in task.deps:
+                    dep.waiters -= 1
+                    self._review(dep)
+
+    def _lose(self, task: TaskState) -> None:
+        """The only copy of a result is gone: compute it again if it is needed."""
+        self._drop_result(task, tell=False)
+        self._set_state(task, State.RELEASED)
+        for dependent in task.dependents or ():
+            if dependent.state in (State.READY, State.STAGING):
+                self._leave_worker(dependent)
+                self._set_state(dependent, State.WAITING)
+            if dependent.state is State.WAITING:
+                dependent.n_waiting = _count_missing(dependent)
+        if task.needed:
+            self._start(task)
+
+    def _take_back(self, task: TaskState, *, suspect: bool) -> None:
+        """The task's worker died with it."""
+        self._leave_worker(task)
+        if task.state not in (State.STAGING, State.RUNNING):
+            return
+        if suspect:
+            task.n_deaths += 1
+            if task.n_deaths >= DEATHS_ALLOWED:
+                self._err(task, self._make_error("worker-lost", task))
+                return
+        self._set_state(task, State.WAITING)
+        task.n_waiting = _count_missing(task)
+        if not task.n_waiting:
+            self._enqueue(task)
+        else:
+            for dep in task.deps:
+                self._start(dep)
+
+    def _pin(self, task: TaskState) -> None:
+        """The result cannot leave its worker: whoever waits for a copy must go there instead."""
+        task.pinned = True
+        self._actions.located.append(task)
+        for dependent in list(task.dependents or ()):
+            if dependent.state is State.STAGING:
+                self._leave_worker(dependent)
+                self._set_state(dependent, State.READY)
+                self._enqueue(dependent)
+
+    # Letting go
+
+    def _review(self, task: TaskState) -> None:
+        """Let go of what is not needed any more. Works through a list, as one end leads to the next."""
+        self._to_review.append(task)
+        if self._reviewing:
+            return
+        self._reviewing = True
+        while self._to_review:
+            self._let_go(self._to_review.pop())
+        self._reviewing = False
+
+    def _let_go(self, task: TaskState) -> None:
+        """First the way to a result, then the result, then the task itself."""
+        if task.needed or task.state is State.FORGOTTEN:
+            return
+        if task.state in _UNDER_WAY:
+            self._stop(task)
+        elif task.state is State.MEMORY:
+            if task.spec is None and task.dependents:
+                return  # scattered data can't be computed again: kept while a known task may read it
+            self._drop_result(task, tell=True)
+            self._set_state(task, State.RELEASED)
+        if not task.dependents:
+            self._forget(task)
+
+    def _stop(self, task: TaskState) -> None:
+        """Take a task off its way."""
+        worker = task.worker
+        if task.state is State.RUNNING and worker is not None:
+            worker.stopping.add(task.number)
+            self._actions.recall[worker].append(task)
+        self._leave_worker(task)
+        self._set_state(task, State.RELEASED)
+        for dep in task.deps:
+            dep.waiters -= 1
+            self._review(dep)
+
+    def _drop_result(self, task: TaskState, *, tell: bool) -> None:
+        if task.where is not None:
+            task.where.has.pop(task, None)
+            task.where.publishing.pop(task, None)
+            if tell:
+                self._actions.drop[task.where].append(task.number)
+            task.where = None
+        if task.location is not None:
+            self._actions.free.append((task.number, task.location))
+            task.location = None
+        task.pinned = False
+
+    def _forget(self, task: TaskState) -> None:
+        """Forget a task that nobody wants and no known task depends on, then what only it depended on."""
+        stack = [task]
+        while stack:
+            task = stack.pop()
+            if task.state is State.FORGOTTEN or task.wanted_by or task.dependents:
+                continue
+            if task.state in _UNDER_WAY:
+                self._stop(task)
+            elif task.state is State.MEMORY:
+                self._drop_result(task, tell=True)
+            self._set_state(task, State.FORGOTTEN)
+            self.tasks.pop(task.key, None)
+            self.by_number.pop(task.number, None)
+            for dep in task.deps:
+                if dep.dependents is not None:
+                    dep.dependents.pop(task, None)
+                    if not dep.dependents:
+                        dep.dependents = None
+                        stack.append(dep)
+            task.deps = ()
+
+
+def _count_missing(task: TaskState) -> int:
+    return sum(dep.state is not State.MEMORY for dep in task.deps)
+
+
+def _peek(heap: list[tuple[int, int, TaskState]]) -> tuple[int, int, TaskState] | None:
+    """Return the best entry that still counts; those whose task has moved on are thrown away."""
+    while heap:
+        _, stamp, task = heap[0]
+        if task.state is State.READY and task.stamp == stamp:
+            return heap[0]
+        heapq.heappop(heap)
+    return None

@@ -1,0 +1,149 @@
+"""Segments: one value in one file of shared memory, mapped read-only by whoever reads it. Written once, never changed.
+
+If shared memory is full the file goes to the cluster's directory on disk, where it can be mapped just the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import mmap
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from glassloom_metrics.registry import SHARED_MEMORY_DIR
+
+from glassloom.errors import DataLost, StoreFull
+from glassloom.store.pickling import dump_buffers, dumps, loads
+
+_ALIGNMENT = 64
+_INLINE_BYTES = 32 * 1024
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
+
+
+class Segment(msgspec.Struct, frozen=True, array_like=True, tag="segment"):
+    """Where a value lies: the file, and the lengths of the pickle and of each buffer in it (aligned to 64 bytes)."""
+
+    path: str
+    nbytes: int
+    lengths: list[int]
+
+
+Location = bytes | Segment
+"""How every process of the cluster can reach a result: its pickle, or the segment that holds it."""
+
+
+class SegmentWriter:
+    """Writes segments for one process.
+
+    Parameters
+    ----------
+    prefix
+        How the names of the cluster's segments begin.
+    directory
+        The cluster's directory, used when shared memory is full.
+    writer
+        What tells this process's files from those of the others.
+    """
+
+    def __init__(self, prefix: str, directory: str, writer: str) -> None:
+        self._prefix = prefix
+        self._directory = directory
+        self._writer = writer
+        self._numbers = itertools.count()
+
+    def place(self, value: Any) -> Location:
+        """Put `value` where every process can reach it: inline if it is small, else in a segment.
+
+        Raises
+        ------
+        SerialisationError
+            If it can't be pickled.
+        StoreFull
+            If neither shared memory nor the disk has room.
+        """
+        head, buffers = dump_buffers(value)
+        if len(head) + sum(buffer.nbytes for buffer in buffers) <= _INLINE_BYTES:
+            return dumps(value) if buffers else head
+        return self._write([memoryview(head), *buffers])
+
+    def _write(self, parts: Sequence[memoryview]) -> Segment:
+        name = f"{self._prefix}{self._writer}-{next(self._numbers)}"
+        lengths = [part.nbytes for part in parts]
+        nbytes = sum(map(_aligned, lengths))
+        for folder in (str(SHARED_MEMORY_DIR), self._directory):
+            path = os.path.join(folder, name)
+            try:
+                _write_file(path, parts, nbytes)
+            except OSError as error:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+                if error.errno not in _FULL and folder != self._directory:
+                    continue  # no shared memory here at all, as in some containers
+                if folder == self._directory:
+                    raise StoreFull(
+                        f"no room for a result of {nbytes} bytes: {SHARED_MEMORY_DIR} and {self._directory} are full "
+                        f"({error.strerror}); free some, or start the cluster with another local_directory"
+                    ) from error
+            else:
+                return Segment(path, nbytes, lengths)
+        raise AssertionError("the loop returns or raises")
+
+
+def read_location(location: Location) -> Any:
+    """Return the value at `location`. Arrays in a segment are read-only views of the mapped file.
+
+    Raises
+    ------
+    DataLost
+        If the segment is gone.
+    """
+    if isinstance(location, bytes):
+        return loads(location)
+    try:
+        with open(location.path, "rb") as file:
+            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (FileNotFoundError, ValueError) as error:
+        raise DataLost(f"the shared memory of a result is gone: {location.path}") from error
+    parts, start = [], 0
+    for length in location.lengths:
+        parts.append(mapped[start : start + length])
+        start += _aligned(length)
+    return loads(parts[0], parts[1:])
+
+
+def free_location(location: Location) -> None:
+    """Remove a segment's file. Processes that have it mapped keep what they see until they let go of it."""
+    if isinstance(location, Segment):
+        with contextlib.suppress(OSError):
+            os.unlink(location.path)
+
+
+def location_bytes(location: Location) -> int:
+    """Return how much shared memory a location takes."""
+    return location.nbytes if isinstance(location, Segment) else 0
+
+
+def _aligned(length: int) -> int:
+    return -(-length // _ALIGNMENT) * _ALIGNMENT
+
+
+def _write_file(path: str, parts: Sequence[memoryview], nbytes: int) -> None:
+    """Write with `write`, not through a mapping: a full file system is then an error here, not a SIGBUS later."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        for part in parts:
+            flat = part.cast("B") if part.nbytes else part
+            written = 0
+            while written < part.nbytes:
+                written += os.write(descriptor, flat[written:])
+            padding = _aligned(part.nbytes) - part.nbytes
+            if padding:
+                os.write(descriptor, b"\0" * padding)
+    finally:
+        os.close(descriptor)
+    if os.stat(path).st_size != nbytes:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

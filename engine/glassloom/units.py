@@ -1,0 +1,55 @@
+"""Byte sizes as people write them: parsed and formatted here and nowhere else."""
+
+from __future__ import annotations
+
+import re
+
+from glassloom.errors import OptionError
+
+_PREFIXES = "kmgtpe"
+_SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*")
+
+
+def parse_bytes(size: int | float | str) -> int:
+    """Return a number of bytes: numbers as they are, text with a unit such as ``"1GB"`` (10**9) or ``"128 MiB"``.
+
+    Raises
+    ------
+    OptionError
+        If it isn't a size.
+
+    >>> parse_bytes("1GB"), parse_bytes("128 MiB"), parse_bytes("1.5kB"), parse_bytes(100)
+    (1000000000, 134217728, 1500, 100)
+    """
+    if isinstance(size, (int, float)) and not isinstance(size, bool) and size >= 0:
+        return int(size)
+    match = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    factor = _unit_bytes(match[2].lower()) if match else None
+    if match is None or factor is None:
+        raise OptionError(f"{size!r} is not a size in bytes; write a number, or text such as '4GB' or '128 MiB'")
+    return int(float(match[1]) * factor)
+
+
+def _unit_bytes(unit: str) -> int | None:
+    prefix, binary = unit.removesuffix("b"), False
+    if prefix.endswith("i"):
+        prefix, binary = prefix[:-1], True
+    if prefix == "":
+        return None if binary else 1
+    if len(prefix) > 1 or prefix not in _PREFIXES:
+        return None
+    return int((1024 if binary else 1000) ** (_PREFIXES.index(prefix) + 1))
+
+
+def format_bytes(nbytes: float) -> str:
+    """Return a size for people, in binary units.
+
+    >>> format_bytes(0), format_bytes(1536), format_bytes(2 * 10**12)
+    ('0 B', '1.50 KiB', '1.82 TiB')
+    """
+    amount = float(nbytes)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if abs(amount) < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.2f} {unit}"
+        amount /= 1024
+    return f"{amount:.2f} EiB"
