@@ -10,4 +10,17 @@ from glassloom.expr.fuse import fuse
 from glassloom.expr.lower import lower, optimize
 from glassloom.expr.rules import rule, simplify, whole_plan
 
-__all__ = ["Blockwise", "Expr", "Fused", "Persisted", "Pick", "fuse", "lower", "optimize", "rule", "simplify", "walk", "whole_plan"]
+__all__ = [
+    "Blockwise",
+    "Expr",
+    "Fused",
+    "Persisted",
+    "Pick",
+    "fuse",
+    "lower",
+    "optimize",
+    "rule",
+    "simplify",
+    "walk",
+    "whole_plan",
+]
