@@ -28,7 +28,8 @@ _OURS_ALONE = ("Authorization", "Cookie", "Referer", "X-XSRFToken", SECRET_HEADE
 
 def protect(response: RewritableResponse) -> None:
     """Keep the page in our own frames, and the dashboards from setting cookies of Jupyter's address."""
-    response.headers["Content-Security-Policy"] = FRAME_POLICY
+    # Beside a policy of the page's own: browsers then enforce both.
+    response.headers.add("Content-Security-Policy", FRAME_POLICY)
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers.pop("Set-Cookie", None)
 

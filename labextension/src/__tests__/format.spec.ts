@@ -3,7 +3,8 @@ import {
   formatAge,
   formatBytes,
   formatCount,
-  formatNumber
+  formatNumber,
+  formatShare
 } from '../model/format';
 import { linePoints } from '../panels/sparkline';
 
@@ -20,6 +21,11 @@ describe('formatBytes', () => {
   ])('writes %d bytes with three digits', (bytes, text) => {
     expect(formatBytes(bytes)).toBe(text);
   });
+});
+
+it('writes a part in the unit of its whole', () => {
+  expect(formatShare(512 * 1024 ** 2, 2 * 1024 ** 3)).toBe('0.50 / 2.00 GiB');
+  expect(formatShare(5, 900)).toBe('5 / 900 B');
 });
 
 it('puts the thousands of a count apart', () => {

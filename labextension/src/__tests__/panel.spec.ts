@@ -64,7 +64,7 @@ describe('ClusterList', () => {
     for (const part of [
       '2 workers, 4 threads',
       '120 %',
-      '512 B of 1.00 KiB',
+      '0.50 / 1.00 KiB',
       '1,234 tasks done',
       '3 running',
       '2 failed',

@@ -16,6 +16,15 @@ export function formatBytes(bytes: number): string {
   return `${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
+/** Format a part of a whole in the unit of the whole: `"0.50 / 2.00 GiB"`. */
+export function formatShare(bytes: number, ofBytes: number): string {
+  const whole = formatBytes(ofBytes);
+  const [number, unit] = whole.split(' ');
+  const part = bytes / 1024 ** UNITS.indexOf(unit);
+  const digits = number.split('.')[1]?.length ?? 0;
+  return `${part.toFixed(digits)} / ${whole}`;
+}
+
 /** Format a count with the thousands apart: `formatCount(12345)` is `"12,345"`. */
 export function formatCount(count: number): string {
   return count.toLocaleString('en-US');

@@ -8,7 +8,8 @@ import {
   formatAge,
   formatBytes,
   formatCount,
-  formatNumber
+  formatNumber,
+  formatShare
 } from '../model/format';
 import { ICluster, ITaskCounts } from '../tokens';
 import { Sparkline } from './sparkline';
@@ -106,35 +107,42 @@ function Meters(props: { cluster: ICluster }): JSX.Element {
   const { cluster } = props;
   const limit = cluster.memory_limit_bytes;
   const share = limit ? Math.min(cluster.memory_bytes / limit, 1) : null;
-  const used = formatBytes(cluster.memory_bytes);
+  const top = Math.max(100 * cluster.threads, ...cluster.cpu_history, 1);
   return (
-    <div className="gl-Meters">
-      <span className="gl-Meters-label">CPU</span>
-      <Sparkline
-        values={cluster.cpu_history}
-        top={Math.max(100 * cluster.threads, ...cluster.cpu_history, 1)}
-        label="CPU use over the last minute"
-      />
-      <span
-        className="gl-Meters-value"
-        title="100 % is one core busy"
-      >{`${Math.round(cluster.cpu_percent)} %`}</span>
-      <span className="gl-Meters-label">Memory</span>
-      <span className="gl-Bar">
+    <>
+      <div className="gl-Meter">
+        <span className="gl-Meter-label">CPU</span>
+        <Sparkline
+          values={cluster.cpu_history}
+          top={top}
+          label="CPU use over the last minute"
+        />
+        <span className="gl-Meter-value" title="100 % is one core busy">
+          {`${Math.round(cluster.cpu_percent)} %`}
+        </span>
+      </div>
+      <div className="gl-Meter">
+        <span className="gl-Meter-label">Memory</span>
         {share !== null && (
-          <span
-            className={share >= MEMORY_SHORT ? 'gl-mod-short' : ''}
-            style={{ width: `${100 * share}%` }}
-          />
+          <span className="gl-Bar">
+            <span
+              className={share >= MEMORY_SHORT ? 'gl-mod-short' : ''}
+              style={{ width: `${100 * share}%` }}
+            />
+          </span>
         )}
-      </span>
-      <span
-        className="gl-Meters-value"
-        title={limit ? 'Used, and the limit of all workers' : 'Used; no limit'}
-      >
-        {limit ? `${used} of ${formatBytes(limit)}` : used}
-      </span>
-    </div>
+        <span
+          className="gl-Meter-value"
+          title={
+            limit ? 'Used / limit of all workers' : 'Used; no limit is set'
+          }
+        >
+          {limit
+            ? formatShare(cluster.memory_bytes, limit)
+            : formatBytes(cluster.memory_bytes)}
+        </span>
+      </div>
+    </>
   );
 }
 

@@ -32,7 +32,15 @@ export class ClusterList extends ReactWidget {
       <>
         {connection === 'lost' && <Stale />}
         <ul className="gl-Cards" aria-label="Clusters">
-          {clusters.map(cluster => (
+          {starting.map((name, index) => (
+            <li key={`starting-${index}`} className="gl-Card gl-mod-starting">
+              <div className="gl-Card-name" title={name}>
+                {name}
+              </div>
+              <div className="gl-Card-facts">Starting…</div>
+            </li>
+          ))}
+          {[...clusters].reverse().map(cluster => (
             <ClusterCard
               key={cluster.id}
               cluster={cluster}
@@ -47,14 +55,6 @@ export class ClusterList extends ReactWidget {
                 this._execute(CommandIDs.shutDownCluster, { cluster: id })
               }
             />
-          ))}
-          {starting.map((name, index) => (
-            <li key={`starting-${index}`} className="gl-Card gl-mod-starting">
-              <div className="gl-Card-name" title={name}>
-                {name}
-              </div>
-              <div className="gl-Card-facts">Starting…</div>
-            </li>
           ))}
         </ul>
       </>

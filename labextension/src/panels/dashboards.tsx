@@ -26,21 +26,20 @@ export class DashboardList extends ReactWidget {
     const { active, pages } = this._model;
     return (
       <>
-        <p className="gl-Dashboards-of" title={active?.name}>
-          {active ? (
-            <>
-              of <b>{active.name}</b>
-            </>
-          ) : (
-            'Start a cluster to see its dashboards.'
-          )}
-        </p>
+        {active ? (
+          <p className="gl-Dashboards-of" title={active.name}>
+            of <b>{active.name}</b>
+          </p>
+        ) : (
+          <p className="gl-Hint">Start a cluster to see its dashboards.</p>
+        )}
         <ul className="gl-Pages" aria-label="Dashboards">
           {pages.map(page => (
             <li key={page.id}>
               <button
                 className="gl-Page"
                 data-page={page.id}
+                title={page.description}
                 disabled={active === null}
                 onClick={() => this._open(page.id)}
               >

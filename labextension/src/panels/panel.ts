@@ -8,7 +8,7 @@ import {
 } from '@jupyterlab/ui-components';
 import { CommandRegistry } from '@lumino/commands';
 import { Message } from '@lumino/messaging';
-import { Widget } from '@lumino/widgets';
+import { AccordionPanel, Widget } from '@lumino/widgets';
 import { CommandIDs } from '../commands';
 import { glassloomIcon } from '../icons';
 import { IClusterModel } from '../tokens';
@@ -39,6 +39,7 @@ export class GlassloomPanel extends SidePanel {
     );
     this.addWidget(clusters);
     this.addWidget(section('Dashboards', new DashboardList(model, commands)));
+    (this.content as AccordionPanel).setRelativeSizes([3, 2]);
   }
 
   protected onAfterShow(message: Message): void {

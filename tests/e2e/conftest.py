@@ -1,0 +1,200 @@
+"""A real JupyterLab under a base URL with a token, a real browser, and clusters that run outside of it.
+
+Screenshots are kept in `artifacts/`. Set GLASSLOOM_CHROMIUM to use another browser than the first one on the PATH.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+HERE = Path(__file__).parent
+ARTIFACTS = HERE / "artifacts"
+BASE_URL = "/user/someone/"
+TOKEN = "sekret"
+START_TIMEOUT_S = 120
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+
+expect.set_options(timeout=30_000)
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A running JupyterLab; `environment` is what its kernels and clusters need to be found by it."""
+
+    url: str
+    origin: str
+    root: Path
+    environment: dict[str, str]
+    process: subprocess.Popen[bytes]
+
+    def address(self, path: str = "lab") -> str:
+        """Return the URL of a page, with the token."""
+        return f"{self.url}{path}{'&' if '?' in path else '?'}token={TOKEN}"
+
+    def dashboards_pid(self) -> int | None:
+        """Return the process id of the dashboards process, if it runs."""
+        return next((process.pid for process in self._dashboards()), None)
+
+    def dashboards_sockets(self) -> list[Path]:
+        """Return the path of the socket of each dashboards process."""
+        commands = [process.cmdline() for process in self._dashboards()]
+        return [Path(command[command.index("--unix-socket") + 1]) for command in commands]
+
+    def _dashboards(self) -> list[psutil.Process]:
+        children = psutil.Process(self.process.pid).children()
+        return [child for child in children if "glassloom_dashboards" in child.cmdline()]
+
+
+def chromium_path() -> str | None:
+    """Return the browser to use; None is Playwright's own, where that is installed."""
+    for name in (os.environ.get("GLASSLOOM_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"):
+        if name and (path := shutil.which(name)):
+            return path
+    return None
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    directory = tmp_path_factory.mktemp("lab")
+    root = directory / "root"
+    root.mkdir()
+    environment = {
+        **os.environ,
+        "HOME": str(directory),
+        "IPYTHONDIR": str(directory / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(directory / "config"),
+        "JUPYTER_DATA_DIR": str(directory / "data"),
+        "JUPYTER_RUNTIME_DIR": str(directory / "run"),
+        "JUPYTERLAB_SETTINGS_DIR": str(directory / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(directory / "workspaces"),
+    }
+    log = directory / "lab.log"
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.port=0"]
+    command += [f"--ServerApp.base_url={BASE_URL}", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}"]
+    # Lets tests run commands, and keeps JupyterLab from asking about news.
+    command += ["--LabApp.expose_app_in_browser=True"]
+    notification = directory / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+    notification.parent.mkdir(parents=True)
+    notification.write_text('{"fetchNews": "false"}')
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
+    try:
+        origin = _wait_for_origin(process, log)
+        yield Lab(origin + BASE_URL, origin, root, environment, process)
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
+        ARTIFACTS.mkdir(exist_ok=True)
+        shutil.copy(log, ARTIFACTS / "lab.log")
+
+
+def _wait_for_origin(process: subprocess.Popen[bytes], log: Path) -> str:
+    end = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < end:
+        text = log.read_text()
+        if found := re.search(r"http://127\.0\.0\.1:\d+(?=/)", text):
+            return found[0]
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text()}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    # Of one module, not the session: Playwright's loop must be gone before other tests run loops of their own.
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=CHROMIUM_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 1400, "height": 850})
+    context.set_default_timeout(30_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Page]:
+    page = context.new_page()
+    yield page
+    ARTIFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTIFACTS / f"last-of-{request.node.name}.png")
+
+
+@pytest.fixture
+def open_lab(page: Page, lab: Lab, set_theme: Callable[[str], None]) -> Callable[..., None]:
+    """Open JupyterLab in a fresh workspace; the Glassloom panel shows by itself."""
+
+    def open_lab(theme: str = "light") -> None:
+        page.goto(lab.address("lab?reset"))
+        expect(page.locator("#glassloom-panel")).to_be_visible(timeout=60_000)
+        set_theme(theme)
+
+    return open_lab
+
+
+@pytest.fixture
+def set_theme(page: Page) -> Callable[[str], None]:
+    """Switch JupyterLab to a theme, by our name for it."""
+    script = "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})"
+    return lambda theme: page.evaluate(script, THEMES[theme])
+
+
+@pytest.fixture
+def keep_picture(page: Page) -> Callable[[str], None]:
+    """Keep a screenshot among the artifacts."""
+    ARTIFACTS.mkdir(exist_ok=True)
+    return lambda name: page.screenshot(path=ARTIFACTS / f"{name}.png")
+
+
+@pytest.fixture
+def publish_cluster(lab: Lab) -> Iterator[Callable[..., str]]:
+    """Start clusters that are real but for their engine, and return their ids; options: see `published_cluster.py`."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def publish(name: str, *options: str) -> str:
+        # Never the same id twice: the dashboards remember clusters that have ended.
+        cluster_id = f"c{next(_numbers)}"
+        command = [sys.executable, str(HERE / "published_cluster.py"), cluster_id, name, *options]
+        process = subprocess.Popen(command, env=lab.environment, stdout=subprocess.PIPE, text=True)
+        processes.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return cluster_id
+
+    yield publish
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.communicate(timeout=10)

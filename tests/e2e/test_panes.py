@@ -1,0 +1,127 @@
+"""Dashboards as panes: opened from the panel, through Jupyter's own address, coming back when their process dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+FIRST_OPENING_MS = 60_000
+
+
+@pytest.fixture
+def sockets(page: Page) -> list[str]:
+    """The addresses of all WebSockets that the page opens."""
+    opened: list[str] = []
+    page.on("websocket", lambda socket: opened.append(socket.url))
+    return opened
+
+
+@pytest.fixture
+def open_pane(page: Page) -> Callable[[str, str], Locator]:
+    """Open a page from the panel and return its pane, once it is alive."""
+
+    def open_pane(cluster: str, name: str) -> Locator:
+        page.locator(f'[data-cluster="{cluster}"] .gl-Card-name').click()
+        page.locator(f'[data-page="{name}"]').click()
+        pane = page.locator(f"#glassloom-{cluster}-{name}")
+        expect(pane).to_have_attribute("data-state", "live", timeout=FIRST_OPENING_MS)
+        return pane
+
+    return open_pane
+
+
+def test_the_panel_opens_a_page_of_a_cluster_that_was_started_elsewhere(
+    page, lab, open_lab, open_pane, publish_cluster, sockets
+):
+    cluster = publish_cluster("nightly run", "--tasks=300", "--busy")
+    open_lab()
+    card = page.locator(f'[data-cluster="{cluster}"]')
+    expect(card).to_contain_text("nightly run")
+    expect(card).to_contain_text("4 workers, 8 threads")
+    expect(card).to_contain_text("300 tasks done")
+    pane = open_pane(cluster, "task-stream")
+    source = pane.locator("iframe").get_attribute("src")
+    assert source == f"{lab.url}glassloom/dash/{cluster}/task-stream?theme=light"
+    (bokeh,) = [urlsplit(url) for url in sockets if "/dash/" in url]
+    assert (bokeh.scheme, bokeh.netloc) == ("ws", urlsplit(lab.url).netloc)
+    assert bokeh.path == f"/user/someone/glassloom/dash/{cluster}/task-stream/ws"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_page_follows_the_theme_without_being_loaded_again(
+    open_lab, open_pane, set_theme, keep_picture, publish_cluster, page, theme
+):
+    cluster = publish_cluster("nightly", "--tasks=300", "--busy")
+    open_lab(theme)
+    pane = open_pane(cluster, "status")
+    frame = pane.locator("iframe").content_frame
+    expect(frame.locator("html")).to_have_attribute("data-theme", theme)
+    page.wait_for_timeout(2000)
+    keep_picture(f"status-{theme}")
+    frame.locator("body").evaluate("() => { window.wasLoadedOnce = true }")
+    other = "dark" if theme == "light" else "light"
+    set_theme(other)
+    expect(frame.locator("html")).to_have_attribute("data-theme", other)
+    assert frame.locator("body").evaluate("() => window.wasLoadedOnce")
+
+
+def test_a_pane_comes_back_by_itself_when_the_dashboards_process_is_killed(
+    lab, open_lab, open_pane, keep_picture, publish_cluster
+):
+    cluster = publish_cluster("nightly")
+    open_lab()
+    pane = open_pane(cluster, "status")
+    killed = lab.dashboards_pid()
+    os.kill(killed, signal.SIGKILL)
+    expect(pane).to_have_attribute("data-state", "lost", timeout=15_000)
+    expect(pane.locator(".gl-Pane-cover")).to_have_text("Reconnecting…")
+    keep_picture("pane-lost")
+    expect(pane).to_have_attribute("data-state", "live", timeout=FIRST_OPENING_MS)
+    assert lab.dashboards_pid() not in {None, killed}
+
+
+def test_a_pane_says_that_its_cluster_has_ended_and_keeps_its_last_state(
+    page, open_lab, open_pane, keep_picture, publish_cluster
+):
+    cluster = publish_cluster("nightly")
+    open_lab()
+    pane = open_pane(cluster, "progress")
+    page.locator(f'[data-cluster="{cluster}"] [data-action="shut-down"]').click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("The results that nightly holds will be lost.")
+    dialog.get_by_role("button", name="Shut Down").click()
+    expect(page.get_by_text("No clusters yet")).to_be_visible()
+    expect(pane).to_have_attribute("data-state", "ended")
+    expect(pane.locator(".gl-Pane-cover")).to_contain_text("Cluster nightly has ended.")
+    expect(pane.locator("iframe").content_frame.get_by_text("50 / 50").first).to_be_visible()
+    keep_picture("pane-ended")
+
+
+def test_panes_come_back_with_the_layout(page, lab, open_lab, open_pane, publish_cluster):
+    cluster = publish_cluster("nightly")
+    open_lab()
+    open_pane(cluster, "workers-cpu")
+    page.wait_for_timeout(2000)  # JupyterLab saves the layout a moment later
+    page.goto(lab.address("lab"))
+    pane = page.locator(f"#glassloom-{cluster}-workers-cpu")
+    expect(pane).to_have_attribute("data-state", "live", timeout=FIRST_OPENING_MS)
+    expect(page.locator(".lm-TabBar-tabLabel", has_text="CPU by worker · nightly")).to_be_visible()
+
+
+def test_a_bad_request_for_a_new_cluster_keeps_what_was_filled_in(page, open_lab, keep_picture):
+    open_lab()
+    page.get_by_role("button", name="New", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("mine")
+    dialog.locator('[name="n_workers"]').fill("5000")
+    dialog.get_by_role("button", name="Start").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Expected `int` <= 4096 - at `$.n_workers`")
+    expect(dialog.get_by_label("Name")).to_have_value("mine")
+    keep_picture("new-cluster-refused")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text("No clusters yet")).to_be_visible()
