@@ -58,7 +58,7 @@ def start_command(python: str, request: StartRequest) -> list[str]:
     """Return the command line that starts the cluster that `request` asks for.
 
     >>> start_command("python", StartRequest(n_workers=2))
-    ['python', '-m', 'glassloom', 'cluster', 'start', '--detach', '--n-workers=2']
+    ['python', '-m', 'glassloom', 'cluster', 'start', '--detach', '--started-by=panel', '--n-workers=2']
     """
     options: list[tuple[str, Any]] = [
         ("--name", request.name),
@@ -68,14 +68,14 @@ def start_command(python: str, request: StartRequest) -> list[str]:
     ]
     # One word each: a name such as "--help" stays a name.
     given = [f"{option}={value}" for option, value in options if value is not None]
-    return [python, "-m", "glassloom", "cluster", "start", "--detach", *given]
+    return [python, "-m", "glassloom", "cluster", "start", "--detach", "--started-by=panel", *given]
 
 
 async def launch_cluster(
     interpreter: Interpreter, request: StartRequest, *, directory: str, timeout_s: float = START_TIMEOUT_S
 ) -> str:
     """Start a cluster in a session of its own and return its id once it is ready; raises `ClusterStartError`."""
-    environment = {**os.environ, **interpreter.environment, "GLASSLOOM_STARTED_BY": "panel"}
+    environment = {**os.environ, **interpreter.environment}
     # Files, not pipes: the cluster may go on writing when nobody reads any more.
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         try:

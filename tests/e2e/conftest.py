@@ -19,13 +19,14 @@ from pathlib import Path
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 HERE = Path(__file__).parent
 ARTIFACTS = HERE / "artifacts"
 BASE_URL = "/user/someone/"
 TOKEN = "sekret"
 START_TIMEOUT_S = 120
+FIRST_OPENING_MS = 60_000
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -176,6 +177,28 @@ def keep_picture(page: Page) -> Callable[[str], None]:
     """Keep a screenshot among the artifacts."""
     ARTIFACTS.mkdir(exist_ok=True)
     return lambda name: page.screenshot(path=ARTIFACTS / f"{name}.png")
+
+
+@pytest.fixture
+def sockets(page: Page) -> list[str]:
+    """The addresses of all WebSockets that the page opens."""
+    opened: list[str] = []
+    page.on("websocket", lambda socket: opened.append(socket.url))
+    return opened
+
+
+@pytest.fixture
+def open_pane(page: Page) -> Callable[[str, str], Locator]:
+    """Open a page from the panel and return its pane, once it is alive."""
+
+    def open_pane(cluster: str, name: str) -> Locator:
+        page.locator(f'[data-cluster="{cluster}"] .gl-Card-name').click()
+        page.locator(f'[data-page="{name}"]').click()
+        pane = page.locator(f"#glassloom-{cluster}-{name}")
+        expect(pane).to_have_attribute("data-state", "live", timeout=FIRST_OPENING_MS)
+        return pane
+
+    return open_pane
 
 
 @pytest.fixture

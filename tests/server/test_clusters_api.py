@@ -14,7 +14,7 @@ READY = """
 sys.path[:0] = os.environ["PYTHONPATH_OF_TEST"].split(os.pathsep)
 from glassloom_metrics.registry import ClusterRecord, process_started_s, write_record
 from pathlib import Path
-Path(os.environ["ARGV_FILE"]).write_text(json.dumps([sys.argv[1:], os.environ["GLASSLOOM_STARTED_BY"]]))
+Path(os.environ["ARGV_FILE"]).write_text(json.dumps(sys.argv[1:]))
 name = next((a.split("=", 1)[1] for a in sys.argv if a.startswith("--name=")), "unnamed")
 pid = int(os.environ["TEST_PID"])
 write_record(ClusterRecord("new1", name, "processes", pid, process_started_s(pid), "/nowhere", "s", 5.0, "/nowhere", "x"))
@@ -110,19 +110,18 @@ async def test_a_cluster_is_started_with_the_kernels_python_and_the_asked_option
         jp_fetch, name="--help", n_workers=3, threads_per_worker=2, memory_limit="1.5 GiB", kernel_name="mine"
     )
     assert (response.code, json.loads(response.body)) == (201, {"id": "new1", "name": "--help"})
-    argv, started_by = json.loads(argv_file.read_text())
-    assert argv == [
+    assert json.loads(argv_file.read_text()) == [
         "-m",
         "glassloom",
         "cluster",
         "start",
         "--detach",
+        "--started-by=panel",
         "--name=--help",
         "--n-workers=3",
         "--threads-per-worker=2",
         "--memory-limit=1.5 GiB",
     ]
-    assert started_by == "panel"
 
 
 async def test_a_start_that_fails_answers_with_what_the_process_said(jp_fetch, install_kernel, fake_python):

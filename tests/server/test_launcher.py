@@ -28,7 +28,15 @@ def test_a_kernel_with_an_interpreter_of_its_own_keeps_it_with_its_environment()
 
 
 def test_what_is_not_asked_for_is_left_to_the_engine():
-    assert start_command("py", StartRequest()) == ["py", "-m", "glassloom", "cluster", "start", "--detach"]
+    assert start_command("py", StartRequest()) == [
+        "py",
+        "-m",
+        "glassloom",
+        "cluster",
+        "start",
+        "--detach",
+        "--started-by=panel",
+    ]
 
 
 async def test_a_process_that_never_gets_ready_is_ended(fake_python, tmp_path):

@@ -26,7 +26,7 @@ const FIELDS: IField[] = [
     name: 'n_workers',
     label: 'Workers',
     placeholder: 'one for every few cores',
-    hint: 'Processes.',
+    hint: 'Processes on this machine.',
     type: 'number'
   },
   {

@@ -1,0 +1,110 @@
+"""The whole way: a notebook computes, the panel shows its cluster, the task stream shows its tasks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+FIRST_LOOK = Path(__file__).parents[2] / "notebooks" / "01-first-look.ipynb"
+RUN_MS = 180_000
+OPENING_MS = 60_000
+TASKS = 120
+SMALL = f"""
+import time
+from glassloom import Client
+client = Client(n_workers=2, threads_per_worker=2, memory_limit="1GB")
+futures = client.map(lambda x: time.sleep(0.005) or x + 1, range({TASKS}))
+assert sum(client.gather(futures)) == {sum(range(1, TASKS + 1))}
+client
+"""
+RECTANGLES = """() => {
+    const named = name => Bokeh.documents[0].get_model_by_name(name)
+    return {rectangles: named('task-stream-source').length, tasks: named('task-stream-total').data.tasks[0]}
+}"""
+
+
+def clusters_of(lab: Any) -> list[dict[str, Any]]:
+    with urllib.request.urlopen(lab.address("glassloom/api/clusters"), timeout=30) as answer:
+        return json.load(answer)["clusters"]
+
+
+def open_notebook(page: Page, lab: Any, name: str) -> None:
+    page.goto(lab.address(f"lab/tree/{name}?reset"))
+    expect(page.locator(".jp-Notebook")).to_be_visible(timeout=OPENING_MS)
+    # Without a kernel JupyterLab would ask for one and run nothing.
+    expect(page.locator(".jp-NotebookPanel .jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)")
+    page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'"
+    )
+
+
+def run_all(page: Page) -> None:
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].every(
+            prompt => /\\[\\d+\\]/.test(prompt.textContent))""",
+        timeout=RUN_MS,
+    )
+    errors = page.locator('.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.stderr"], .jp-RenderedError')
+    assert errors.all_inner_texts() == []
+
+
+@pytest.fixture
+def small_notebook(lab) -> str:
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None, "source": SMALL}
+    spec = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    notebook = {"cells": [cell], "metadata": {"kernelspec": spec}, "nbformat": 4, "nbformat_minor": 5}
+    (lab.root / "small.ipynb").write_text(json.dumps(notebook))
+    return "small.ipynb"
+
+
+@pytest.fixture
+def shut_down_kernels(page: Page) -> Any:
+    yield
+    page.evaluate("() => window.jupyterapp.serviceManager.kernels.shutdownAll()")
+    expect(page.locator(".gl-Card")).to_have_count(0)
+
+
+def test_a_notebooks_cluster_and_tasks_are_seen(page, lab, small_notebook, open_pane, keep_picture, shut_down_kernels):
+    open_notebook(page, lab, small_notebook)
+    run_all(page)
+    expect(page.locator(".gl-Card")).to_have_count(1)
+    (cluster,) = clusters_of(lab)
+    assert (cluster["workers"], cluster["threads"], cluster["started_by"]) == (2, 4, "notebook")
+    expect(page.locator(".gl-Card")).to_contain_text(f"{TASKS} tasks done")
+    pane = open_pane(cluster["id"], "task-stream")
+    frame = pane.locator("iframe").content_frame
+    frame.locator("body").page.wait_for_timeout(3000)
+    assert frame.locator("body").evaluate(RECTANGLES) == {"rectangles": TASKS, "tasks": TASKS}
+    keep_picture("notebook-and-task-stream")
+
+
+def test_the_button_of_the_clients_repr_opens_its_dashboard(page, lab, small_notebook, shut_down_kernels):
+    open_notebook(page, lab, small_notebook)
+    run_all(page)
+    page.get_by_role("button", name="Open dashboard").click()
+    (cluster,) = clusters_of(lab)
+    pane = page.locator(f"#glassloom-{cluster['id']}-status")
+    expect(pane).to_have_attribute("data-state", "live", timeout=OPENING_MS)
+
+
+def test_the_first_look_runs_and_its_tasks_are_seen(page, lab, open_pane, keep_picture, sockets, shut_down_kernels):
+    shutil.copy(FIRST_LOOK, lab.root)
+    open_notebook(page, lab, FIRST_LOOK.name)
+    run_all(page)
+    expect(page.locator(".gl-Card")).to_have_count(1)
+    (cluster,) = clusters_of(lab)
+    pane = open_pane(cluster["id"], "task-stream")
+    page.wait_for_timeout(3000)
+    seen = pane.locator("iframe").content_frame.locator("body").evaluate(RECTANGLES)
+    done = cluster["tasks"]["memory"] + cluster["tasks"]["released"]
+    assert done > 0
+    assert seen == {"rectangles": done, "tasks": done}
+    keep_picture("first-look")
+    assert all(url.startswith(lab.url.replace("http", "ws", 1)) for url in sockets)
