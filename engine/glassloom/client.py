@@ -11,6 +11,7 @@ from glassloom_metrics.registry import ClusterRecord, find_record
 
 from glassloom.cluster.local import LocalCluster
 from glassloom.collection import compute, persist
+from glassloom.collector import paused_collector
 from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
 from glassloom.futures import Future, raise_unless_finished
 from glassloom.graph import Graph, Key, Task, tokenize, user_origin
@@ -21,6 +22,7 @@ from glassloom.runtime.calls import CallEncoder
 from glassloom.runtime.connection import ERROR, FINISHED, Connection
 from glassloom.runtime.default import current, set_current, unset_current
 from glassloom.runtime.failure import Failure
+from glassloom.runtime.identity import jupyter_base_url
 from glassloom.store.pickling import dumps, loads
 from glassloom.store.segment import SegmentWriter, read_location
 from glassloom.units import format_bytes
@@ -309,7 +311,8 @@ class Client:
             large.extend(self._scatter([value], False))
             return large[-1].key
 
-        message = CallEncoder(place_large).encode(graph, keys, priority=priority, retries=retries)
+        with paused_collector():
+            message = CallEncoder(place_large).encode(graph, keys, priority=priority, retries=retries)
         with self._connection.lock:
             futures = [Future(key, self) for key in keys]
             self._connection.mark_pending(keys)
@@ -394,8 +397,9 @@ class Client:
 
     @property
     def dashboard_link(self) -> str:
-        """The path of the cluster's status page on the Jupyter server."""
-        return f"glassloom/dash/{self.id}/status"
+        """Where the cluster's status page is: a path on this notebook's Jupyter server, or the command that serves it."""
+        base_url = jupyter_base_url()
+        return f"{base_url}glassloom/dash/{self.id}/status" if base_url else "run: glassloom dashboard"
 
     def close(self) -> None:
         """End the connection, and the cluster if this client started it. Its futures are lost."""

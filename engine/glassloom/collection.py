@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+from glassloom.collector import paused_collector
 from glassloom.expr import Expr, lower, optimize
 from glassloom.runtime.default import Runtime, choose_runtime
 
@@ -77,8 +78,9 @@ def compute(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
     rebuild = [found.add(arg) for arg in args]
     if not found.collections:
         return args
-    roots = optimize([collection.expr for collection in found.collections])
-    graph, keys = lower(roots)
+    with paused_collector():
+        roots = optimize([collection.expr for collection in found.collections])
+        graph, keys = lower(roots)
     flat = [key for group in keys for key in group]
     results = iter(choose_runtime(scheduler).get(graph, flat))
     values = [root.assemble([next(results) for _ in group]) for root, group in zip(roots, keys, strict=True)]
@@ -91,8 +93,9 @@ def persist(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
     rebuild = [found.add(arg) for arg in args]
     if not found.collections:
         return args
-    roots = optimize([collection.expr for collection in found.collections])
-    graph, keys = lower(roots)
+    with paused_collector():
+        roots = optimize([collection.expr for collection in found.collections])
+        graph, keys = lower(roots)
     flat = [key for group in keys for key in group]
     held = choose_runtime(scheduler).hold(graph, flat)
     values = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import secrets
@@ -739,6 +740,7 @@ def _say(message: dict[str, Any]) -> None:
 def main(arguments: list[str]) -> None:
     """Run a cluster until it is shut down."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(100_000, 100, 100)  # a full pass over a million tasks would stall the head, to free nothing
     options = HeadOptions(**json.loads(arguments[0]))
     cluster_id = new_cluster_id()
     directory = cluster_directory(cluster_id, options.local_directory)

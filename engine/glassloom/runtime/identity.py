@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -10,7 +11,7 @@ import tempfile
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as distribution_version
 
-from glassloom_metrics.registry import NAME_PREFIX
+from glassloom_metrics.registry import NAME_PREFIX, jupyter_runtime_dir
 
 from glassloom.errors import ClusterStartError
 
@@ -64,6 +65,22 @@ def kernel_id() -> str | None:
         return None  # IPython without a kernel
     match = re.fullmatch(r"kernel-(.+)\.json", name)
     return match.group(1) if match else None
+
+
+def jupyter_base_url() -> str | None:
+    """Return the path under which the Jupyter server of this kernel serves, such as ``"/user/someone/"``, or None.
+
+    Jupyter tells a kernel the server's pid, and keeps what it serves in a file of its runtime directory.
+    """
+    pid = os.environ.get("JPY_PARENT_PID", "")
+    if kernel_id() is None or not pid.isdecimal():
+        return None
+    try:
+        text = (jupyter_runtime_dir() / f"jpserver-{pid}.json").read_text()
+        base_url = json.loads(text)["base_url"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return base_url if isinstance(base_url, str) else None
 
 
 def version() -> str:

@@ -18,6 +18,7 @@ from glassloom_metrics.protocol import TaskError
 from glassloom_metrics.recorder import Recorder
 
 from glassloom.backends.sizeof import sizeof
+from glassloom.collector import paused_collector
 from glassloom.errors import CancelledError, DataLost, WorkerLost
 from glassloom.graph import Graph, Key, key_text
 from glassloom.runtime import failure
@@ -88,14 +89,15 @@ class ThreadsRuntime:
         refuse_held(graph)
         unique = list(dict.fromkeys(keys))
         computation = _Computation(len(unique))
-        positions = {key: position for position, key in enumerate(graph.tasks)}
-        deps = [[positions[dep] for dep in task.deps] for task in graph.tasks.values()]
-        labels = graph.layer_texts()
-        with self._lock:
-            self._scheduler.submit(
-                computation, list(graph.tasks), list(graph.tasks.values()), deps, wanted=unique, labels=labels
-            )
-            self._carry_out(self._scheduler.take_actions())
+        with paused_collector():
+            positions = {key: position for position, key in enumerate(graph.tasks)}
+            deps = [[positions[dep] for dep in task.deps] for task in graph.tasks.values()]
+            tasks = list(graph.tasks.values())
+            with self._lock:
+                self._scheduler.submit(
+                    computation, list(graph.tasks), tasks, deps, wanted=unique, labels=graph.layer_texts()
+                )
+                self._carry_out(self._scheduler.take_actions())
         try:
             computation.done.wait()
         except BaseException:

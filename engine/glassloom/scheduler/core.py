@@ -17,7 +17,20 @@ from glassloom.errors import GraphError
 from glassloom.graph.keys import Key, key_layer, layer_name
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.order import Cycle, order
-from glassloom.scheduler.state import Layer, State, TaskState, WorkerState
+from glassloom.scheduler.state import (
+    ERRED,
+    FORGOTTEN,
+    MEMORY,
+    READY,
+    RELEASED,
+    RUNNING,
+    STAGING,
+    WAITING,
+    Layer,
+    State,
+    TaskState,
+    WorkerState,
+)
 
 PREFETCH_S = 0.010
 """How much work a worker's thread has queued, so that it doesn't wait for the head between short tasks."""
@@ -26,7 +39,7 @@ DEATHS_ALLOWED = 3
 """A task whose worker died this often is blamed for it."""
 
 _GENERATION_BITS = 32
-_UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
+_UNDER_WAY = frozenset([WAITING, READY, STAGING, RUNNING])
 
 
 class Scheduler:
@@ -108,10 +121,10 @@ class Scheduler:
         states = [self._known_or_new(key, labels) for key in keys]
         everyone = [*states, *(self.tasks[key] for key in external)]
         for state, spec, below, rank in zip(states, specs, deps, ranks, strict=True):
-            if state.state is State.ERRED:
-                self._set_state(state, State.RELEASED)  # handed in again: it gets another chance
+            if state.state is ERRED:
+                self._set_state(state, RELEASED)  # handed in again: it gets another chance
                 state.error = None
-            if state.spec is not None or state.state is not State.RELEASED:
+            if state.spec is not None or state.state is not RELEASED:
                 continue
             state.spec = spec
             state.priority = base + rank
@@ -124,7 +137,7 @@ class Scheduler:
                     dep.dependents[state] = None
         self.want(client, wanted)
         for state in states:
-            if not state.wanted_by and not state.dependents and state.state is State.RELEASED:
+            if not state.wanted_by and not state.dependents and state.state is RELEASED:
                 self._forget(state)
 
     def want(self, client: Any, keys: Iterable[Key]) -> None:
@@ -138,9 +151,9 @@ class Scheduler:
                 task.wanted_by = {client}
             else:
                 task.wanted_by.add(client)
-            if task.state is State.MEMORY:
+            if task.state is MEMORY:
                 self._actions.finished[client].append(task)
-            elif task.state is State.ERRED:
+            elif task.state is ERRED:
                 self._actions.erred[client].append(task)
             else:
                 self._start(task)
@@ -151,20 +164,21 @@ class Scheduler:
             task = self.tasks.get(key)
             if task is not None and task.wanted_by:
                 task.wanted_by.discard(client)
-                self._review(task)
+                if not task.wanted_by:
+                    self._review(task)
 
     def cancel(self, keys: Iterable[Key]) -> None:
         """Nobody shall wait for these any more, whoever wanted them."""
-        for key in keys:
-            task = self.tasks.get(key)
-            if task is None:
-                continue
+        stack = [self.tasks[key] for key in keys if key in self.tasks]
+        given_up = []
+        while stack:
+            task = stack.pop()
+            given_up.append(task)
             for client in task.wanted_by or ():
-                self._actions.cancelled[client].append(key)
+                self._actions.cancelled[client].append(task.key)
             task.wanted_by = None
-            for dependent in list(task.dependents or ()):
-                if dependent.state in _UNDER_WAY:
-                    self.cancel([dependent.key])
+            stack.extend(dependent for dependent in task.dependents or () if dependent.state in _UNDER_WAY)
+        for task in reversed(given_up):
             self._review(task)
 
     def client_left(self, client: Any) -> None:
@@ -177,12 +191,12 @@ class Scheduler:
         if task.wanted_by is None:
             task.wanted_by = set()
         task.wanted_by.add(client)
-        if task.state is not State.RELEASED:
+        if task.state is not RELEASED:
             self._actions.free.append((-1, location))  # known already: equal keys mean equal values
         else:
             self._hold(task, None, location, nbytes)
             return
-        if task.state is State.MEMORY:
+        if task.state is MEMORY:
             self._actions.finished[client].append(task)
 
     def worker_joined(self, number: int, name: str, nthreads: int) -> WorkerState:
@@ -200,9 +214,9 @@ class Scheduler:
         for task in list(worker.has):
             self._lose(task)
         for task in list(worker.running):
-            self._take_back(task, suspect=blame and task.state is State.RUNNING)
+            self._take_back(task, suspect=blame and task.state is RUNNING)
         for _, stamp, task in worker.ready:
-            if task.state is State.READY and task.stamp == stamp:
+            if task.state is READY and task.stamp == stamp:
                 self._enqueue(task)
 
     def finished(
@@ -220,7 +234,7 @@ class Scheduler:
         by_number = self.by_number
         for task_number, size, duration_s, location in zip(tasks, nbytes, durations_s, locations, strict=True):
             task = by_number.get(task_number)
-            if task is None or task.worker is not worker or task.state is not State.RUNNING:
+            if task is None or task.worker is not worker or task.state is not RUNNING:
                 self._finish_unwanted(worker, task, task_number, location)
                 continue
             self._leave_worker(task)
@@ -236,7 +250,7 @@ class Scheduler:
         """A task raised. Returns whether that is final (False: it is tried again)."""
         worker = self.workers.get(number)
         task = self.by_number.get(task_number)
-        if worker is None or task is None or task.worker is not worker or task.state is not State.RUNNING:
+        if worker is None or task is None or task.worker is not worker or task.state is not RUNNING:
             if worker is not None:
                 self._finish_unwanted(worker, task, task_number, None)
             return False
@@ -244,7 +258,7 @@ class Scheduler:
         self._may_have_room[worker] = None
         if task.retries:
             task.retries -= 1
-            self._set_state(task, State.WAITING)
+            self._set_state(task, WAITING)
             task.n_waiting = _count_missing(task)
             if not task.n_waiting:
                 self._enqueue(task)
@@ -267,7 +281,7 @@ class Scheduler:
         worker = self.workers.get(number)
         if worker is not None and task is not None:
             worker.publishing.pop(task, None)
-        if task is None or task.state is not State.MEMORY or task.location is not None:
+        if task is None or task.state is not MEMORY or task.location is not None:
             if location is not None:
                 self._actions.free.append((-1, location))
             return
@@ -279,7 +293,7 @@ class Scheduler:
             owner.has.pop(task, None)
         self._actions.located.append(task)
         for dependent in task.dependents or ():
-            if dependent.state is State.STAGING and dependent.worker is not owner:
+            if dependent.state is STAGING and dependent.worker is not owner:
                 dependent.n_staging -= 1
                 if not dependent.n_staging:
                     self._send(dependent)
@@ -287,15 +301,17 @@ class Scheduler:
     def locate(self, key: Key) -> TaskState | None:
         """Somebody wants to read a result: make it reachable. Returns the task; `Actions.located` says when it is."""
         task = self.tasks.get(key)
-        if task is not None and task.state is State.MEMORY and task.location is None and not task.pinned:
+        if task is not None and task.state is MEMORY and task.location is None and not task.pinned:
             self._publish(task)
         return task
 
     def take_actions(self) -> Actions:
         """Give work to workers that have room, then return all that is to be done since the last call."""
         with_room = sorted(self._may_have_room, key=lambda worker: len(worker.running) / worker.nthreads)
-        while with_room:  # in rounds, so that one worker's queue doesn't swallow what another could begin at once
-            with_room = [worker for worker in with_room if self._fill(worker, worker.nthreads)]
+        portion = 1  # in growing rounds, so that one worker's queue doesn't swallow what another could begin at once
+        while with_room:
+            with_room = [worker for worker in with_room if self._fill(worker, portion * worker.nthreads)]
+            portion *= 2
         self._may_have_room = {worker: None for worker in self._may_have_room if self._has_room(worker)}
         actions, self._actions = self._actions, Actions()
         return actions
@@ -315,7 +331,7 @@ class Scheduler:
         task = TaskState(number, key, layer)
         self.tasks[key] = self.by_number[number] = task
         layer.total += 1
-        layer.counts[State.RELEASED] += 1
+        layer.counts[RELEASED] += 1
         self.changed_layers.add(layer)
         self.grown_layers[layer] = None
         return task
@@ -332,22 +348,25 @@ class Scheduler:
         stack = [task]
         while stack:
             task = stack.pop()
-            if task.state is not State.RELEASED or not task.needed:
+            if task.state is not RELEASED or not task.needed:
                 continue
             if task.spec is None:
                 self._err(task, self._make_error("data-lost", task))
                 continue
-            self._set_state(task, State.WAITING)
+            if not task.deps:
+                self._enqueue(task)
+                continue
+            self._set_state(task, WAITING)
             n_waiting = 0
             broken: TaskState | None = None
             for dep in task.deps:
                 dep.waiters += 1
-                if dep.state is State.MEMORY:
+                if dep.state is MEMORY:
                     continue
                 n_waiting += 1
-                if dep.state is State.RELEASED:
+                if dep.state is RELEASED:
                     stack.append(dep)
-                elif dep.state is State.ERRED:
+                elif dep.state is ERRED:
                     broken = dep
             task.n_waiting = n_waiting
             if broken is not None:
@@ -357,6 +376,20 @@ class Scheduler:
 
     def _enqueue(self, task: TaskState) -> None:
         """All dependencies are held: queue the task where its data is."""
+        if task.state is not READY:
+            self._set_state(task, READY)
+        task.stamp = next(self._stamps)
+        best = self._place_of_data(task) if task.deps else None
+        if task.state is not READY:
+            return  # it can run nowhere
+        if best is None:
+            heapq.heappush(self._ready, (task.priority, task.stamp, task))
+        else:
+            heapq.heappush(best.ready, (task.priority, task.stamp, task))
+            self._may_have_room[best] = None
+
+    def _place_of_data(self, task: TaskState) -> WorkerState | None:
+        """Return the worker that holds most of what the task reads and that isn't reachable from everywhere."""
         owners: dict[WorkerState, int] = {}
         must: set[WorkerState] = set()
         for dep in task.deps:
@@ -365,23 +398,13 @@ class Scheduler:
                 if dep.pinned:
                     must.add(dep.where)
         if len(must) > 1:
-            if task.state is not State.READY:
-                self._set_state(task, State.READY)
             self._err(task, self._make_error("pinned", next(dep for dep in task.deps if dep.pinned)))
-            return
-        if task.state is not State.READY:
-            self._set_state(task, State.READY)
-        task.stamp = next(self._stamps)
-        entry = (task.priority, task.stamp, task)
+            return None
         if must:
-            best = must.pop()
-        elif owners:
-            best = max(owners, key=owners.__getitem__) if len(owners) > 1 else next(iter(owners))
-        else:
-            heapq.heappush(self._ready, entry)
-            return
-        heapq.heappush(best.ready, entry)
-        self._may_have_room[best] = None
+            return must.pop()
+        if len(owners) > 1:
+            return max(owners, key=owners.__getitem__)
+        return next(iter(owners), None)
 
     def _has_room(self, worker: WorkerState) -> bool:
         n_running = len(worker.running) + len(worker.stopping)
@@ -426,13 +449,13 @@ class Scheduler:
                 self._publish(dep)
         if n_staging:
             task.n_staging = n_staging
-            self._set_state(task, State.STAGING)
+            self._set_state(task, STAGING)
         else:
             self._send(task)
 
     def _send(self, task: TaskState) -> None:
         assert task.worker is not None
-        self._set_state(task, State.RUNNING)
+        self._set_state(task, RUNNING)
         self._actions.run[task.worker].append(task)
 
     def _publish(self, task: TaskState) -> None:
@@ -459,7 +482,7 @@ class Scheduler:
 
     def _hold(self, task: TaskState, where: WorkerState | None, location: Any, nbytes: int) -> None:
         """The task has a result: tell who wants it, and let dependents go on."""
-        self._set_state(task, State.MEMORY)
+        self._set_state(task, MEMORY)
         task.where = where
         task.location = location
         task.nbytes = nbytes
@@ -468,7 +491,7 @@ class Scheduler:
         for client in task.wanted_by or ():
             self._actions.finished[client].append(task)
         for dependent in task.dependents or ():
-            if dependent.state is State.WAITING:
+            if dependent.state is WAITING:
                 dependent.n_waiting -= 1
                 if not dependent.n_waiting:
                     self._enqueue(dependent)
@@ -480,11 +503,11 @@ class Scheduler:
         stack = [task]
         while stack:
             task = stack.pop()
-            if task.state is State.ERRED:
+            if task.state is ERRED:
                 continue
             was_under_way = task.state in _UNDER_WAY
             self._leave_worker(task)
-            self._set_state(task, State.ERRED)
+            self._set_state(task, ERRED)
             task.error = error
             for client in task.wanted_by or ():
                 self._actions.erred[client].append(task)
@@ -497,12 +520,12 @@ class Scheduler:
     def _lose(self, task: TaskState) -> None:
         """The only copy of a result is gone: compute it again if it is needed."""
         self._drop_result(task, tell=False)
-        self._set_state(task, State.RELEASED)
+        self._set_state(task, RELEASED)
         for dependent in task.dependents or ():
-            if dependent.state in (State.READY, State.STAGING):
+            if dependent.state in (READY, STAGING):
                 self._leave_worker(dependent)
-                self._set_state(dependent, State.WAITING)
-            if dependent.state is State.WAITING:
+                self._set_state(dependent, WAITING)
+            if dependent.state is WAITING:
                 dependent.n_waiting = _count_missing(dependent)
         if task.needed:
             self._start(task)
@@ -510,14 +533,14 @@ class Scheduler:
     def _take_back(self, task: TaskState, *, suspect: bool) -> None:
         """The task's worker died with it."""
         self._leave_worker(task)
-        if task.state not in (State.STAGING, State.RUNNING):
+        if task.state not in (STAGING, RUNNING):
             return
         if suspect:
             task.n_deaths += 1
             if task.n_deaths >= DEATHS_ALLOWED:
                 self._err(task, self._make_error("worker-lost", task))
                 return
-        self._set_state(task, State.WAITING)
+        self._set_state(task, WAITING)
         task.n_waiting = _count_missing(task)
         if not task.n_waiting:
             self._enqueue(task)
@@ -530,9 +553,9 @@ class Scheduler:
         task.pinned = True
         self._actions.located.append(task)
         for dependent in list(task.dependents or ()):
-            if dependent.state is State.STAGING:
+            if dependent.state is STAGING:
                 self._leave_worker(dependent)
-                self._set_state(dependent, State.READY)
+                self._set_state(dependent, READY)
                 self._enqueue(dependent)
 
     # Letting go
@@ -549,26 +572,26 @@ class Scheduler:
 
     def _let_go(self, task: TaskState) -> None:
         """First the way to a result, then the result, then the task itself."""
-        if task.needed or task.state is State.FORGOTTEN:
+        if task.needed or task.state is FORGOTTEN:
             return
         if task.state in _UNDER_WAY:
             self._stop(task)
-        elif task.state is State.MEMORY:
-            if task.spec is None and task.dependents:
+        elif task.state is MEMORY and task.dependents:
+            if task.spec is None:
                 return  # scattered data can't be computed again: kept while a known task may read it
             self._drop_result(task, tell=True)
-            self._set_state(task, State.RELEASED)
+            self._set_state(task, RELEASED)
         if not task.dependents:
             self._forget(task)
 
     def _stop(self, task: TaskState) -> None:
         """Take a task off its way."""
         worker = task.worker
-        if task.state is State.RUNNING and worker is not None:
+        if task.state is RUNNING and worker is not None:
             worker.stopping.add(task.number)
             self._actions.recall[worker].append(task)
         self._leave_worker(task)
-        self._set_state(task, State.RELEASED)
+        self._set_state(task, RELEASED)
         for dep in task.deps:
             dep.waiters -= 1
             self._review(dep)
@@ -590,13 +613,13 @@ class Scheduler:
         stack = [task]
         while stack:
             task = stack.pop()
-            if task.state is State.FORGOTTEN or task.wanted_by or task.dependents:
+            if task.state is FORGOTTEN or task.wanted_by or task.dependents:
                 continue
             if task.state in _UNDER_WAY:
                 self._stop(task)
-            elif task.state is State.MEMORY:
+            elif task.state is MEMORY:
                 self._drop_result(task, tell=True)
-            self._set_state(task, State.FORGOTTEN)
+            self._set_state(task, FORGOTTEN)
             self.tasks.pop(task.key, None)
             self.by_number.pop(task.number, None)
             for dep in task.deps:
@@ -609,14 +632,14 @@ class Scheduler:
 
 
 def _count_missing(task: TaskState) -> int:
-    return sum(dep.state is not State.MEMORY for dep in task.deps)
+    return sum(dep.state is not MEMORY for dep in task.deps)
 
 
 def _peek(heap: list[tuple[int, int, TaskState]]) -> tuple[int, int, TaskState] | None:
     """Return the best entry that still counts; those whose task has moved on are thrown away."""
     while heap:
         _, stamp, task = heap[0]
-        if task.state is State.READY and task.stamp == stamp:
+        if task.state is READY and task.stamp == stamp:
             return heap[0]
         heapq.heappop(heap)
     return None

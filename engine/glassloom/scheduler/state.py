@@ -32,6 +32,10 @@ class State(IntEnum):
     """Nobody needs it any more."""
 
 
+RELEASED, WAITING, READY, STAGING, RUNNING, MEMORY, ERRED, FORGOTTEN = State
+"""The states by themselves: looking them up in the class costs a tenth of the scheduler's time."""
+
+
 class Layer:
     """Tasks of one operation: what progress is counted by, and durations are learnt from."""
 
