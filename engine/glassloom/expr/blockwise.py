@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -66,6 +67,10 @@ class Blockwise(Expr):
 
     def output_keys(self) -> list[Key]:
         return [(self.name, *index) for index in block_indices(self.numblocks)]
+
+    @property
+    def n_tasks(self) -> int:
+        return math.prod(self.numblocks)
 
     def tasks(self) -> dict[Key, Task]:
         sources = [

@@ -92,6 +92,11 @@ class Expr:
         """Return the keys of the node's blocks, in C order of their position."""
         raise NotImplementedError
 
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks that this node alone makes, at most: found without making them."""
+        return len(self.output_keys())
+
     def tasks(self) -> dict[Key, Task]:
         """Return the tasks of this node alone; they may refer to the keys of its dependencies."""
         raise NotImplementedError

@@ -155,6 +155,10 @@ class _Replaced(Expr):
     def dependencies(self) -> list[Expr]:
         return list(self.below)
 
+    @property
+    def n_tasks(self) -> int:
+        return self.node.n_tasks
+
     def output_keys(self) -> list[Key]:
         return self.node.output_keys()
 
