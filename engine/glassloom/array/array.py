@@ -1,0 +1,584 @@
+"""`Array`: the lazy, chunked array that users hold. Every method returns a new array around another node.
+
+Not safe to change from several threads: ``x += y`` and ``compute_chunk_sizes`` rebind the array.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from glassloom.array.chunks import Chunks, normalize_chunks
+from glassloom.array.html import array_html
+from glassloom.array.nodes import contraction, reductions, shaping, slicing
+from glassloom.array.nodes.base import ArrayExpr, describe, normalize_axes, normalize_axis
+from glassloom.array.nodes.creation import from_numpy
+from glassloom.array.nodes.elementwise import Output, astype, elementwise
+from glassloom.array.nodes.mapping import blocks_at, map_blocks
+from glassloom.array.nodes.rechunk import rechunk
+from glassloom.array.protocol import implementation_of
+from glassloom.collection import Collection
+from glassloom.delayed import Delayed
+from glassloom.runtime.default import Runtime
+
+_SCALARS = (bool, int, float, complex, str, bytes, np.generic)
+
+
+def _operator(ufunc: np.ufunc, is_reflected: bool = False) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return apply_ufunc(ufunc, other, self) if is_reflected else apply_ufunc(ufunc, self, other)
+
+    return method
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
+    return lambda self: apply_ufunc(ufunc, self)
+
+
+class Array(Collection):
+    """An array cut into blocks, computed when asked for.
+
+    Made by `ones`, `arange`, `from_array`, `random` and others, not by this class.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.arange(1, 50, 3, chunks=5)
+    >>> x.chunks
+    ((5, 5, 5, 2),)
+    >>> (x**2).sum().compute()
+    np.int64(14297)
+    """
+
+    __array_priority__ = 1000
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def expr(self) -> ArrayExpr:
+        """The expression that this array stands for."""
+        return self._expr  # type: ignore[return-value]
+
+    # What it is.
+
+    @property
+    def chunks(self) -> Chunks:
+        """For each axis the lengths of its blocks; ``nan`` where they aren't known yet."""
+        return self.expr.chunks
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes; ``nan`` where they aren't known yet."""
+        return self.expr.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.expr.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.expr.size
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the elements."""
+        return self.expr.dtype
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def chunksize(self) -> tuple[int, ...]:
+        """Shape of the largest block."""
+        return tuple(max(blocks) for blocks in self.chunks)
+
+    @property
+    def numblocks(self) -> tuple[int, ...]:
+        """Number of blocks along each axis."""
+        return self.expr.numblocks
+
+    @property
+    def npartitions(self) -> int:
+        """Number of blocks."""
+        return math.prod(self.numblocks)
+
+    @property
+    def blocks(self) -> BlockView:
+        """The blocks by number: ``x.blocks[0, 1]`` is an array of that block alone."""
+        return BlockView(self)
+
+    def __repr__(self) -> str:
+        kind = type(self.expr.meta)
+        return (
+            f"ga.Array<{self.expr.label}, shape={self.shape}, dtype={self.dtype}, chunksize={self.chunksize}, "
+            f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return array_html(self.expr)
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of an array without axes")
+        if math.isnan(self.shape[0]):
+            raise ValueError("the length isn't known before the blocks are computed; call compute_chunk_sizes() first")
+        return self.shape[0]
+
+    # What leaves the lazy world.
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if copy is False:
+            raise ValueError("a lazy array has to be computed, so there is no NumPy array without a copy")
+        return np.asarray(self.compute(), dtype=dtype)
+
+    def _item(self, what: str) -> Any:
+        if self.size != 1:
+            raise TypeError(f"{what} of an array of shape {self.shape}: only one element can be converted")
+        return np.asarray(self.compute()).reshape(())[()]
+
+    def item(self) -> Any:
+        """Compute the only element and return it as a Python scalar."""
+        return self._item("item()").item()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                f"the truth of an array with {self.size} elements is ambiguous; use .any() or .all(), then compute()"
+            )
+        return bool(self._item("bool()"))
+
+    def __int__(self) -> int:
+        return int(self._item("int()"))
+
+    def __float__(self) -> float:
+        return float(self._item("float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._item("complex()"))
+
+    def __index__(self) -> int:
+        if self.ndim or self.dtype.kind not in "iu":
+            raise TypeError(f"only an integer array without axes can be an index, not {self!r}")
+        return operator.index(self._item("index"))
+
+    def compute_chunk_sizes(self, *, scheduler: str | Runtime | None = None) -> Self:
+        """Compute the blocks, keep them, and learn their lengths; changes this array and returns it.
+
+        Examples
+        --------
+        >>> import glassloom.array as ga
+        >>> x = ga.arange(10, chunks=5)
+        >>> odd = x[x % 2 == 1]
+        >>> odd.shape, odd.compute_chunk_sizes().shape
+        ((nan,), (5,))
+        """
+        held = self.persist(scheduler=scheduler)
+        shapes = map_blocks(_shape_of, (held.expr,), {}, dtype=object, chunks=(1,) * self.ndim)
+        found = self._with_expr(shapes).compute(scheduler=scheduler).reshape(self.numblocks)
+        chunks = []
+        for axis in range(self.ndim):
+            first = tuple(0 if other != axis else slice(None) for other in range(self.ndim))
+            chunks.append(tuple(shape[axis] for shape in found[first]))
+        self._expr = held.expr.rebuild((held.expr.operands[0], tuple(chunks), held.expr.meta))
+        return self
+
+    # Operators and protocols.
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "reduce" and not set(kwargs) - {"axis", "dtype", "keepdims"}:
+            return _reduce(ufunc, inputs[0], **kwargs)
+        if method != "__call__":
+            return NotImplemented
+        unsupported = [name for name in ("out", "where") if kwargs.get(name, True) is not True]
+        if unsupported:
+            raise NotImplementedError(
+                f"{ufunc.__name__}({unsupported[0]}=...) on a lazy array; assign the result instead"
+            )
+        if ufunc.signature is not None:
+            return matmul(*inputs) if ufunc is np.matmul else NotImplemented
+        return apply_ufunc(ufunc, *inputs, **kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        own = implementation_of(function)
+        if own is None:
+            return NotImplemented
+        return own(*args, **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str) or (isinstance(key, list) and key and all(isinstance(name, str) for name in key)):
+            return self._with_expr(elementwise(operator.getitem, self.expr, key))
+        keys = tuple(map(_plain_key, key)) if isinstance(key, tuple) else _plain_key(key)
+        return self._with_expr(slicing.select(self.expr, keys))
+
+    def __iter__(self) -> Iterator[Any]:
+        for number in range(len(self)):
+            yield self[number]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError("a lazy array can't be assigned to; use where(condition, value, array)")
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    __add__ = _operator(np.add)
+    __radd__ = _operator(np.add, is_reflected=True)
+    __sub__ = _operator(np.subtract)
+    __rsub__ = _operator(np.subtract, is_reflected=True)
+    __mul__ = _operator(np.multiply)
+    __rmul__ = _operator(np.multiply, is_reflected=True)
+    __truediv__ = _operator(np.true_divide)
+    __rtruediv__ = _operator(np.true_divide, is_reflected=True)
+    __floordiv__ = _operator(np.floor_divide)
+    __rfloordiv__ = _operator(np.floor_divide, is_reflected=True)
+    __mod__ = _operator(np.remainder)
+    __rmod__ = _operator(np.remainder, is_reflected=True)
+    __pow__ = _operator(np.power)
+    __rpow__ = _operator(np.power, is_reflected=True)
+    __lshift__ = _operator(np.left_shift)
+    __rlshift__ = _operator(np.left_shift, is_reflected=True)
+    __rshift__ = _operator(np.right_shift)
+    __rrshift__ = _operator(np.right_shift, is_reflected=True)
+    __and__ = _operator(np.bitwise_and)
+    __rand__ = _operator(np.bitwise_and, is_reflected=True)
+    __or__ = _operator(np.bitwise_or)
+    __ror__ = _operator(np.bitwise_or, is_reflected=True)
+    __xor__ = _operator(np.bitwise_xor)
+    __rxor__ = _operator(np.bitwise_xor, is_reflected=True)
+    __eq__ = _operator(np.equal)
+    __ne__ = _operator(np.not_equal)
+    __lt__ = _operator(np.less)
+    __le__ = _operator(np.less_equal)
+    __gt__ = _operator(np.greater)
+    __ge__ = _operator(np.greater_equal)
+    __neg__ = _unary(np.negative)
+    __pos__ = _unary(np.positive)
+    __abs__ = _unary(np.absolute)
+    __invert__ = _unary(np.invert)
+
+    def __matmul__(self, other: Any) -> Any:
+        return matmul(self, other) if is_operand(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return matmul(other, self) if is_operand(other) else NotImplemented
+
+    def __divmod__(self, other: Any) -> Any:
+        return (self // other, self % other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return (other // self, other % self)
+
+    # Elementwise methods.
+
+    def astype(self, dtype: Any, *, casting: str = "unsafe", copy: bool = True) -> Self:
+        """Return the array in another type."""
+        return self._with_expr(astype(self.expr, dtype, casting))
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """Return values limited to the range from `min` to `max`."""
+        result: Any = self
+        if min is not None:
+            result = np.maximum(result, min)
+        if max is not None:
+            result = np.minimum(result, max)
+        return result
+
+    def round(self, decimals: int = 0) -> Self:
+        """Return values rounded to a number of decimals."""
+        return self._with_expr(elementwise(np.round, self.expr, decimals=decimals))
+
+    def conj(self) -> Any:
+        """Return complex conjugates."""
+        return np.conjugate(self)
+
+    @property
+    def real(self) -> Self:
+        """Real parts."""
+        return self._with_expr(elementwise(np.real, self.expr)) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> Self:
+        """Imaginary parts."""
+        return self._with_expr(elementwise(np.imag, self.expr))
+
+    # Reductions. `axis` None means all axes; `split_every` is how many blocks a task of the tree joins.
+
+    def sum(
+        self, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
+    ) -> Self:
+        """Return the sum over axes."""
+        return self._fold(np.sum, "add", axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every)
+
+    def prod(
+        self, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
+    ) -> Self:
+        """Return the product over axes."""
+        return self._fold(np.prod, "multiply", axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every)
+
+    def min(self, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
+        """Return the minimum over axes."""
+        return self._fold(np.min, "minimum", axis=axis, keepdims=keepdims, split_every=split_every, empty_is_error=True)
+
+    def max(self, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
+        """Return the maximum over axes."""
+        return self._fold(np.max, "maximum", axis=axis, keepdims=keepdims, split_every=split_every, empty_is_error=True)
+
+    def any(self, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
+        """Return whether any element is true."""
+        return self._fold(np.any, "logical_or", axis=axis, keepdims=keepdims, split_every=split_every)
+
+    def all(self, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
+        """Return whether all elements are true."""
+        return self._fold(np.all, "logical_and", axis=axis, keepdims=keepdims, split_every=split_every)
+
+    def mean(
+        self, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
+    ) -> Self:
+        """Return the mean over axes."""
+        made = reductions.mean(self.expr, axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every)
+        return self._with_expr(made)
+
+    def var(
+        self, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *,
+        split_every: int | None = None,
+    ) -> Self:  # fmt: skip
+        """Return the variance over axes; the divisor is the number of elements less `ddof`."""
+        made = reductions.variance(
+            self.expr, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, split_every=split_every
+        )
+        return self._with_expr(made)
+
+    def std(
+        self, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *,
+        split_every: int | None = None,
+    ) -> Self:  # fmt: skip
+        """Return the standard deviation over axes; the divisor is the number of elements less `ddof`."""
+        made = reductions.variance(
+            self.expr, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, split_every=split_every, root=True
+        )
+        return self._with_expr(made)
+
+    def argmin(self, axis: int | None = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
+        """Return where the smallest value is, along an axis or in the flat array."""
+        made = reductions.arg_extreme(self.expr, smallest=True, axis=axis, keepdims=keepdims, split_every=split_every)
+        return self._with_expr(made)
+
+    def argmax(self, axis: int | None = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
+        """Return where the largest value is, along an axis or in the flat array."""
+        made = reductions.arg_extreme(self.expr, smallest=False, axis=axis, keepdims=keepdims, split_every=split_every)
+        return self._with_expr(made)
+
+    def _fold(self, function: Callable[..., Any], ufunc: str, **options: Any) -> Self:
+        return self._with_expr(reductions.fold(self.expr, function, ufunc, **options))
+
+    # Shape.
+
+    @property
+    def T(self) -> Self:
+        """The axes reversed."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Self:
+        """The last two axes swapped."""
+        if self.ndim < 2:
+            raise ValueError(f"mT needs at least two axes, the array has {self.ndim}")
+        return self.swapaxes(-1, -2)
+
+    def transpose(self, *axes: Any) -> Self:
+        """Return the axes in another order, reversed by default."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
+        return self._with_expr(shaping.transpose(self.expr, order or None))
+
+    def swapaxes(self, axis1: int, axis2: int) -> Self:
+        """Return two axes swapped."""
+        order = list(range(self.ndim))
+        one, other = normalize_axis(axis1, self.ndim), normalize_axis(axis2, self.ndim)
+        order[one], order[other] = order[other], order[one]
+        return self._with_expr(shaping.transpose(self.expr, order))
+
+    def reshape(self, *shape: Any) -> Self:
+        """Return the elements in C order in another shape; one length may be -1."""
+        lengths = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
+        return self._with_expr(shaping.reshape(self.expr, lengths))
+
+    def ravel(self) -> Self:
+        """Return the elements in C order along one axis."""
+        return self._with_expr(shaping.ravel(self.expr)) if self.ndim else self.reshape(1)
+
+    flatten = ravel
+
+    def squeeze(self, axis: Any = None) -> Self:
+        """Return the array without its axes of length 1, or without those given."""
+        if axis is None:
+            axes: tuple[int, ...] = tuple(place for place, length in enumerate(self.shape) if length == 1)
+        else:
+            axes = normalize_axes(axis, self.ndim)
+        wrong = [place for place in axes if self.shape[place] != 1]
+        if wrong:
+            raise ValueError(f"squeeze of axis {wrong[0]}, which has {self.shape[wrong[0]]} elements")
+        index = tuple(0 if place in axes else None for place in range(self.ndim))
+        return self._with_expr(slicing.slice_array(self.expr, index))
+
+    def rechunk(self, chunks: Any = "auto") -> Self:
+        """Return the same array in other blocks.
+
+        Parameters
+        ----------
+        chunks
+            Lengths along each axis, bytes such as ``"128 MiB"``, ``"auto"``, or a dict by axis; axes that a dict
+            doesn't name keep their blocks.
+
+        Examples
+        --------
+        >>> import glassloom.array as ga
+        >>> ga.ones((6, 4), chunks=2).rechunk({0: 3}).chunks
+        ((3, 3), (2, 2))
+        """
+        if isinstance(chunks, dict):
+            chunks = {axis % self.ndim if -self.ndim <= axis < self.ndim else axis: c for axis, c in chunks.items()}
+            kept = dict(enumerate(self.chunks))
+            chunks = {**kept, **chunks}
+        return self._with_expr(rechunk(self.expr, normalize_chunks(chunks, self.shape, self.dtype)))
+
+    def dot(self, other: Any) -> Any:
+        """Return the dot product."""
+        return self._with_expr(contraction.dot(self.expr, asarray(other).expr))
+
+    def map_blocks(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Apply a function to each block; see `glassloom.array.map_blocks`."""
+        return implementation_of("map_blocks")(function, self, *args, **options)  # type: ignore[misc]
+
+    def take(self, indices: Any, axis: int | None = None) -> Self:
+        """Return the elements at positions along an axis, or of the flat array."""
+        whole = self.ravel() if axis is None else self
+        place = 0 if axis is None else normalize_axis(axis, self.ndim)
+        if isinstance(indices, (int, np.integer)):
+            return whole[(*(slice(None),) * place, indices)]
+        return self._with_expr(slicing.take(whole.expr, indices, place))
+
+    def copy(self) -> Self:
+        """Return the array: lazy arrays don't change."""
+        return self._with_expr(self.expr)
+
+
+class BlockView:
+    """The blocks of an array, by number."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of blocks along each axis."""
+        return self._array.numblocks
+
+    def __getitem__(self, key: Any) -> Array:
+        keys = list(key) if isinstance(key, tuple) else [key]
+        node = self._array.expr
+        if len(keys) > node.ndim:
+            raise IndexError(f"too many indices for the blocks of an array of {describe(node)}")
+        keys += [slice(None)] * (node.ndim - len(keys))
+        numbers = []
+        for axis, (entry, count) in enumerate(zip(keys, node.numblocks, strict=True)):
+            if isinstance(entry, slice):
+                numbers.append(tuple(range(count)[entry]))
+            elif -count <= operator.index(entry) < count:
+                numbers.append((entry % count,))
+            else:
+                raise IndexError(f"block {entry} is out of bounds for axis {axis} with {count} blocks")
+        if not all(numbers):
+            raise IndexError(f"blocks[{key!r}] takes no block of {node.numblocks}")
+        return Array(blocks_at(node, tuple(numbers)))
+
+
+def asarray(value: Any) -> Array:
+    """Return a value as a lazy array: lazy arrays as they are, others in one block.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.asarray([[1, 2], [3, 4]]).sum(axis=0).compute()
+    array([4, 6])
+    """
+    if isinstance(value, Array):
+        return value
+    if isinstance(value, Delayed):
+        raise TypeError("a Delayed has no shape; use from_delayed(value, shape=..., dtype=...)")
+    plain = value if hasattr(value, "__array_function__") and hasattr(value, "dtype") else np.asarray(value)
+    return Array(from_numpy(plain, tuple((length,) for length in plain.shape)))
+
+
+def is_operand(value: Any) -> bool:
+    """Whether NumPy would take the value as an operand of an array."""
+    return isinstance(value, (Array, np.ndarray, list, tuple, *_SCALARS)) or (
+        hasattr(value, "__array_function__") and hasattr(value, "shape")
+    )
+
+
+def apply_ufunc(ufunc: np.ufunc, *inputs: Any, **kwargs: Any) -> Any:
+    """Return a ufunc of arrays and scalars. Python's scalars take the arrays' type, NumPy's keep their own."""
+    if not all(map(is_operand, inputs)):
+        return NotImplemented
+    args = [operand_of(value) for value in inputs]
+    if ufunc.nout == 1:
+        return Array(elementwise(ufunc, *args, **kwargs))
+    return tuple(Array(elementwise(Output(ufunc, number), *args, **kwargs)) for number in range(ufunc.nout))
+
+
+def operand_of(value: Any) -> Any:
+    """Return what stands for a value in a node: a scalar, or the node of an array."""
+    if isinstance(value, Array):
+        return value.expr
+    if isinstance(value, _SCALARS):
+        return value
+    plain = value if hasattr(value, "__array_function__") else np.asarray(value)
+    return plain[()] if plain.ndim == 0 else asarray(plain).expr
+
+
+def matmul(left: Any, right: Any) -> Array:
+    """Return the matrix product; of stacks of matrices if there are more axes.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.ones((2, 4), chunks=2)
+    >>> ga.matmul(x, x.T).compute()
+    array([[4., 4.],
+           [4., 4.]])
+    """
+    return Array(contraction.matmul(asarray(left).expr, asarray(right).expr))
+
+
+_REDUCTIONS: dict[Any, str] = {
+    np.add: "sum", np.multiply: "prod", np.minimum: "min", np.maximum: "max", np.logical_and: "all",
+    np.logical_or: "any",
+}  # fmt: skip
+
+
+def _reduce(ufunc: np.ufunc, array: Array, axis: Any = 0, **kwargs: Any) -> Any:
+    method = _REDUCTIONS.get(ufunc)
+    return NotImplemented if method is None else getattr(array, method)(axis=axis, **kwargs)
+
+
+def _plain_key(entry: Any) -> Any:
+    if not isinstance(entry, Array):
+        return entry
+    return operator.index(entry) if not entry.ndim and entry.dtype.kind != "b" else entry.expr
+
+
+def _shape_of(block: Any) -> Any:
+    found = np.empty((1,) * block.ndim, dtype=object)
+    found[(0,) * block.ndim] = block.shape
+    return found

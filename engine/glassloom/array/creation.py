@@ -1,0 +1,295 @@
+"""Making arrays: of nothing, of what is in memory or on disk, of delayed calls."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.array import Array, asarray
+from glassloom.array.chunks import normalize_chunks
+from glassloom.array.nodes.base import ArrayExpr
+from glassloom.array.nodes.creation import Arange, FromArray, FromBlock, Full, Source
+from glassloom.array.nodes.elementwise import elementwise
+from glassloom.array.protocol import implements
+from glassloom.backends.arrays import backend_named, backend_of
+from glassloom.delayed import Delayed
+from glassloom.errors import OptionError
+
+
+def full(
+    shape: int | tuple[int, ...], fill_value: Any, *, chunks: Any = "auto", dtype: Any = None, like: Any = None
+) -> Array:
+    """Return an array of one value.
+
+    Parameters
+    ----------
+    shape
+        Length of each axis, 0 or more.
+    fill_value
+        The value.
+    chunks
+        Elements per block along each axis, bytes such as ``"128 MiB"``, or ``"auto"``.
+    dtype
+        Type of the elements; the value's own by default.
+    like
+        An array whose library makes the blocks, or the library's name, such as ``"cupy"``. Default NumPy.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.full(3, 7, chunks=2).compute()
+    array([7, 7, 7])
+    """
+    if np.ndim(fill_value) != 0:
+        raise ValueError(f"fill_value must be one value, got {fill_value!r}; use broadcast_to for an array")
+    kind = np.asarray(fill_value).dtype if dtype is None else np.dtype(dtype)
+    value = fill_value.item() if isinstance(fill_value, np.generic) and kind.kind in "biufc" else fill_value
+    return _filled(shape, value, chunks, kind, like)
+
+
+def ones(shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = float, like: Any = None) -> Array:
+    """Return an array of ones; see `full` for the parameters.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ones((15,), chunks=5).sum().compute()
+    np.float64(15.0)
+    """
+    return _filled(shape, 1, chunks, np.dtype(dtype), like)
+
+
+def zeros(shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = float, like: Any = None) -> Array:
+    """Return an array of zeros; see `full` for the parameters.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.zeros(3, chunks=2, dtype=int).compute()
+    array([0, 0, 0])
+    """
+    return _filled(shape, 0, chunks, np.dtype(dtype), like)
+
+
+def empty(shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = float, like: Any = None) -> Array:
+    """Return an array of whatever is in memory; see `full` for the parameters.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.empty((2, 3), chunks=2).shape
+    (2, 3)
+    """
+    return _filled(shape, None, chunks, np.dtype(dtype), like)
+
+
+@implements(np.full_like)
+def full_like(array: Any, fill_value: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None) -> Array:
+    """Return an array of one value with the shape, type and blocks of another.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.full_like(ga.arange(3), 5).compute()
+    array([5, 5, 5])
+    """
+    other = asarray(array)
+    wanted = other.shape if shape is None else shape
+    blocks = chunks if chunks is not None else (other.chunks if wanted == other.shape else "auto")
+    return full(wanted, fill_value, chunks=blocks, dtype=dtype or other.dtype, like=other)
+
+
+@implements(np.ones_like)
+def ones_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None) -> Array:
+    """Return ones with the shape, type and blocks of another array.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ones_like(ga.arange(3)).compute()
+    array([1, 1, 1])
+    """
+    return full_like(array, 1, dtype=dtype, chunks=chunks, shape=shape)
+
+
+@implements(np.zeros_like)
+def zeros_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None) -> Array:
+    """Return zeros with the shape, type and blocks of another array.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.zeros_like(ga.arange(3)).compute()
+    array([0, 0, 0])
+    """
+    return full_like(array, 0, dtype=dtype, chunks=chunks, shape=shape)
+
+
+@implements(np.empty_like)
+def empty_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None) -> Array:
+    """Return whatever is in memory with the shape, type and blocks of another array.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.empty_like(ga.arange(3)).dtype
+    dtype('int64')
+    """
+    other = asarray(array)
+    wanted = other.shape if shape is None else shape
+    blocks = chunks if chunks is not None else (other.chunks if wanted == other.shape else "auto")
+    return empty(wanted, chunks=blocks, dtype=dtype or other.dtype, like=other)
+
+
+def arange(
+    start: Any, stop: Any = None, step: Any = 1, *, chunks: Any = "auto", dtype: Any = None, like: Any = None
+) -> Array:
+    """Return evenly spaced values from `start` up to, but without, `stop`.
+
+    Parameters
+    ----------
+    start, stop, step
+        As for `numpy.arange`; with one argument it is `stop`.
+    chunks, dtype, like
+        As for `full`.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.arange(1, 50, 3, chunks=5).chunks
+    ((5, 5, 5, 2),)
+    """
+    if stop is None:
+        start, stop = 0, start
+    for name, value in (("start", start), ("stop", stop), ("step", step)):
+        if not isinstance(value, (int, float, np.integer, np.floating)):
+            raise TypeError(f"arange: {name}={value!r} is not a real number")
+    if step == 0:
+        raise ValueError("arange: step=0")
+    length = max(0, math.ceil((stop - start) / step))
+    if all(isinstance(value, (int, np.integer)) for value in (start, stop, step)):
+        length = len(range(int(start), int(stop), int(step)))
+    kind = np.arange(start, start, step).dtype if dtype is None else np.dtype(dtype)
+    if kind.kind not in "biuf":
+        raise TypeError(f"arange: dtype={kind} is not a real number's")
+    blocks = normalize_chunks(chunks, (length,), kind)
+    return Array(Arange(start, step, 0, 1, blocks, kind, _backend_name(like)))
+
+
+def linspace(
+    start: float, stop: float, num: int = 50, *, endpoint: bool = True, chunks: Any = "auto", dtype: Any = None
+) -> Array:
+    """Return `num` evenly spaced values from `start` to `stop`.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linspace(0, 1, 5, chunks=2).compute()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    if num < 0:
+        raise ValueError(f"linspace: num={num} is negative")
+    gaps = num - 1 if endpoint else num
+    step = (stop - start) / gaps if gaps > 0 else math.nan
+    positions = arange(num, chunks=chunks, dtype=float)
+    values = positions * step + float(start) if gaps > 0 else positions + float(start)
+    if endpoint and num > 1:
+        values = Array(elementwise(np.where, (positions == num - 1).expr, float(stop), values.expr))
+    return values if dtype is None else values.astype(dtype)
+
+
+def eye(n: int, m: int | None = None, k: int = 0, *, chunks: Any = "auto", dtype: Any = float) -> Array:
+    """Return an array with ones on a diagonal and zeros elsewhere.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.eye(3, chunks=2).sum().compute()
+    np.float64(3.0)
+    """
+    rows, columns = normalize_chunks(chunks, (n, n if m is None else m), dtype)
+    down = arange(n, chunks=(rows,))[:, None]
+    across = arange(n if m is None else m, chunks=(columns,))[None, :]
+    return (down + k == across).astype(dtype)
+
+
+def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None) -> Array:
+    """Return an array that is there already, cut into blocks. It isn't copied: don't change it before computing.
+
+    Parameters
+    ----------
+    array
+        A NumPy or CuPy array, or anything with ``shape``, ``dtype`` and slicing (zarr, h5py...), which is read block
+        by block.
+    chunks
+        As for `full`.
+    name
+        What stands for the content; equal names mean equal content. By default arrays in memory are hashed (about
+        1 second per GB).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> ga.from_array(np.arange(10), chunks=4).sum().compute()
+    np.int64(45)
+    """
+    if isinstance(array, Array):
+        raise TypeError(f"{array!r} is a lazy array already; use rechunk to cut it differently")
+    if not all(hasattr(array, attribute) for attribute in ("shape", "dtype", "__getitem__")):
+        array = np.asarray(array)
+    blocks = normalize_chunks(chunks, array.shape, array.dtype)
+    return Array(FromArray(Source(array, name), (slice(None),) * len(blocks), blocks))
+
+
+def from_delayed(value: Delayed, shape: tuple[int, ...], dtype: Any, *, like: Any = None) -> Array:
+    """Return the result of a delayed call as an array of one block.
+
+    Parameters
+    ----------
+    value
+        The delayed call; what it returns is checked against shape and type when it has run.
+    shape
+        Length of each axis; ``math.nan`` where it isn't known.
+    dtype
+        Type of the elements.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom as gl
+    >>> import glassloom.array as ga
+    >>> lazy = gl.delayed(np.ones)(3)
+    >>> (ga.from_delayed(lazy, (3,), float) + 1).compute()
+    array([2., 2., 2.])
+    """
+    if not isinstance(value, Delayed):
+        raise TypeError(f"from_delayed needs a Delayed, got {type(value).__name__}")
+    meta = backend_named(_backend_name(like)).namespace().ones((0,) * len(shape), dtype=dtype)
+    return Array(FromBlock(value.expr, tuple((length,) for length in shape), meta))
+
+
+def _filled(shape: Any, fill: Any, chunks: Any, dtype: Any, like: Any) -> Array:
+    lengths = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    for length in lengths:
+        is_unknown = isinstance(length, float) and math.isnan(length)
+        if not is_unknown and (not isinstance(length, (int, np.integer)) or length < 0):
+            raise ValueError(f"shape={shape!r} holds {length!r}; lengths must be integers of 0 or more")
+    blocks = normalize_chunks(chunks, lengths, dtype)
+    if any(isinstance(length, float) for axis in blocks for length in axis):
+        raise ValueError(f"shape={shape!r} has an unknown length")
+    return Array(Full(fill, blocks, dtype, _backend_name(like)))
+
+
+def _backend_name(like: Any) -> str:
+    if like is None:
+        return "numpy"
+    if isinstance(like, str):
+        backend_named(like)
+        return like
+    chunk = like.expr.meta if isinstance(like, Array) else like
+    if not hasattr(chunk, "dtype") and not isinstance(chunk, ArrayExpr):
+        raise OptionError(f"like={like!r} is neither an array nor the name of a library")
+    return backend_of(chunk)

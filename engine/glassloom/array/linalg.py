@@ -1,0 +1,236 @@
+"""Linear algebra of lazy arrays: norms, and QR and SVD of arrays that are tall or wide.
+
+A matrix with many rows is cut into blocks of whole rows, each block is factorised, and the triangular factors are
+stacked and factorised again, as a tree (Demmel, Grigori, Hoemmen and Langou, 2012, "Communication-optimal parallel and
+sequential QR and LU factorizations").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from glassloom.array.array import Array, asarray, matmul
+from glassloom.array.chunks import Chunks
+from glassloom.array.nodes.base import make_meta, normalize_axis
+from glassloom.array.nodes.mapping import BLOCK, MapBlocks, MappedCall
+from glassloom.backends.arrays import namespace_of
+
+_ROWS_PER_COLUMN = 4
+"""How much taller than wide a block should be, so that stacking the factors makes the matrix much smaller."""
+
+
+class QRResult(NamedTuple):
+    """Orthonormal columns and a triangular matrix."""
+
+    Q: Array
+    R: Array
+
+
+class SVDResult(NamedTuple):
+    """Left singular vectors, singular values, and right singular vectors as rows."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+def qr(a: Any) -> QRResult:
+    """Return Q with orthonormal columns and an upper triangular R with ``Q @ R == a``.
+
+    Parameters
+    ----------
+    a
+        A matrix; its columns are put into one block. Best if it has many more rows than columns.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.random.default_rng(0).random((40, 3), chunks=(10, 3))
+    >>> q, r = ga.linalg.qr(x)
+    >>> bool(ga.allclose(q @ r, x))
+    True
+    """
+    whole = _matrix(a, "qr")
+    return _tall_qr(whole.rechunk({0: _tall_blocks(whole), 1: -1}))
+
+
+def svd(a: Any) -> SVDResult:
+    """Return the reduced singular value decomposition: ``U * S @ Vh == a``.
+
+    Parameters
+    ----------
+    a
+        A matrix; its shorter axis is put into one block. The decomposition of the triangular factor of the shorter
+        length runs in one task.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.random.default_rng(0).random((40, 3), chunks=(10, 3))
+    >>> u, s, vh = ga.linalg.svd(x)
+    >>> u.shape, s.shape, vh.shape
+    ((40, 3), (3,), (3, 3))
+    """
+    whole = _matrix(a, "svd")
+    if whole.shape[0] < whole.shape[1]:
+        u, s, vh = svd(whole.T)
+        return SVDResult(vh.T, s, u.T)
+    q, r = qr(whole)
+    rank, columns = r.shape
+    factors = _zip_blocks(_svd_block, (r,), ((rank,), (columns,)), r)
+    u = _zip_blocks(Part(0), (factors,), ((rank,), (rank,)), r)
+    s = _zip_blocks(Part(1), (factors,), ((rank,),), r, meta=make_meta(r.expr.meta, 1, r.expr.meta.real.dtype))
+    vh = _zip_blocks(Part(2), (factors,), ((rank,), (columns,)), r)
+    return SVDResult(matmul(q, u), s, vh)
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return the norm of vectors or matrices, as `numpy.linalg.norm`.
+
+    Parameters
+    ----------
+    x
+        The array.
+    ord
+        Of vectors: None, any number, or infinite. Of matrices: None, "fro", 1, -1 or infinite.
+    axis
+        The axis of the vectors, the two axes of the matrices, or None for the whole array.
+    keepdims
+        Whether the axes stay with length 1.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.norm(ga.asarray([3.0, 4.0])).compute()
+    np.float64(5.0)
+    """
+    whole = asarray(x)
+    if whole.dtype.kind not in "fc":
+        whole = whole.astype(float)
+    if axis is None:
+        if ord is None:
+            return _root_of_squares(whole, None, keepdims)
+        axes: tuple[int, ...] = tuple(range(whole.ndim))
+    else:
+        axes = tuple(normalize_axis(each, whole.ndim) for each in (axis if isinstance(axis, tuple) else (axis,)))
+    if len(axes) == 1:
+        return _vector_norm(whole, ord, axes[0], keepdims)
+    if len(axes) == 2 and axes[0] != axes[1]:
+        return _matrix_norm(whole, ord, axes, keepdims)
+    raise ValueError(f"norm: axis={axis!r} of an array of shape {whole.shape} is neither one axis nor two")
+
+
+def _vector_norm(x: Array, ord: Any, axis: int, keepdims: bool) -> Array:
+    if ord is None or ord == 2:
+        return _root_of_squares(x, axis, keepdims)
+    if ord == math.inf:
+        return abs(x).max(axis, keepdims)
+    if ord == -math.inf:
+        return abs(x).min(axis, keepdims)
+    if ord == 0:
+        return (x != 0).astype(abs(x).dtype).sum(axis, keepdims=keepdims)
+    if isinstance(ord, (int, float, np.integer, np.floating)):
+        return (abs(x) ** ord).sum(axis, keepdims=keepdims) ** (1 / ord)
+    raise ValueError(f"norm: ord={ord!r} is not one of vectors; use None, a number, or infinite")
+
+
+def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
+    if ord is None or ord == "fro":
+        return _root_of_squares(x, axes, keepdims)
+    if ord in (1, -1):
+        sums, along = abs(x).sum(axes[0], keepdims=True), axes[1]
+    elif ord in (math.inf, -math.inf):
+        sums, along = abs(x).sum(axes[1], keepdims=True), axes[0]
+    else:
+        raise NotImplementedError(f"norm: ord={ord!r} of matrices; None, 'fro', 1, -1 and infinite are there")
+    found = sums.max(along, keepdims=True) if ord > 0 else sums.min(along, keepdims=True)
+    return found if keepdims else found.squeeze(axes)
+
+
+def _root_of_squares(x: Array, axis: Any, keepdims: bool) -> Array:
+    squares = x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
+    made: Array = np.sqrt(squares.sum(axis, keepdims=keepdims))
+    return made
+
+
+def _matrix(a: Any, what: str) -> Array:
+    whole = asarray(a)
+    if whole.ndim != 2:
+        raise ValueError(f"{what} of an array with {whole.ndim} axes, shape {whole.shape}; it needs 2")
+    if whole.dtype.kind in "biu":
+        whole = whole.astype(float)
+    if whole.dtype.kind not in "fc":
+        raise TypeError(f"{what} of an array of type {whole.dtype}")
+    return whole
+
+
+def _tall_blocks(whole: Array) -> tuple[int, ...]:
+    """Return blocks of rows at least `_ROWS_PER_COLUMN` times as tall as wide, made of whole old blocks."""
+    columns = whole.shape[1]
+    least = max(1, _ROWS_PER_COLUMN * columns)
+    blocks: list[int] = []
+    for length in whole.chunks[0]:
+        if blocks and (blocks[-1] < least or length < columns):
+            blocks[-1] += length
+        else:
+            blocks.append(length)
+    return tuple(blocks)
+
+
+def _tall_qr(whole: Array) -> QRResult:
+    """Return the factors of a matrix whose blocks are whole rows."""
+    rows, columns = whole.chunks[0], whole.shape[1]
+    ranks = tuple(min(length, columns) for length in rows)
+    if len(rows) == 1:
+        factors = _zip_blocks(_qr_block, (whole,), whole.chunks, whole)
+        q = _zip_blocks(Part(0), (factors,), (rows, ranks), whole)
+        return QRResult(q, _zip_blocks(Part(1), (factors,), (ranks, (columns,)), whole))
+    factors = _zip_blocks(_qr_block, (whole,), whole.chunks, whole)
+    r_blocks = _zip_blocks(Part(1), (factors,), (ranks, (columns,)), whole)
+    inner, r = _tall_qr(r_blocks.rechunk({0: _tall_blocks(r_blocks)}))
+    q_blocks = _zip_blocks(Part(0), (factors,), whole.chunks, whole)
+    q = _zip_blocks(_product, (q_blocks, inner.rechunk({0: ranks})), (rows, inner.chunks[1]), whole)
+    return QRResult(q, r)
+
+
+def _zip_blocks(
+    function: Callable[..., Any], arrays: tuple[Array, ...], chunks: Chunks, like: Array, meta: Any = None
+) -> Array:
+    """Return a function of the blocks at the same place, whatever their shapes."""
+    call = MappedCall(function, (BLOCK,) * len(arrays), {}, wants_block_id=False)
+    axes = tuple(range(len(chunks)))
+    nodes = tuple(array.expr for array in arrays)
+    return Array(MapBlocks(call, nodes, axes, chunks, like.expr.meta if meta is None else meta))
+
+
+class Part:
+    """Takes one of several results."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    @property
+    def __name__(self) -> str:
+        return f"part{self.number}"
+
+    def __glassloom_tokenize__(self) -> int:
+        return self.number
+
+    def __call__(self, results: Any) -> Any:
+        return results[self.number]
+
+
+def _qr_block(block: Any) -> Any:
+    return tuple(namespace_of(block).linalg.qr(block))
+
+
+def _svd_block(block: Any) -> Any:
+    return tuple(namespace_of(block).linalg.svd(block, full_matrices=False))
+
+
+def _product(left: Any, right: Any) -> Any:
+    return left @ right

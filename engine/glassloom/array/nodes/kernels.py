@@ -1,0 +1,207 @@
+"""What reductions compute: of a block, of several partial results, and in the end. No graphs here.
+
+A partial result is an array, or a tuple of arrays, that keeps the reduced axes with length 1 (length 0 if the block
+had no elements there, so that nothing needs an identity).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from glassloom.backends.arrays import namespace_of
+
+Axes = tuple[int, ...]
+Partial = Any
+
+
+class Kernel:
+    """A reduction. `combine` gets partial results joined along the reduced axes, and so does `finish`, once."""
+
+    name: str
+    needs_position: ClassVar[bool] = False
+
+    def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
+        raise NotImplementedError
+
+    def combine(self, joined: Partial, axes: Axes) -> Partial:
+        raise NotImplementedError
+
+    def finish(self, joined: Partial, axes: Axes) -> Any:
+        return self.combine(joined, axes)
+
+
+@dataclass(frozen=True)
+class Fold(Kernel):
+    """A ufunc applied over and over, such as ``add`` for sums. `skips_nan` replaces NaN by `identity` first."""
+
+    name: str
+    ufunc: str
+    dtype: Any = None
+    skips_nan: bool = False
+    result: Any = None
+
+    def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
+        if self.skips_nan:
+            xp = namespace_of(block)
+            identity = getattr(np, self.ufunc).identity
+            block = xp.where(xp.isnan(block), xp.asarray(identity, dtype=block.dtype), block)
+        return self._fold(block, axes, self.dtype)
+
+    def combine(self, joined: Partial, axes: Axes) -> Partial:
+        return self._fold(joined, axes, self.dtype)
+
+    def finish(self, joined: Partial, axes: Axes) -> Any:
+        folded = self.combine(joined, axes)
+        return folded if self.result is None else folded.astype(self.result)
+
+    def _fold(self, block: Any, axes: Axes, dtype: Any) -> Any:
+        xp = namespace_of(block)
+        ufunc = getattr(np, self.ufunc)
+        if ufunc.identity is None:
+            axes = tuple(axis for axis in axes if block.shape[axis])
+        method = _METHODS.get(self.ufunc)
+        if method is not None:  # the functions, not ufunc.reduce: every array library has them
+            extra = {} if dtype is None or self.ufunc not in ("add", "multiply") else {"dtype": dtype}
+            return getattr(xp, method)(block, axis=axes, keepdims=True, **extra)
+        return ufunc.reduce(block, axis=axes, keepdims=True)
+
+
+_METHODS = {
+    "add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mean(Kernel):
+    """The sum over the number of elements; with `skips_nan` over the number of those that are not NaN."""
+
+    dtype: Any
+    result: Any
+    skips_nan: bool = False
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return "nanmean" if self.skips_nan else "mean"
+
+    def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
+        xp = namespace_of(block)
+        if not self.skips_nan:
+            return (_count(xp, block, axes), xp.sum(block, axis=axes, keepdims=True, dtype=self.dtype))
+        valid = ~xp.isnan(block)
+        total = xp.sum(
+            xp.where(valid, block, xp.zeros((), dtype=block.dtype)), axis=axes, keepdims=True, dtype=self.dtype
+        )
+        return (xp.sum(valid, axis=axes, keepdims=True), total)
+
+    def combine(self, joined: Partial, axes: Axes) -> Partial:
+        count, total = joined
+        xp = namespace_of(total)
+        return (xp.sum(count, axis=axes, keepdims=True), xp.sum(total, axis=axes, keepdims=True))
+
+    def finish(self, joined: Partial, axes: Axes) -> Any:
+        count, total = self.combine(joined, axes)
+        return (total / count).astype(self.result)
+
+
+@dataclass(frozen=True)
+class Variance(Kernel):
+    """Count, mean and sum of squared distances from it, merged as in Chan, Golub and LeVeque (1979), "Updating
+    formulae and a pairwise algorithm for computing sample variances": sound however large the mean is."""
+
+    dtype: Any
+    result: Any
+    ddof: float
+    root: bool
+    skips_nan: bool = False
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return ("nan" if self.skips_nan else "") + ("std" if self.root else "var")
+
+    def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
+        xp = namespace_of(block)
+        if not self.skips_nan:
+            count = _count(xp, block, axes)
+            mean = xp.sum(block, axis=axes, keepdims=True, dtype=self.dtype) / xp.maximum(count, 1)
+            distance = block - mean
+        else:
+            valid = ~xp.isnan(block)
+            count = xp.sum(valid, axis=axes, keepdims=True)
+            zero = xp.zeros((), dtype=block.dtype)
+            total = xp.sum(xp.where(valid, block, zero), axis=axes, keepdims=True, dtype=self.dtype)
+            mean = total / xp.maximum(count, 1)
+            distance = xp.where(valid, block - mean, zero)
+        return (count, mean.astype(self.dtype), xp.sum(_square(xp, distance), axis=axes, keepdims=True))
+
+    def combine(self, joined: Partial, axes: Axes) -> Partial:
+        count, mean, squares = joined
+        xp = namespace_of(mean)
+        whole = xp.sum(count, axis=axes, keepdims=True)
+        common = xp.sum(mean * count, axis=axes, keepdims=True) / xp.maximum(whole, 1)
+        apart = xp.sum(_square(xp, mean - common) * count, axis=axes, keepdims=True)
+        return (whole, common.astype(mean.dtype), xp.sum(squares, axis=axes, keepdims=True) + apart)
+
+    def finish(self, joined: Partial, axes: Axes) -> Any:
+        count, _, squares = self.combine(joined, axes)
+        xp = namespace_of(squares)
+        rest = count - self.ddof
+        divisor = xp.where(rest < 0, xp.zeros_like(rest), rest)
+        if self.skips_nan:
+            divisor = xp.where(rest <= 0, xp.full(rest.shape, np.nan), rest)
+        variance = squares / divisor
+        return (xp.sqrt(variance) if self.root else variance).astype(self.result)
+
+
+@dataclass(frozen=True)
+class ArgExtreme(Kernel):
+    """The extreme value and where it is in the whole array; of equal ones the first. NaN counts as extreme."""
+
+    name: str
+    smallest: bool
+    shape: tuple[int, ...]
+    flat: bool
+    needs_position: ClassVar[bool] = True
+
+    def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
+        xp = namespace_of(block)
+        (begin,) = position
+        lengths = tuple(min(n, 1) if axis in axes else n for axis, n in enumerate(block.shape))
+        if block.size == 0:
+            return (block.reshape(lengths), xp.zeros(lengths, dtype=np.int64))
+        find = xp.argmin if self.smallest else xp.argmax
+        if not self.flat:
+            place = xp.expand_dims(find(block, axis=axes[0]), axes[0])
+            return (xp.take_along_axis(block, place, axis=axes[0]), place + begin[axes[0]])
+        place = int(find(block))
+        inside = np.unravel_index(place, block.shape)
+        index = tuple(int(i) + b for i, b in zip(inside, begin, strict=True))
+        value = block[inside].reshape(lengths)
+        return (value, xp.full(lengths, np.ravel_multi_index(index, self.shape), dtype=np.int64))
+
+    def combine(self, joined: Partial, axes: Axes) -> Partial:
+        values, places = joined
+        xp = namespace_of(values)
+        extreme = (xp.min if self.smallest else xp.max)(values, axis=axes, keepdims=True)
+        is_extreme = (values == extreme) | (values != values)  # if there is NaN, it is the extreme
+        far = np.iinfo(np.int64).max
+        return (extreme, xp.min(xp.where(is_extreme, places, far), axis=axes, keepdims=True))
+
+    def finish(self, joined: Partial, axes: Axes) -> Any:
+        return self.combine(joined, axes)[1]
+
+
+def _count(xp: Any, block: Any, axes: Axes) -> Any:
+    """Return how many elements each partial result stands for, as an array that broadcasts like one."""
+    number = 1
+    for axis in axes:
+        number *= block.shape[axis]
+    return xp.full(tuple(1 if axis in axes else n for axis, n in enumerate(block.shape)), number, dtype=np.int64)
+
+
+def _square(xp: Any, distance: Any) -> Any:
+    if distance.dtype.kind == "c":
+        return distance.real**2 + distance.imag**2
+    return distance * distance

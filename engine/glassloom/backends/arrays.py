@@ -1,0 +1,66 @@
+"""Which array library a chunk belongs to. The libraries themselves are reached through `numpy_` and `cupy_` only."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from glassloom.backends import cupy_, numpy_
+from glassloom.errors import OptionError
+
+_BACKENDS: dict[str, ModuleType] = {"numpy": numpy_, "cupy": cupy_}
+
+
+def namespace_of(chunk: Any) -> Any:
+    """Return the module whose functions work on `chunk`: ``numpy``, ``cupy`` or another array API namespace."""
+    if isinstance(chunk, (np.ndarray, np.generic)):
+        return np
+    own = getattr(chunk, "__array_namespace__", None)
+    return np if own is None else own()
+
+
+def backend_named(name: str) -> Any:
+    """Return the backend of a name.
+
+    Raises
+    ------
+    OptionError
+        If there is none.
+    """
+    if name not in _BACKENDS:
+        raise OptionError(f"backend={name!r} is none of {sorted(_BACKENDS)}")
+    return _BACKENDS[name]
+
+
+def backend_of(chunk: Any) -> str:
+    """Return the name of the backend that makes chunks like this one; NumPy if it isn't known."""
+    library = type(chunk).__module__.partition(".")[0]
+    return library if library in _BACKENDS else "numpy"
+
+
+def concatenate(chunks: list[Any], axis: int) -> Any:
+    """Join chunks of one library along an axis."""
+    if isinstance(chunks[0], np.ma.MaskedArray):
+        return np.ma.concatenate(chunks, axis=axis)
+    return namespace_of(chunks[0]).concatenate(chunks, axis=axis)
+
+
+def join(chunks: list[Any], grid: tuple[int, ...]) -> Any:
+    """Join a grid of chunks, given in C order, into one."""
+    for axis in reversed(range(len(grid))):
+        length = grid[axis]
+        if length > 1:
+            groups = [chunks[start : start + length] for start in range(0, len(chunks), length)]
+            chunks = [concatenate(group, axis) for group in groups]
+    (joined,) = chunks
+    return joined
+
+
+def compact(chunk: Any) -> Any:
+    """Return the chunk, copied if it is a small view that would keep a large array in memory."""
+    base = getattr(chunk, "base", None)
+    if base is None or getattr(base, "nbytes", 0) <= 2 * chunk.nbytes:
+        return chunk
+    return chunk.copy()
