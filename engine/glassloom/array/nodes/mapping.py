@@ -142,8 +142,8 @@ def _new_chunks(common: Chunks, axes: list[int | None], chunks: Any) -> Chunks:
         raise ChunkError(f"chunks={chunks!r} has {len(chunks)} entries, but the result has {len(axes)} axes")
     found: list[tuple[int, ...]] = []
     for axis, entry in zip(axes, chunks, strict=True):
+        count = 1 if axis is None else len(common[axis])
         blocks: tuple[Any, ...] = (entry,) * count if isinstance(entry, (int, np.integer)) else tuple(entry)
-        blocks = (entry,) * count if isinstance(entry, (int, np.integer)) else tuple(entry)
         if len(blocks) != count:
             raise ChunkError(f"chunks={chunks!r} has {len(blocks)} blocks along an axis that has {count}")
         found.append(tuple(length if length != length else int(length) for length in blocks))
