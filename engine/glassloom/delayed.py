@@ -233,7 +233,7 @@ def _function_label(function: Any) -> str:
 def _unwrapped(value: Any, below: dict[str, Expr]) -> Any:
     """Return `value` with collections replaced by their expressions, which are noted in `below`."""
     if isinstance(value, Collection):
-        below.setdefault(value.name, value.expr)
+        below.setdefault(value.expr.name, value.expr)  # a series' own name is its column's
         return value.expr
     if isinstance(value, DelayedFunction):
         return value.function

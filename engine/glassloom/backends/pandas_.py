@@ -203,7 +203,7 @@ def _normalize_values(array: Any) -> Any:
     dtype = array.dtype
     if isinstance(array, pd.Categorical):
         return (dtype, np.asarray(array.codes))
-    if hasattr(dtype, "tz"):
+    if hasattr(array, "asi8"):  # times, durations, periods
         return (str(dtype), np.asarray(array.asi8))
     if hasattr(array, "_data") and hasattr(array, "_mask"):  # integers, floats and booleans with a mask
         return (str(dtype), np.where(array._mask, array._data.dtype.type(0), array._data), array._mask)

@@ -1,0 +1,304 @@
+"""What frames, series and indexes share: partitions, rows, blocks. Columns and values are elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat, guarded, is_frame
+from glassloom.collection import Collection
+from glassloom.dataframe.call import BlockCall, function_label
+from glassloom.dataframe.meta import checked_call, infer_meta, parse_meta
+from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, Partitions, require_aligned
+from glassloom.dataframe.operators import Operators
+from glassloom.dataframe.reduce import Length, join_all
+from glassloom.dataframe.select import Loc, first_rows, last_rows
+from glassloom.dataframe.shape import Repartition, Sample
+from glassloom.dataframe.wrap import bind, wrap
+from glassloom.delayed import Delayed, call
+from glassloom.errors import DivisionError, OptionError
+from glassloom.expr import simplify
+
+
+class Frame(Collection, Operators):
+    """A lazy pandas object, cut into partitions."""
+
+    _expr: FrameExpr
+
+    @property
+    def expr(self) -> FrameExpr:
+        """The expression that this collection stands for."""
+        return self._expr
+
+    @property
+    def _meta(self) -> Any:
+        return self._expr.meta
+
+    def _with_expr(self, expr: Any) -> Self:
+        return wrap(expr)
+
+    # Partitions.
+
+    @property
+    def npartitions(self) -> int:
+        """Number of partitions."""
+        return self._expr.npartitions
+
+    @property
+    def divisions(self) -> tuple[Any, ...]:
+        """The index labels at which partitions begin and the last one ends; None for each if they are not known."""
+        return self._expr.divisions
+
+    @property
+    def known_divisions(self) -> bool:
+        """Whether the divisions are known."""
+        return self.divisions[0] is not None
+
+    @property
+    def partitions(self) -> PartitionChooser:
+        """The partitions by number: ``frame.partitions[3]``, ``[2:5]``, ``[[0, 2]]``. Each choice is a frame again."""
+        return PartitionChooser(self)
+
+    def get_partition(self, number: int) -> Self:
+        """Return one partition, as a frame."""
+        return self.partitions[number]
+
+    def repartition(self, npartitions: int) -> Self:
+        """Return the same rows in another number of partitions.
+
+        Parameters
+        ----------
+        npartitions
+            1 or more. With fewer than before, neighbours are joined; with more, partitions are cut by numbers of
+            rows, and the divisions are not known any more.
+
+        Examples
+        --------
+        >>> import glassloom.dataframe as gd
+        >>> gd.datasets.timeseries().repartition(npartitions=7).npartitions
+        7
+        """
+        if isinstance(npartitions, bool) or not isinstance(npartitions, (int, np.integer)) or npartitions < 1:
+            raise ValueError(f"npartitions={npartitions!r} should be a whole number, 1 or more")
+        if npartitions == self.npartitions:
+            return self
+        return wrap(Repartition(self._expr, int(npartitions)))
+
+    def to_delayed(self) -> list[Delayed]:
+        """Return one `Delayed` for each partition."""
+        return [
+            call(_same, (self.partitions[number],), {}, pure=True, label="partition")
+            for number in range(self.npartitions)
+        ]
+
+    def map_partitions(
+        self, function: Callable[..., Any], *args: Any, meta: Any = None, keep_divisions: bool = False, **kwargs: Any
+    ) -> Any:
+        """Call a function with each partition.
+
+        Parameters
+        ----------
+        function
+            Gets a pandas object, which it may change, and `args` and `kwargs`. Returns a pandas object, or a value:
+            then the result is a series of one value a partition.
+        args, kwargs
+            Further arguments. Frames among them are taken partition by partition; they must be cut as this one is,
+            or have one partition.
+        meta
+            What the function returns: an empty pandas object, ``{"column": dtype}`` for a frame, or
+            ``("name", dtype)`` for a series. Default: the function is tried on two made-up rows.
+        keep_divisions
+            Whether rows keep index labels of their own partition, so that the divisions stay known.
+
+        Raises
+        ------
+        MetaError
+            If the function fails on the made-up rows; or, when computing, if it returns what `meta` doesn't say.
+
+        Examples
+        --------
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.datasets.timeseries(end="2000-01-03", freq="1h")
+        >>> frame.map_partitions(len).compute().tolist()
+        [24, 24]
+        """
+        if not callable(function):
+            raise TypeError(f"map_partitions needs a function, got {type(function).__name__}")
+        label = function_label(function)
+        nodes, plain = bind(function, (self, *args), kwargs, label=label)
+        cut = [node for node in nodes if node.has_rows and node.npartitions != 1] or nodes[:1]
+        require_aligned(cut, f"map_partitions({label})")
+        if meta is None:
+            found = infer_meta(
+                BlockCall(partial(_call_guarded, function), plain.args, plain.kwargs, label), nodes, "map_partitions"
+            )
+        else:
+            found = parse_meta(meta)
+        if not is_frame(found):
+            found = pd.Series([found])[:0]
+        checking = partial(_call_checked, function, found)
+        made = BlockCall(checking, plain.args, plain.kwargs, label)
+        if nodes[0].npartitions < cut[0].npartitions:
+            raise DivisionError(f"map_partitions({label}): call it on the frame with {cut[0].npartitions} partitions")
+        return wrap((MapKeeping if keep_divisions else Map)(nodes[0], tuple(nodes[1:]), made, found))
+
+    # Rows.
+
+    @property
+    def loc(self) -> Loc:
+        """Rows by label: ``loc[start:stop]`` (both included) or ``loc[condition]``, and ``loc[rows, columns]``."""
+        return Loc(self)
+
+    def __len__(self) -> int:
+        """Return the number of rows: without computing if the source knows it."""
+        (simple,) = simplify([Length(self._expr)])
+        if isinstance(simple, Constant):
+            return int(simple.value)
+        return int(Collection(simple).compute())
+
+    def head(self, n: int = 5, npartitions: int | None = None, *, compute: bool = True) -> Any:
+        """Return the first rows, as a pandas object.
+
+        Parameters
+        ----------
+        n
+            Number of rows.
+        npartitions
+            How many partitions to look into; -1 for all. Default: as many as it takes to find `n` rows, the first one first.
+        compute
+            With False a lazy frame of one partition is returned, out of the first partition if `npartitions` is None.
+
+        Examples
+        --------
+        >>> import glassloom.dataframe as gd
+        >>> gd.datasets.timeseries(seed=1).head(3).shape
+        (3, 4)
+        """
+        if npartitions is not None or not compute:
+            some = self._ends(n, range(self._count(npartitions)), first_rows)
+            return some.compute() if compute else some
+        return self._search(n, lambda done, count: range(done, min(done + count, self.npartitions)), first_rows)
+
+    def tail(self, n: int = 5, npartitions: int | None = None, *, compute: bool = True) -> Any:
+        """Return the last rows, as a pandas object. See `head`."""
+        end = self.npartitions
+        if npartitions is not None or not compute:
+            some = self._ends(n, range(end - self._count(npartitions), end), last_rows)
+            return some.compute() if compute else some
+        return self._search(n, lambda done, count: range(max(end - done - count, 0), end - done), last_rows)
+
+    def _count(self, npartitions: int | None) -> int:
+        if npartitions is None:
+            return 1
+        if npartitions == -1:
+            return self.npartitions
+        if not isinstance(npartitions, int) or not 1 <= npartitions <= self.npartitions:
+            raise OptionError(f"npartitions={npartitions!r} should be -1 or 1 to {self.npartitions}")
+        return npartitions
+
+    def _ends(self, n: int, numbers: range, take: Callable[[FrameExpr, int], FrameExpr]) -> Any:
+        """Return the lazy first or last rows of some partitions."""
+        some = take(Partitions(self._expr, tuple(numbers)), n)
+        return wrap(some if len(numbers) == 1 else take(join_all(some), n))
+
+    def _search(self, n: int, numbers: Callable[[int, int], range], take: Callable[[FrameExpr, int], FrameExpr]) -> Any:
+        """Return the first or last `n` rows: look into one partition, then into twice as many at a time."""
+        if n < 0:  # all but the last, or first, n rows
+            return wrap(take(join_all(self._expr), n)).compute()
+        found: list[Any] = []
+        done, count = 0, 1
+        while True:
+            chosen = numbers(done, count)
+            block = self._ends(n, chosen, take).compute()
+            found = [*found, block] if take is first_rows else [block, *found]
+            done, count = done + len(chosen), count * 2
+            if sum(map(len, found)) >= n or done >= self.npartitions:
+                whole = concat(found)
+                return whole[:n] if take is first_rows else whole[max(len(whole) - n, 0) :]
+
+    def sample(self, frac: float, *, replace: bool = False, random_state: int | None = None) -> Self:
+        """Return a random fraction of each partition's rows.
+
+        Parameters
+        ----------
+        frac
+            Fraction of the rows, 0 to 1 (more with `replace`).
+        replace
+            Whether a row may be drawn several times.
+        random_state
+            A seed: equal seeds give equal rows.
+        """
+        if not isinstance(frac, (int, float)) or frac < 0 or (frac > 1 and not replace):
+            raise OptionError(f"frac={frac!r} should be between 0 and 1")
+        seed = int(np.random.SeedSequence(random_state).generate_state(1)[0])
+        return wrap(Sample(self._expr, float(frac), replace, seed))
+
+
+class Map(BlockOp):
+    """A user's function of each partition."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+class MapKeeping(LabelKeeping):
+    """A user's function of each partition, who said that labels stay in their partitions."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+class PartitionChooser:
+    """``frame.partitions``: a sequence of frames of one partition each."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def __len__(self) -> int:
+        return self._frame.npartitions
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[number] for number in range(len(self)))
+
+    def __getitem__(self, key: int | slice | Sequence[int]) -> Any:
+        count = self._frame.npartitions
+        if isinstance(key, slice):
+            numbers = list(range(count)[key])
+        else:
+            numbers = [self._number(one) for one in ([key] if isinstance(key, (int, np.integer)) else key)]
+        if not numbers:
+            raise IndexError(f"partitions[{key!r}] chooses none of the {count} partitions")
+        return wrap(Partitions(self._frame.expr, tuple(numbers)))
+
+    def _number(self, key: Any) -> int:
+        count = self._frame.npartitions
+        if not isinstance(key, (int, np.integer)) or not -count <= key < count:
+            raise IndexError(f"partition {key!r} doesn't exist; there are {count}, numbered from 0")
+        return int(key) % count
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _call_guarded(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return function(*map(guarded, args), **{name: guarded(value) for name, value in kwargs.items()})
+
+
+def _call_checked(function: Callable[..., Any], meta: Any, *args: Any, **kwargs: Any) -> Any:
+    named = {name: guarded(value) for name, value in kwargs.items()}
+    return checked_call(function, meta, *map(guarded, args), **named)

@@ -1,0 +1,116 @@
+"""What a block-wise frame node calls: a function with blocks and constants put into their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Block:
+    """Stands in a call's arguments for the block of the dependency with this number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __repr__(self) -> str:
+        return f"Block({self.number})"
+
+    def __glassloom_tokenize__(self) -> int:
+        return self.number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Block, (self.number,))
+
+
+class BlockCall:
+    """``function(*args, **kwargs)``, where each `Block` among the arguments is replaced by a block.
+
+    >>> BlockCall(divmod, (Block(0), 4))(9)
+    (2, 1)
+    """
+
+    __slots__ = ("args", "function", "kwargs", "label")
+
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, label: str = ""
+    ) -> None:
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs or {}
+        self.label = label or function_label(function)
+
+    def __repr__(self) -> str:
+        return f"BlockCall({self.label}, {self.args!r}, {self.kwargs!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (BlockCall, (self.function, self.args, self.kwargs, self.label))
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.function, self.args, self.kwargs)
+
+    @property
+    def __name__(self) -> str:
+        return self.label
+
+    def __call__(self, *blocks: Any) -> Any:
+        args = [blocks[arg.number] if type(arg) is Block else arg for arg in self.args]
+        if not self.kwargs:
+            return self.function(*args)
+        kwargs = {name: blocks[value.number] if type(value) is Block else value for name, value in self.kwargs.items()}
+        return self.function(*args, **kwargs)
+
+
+class Method:
+    """A call of a method by name: ``Method("round")(series, 2)`` is ``series.round(2)``."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, *path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Method, self.path)
+
+    def __glassloom_tokenize__(self) -> Any:
+        return self.path
+
+    @property
+    def __name__(self) -> str:
+        return self.path[-1]
+
+    def __call__(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        for name in self.path:
+            obj = getattr(obj, name)
+        return obj(*args, **kwargs)
+
+
+class Attribute:
+    """A look-up of an attribute by name: ``Attribute("dt", "year")(series)`` is ``series.dt.year``."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, *path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Attribute, self.path)
+
+    def __glassloom_tokenize__(self) -> Any:
+        return self.path
+
+    @property
+    def __name__(self) -> str:
+        return self.path[-1]
+
+    def __call__(self, obj: Any) -> Any:
+        for name in self.path:
+            obj = getattr(obj, name)
+        return obj
+
+
+def function_label(function: Any) -> str:
+    """Return what to call a function in keys and dashboards."""
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return "lambda" if name == "<lambda>" else str(name).strip("_").replace("_", "-")

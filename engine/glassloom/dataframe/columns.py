@@ -1,0 +1,39 @@
+"""Columns by name: what is there, and the error for what isn't."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from glassloom.errors import UnknownColumn
+
+_SHOWN = 20
+
+
+def unknown_columns(unknown: Iterable[Any], known: Iterable[Any]) -> UnknownColumn:
+    """Return the error for columns that a frame doesn't have.
+
+    >>> str(unknown_columns(["nmae"], ["id", "name"]))
+    "no column 'nmae': did you mean 'name'? The columns are 'id', 'name'"
+    """
+    wrong, right = list(unknown), list(known)
+    names = ", ".join(map(repr, wrong))
+    text = f"no column{'s' if len(wrong) > 1 else ''} {names}"
+    close = [match for name in wrong for match in difflib.get_close_matches(str(name), map(str, right), 1)]
+    hint = f": did you mean {', '.join(map(repr, close))}?" if close else "."
+    shown = ", ".join(map(repr, right[:_SHOWN])) + (f"... ({len(right)} in all)" if len(right) > _SHOWN else "")
+    return UnknownColumn(f"{text}{hint} The columns are {shown or 'none'}")
+
+
+def require_columns(names: Iterable[Any], frame: Any) -> None:
+    """Check that a frame has the columns.
+
+    Raises
+    ------
+    UnknownColumn
+        If it lacks one.
+    """
+    unknown = [name for name in names if name not in frame.columns]
+    if unknown:
+        raise unknown_columns(unknown, frame.columns)

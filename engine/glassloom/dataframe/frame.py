@@ -1,0 +1,265 @@
+"""`DataFrame`: lazy columns side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.call import Method, function_label
+from glassloom.dataframe.columns import require_columns, unknown_columns
+from glassloom.dataframe.groupby import GroupBy
+from glassloom.dataframe.io.write import to_csv, to_parquet
+from glassloom.dataframe.merge import merge
+from glassloom.dataframe.meta import infer_meta, parse_meta
+from glassloom.dataframe.nodes import Assign, BlockOp, Filter, LabelKeeping, Projection, require_aligned
+from glassloom.dataframe.order import set_index
+from glassloom.dataframe.reduce import Length, keep_some
+from glassloom.dataframe.series import Series, WithMeta
+from glassloom.dataframe.text import frame_html, frame_text
+from glassloom.dataframe.values import Reductions
+from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
+
+
+@wraps("frame")
+class DataFrame(Reductions):
+    """A lazy pandas DataFrame, cut into partitions.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import glassloom.dataframe as gd
+    >>> frame = gd.from_pandas(pd.DataFrame({"k": ["a", "b", "a"], "x": [1, 2, 3]}), npartitions=2)
+    >>> frame[frame.x > 1].groupby("k").x.sum().compute().to_dict()
+    {'a': 3, 'b': 2}
+    """
+
+    def __repr__(self) -> str:
+        return frame_text(self)
+
+    def _repr_html_(self) -> str:
+        return frame_html(self)
+
+    @property
+    def name(self) -> Any:
+        """The column called ``name``, if there is one. The name of the expression is ``frame.expr.name``."""
+        if "name" not in self.columns:
+            raise AttributeError("DataFrame has no attribute 'name'")
+        return self["name"]
+
+    @property
+    def columns(self) -> pd.Index:
+        """The names of the columns."""
+        return self._meta.columns
+
+    @property
+    def dtypes(self) -> pd.Series:
+        """The dtype of each column."""
+        return self._meta.dtypes
+
+    @property
+    def shape(self) -> tuple[Any, int]:
+        """The number of rows, lazily, and the number of columns."""
+        return (wrap(Length(self._expr)), len(self.columns))
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(name for name in self.columns if isinstance(name, str) and name.isidentifier())]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def _ipython_key_completions_(self) -> list[Any]:
+        return list(self.columns)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_expr":
+            raise AttributeError(name)
+        if name in self.columns:
+            return self[name]
+        hint = f" ({unknown_columns([name], self.columns)})" if not name.startswith("_") else ""
+        raise AttributeError(f"DataFrame has no attribute {name!r}{hint}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "_expr" and name in self.columns and (name == "name" or not hasattr(type(self), name)):
+            self[name] = value
+        else:
+            super().__setattr__(name, value)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, DataFrame):
+            return self.where(key)
+        if is_node(key):
+            require_aligned([self._expr, key.expr], "frame[condition]")
+            return wrap(Filter(self._expr, key.expr))
+        if isinstance(key, slice):
+            return self.loc[key]
+        if isinstance(key, (list, pd.Index)):
+            require_columns(key, self._meta)
+            return wrap(Projection(self._expr, list(key)))
+        require_columns([key], self._meta)
+        return wrap(Projection(self._expr, key))
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        names = name if isinstance(name, list) else [name]
+        if isinstance(name, list) and is_node(value) and isinstance(value.expr.meta, pd.DataFrame):
+            values = [value[column] for column in value.columns]
+            if len(values) != len(names):
+                raise ValueError(f"{len(names)} columns are assigned {len(values)}")
+        else:
+            values = [value] * len(names)
+        self._expr = self._assigned(dict(zip(names, values, strict=True)))
+
+    def assign(self, **columns: Any) -> Any:
+        """Return the frame with columns added or replaced: by lazy series of its rows, constants, or functions of it.
+
+        Examples
+        --------
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.datasets.timeseries()
+        >>> list(frame.assign(z=frame.x + frame.y, one=1).columns)
+        ['id', 'name', 'x', 'y', 'z', 'one']
+        """
+        frame = self
+        for name, value in columns.items():
+            frame = wrap(frame._assigned({name: value(frame) if callable(value) and not is_node(value) else value}))
+        return frame
+
+    def _assigned(self, columns: dict[Any, Any]) -> Assign:
+        values = []
+        for name, value in columns.items():
+            if is_node(value):
+                if value.expr.has_rows:
+                    require_aligned([self._expr, value.expr], f"assigning column {name!r}")
+                values.append(value.expr)
+            elif pd.api.types.is_scalar(value):
+                values.append(value)
+            else:
+                raise TypeError(
+                    f"column {name!r} can be assigned a lazy series of the same rows or a constant, "
+                    f"not a {type(value).__name__}"
+                )
+        node = Assign(self._expr, tuple(columns), tuple(values))
+        _ = node.meta  # what pandas objects to is raised here
+        return node
+
+    def rename(self, columns: Any) -> Any:
+        """Return the frame with columns renamed, by a dict or function."""
+        return operate(Method("rename"), self, kwargs={"columns": columns})
+
+    def drop(self, columns: Any) -> Any:
+        """Return the frame without some columns."""
+        labels = columns if isinstance(columns, (list, tuple, pd.Index)) else [columns]
+        require_columns(labels, self._meta)
+        return self[[name for name in self.columns if name not in set(labels)]]
+
+    def pop(self, name: Any) -> Series:
+        """Remove a column from this frame, and return it."""
+        column = self[name]
+        self._expr = self.drop(name).expr
+        return column
+
+    def select_dtypes(self, include: Any = None, exclude: Any = None) -> Any:
+        """Return the columns of some dtypes."""
+        return self[list(self._meta.select_dtypes(include=include, exclude=exclude).columns)]
+
+    def apply(self, function: Callable[..., Any], axis: Any = 0, *, meta: Any = None, **kwargs: Any) -> Any:
+        """Call a function with each row.
+
+        Parameters
+        ----------
+        function
+            Gets a row as a pandas Series.
+        axis
+            1 or ``"columns"``. (Over whole columns use `map_partitions` or a reduction.)
+        meta
+            What the function makes of all rows, as in `map_partitions`. Default: it is tried on two made-up rows.
+        """
+        if axis not in (1, "columns"):
+            raise NotImplementedError("apply works on rows: axis=1. For columns use map_partitions() or a reduction")
+        label = f"apply-{function_label(function)}"
+        nodes, call = bind(Method("apply"), (self, function), {"axis": 1, **kwargs}, label=label)
+        found = infer_meta(call, nodes, "apply") if meta is None else parse_meta(meta)
+        return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
+
+    def query(self, condition: str) -> Any:
+        """Return the rows for which an expression of column names holds, as `pandas.DataFrame.query` does."""
+        return operate(Method("query"), self, condition, kind=LabelKeeping)
+
+    def eval(self, expression: str) -> Any:
+        """Return the value of an expression of column names, as `pandas.DataFrame.eval` does."""
+        return operate(Method("eval"), self, expression)
+
+    def reset_index(self, *, drop: bool = False) -> Any:
+        """Return the frame with the index as a column, or without it. Each partition counts its rows from 0."""
+        return operate(Method("reset_index"), self, kind=BlockOp, kwargs={"drop": drop}, label="reset-index")
+
+    def set_index(self, column: Any, *, sorted: bool = False, drop: bool = True) -> Any:
+        """Make a column the index.
+
+        Parameters
+        ----------
+        column
+            The name of the column.
+        sorted
+            Whether the frame is sorted by it. Then the divisions are found out (which reads that column, now) and
+            known afterwards. With False the rows stay in their order, as in pandas, and divisions are not known.
+        drop
+            Whether to drop the column.
+
+        Raises
+        ------
+        DivisionError
+            If `sorted` is True and the partitions aren't in order.
+        """
+        require_columns([column], self._meta)
+        return set_index(self, column, is_sorted=sorted, drop=drop)
+
+    def groupby(self, by: Any, *, dropna: bool = True, sort: bool = True, observed: bool | None = None) -> GroupBy:
+        """Group rows by the values of columns.
+
+        Parameters
+        ----------
+        by
+            A column, a lazy series of the same rows, or a list of those.
+        dropna
+            Whether to leave out rows whose key is missing; with False, missing is a key of its own.
+        sort
+            Whether to sort the result by key; with False, groups come in order of appearance.
+        observed
+            For categories: whether to leave out those that don't occur. Default: as the installed pandas.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"k": ["a", None, "a"], "x": [1, 2, 3]}), npartitions=2)
+        >>> frame.groupby("k").x.mean().compute().to_dict()
+        {'a': 2.0}
+        """
+        return GroupBy(self, by, dropna=dropna, sort=sort, observed=observed)
+
+    def nlargest(self, n: int, columns: Any, *, split_every: int | None = None) -> Any:
+        """Return the `n` rows with the largest values in some columns, in one partition."""
+        require_columns(columns if isinstance(columns, list) else [columns], self._meta)
+        return wrap(keep_some(self._expr, "nlargest", {"n": n, "columns": columns}, split_every))
+
+    def nsmallest(self, n: int, columns: Any, *, split_every: int | None = None) -> Any:
+        """Return the `n` rows with the smallest values in some columns, in one partition."""
+        require_columns(columns if isinstance(columns, list) else [columns], self._meta)
+        return wrap(keep_some(self._expr, "nsmallest", {"n": n, "columns": columns}, split_every))
+
+    def merge(self, right: Any, **options: Any) -> Any:
+        """Join with a table of one partition. See `glassloom.dataframe.merge`."""
+        return merge(self, right, **options)
+
+    def to_parquet(self, path: Any, **options: Any) -> None:
+        """Write one Parquet file a partition. See `glassloom.dataframe.to_parquet`."""
+        to_parquet(self, path, **options)
+
+    def to_csv(self, path: Any, **options: Any) -> None:
+        """Write one CSV file a partition. See `glassloom.dataframe.to_csv`."""
+        to_csv(self, path, **options)

@@ -1,0 +1,162 @@
+"""Frames whose partitions are made by a function, or by delayed calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from glassloom.dataframe.call import Block, BlockCall, function_label
+from glassloom.dataframe.io.read import Read, Source
+from glassloom.dataframe.meta import checked, parse_meta
+from glassloom.dataframe.nodes import FrameExpr, empty
+from glassloom.dataframe.wrap import wrap
+from glassloom.delayed import Delayed, delayed
+from glassloom.errors import DivisionError
+from glassloom.expr import Expr
+from glassloom.graph import Key, Task, TaskRef, tokenize
+
+
+class MapSource(Source):
+    """A function and, for each partition, its arguments."""
+
+    can_project = False
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: list[tuple[Any, ...]],
+        kwargs: dict[str, Any],
+        meta: Any,
+        divisions: tuple[Any, ...],
+    ) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.kwargs = kwargs
+        self.meta = meta
+        self.divisions = divisions
+        self.label = function_label(function)
+        self.token = tokenize(function, arguments, kwargs, meta, divisions)
+
+    def piece(self, number: int) -> Any:
+        return self.arguments[number]
+
+    def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
+        return BlockCall(_make, (Block(0), self.function, self.kwargs, self.meta), label=self.label)
+
+
+class FromDelayed(FrameExpr):
+    """Partitions that delayed calls return."""
+
+    parameters = ("parts", "given_meta", "given_divisions")
+    operation = "from-delayed"
+
+    parts: tuple[Expr, ...]
+    given_meta: Any
+    given_divisions: tuple[Any, ...]
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.given_meta
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.given_divisions
+
+    def tasks(self) -> dict[Key, Task]:
+        tasks: dict[Key, Task] = {}
+        for number, part in enumerate(self.parts):
+            key = (self.name, number)
+            (below,) = part.output_keys()
+            tasks[key] = Task(key, checked, (TaskRef(below), self.given_meta, "from_delayed"))
+        return tasks
+
+
+def from_map(
+    function: Callable[..., Any],
+    *iterables: Iterable[Any],
+    meta: Any = None,
+    divisions: Sequence[Any] | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Make a frame whose partition ``i`` is ``function(iterables[0][i], iterables[1][i], ..., **kwargs)``.
+
+    Parameters
+    ----------
+    function
+        Returns a pandas object.
+    iterables
+        One or more, of equal length: one item a partition.
+    meta
+        An empty pandas object like the partitions, or its columns and dtypes (as in `DataFrame.map_partitions`).
+        Default: the function is called for the first partition, here and now.
+    divisions
+        The index labels at which partitions begin and the last one ends, if known.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import glassloom.dataframe as gd
+    >>> frame = gd.from_map(lambda n: pd.DataFrame({"n": range(n)}), [1, 2, 3])
+    >>> len(frame)
+    6
+    """
+    columns = [list(iterable) for iterable in iterables]
+    if not columns or not columns[0]:
+        raise ValueError("from_map needs an iterable with at least one item: one for each partition")
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"from_map's iterables have different lengths: {lengths}")
+    arguments = list(zip(*columns, strict=True))
+    made = empty(function(*arguments[0], **kwargs)) if meta is None else parse_meta(meta)
+    source = MapSource(function, arguments, kwargs, made, _known_or_not(divisions, len(arguments)))
+    return wrap(Read(source, None, None, None))
+
+
+def from_delayed(
+    parts: Delayed | Sequence[Delayed], *, meta: Any = None, divisions: Sequence[Any] | None = None
+) -> Any:
+    """Make a frame of delayed calls, each of which returns a partition.
+
+    Parameters
+    ----------
+    parts
+        One or more `glassloom.delayed` calls.
+    meta
+        As in `from_map`. Default: the first call is computed, here and now.
+    divisions
+        The index labels at which partitions begin and the last one ends, if known.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import glassloom as gl
+    >>> import glassloom.dataframe as gd
+    >>> load = gl.delayed(lambda n: pd.DataFrame({"n": range(n)}))
+    >>> len(gd.from_delayed([load(2), load(3)], meta={"n": "int64"}))
+    5
+    """
+    many = [parts] if isinstance(parts, Delayed) else list(parts)
+    if not many:
+        raise ValueError("from_delayed needs at least one delayed call")
+    for part in many:
+        if not isinstance(part, Delayed):
+            raise TypeError(f"from_delayed takes delayed calls, got {type(part).__name__}")
+    made = empty(many[0].compute()) if meta is None else parse_meta(meta)
+    nodes = tuple(delayed(part).expr for part in many)
+    return wrap(FromDelayed(nodes, made, _known_or_not(divisions, len(many))))
+
+
+def _known_or_not(divisions: Sequence[Any] | None, npartitions: int) -> tuple[Any, ...]:
+    if divisions is None:
+        return (None,) * (npartitions + 1)
+    if len(divisions) != npartitions + 1:
+        raise DivisionError(
+            f"{len(divisions)} divisions were given for {npartitions} partitions; there should be {npartitions + 1}: "
+            "where each begins and where the last ends"
+        )
+    return tuple(divisions)
+
+
+def _make(arguments: tuple[Any, ...], function: Callable[..., Any], kwargs: dict[str, Any], meta: Any) -> Any:
+    return checked(function(*arguments, **kwargs), meta, function_label(function))

@@ -1,0 +1,108 @@
+"""Frames that are in memory already, cut into partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import guarded
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.io.read import Read, Source
+from glassloom.dataframe.wrap import wrap
+from glassloom.graph import tokenize
+
+
+class PandasSource(Source):
+    """A frame, series or index and the positions at which it is cut."""
+
+    label = "from-pandas"
+
+    def __init__(self, data: Any, bounds: tuple[int, ...], divisions: tuple[Any, ...]) -> None:
+        self.data = data
+        self.bounds = bounds
+        self.meta = data[:0]
+        self.divisions = divisions
+        self.lengths = tuple(int(after - before) for before, after in zip(bounds, bounds[1:], strict=False))
+        self.can_project = isinstance(data, pd.DataFrame) and data.columns.is_unique
+        self.token = tokenize(data, bounds)
+
+    def piece(self, number: int) -> Any:
+        return self.data[self.bounds[number] : self.bounds[number + 1]]
+
+    def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
+        return BlockCall(_take, (Block(0), None if columns is None else list(columns)), label=self.label)
+
+
+def from_pandas(data: Any, npartitions: int | None = None, *, chunksize: int | None = None, sort: bool = True) -> Any:
+    """Cut a pandas object into partitions.
+
+    Parameters
+    ----------
+    data
+        A DataFrame or Series.
+    npartitions
+        Number of partitions, 1 or more; fewer are made if there are fewer rows, or fewer distinct labels. Default 1.
+    chunksize
+        Rows per partition, instead of `npartitions`.
+    sort
+        Whether to sort by the index (if it isn't sorted), so that the divisions are known and `loc` reads few
+        partitions. With False the rows stay in their order, and the divisions are not known.
+
+    Returns
+    -------
+    DataFrame or Series
+
+    Raises
+    ------
+    ValueError
+        If both or senseless numbers are given.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import glassloom.dataframe as gd
+    >>> frame = gd.from_pandas(pd.DataFrame({"x": [3, 1, 2]}), npartitions=2)
+    >>> frame.divisions
+    (0, 1, 2)
+    >>> int(frame.x.sum().compute())
+    6
+    """
+    if not isinstance(data, (pd.DataFrame, pd.Series)):
+        raise TypeError(f"from_pandas takes a pandas DataFrame or Series, got {type(data).__name__}")
+    if npartitions is not None and chunksize is not None:
+        raise ValueError(f"give npartitions={npartitions} or chunksize={chunksize}, not both")
+    for name, value in (("npartitions", npartitions), ("chunksize", chunksize)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
+            raise ValueError(f"{name}={value!r} should be a whole number, 1 or more")
+    if sort and not data.index.is_monotonic_increasing:
+        data = data.sort_index(kind="stable")
+    bounds = _bounds(len(data), npartitions or 1, chunksize)
+    if sort and len(data) and not isinstance(data.index, pd.MultiIndex) and not data.index.hasnans:
+        bounds, divisions = _cut_between_labels(data.index, bounds)
+    else:
+        divisions = (None,) * len(bounds)
+    return wrap(Read(PandasSource(data, bounds, divisions), None, None, None))
+
+
+def _bounds(length: int, npartitions: int, chunksize: int | None) -> tuple[int, ...]:
+    """Return the positions at which partitions begin, and the end. Sizes differ by at most one row."""
+    if length == 0:
+        return (0, 0)
+    if chunksize is not None:
+        return (*range(0, length, chunksize), length)
+    count = min(npartitions, length)
+    return tuple(length * number // count for number in range(count + 1))
+
+
+def _cut_between_labels(index: pd.Index, bounds: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """Return bounds that keep equal labels together, and the labels at them. `index` is sorted."""
+    starts = sorted({int(index.searchsorted(index[start], side="left")) for start in bounds[:-1]})
+    divisions = (*(index[start] for start in starts), index[-1])
+    return (*starts, bounds[-1]), divisions
+
+
+def _take(piece: Any, columns: list[Any] | None) -> Any:
+    return guarded(piece if columns is None else piece[columns])

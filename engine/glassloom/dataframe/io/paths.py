@@ -1,0 +1,68 @@
+"""File names given as a path, a glob, a folder or a list of those, turned into files."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+PathLike = str | os.PathLike[str]
+
+
+def find_files(paths: PathLike | Sequence[PathLike], suffixes: tuple[str, ...]) -> list[str]:
+    """Return the files, in natural order within each folder or glob (``part.2`` before ``part.10``).
+
+    Parameters
+    ----------
+    paths
+        Files, globs and folders. Of a folder, the files with one of the suffixes count, hidden ones don't.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path doesn't exist or a glob or folder yields no file.
+    """
+    many = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not many:
+        raise FileNotFoundError("no path was given")
+    found: list[str] = []
+    for path in many:
+        found.extend(_expand(os.path.expanduser(os.fspath(path)), suffixes))
+    return found
+
+
+def _expand(path: str, suffixes: tuple[str, ...]) -> list[str]:
+    if os.path.isdir(path):
+        inside = [str(file) for file in Path(path).iterdir() if file.is_file() and _counts(file.name, suffixes)]
+        if not inside:
+            raise FileNotFoundError(f"folder {path!r} holds no {' or '.join(suffixes)} file")
+        return sorted(inside, key=natural_key)
+    if os.path.exists(path):
+        return [path]
+    if glob.has_magic(path):
+        matching = [file for file in glob.glob(path, recursive=True) if os.path.isfile(file)]
+        if not matching:
+            raise FileNotFoundError(f"no file matches {path!r} in {os.getcwd()!r}")
+        return sorted(matching, key=natural_key)
+    raise FileNotFoundError(f"file {path!r} doesn't exist" + ("" if os.path.isabs(path) else f" in {os.getcwd()!r}"))
+
+
+def _counts(name: str, suffixes: tuple[str, ...]) -> bool:
+    return not name.startswith((".", "_")) and name.lower().endswith(suffixes)
+
+
+def natural_key(path: str) -> list[tuple[int, int | str]]:
+    """Return a key that sorts numbers in names by their value.
+
+    >>> sorted(["b10", "b9", "a"], key=natural_key)
+    ['a', 'b9', 'b10']
+    """
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", path) if part]
+
+
+def file_state(path: str) -> tuple[str, int, int]:
+    """Return what tells a file from an earlier version of it: its path, size in bytes and time of change in ns."""
+    found = os.stat(path)
+    return (os.path.abspath(path), found.st_size, found.st_mtime_ns)

@@ -1,0 +1,107 @@
+"""The one node that reads: a source, the columns and partitions wanted of it, and a filter to apply while reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from glassloom.dataframe.nodes import FrameBlockwise, pick_divisions, picked_token
+from glassloom.graph import tokenize
+
+
+class Source:
+    """Something that partitions are read from. Immutable; its token says what is in it.
+
+    Subclasses set the attributes and say how a piece is read.
+    """
+
+    label = "read"
+    meta: Any
+    """An empty object with all columns."""
+    divisions: tuple[Any, ...]
+    lengths: tuple[int, ...] | None = None
+    can_project = False
+    """Whether reading only some columns costs less."""
+    can_filter = False
+    """Whether rows can be filtered while they are read."""
+    token: str
+
+    def __glassloom_tokenize__(self) -> str:
+        return self.token
+
+    def piece(self, number: int) -> Any:
+        """Return what `reader` needs in order to read the partition with this number."""
+        raise NotImplementedError
+
+    def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
+        """Return a function that reads a piece: all columns or some, all rows or those that fulfil `condition`."""
+        raise NotImplementedError
+
+    def accepts(self, column: Any, operator: str, value: Any) -> bool:
+        """Whether the source filters by ``column operator value`` exactly as pandas does."""
+        return False
+
+
+class Read(FrameBlockwise):
+    """Partitions of a source."""
+
+    parameters = ("source", "columns", "numbers", "condition")
+
+    source: Source
+    columns: tuple[Any, ...] | None
+    numbers: tuple[int, ...] | None
+    condition: tuple[tuple[Any, str, Any], ...] | None
+
+    @property
+    def label(self) -> str:
+        return self.source.label
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.source.meta if self.columns is None else self.source.meta[list(self.columns)]
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        if self.numbers is None:
+            return self.source.divisions
+        return pick_divisions(self.source.divisions, self.numbers)
+
+    @property
+    def rows(self) -> str:
+        if not self.condition:
+            return self.layout
+        return f"rows-{tokenize(self.layout, self.condition)}"
+
+    @property
+    def layout(self) -> str:
+        return picked_token(f"rows-{tokenize(self.source)}", self.numbers)
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        lengths = self.source.lengths
+        if lengths is None or self.condition:
+            return None
+        return lengths if self.numbers is None else tuple(lengths[number] for number in self.numbers)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self.source.reader(self.columns, self.condition)
+
+    def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        number = index[0] if self.numbers is None else self.numbers[index[0]]
+        return (self.source.piece(number),)
+
+    def with_columns(self, columns: tuple[Any, ...]) -> Read:
+        """Return the same rows with these columns only."""
+        return Read(self.source, columns, self.numbers, self.condition, origin=self.origin)
+
+    def with_numbers(self, numbers: tuple[int, ...]) -> Read:
+        """Return some of the partitions, counted among those of this node."""
+        own = self.numbers
+        picked = numbers if own is None else tuple(own[number] for number in numbers)
+        return Read(self.source, self.columns, picked, self.condition, origin=self.origin)
+
+    def with_condition(self, condition: tuple[tuple[Any, str, Any], ...]) -> Read:
+        """Return the rows that also fulfil `condition`."""
+        return Read(self.source, self.columns, self.numbers, (*(self.condition or ()), *condition), origin=self.origin)

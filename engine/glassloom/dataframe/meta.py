@@ -1,0 +1,106 @@
+"""What a result will look like: metas given by the user, found out on a made-up sample, and checked at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from glassloom.backends.pandas_ import is_frame, sample
+from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.nodes import FrameExpr, empty
+from glassloom.errors import MetaError
+
+_HOW = (
+    "an empty pandas object like the result, {'column': dtype, ...} or [('column', dtype), ...] for a frame, "
+    "or ('name', dtype) for a series"
+)
+
+
+def parse_meta(meta: Any) -> Any:
+    """Return the empty object that a user's `meta` stands for.
+
+    Raises
+    ------
+    MetaError
+        If it can't be understood.
+
+    >>> parse_meta({"x": "int64"}).dtypes.to_dict()
+    {'x': dtype('int64')}
+    """
+    if is_frame(meta):
+        return empty(meta)
+    if isinstance(meta, FrameExpr):
+        return meta.meta
+    try:
+        if isinstance(meta, dict):
+            return pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in meta.items()})
+        if isinstance(meta, tuple) and len(meta) == 2 and not isinstance(meta[0], tuple):
+            return pd.Series([], name=meta[0], dtype=meta[1])
+        if isinstance(meta, (list, tuple)):
+            return parse_meta(dict(meta))
+        return pd.Series([], dtype=meta)
+    except (TypeError, ValueError) as error:
+        raise MetaError(f"meta={meta!r} can't be understood; give {_HOW}") from error
+
+
+def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
+    """Return what the call makes of made-up samples of its operands: an empty object, or a scalar.
+
+    Raises
+    ------
+    MetaError
+        If the user's function fails on the samples.
+    """
+    try:
+        return empty(call(*[sample(node.meta) for node in nodes]))
+    except Exception as error:  # the user's function may raise anything
+        raise MetaError(
+            f"{method}({call.label}) was tried on two made-up rows to find out what it returns, and raised "
+            f"{type(error).__name__}: {error}. Say what it returns with meta=: {_HOW}"
+        ) from error
+
+
+def checked(result: Any, meta: Any, who: str) -> Any:
+    """Return the result of a user's function if it is of the kind and has the columns that were announced.
+
+    Raises
+    ------
+    MetaError
+        If not. Dtypes may differ: a partition may lack the values that make a column of another dtype.
+    """
+    expected, got = _kind(meta), _kind(result)
+    if expected != got:
+        raise MetaError(f"{who} returned a {type(result).__name__}, but meta says {_article(meta)}")
+    if expected == "frame" and list(result.columns) != list(meta.columns):
+        raise MetaError(
+            f"{who} returned the columns {_names(result.columns)}, but meta says {_names(meta.columns)}"
+            + (" (in this order)" if set(result.columns) == set(meta.columns) else "")
+        )
+    return result
+
+
+def checked_call(function: Callable[..., Any], meta: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a user's function on a partition and check what it returns; a bare value becomes a series of one row."""
+    result = function(*args, **kwargs)
+    if not is_frame(result) and is_frame(meta):
+        result = pd.Series([result], dtype=meta.dtype if isinstance(meta, pd.Series) else None)
+    return checked(result, meta, getattr(function, "__name__", type(function).__name__))
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, pd.DataFrame):
+        return "frame"
+    if isinstance(value, pd.Series):
+        return "series"
+    return "index" if isinstance(value, pd.Index) else "scalar"
+
+
+def _article(meta: Any) -> str:
+    return f"a {type(meta).__name__}"
+
+
+def _names(columns: Any) -> str:
+    names = [str(name) for name in columns]
+    return str(names if len(names) <= 12 else [*names[:10], "...", names[-1]])

@@ -1,0 +1,506 @@
+"""Nodes of frame expressions: what every frame knows of itself, and the block-wise operations.
+
+A frame is a row of partitions. Each node knows, without computing anything:
+
+* ``meta``: an empty pandas object of the result's kind, columns and dtypes (for a scalar: a made-up value);
+* ``divisions``: the index labels at which partitions begin and the last one ends, or None for each if not known;
+* ``rows``: a token of which rows there are, in which order. Frames with equal `rows` correspond row by row;
+* ``layout``: a token of which index labels may be in which partition. Frames of equal `layout` can be combined
+  partition by partition;
+* ``lengths``: the number of rows of each partition, where that is known without computing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from glassloom.backends.pandas_ import concat, is_frame
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.errors import DivisionError
+from glassloom.expr import Blockwise, Expr, Persisted, Pick
+from glassloom.expr.blockwise import Mapping
+from glassloom.graph import Key, Task, TaskRef, tokenize
+
+_BLOCK = Block(0)
+
+
+class FrameExpr(Expr):
+    """A partitioned frame, series or index, or a scalar made of one."""
+
+    @cached_property
+    def meta(self) -> Any:
+        """An empty object like the result."""
+        raise NotImplementedError
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        """``npartitions + 1`` index labels, or as many times None if they are not known."""
+        raise NotImplementedError
+
+    @property
+    def npartitions(self) -> int:
+        return len(self.divisions) - 1
+
+    @property
+    def numblocks(self) -> tuple[int, ...]:
+        return (self.npartitions,)
+
+    @property
+    def rows(self) -> str:
+        return self.name
+
+    @property
+    def layout(self) -> str:
+        return self.rows
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        return None
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether this is a frame, series or index, not a scalar."""
+        return is_frame(self.meta)
+
+    def output_keys(self) -> list[Key]:
+        return [(self.name, number) for number in range(self.npartitions)]
+
+    def assemble(self, blocks: list[Any]) -> Any:
+        return concat(blocks) if is_frame(blocks[0]) else blocks[0]
+
+    def persisted(self, held: Any = None) -> Expr:
+        lengths = self.lengths
+        if lengths is None and isinstance(held, dict) and self.has_rows:
+            lengths = tuple(len(held[key]) for key in self.output_keys())
+        return Held(
+            Persisted(self.name, held), self.name, self.meta, self.divisions, lengths, (self.rows, self.layout),
+            origin=self.origin,
+        )  # fmt: skip
+
+
+class Held(FrameExpr):
+    """A frame whose partitions the runtime holds."""
+
+    parameters = ("source", "key_name", "held_meta", "held_divisions", "held_lengths", "identity")
+    operation = "persisted"
+
+    source: Persisted
+    key_name: str
+    held_meta: Any
+    held_divisions: tuple[Any, ...]
+    held_lengths: tuple[int, ...] | None
+    identity: tuple[str, str]
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.held_meta
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.held_divisions
+
+    @property
+    def rows(self) -> str:
+        return self.identity[0]
+
+    @property
+    def layout(self) -> str:
+        return self.identity[1]
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        return self.held_lengths
+
+    def output_keys(self) -> list[Key]:
+        return [(self.key_name, number) for number in range(self.npartitions)]
+
+    def tasks(self) -> dict[Key, Task]:
+        return self.source.tasks(self.output_keys())
+
+    def persisted(self, held: Any = None) -> Expr:
+        return self
+
+
+class Constant(FrameExpr):
+    """A scalar that is known already."""
+
+    parameters = ("value",)
+    divisions = (None, None)
+
+    value: Any
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.value
+
+    def tasks(self) -> dict[Key, Task]:
+        return {(self.name, 0): Task((self.name, 0), _same, (self.value,))}
+
+
+class FrameBlockwise(FrameExpr, Blockwise):
+    """A frame each of whose partitions is made of one partition of each dependency."""
+
+    def output_keys(self) -> list[Key]:
+        return FrameExpr.output_keys(self)
+
+    @property
+    def mappings(self) -> list[Mapping]:
+        return [(None,) if self.is_broadcast(dependency) else (0,) for dependency in self.dependencies]
+
+    def is_broadcast(self, dependency: Expr) -> bool:
+        """Whether all partitions need the dependency's only block."""
+        return isinstance(dependency, FrameExpr) and dependency.npartitions == 1 and self.npartitions != 1
+
+
+class BlockOp(FrameBlockwise):
+    """A function of a frame's partition and of the corresponding partitions (or only blocks) of other nodes.
+
+    Nothing is assumed of the function: the rows of its result are its own.
+    """
+
+    parameters: ClassVar[tuple[str, ...]] = ("frame", "others", "call")
+
+    frame: FrameExpr
+    others: tuple[FrameExpr, ...]
+    call: BlockCall
+
+    @property
+    def label(self) -> str:
+        return self.call.label
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self.call
+
+    @cached_property
+    def meta(self) -> Any:
+        return empty(self.call(*[node.meta for node in self.operand_nodes]))
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+    @property
+    def layout(self) -> str:
+        return self.frame.layout
+
+    @property
+    def operand_nodes(self) -> list[FrameExpr]:
+        return [self.frame, *self.others]
+
+
+class LabelKeeping(BlockOp):
+    """A block-wise operation each of whose rows keeps the index label of a row of the same partition."""
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.frame.divisions
+
+
+class Rowwise(LabelKeeping):
+    """A block-wise operation that makes one row of each row, in order, whatever the other rows hold."""
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the rows are those of the frame: False where operands with other rows are aligned by label."""
+        return all(node.rows == self.frame.rows for node in self.others if node.has_rows and not self.is_beside(node))
+
+    def is_beside(self, node: FrameExpr) -> bool:
+        """Whether an operand is one for all partitions."""
+        return self.is_broadcast(node)
+
+    @property
+    def rows(self) -> str:
+        return self.frame.rows if self.keeps_rows else self.name
+
+    @property
+    def layout(self) -> str:
+        return self.frame.layout
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        return self.frame.lengths if self.keeps_rows else None
+
+
+class Columnwise(Rowwise):
+    """A row-wise operation of one frame whose columns are made each of the column of the same name, all alike."""
+
+
+class Projection(FrameBlockwise):
+    """One column (`columns` is a label) or some (a list) of a frame."""
+
+    parameters = ("frame", "columns")
+    operation = "getitem"
+
+    frame: FrameExpr
+    columns: Any
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.frame.meta[self.columns]
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.frame.divisions
+
+    @property
+    def rows(self) -> str:
+        return self.frame.rows
+
+    @property
+    def layout(self) -> str:
+        return self.frame.layout
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        return self.frame.lengths
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return BlockCall(_getitem, (_BLOCK, self.columns), label="getitem")
+
+
+class Assign(FrameBlockwise):
+    """A frame with some columns added or replaced. `values` are series of the same rows, scalars or constants."""
+
+    parameters = ("frame", "names", "values")
+
+    frame: FrameExpr
+    names: tuple[Any, ...]
+    values: tuple[Any, ...]
+
+    @cached_property
+    def meta(self) -> Any:
+        blocks = [node.meta for node in self.dependencies if isinstance(node, FrameExpr)]
+        return empty(self.function(*blocks))
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.frame.divisions
+
+    @property
+    def rows(self) -> str:
+        return self.frame.rows
+
+    @property
+    def layout(self) -> str:
+        return self.frame.layout
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        return self.frame.lengths
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        number = iter(range(1, len(self.values) + 1))
+        places = tuple(Block(next(number)) if isinstance(value, Expr) else value for value in self.values)
+        return BlockCall(_assign, (_BLOCK, self.names, *places), label="assign")
+
+
+class Filter(FrameBlockwise):
+    """The rows of a frame for which a boolean series is true; missing counts as false."""
+
+    parameters = ("frame", "predicate")
+
+    frame: FrameExpr
+    predicate: FrameExpr
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.frame.meta
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.frame.divisions
+
+    @property
+    def rows(self) -> str:
+        return f"filter-{tokenize(self.frame.rows, self.predicate.name)}"
+
+    @property
+    def layout(self) -> str:
+        return self.frame.layout
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return _filter
+
+
+class Partitions(FrameBlockwise):
+    """Some partitions of a frame, in the order of `numbers`."""
+
+    parameters = ("frame", "numbers")
+
+    frame: FrameExpr
+    numbers: tuple[int, ...]
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.frame.meta
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return pick_divisions(self.frame.divisions, self.numbers)
+
+    @property
+    def mappings(self) -> list[Mapping]:
+        return [(Pick(0, self.numbers),)]
+
+    @property
+    def rows(self) -> str:
+        return picked_token(self.frame.rows, self.numbers)
+
+    @property
+    def layout(self) -> str:
+        return picked_token(self.frame.layout, self.numbers)
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        lengths = self.frame.lengths
+        return None if lengths is None else tuple(lengths[number] for number in self.numbers)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return _same
+
+
+def pick_divisions(divisions: Sequence[Any], numbers: Sequence[int]) -> tuple[Any, ...]:
+    """Return the divisions of some partitions: not known unless they follow each other."""
+    if not numbers:
+        return (None,)
+    consecutive = all(after == before + 1 for before, after in zip(numbers, numbers[1:], strict=False))
+    if not consecutive:
+        return (None,) * (len(numbers) + 1)
+    return tuple(divisions[numbers[0] : numbers[-1] + 2])
+
+
+def picked_token(token: str, numbers: Sequence[int] | None) -> str:
+    """Return the `rows` or `layout` of some partitions of what has this token."""
+    return token if numbers is None else f"partitions-{tokenize(token, tuple(numbers))}"
+
+
+class TreeReduce(FrameExpr):
+    """All blocks of a node made into one: `combine` joins up to `split_every` at a time, `finish` the last of them.
+
+    Both are called with a list of blocks, in the order of the partitions.
+    """
+
+    parameters = ("source", "combine", "finish", "result_meta", "split_every", "title")
+    divisions = (None, None)
+
+    source: FrameExpr
+    combine: Callable[[list[Any]], Any]
+    finish: Callable[[list[Any]], Any]
+    result_meta: Any
+    split_every: int
+    title: str
+
+    @property
+    def label(self) -> str:
+        return self.title
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.result_meta
+
+    def tasks(self) -> dict[Key, Task]:
+        tasks: dict[Key, Task] = {}
+        keys = self.source.output_keys()
+        level = 0
+        token = self.name.rpartition("-")[2]
+        while len(keys) > self.split_every:
+            joined: list[Key] = []
+            for number, start in enumerate(range(0, len(keys), self.split_every)):
+                key: Key = (f"{self.title}-combine-{token}", level, number)
+                refs = [TaskRef(below) for below in keys[start : start + self.split_every]]
+                tasks[key] = Task(key, self.combine, (refs,))
+                joined.append(key)
+            keys = joined
+            level += 1
+        tasks[self.name, 0] = Task((self.name, 0), self.finish, ([TaskRef(key) for key in keys],))
+        return tasks
+
+
+class Chunk(FrameBlockwise):
+    """The first step of a reduction: something small made of each partition. It has no meta: nobody looks at it."""
+
+    parameters = ("frame", "others", "call")
+
+    frame: FrameExpr
+    others: tuple[FrameExpr, ...]
+    call: BlockCall
+
+    @property
+    def label(self) -> str:
+        return self.call.label
+
+    @cached_property
+    def meta(self) -> Any:
+        return None
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self.call
+
+
+def require_aligned(nodes: Sequence[FrameExpr], what: str) -> None:
+    """Check that frames can be combined partition by partition.
+
+    Raises
+    ------
+    DivisionError
+        If neither their layouts nor their known divisions are equal.
+    """
+    first = nodes[0]
+    for other in nodes[1:]:
+        if other.layout == first.layout and other.npartitions == first.npartitions:
+            continue
+        if other.divisions == first.divisions and first.divisions[0] is not None:
+            continue
+        if other.npartitions == first.npartitions == 1:
+            continue
+        raise DivisionError(
+            f"{what}: the operands are cut differently: {describe_divisions(first)} and {describe_divisions(other)}. "
+            "Take both from the same frame, compute() the smaller one first, or join them with merge()"
+        )
+
+
+def describe_divisions(node: FrameExpr) -> str:
+    """Return the partitions of a node as messages show them."""
+    count = f"{node.npartitions} partition{'s' if node.npartitions != 1 else ''}"
+    if node.divisions[0] is None:
+        return f"{count} with unknown divisions"
+    shown = [str(label) for label in node.divisions]
+    if len(shown) > 5:
+        shown = [*shown[:3], "...", shown[-1]]
+    return f"{count} with divisions ({', '.join(shown)})"
+
+
+def empty(value: Any) -> Any:
+    """Return a frame without its rows; other values as they are."""
+    return value[:0] if is_frame(value) and len(value) else value
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _getitem(frame: Any, columns: Any) -> Any:
+    return frame[columns]
+
+
+def _assign(frame: Any, names: tuple[Any, ...], *values: Any) -> Any:
+    frame = frame.copy(deep=False)
+    for name, value in zip(names, values, strict=True):
+        frame[name] = value
+    return frame
+
+
+def _filter(frame: Any, predicate: Any) -> Any:
+    return frame[predicate]

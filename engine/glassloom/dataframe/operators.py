@@ -1,0 +1,92 @@
+"""Arithmetic, comparisons and NumPy functions of frames, series, indexes and scalars."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from glassloom.dataframe.call import Method
+from glassloom.dataframe.nodes import Columnwise, Rowwise
+from glassloom.dataframe.wrap import is_node, operate
+
+_NUMBERS = (int, float, complex, np.number, np.bool_)
+
+
+def _kind(left: Any, right: Any) -> type[Rowwise]:
+    """Return the kind of node: with a number, each column is made of itself alone."""
+    plain = [value for value in (left, right) if not is_node(value)]
+    return Columnwise if plain and isinstance(plain[0], _NUMBERS) else Rowwise
+
+
+def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return operate(function, self, other, kind=_kind(self, other), label=function.__name__.strip("_"))
+
+    return method
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return operate(function, other, self, kind=_kind(other, self), label=function.__name__.strip("_"))
+
+    return method
+
+
+def _unary(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def method(self: Any) -> Any:
+        return operate(function, self, kind=Columnwise, label=function.__name__.strip("_"))
+
+    return method
+
+
+class Operators:
+    """The operators, and NumPy's element-wise functions."""
+
+    __hash__ = object.__hash__
+    __array_priority__ = 1000
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if method != "__call__" or options.get("out") is not None or ufunc.signature is not None:
+            return NotImplemented
+        return operate(ufunc, *inputs, kind=Columnwise if len(inputs) == 1 else Rowwise, kwargs=options)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"the truth of a lazy {type(self).__name__} isn't known; compute() it, or combine conditions with & | ~"
+        )
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor"):
+    _function = getattr(operator, _name)
+    setattr(Operators, f"__{_name.strip('_')}__", _binary(_function))
+    setattr(Operators, f"__r{_name.strip('_')}__", _reflected(_function))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Operators, f"__{_name}__", _binary(getattr(operator, _name)))
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(Operators, f"__{_name}__", _unary(getattr(operator, _name)))
+
+
+def _flexible(name: str) -> Callable[..., Any]:
+    def method(self: Any, other: Any, *, fill_value: Any = None, axis: Any = "columns") -> Any:
+        kwargs: dict[str, Any] = {} if fill_value is None else {"fill_value": fill_value}
+        if axis != "columns":
+            kwargs["axis"] = axis
+        return operate(Method(name), self, other, kwargs=kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"Return ``self.{name}(other)`` as pandas does, partition by partition."
+    return method
+
+
+class FlexibleOperators:
+    """The operators as methods, with `fill_value` for what only one side has."""
+
+
+for _name in (
+    "add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "radd", "rsub", "rmul", "rdiv", "rtruediv",
+    "rfloordiv", "rmod", "rpow", "eq", "ne", "lt", "le", "gt", "ge",
+):  # fmt: skip
+    setattr(FlexibleOperators, _name, _flexible(_name))

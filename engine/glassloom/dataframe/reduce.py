@@ -1,0 +1,357 @@
+"""Reductions: each partition yields a few numbers a column, which a tree of tasks joins.
+
+A reduction is declared as data: what is made of a partition, how such partial results are joined, and what is made of
+the last one. Partitions without rows take no part, so that they don't decide on dtypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat, sample
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.nodes import Chunk, FrameExpr, TreeReduce, empty
+from glassloom.errors import OptionError
+from glassloom.expr import Expr
+from glassloom.graph import Key, Origin, Task
+
+SPLIT_EVERY = 8
+
+
+@dataclass(frozen=True)
+class Steps:
+    """``chunk(block)`` for each partition, ``combine(partials)`` on the way, ``finish(partials)`` at the end."""
+
+    chunk: Callable[..., Any]
+    combine: Callable[[list[Any]], Any]
+    finish: Callable[[list[Any]], Any]
+
+
+class Length(FrameExpr):
+    """The number of rows of a frame: a rule says what it is made of."""
+
+    parameters = ("frame",)
+    operation = "len"
+    divisions = (None, None)
+
+    frame: FrameExpr
+
+    @cached_property
+    def meta(self) -> Any:
+        return 0
+
+    def tasks(self) -> dict[Key, Task]:
+        raise NotImplementedError("a Length has tasks only after simplify()")
+
+
+def tree(
+    frame: FrameExpr,
+    steps: Steps,
+    meta: Any,
+    title: str,
+    *,
+    others: tuple[FrameExpr, ...] = (),
+    split_every: int | None = None,
+    origin: Origin | None = None,
+) -> TreeReduce:
+    """Return the node of a reduction.
+
+    Raises
+    ------
+    OptionError
+        If `split_every` is less than 2.
+    """
+    every = SPLIT_EVERY if split_every is None else split_every
+    if not isinstance(every, int) or every < 2:
+        raise OptionError(f"split_every={split_every!r} should be a whole number, 2 or more")
+    blocks = tuple(Block(number) for number in range(1 + len(others)))
+    call = BlockCall(steps.chunk, blocks, label=f"{title}-chunk")
+    chunk = Chunk(frame, others, call, origin=origin)
+    return TreeReduce(chunk, steps.combine, steps.finish, meta, every, title, origin=origin)
+
+
+def count_rows(node: Length) -> Expr:
+    """Return the node that counts rows partition by partition."""
+    return tree(node.frame, Steps(len, sum, sum), 0, "len", origin=node.origin)
+
+
+def sum_of(series: FrameExpr, origin: Origin | None) -> Expr:
+    """Return the node that counts where a boolean series is true."""
+    return tree(series, Steps(_count_true, sum, sum), 0, "len", origin=origin)
+
+
+def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
+    """Return the node of ``frame.how(**options)`` over the rows."""
+    meta = getattr(sample(node.meta), how)(**options)
+    kinds = _numeric if how in ("mean", "var", "std", "sem") else None
+    if kinds is not None:
+        _require_numbers(node.meta, how)
+    known = node.meta
+    chunk, combine, result = _STEPS[how]
+    steps = Steps(
+        partial(_chunk, chunk, options),
+        partial(_combine, combine, options),
+        partial(_finish, how, combine, result, options, known, empty(meta)),
+    )
+    return tree(node, steps, empty(meta), how, split_every=split_every)
+
+
+def _numeric(dtype: Any) -> bool:
+    return bool(pd.api.types.is_numeric_dtype(dtype))
+
+
+def _require_numbers(meta: Any, how: str) -> None:
+    """Check that all columns are numbers.
+
+    Raises
+    ------
+    TypeError
+        If one holds times or durations, whose mean pandas knows and we don't.
+    """
+    frame = _as_frame(meta)
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if not _numeric(dtype):
+            raise TypeError(
+                f"{how} of column {name!r} of dtype {dtype} isn't supported; use numeric_only=True, or convert it"
+            )
+
+
+def _as_frame(block: Any) -> Any:
+    if isinstance(block, pd.DataFrame):
+        return block
+    return block.to_frame(name=0) if isinstance(block, pd.Series) else pd.Series(block).to_frame(name=0)
+
+
+# Partial results of simple reductions: a frame of one row. Columns are numbered, because names may occur twice.
+
+
+def _chunk(function: Callable[..., Any], options: dict[str, Any], block: Any) -> Any:
+    frame = _as_frame(block)
+    if not len(frame):
+        return None
+    return [function(frame.iloc[:, place], options) for place in range(frame.shape[1])]
+
+
+def _combine(function: Callable[..., Any], options: dict[str, Any], partials: list[Any]) -> Any:
+    filled = [one for one in partials if one is not None]
+    if not filled:
+        return None
+    if len(filled) == 1:
+        return filled[0]
+    return [function(list(column), options) for column in zip(*filled, strict=True)]
+
+
+def _finish(
+    how: str,
+    combine: Callable[..., Any],
+    result: Callable[..., Any],
+    options: dict[str, Any],
+    known: Any,
+    meta: Any,
+    partials: list[Any],
+) -> Any:
+    joined = _combine(combine, options, partials)
+    if joined is None:
+        return getattr(known, how)(**options)
+    dtypes = _as_frame(known).dtypes
+    cells = [result(cell, dtypes.iloc[place], options) for place, cell in enumerate(joined)]
+    if not isinstance(known, pd.DataFrame):
+        return cells[0].iloc[0]
+    if not cells:
+        return getattr(known, how)(**options)
+    row = pd.concat(cells, axis=1).iloc[0]
+    if any(cell.dtype == object for cell in cells) and row.dtype != object:
+        row = row.astype(object)
+    row.index = known.columns
+    row.name = None
+    if isinstance(meta.dtype, pd.api.extensions.ExtensionDtype) and row.dtype != meta.dtype:
+        row = row.astype(meta.dtype)
+    return row
+
+
+def _cell(value: Any, dtype: Any) -> Any:
+    """Return a series of one value, whose dtype says as much as the value does."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return pd.Series([value], dtype=dtype)
+    return pd.Series([value])
+
+
+def _apply(how: str, names: tuple[str, ...], column: Any, options: dict[str, Any]) -> Any:
+    chosen = {name: options[name] for name in names if name in options}
+    return _cell(getattr(column, how)(**chosen), column.dtype)
+
+
+def _apply_again(how: str, names: tuple[str, ...], cells: list[Any], options: dict[str, Any]) -> Any:
+    return _apply(how, names, concat(cells), options)
+
+
+def _as_is(cell: Any, dtype: Any, options: dict[str, Any]) -> Any:
+    return cell
+
+
+# Means and variances: (count, mean, sum of squared distances from the mean), joined as in Chan, Golub and LeVeque,
+# "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
+
+
+def _moments(column: Any, options: dict[str, Any]) -> tuple[int, float, float]:
+    values = column.to_numpy(dtype="complex128" if column.dtype.kind == "c" else "float64", na_value=np.nan)
+    if options.get("skipna", True):
+        values = values[~np.isnan(values)]
+    if not len(values):
+        return (0, 0.0, 0.0)
+    mean = values.mean()
+    return (len(values), mean, float((np.abs(values - mean) ** 2).sum()))
+
+
+def _join_moments(moments: list[tuple[int, float, float]], options: dict[str, Any]) -> tuple[int, float, float]:
+    total, mean, squares = moments[0]
+    for count, other_mean, other_squares in moments[1:]:
+        if not count:
+            continue
+        joined = total + count
+        distance = other_mean - mean
+        squares += other_squares + abs(distance) ** 2 * total * count / joined
+        mean = mean + distance * count / joined
+        total = joined
+    return (total, mean, squares)
+
+
+def _float_dtype(dtype: Any) -> Any:
+    return dtype if getattr(dtype, "kind", "O") == "f" and isinstance(dtype, np.dtype) else None
+
+
+def _sums(column: Any, options: dict[str, Any]) -> tuple[int, float]:
+    values = column.to_numpy(dtype="complex128" if column.dtype.kind == "c" else "float64", na_value=np.nan)
+    if options.get("skipna", True):
+        values = values[~np.isnan(values)]
+    return (len(values), values.sum())
+
+
+def _join_sums(sums: list[tuple[int, float]], options: dict[str, Any]) -> tuple[int, float]:
+    return (sum(count for count, _ in sums), sum(total for _, total in sums))
+
+
+def _mean(sums: tuple[int, float], dtype: Any, options: dict[str, Any]) -> Any:
+    count, total = sums
+    return pd.Series([total / count if count else np.nan], dtype=_float_dtype(dtype))
+
+
+def _variance(moments: tuple[int, float, float], dtype: Any, options: dict[str, Any]) -> Any:
+    count, _, squares = moments
+    free = count - options.get("ddof", 1)
+    return pd.Series([squares / free if free > 0 else np.nan], dtype=_float_dtype(dtype))
+
+
+def _deviation(moments: tuple[int, float, float], dtype: Any, options: dict[str, Any]) -> Any:
+    return _variance(moments, dtype, options) ** 0.5
+
+
+def _standard_error(moments: tuple[int, float, float], dtype: Any, options: dict[str, Any]) -> Any:
+    return _deviation(moments, dtype, options) / max(moments[0], 1) ** 0.5
+
+
+# Distinct values.
+
+
+def _distinct(column: Any, options: dict[str, Any]) -> Any:
+    return column.drop_duplicates()
+
+
+def _join_distinct(columns: list[Any], options: dict[str, Any]) -> Any:
+    return concat(columns).drop_duplicates()
+
+
+def _n_distinct(column: Any, dtype: Any, options: dict[str, Any]) -> Any:
+    return pd.Series([column.nunique(**options)])
+
+
+def _simple(how: str, again: str, *names: str) -> tuple[Any, Any, Any]:
+    return (partial(_apply, how, names), partial(_apply_again, again, names), _as_is)
+
+
+_STEPS: dict[str, tuple[Any, Any, Any]] = {
+    "sum": _simple("sum", "sum", "skipna"),
+    "prod": _simple("prod", "prod", "skipna"),
+    "min": _simple("min", "min", "skipna"),
+    "max": _simple("max", "max", "skipna"),
+    "any": _simple("any", "any", "skipna"),
+    "all": _simple("all", "all", "skipna"),
+    "count": _simple("count", "sum"),
+    "nunique": (_distinct, _join_distinct, _n_distinct),
+    "mean": (_sums, _join_sums, _mean),
+    "var": (_moments, _join_moments, _variance),
+    "std": (_moments, _join_moments, _deviation),
+    "sem": (_moments, _join_moments, _standard_error),
+}
+
+
+# Reductions whose result has rows.
+
+
+def value_counts(
+    node: FrameExpr, *, sort: bool, ascending: bool, dropna: bool, normalize: bool, split_every: int | None
+) -> TreeReduce:
+    """Return the node of ``series.value_counts(...)``."""
+    meta = node.meta.value_counts(sort=sort, ascending=ascending, dropna=dropna, normalize=normalize)
+    steps = Steps(
+        partial(_counts, dropna),
+        partial(_join_counts, dropna),
+        partial(_finish_counts, sort, ascending, dropna, normalize, meta),
+    )
+    return tree(node, steps, meta, "value-counts", split_every=split_every)
+
+
+def _counts(dropna: bool, block: Any) -> Any:
+    return block.value_counts(sort=False, dropna=dropna)
+
+
+def _join_counts(dropna: bool, counts: list[Any]) -> Any:
+    joined = concat([one for one in counts if len(one)] or counts[:1])
+    return joined.groupby(level=0, sort=False, dropna=dropna, observed=False).sum()
+
+
+def _finish_counts(sort: bool, ascending: bool, dropna: bool, normalize: bool, meta: Any, counts: list[Any]) -> Any:
+    joined = _join_counts(dropna, counts)
+    if sort:
+        joined = joined.sort_values(ascending=ascending, kind="stable")
+    if normalize:
+        joined = joined / joined.sum()
+    joined.name = meta.name
+    joined.index.name = meta.index.name
+    return joined.astype(meta.dtype)
+
+
+def keep_some(node: FrameExpr, method: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
+    """Return the node of a method that keeps some rows and can be repeated on what is left: nlargest, drop_duplicates."""
+    again = partial(_repeat, method, options)
+    steps = Steps(partial(_keep, method, options), again, again)
+    return tree(
+        node, steps, empty(getattr(node.meta, method)(**options)), method.replace("_", "-"), split_every=split_every
+    )
+
+
+def _keep(method: str, options: dict[str, Any], block: Any) -> Any:
+    return getattr(block, method)(**options)
+
+
+def _repeat(method: str, options: dict[str, Any], blocks: list[Any]) -> Any:
+    return getattr(concat(blocks), method)(**options)
+
+
+def join_all(node: FrameExpr, title: str = "concat") -> TreeReduce:
+    """Return the node that joins all partitions into one."""
+    return tree(node, Steps(_same, concat, concat), node.meta, title)
+
+
+def _same(block: Any) -> Any:
+    return block
+
+
+def _count_true(series: Any) -> int:
+    return int(series.sum())

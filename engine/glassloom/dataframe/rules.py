@@ -1,0 +1,152 @@
+"""How frame expressions are improved: fewer columns, fewer partitions and fewer rows are read.
+
+Each rule leaves the result as it is, to the last missing value. What needs a look at the whole plan is in `plan.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glassloom.dataframe.io.read import Read
+from glassloom.dataframe.nodes import (
+    Assign,
+    BlockOp,
+    Columnwise,
+    Constant,
+    Filter,
+    FrameBlockwise,
+    FrameExpr,
+    Partitions,
+    Projection,
+    Rowwise,
+)
+from glassloom.dataframe.reduce import Length, count_rows, sum_of
+from glassloom.expr import Expr, rule
+
+
+def _listed(columns: Any) -> tuple[Any, ...]:
+    return tuple(columns) if isinstance(columns, list) else (columns,)
+
+
+# Projections go down: what isn't needed isn't read.
+
+
+@rule(Projection, Read)
+def project_while_reading(node: Projection, source: Read) -> Expr | None:
+    wanted = _listed(node.columns)
+    if not source.source.can_project or source.columns == wanted:
+        return None
+    narrowed = source.with_columns(wanted)
+    return narrowed if isinstance(node.columns, list) else Projection(narrowed, node.columns, origin=node.origin)
+
+
+@rule(Projection, Projection)
+def project_once(node: Projection, inner: Projection) -> Expr | None:
+    return Projection(inner.frame, node.columns, origin=node.origin) if isinstance(inner.columns, list) else None
+
+
+@rule(Projection, Columnwise)
+def project_before_columnwise(node: Projection, inner: Columnwise) -> Expr | None:
+    return inner.rebuild([Projection(inner.frame, node.columns, origin=node.origin), *inner.operands[1:]])
+
+
+@rule(Projection, Filter)
+def project_before_filter(node: Projection, inner: Filter) -> Expr | None:
+    return Filter(Projection(inner.frame, node.columns, origin=node.origin), inner.predicate, origin=inner.origin)
+
+
+@rule(Projection, Partitions)
+def project_before_partitions(node: Projection, inner: Partitions) -> Expr | None:
+    return Partitions(Projection(inner.frame, node.columns, origin=node.origin), inner.numbers, origin=inner.origin)
+
+
+@rule(Projection, Assign)
+def project_before_assign(node: Projection, inner: Assign) -> Expr | None:
+    wanted = _listed(node.columns)
+    kept = [place for place, name in enumerate(inner.names) if name in wanted]
+    if not kept:
+        return Projection(inner.frame, node.columns, origin=node.origin)
+    replaced = {inner.names[place] for place in kept}
+    needed = [name for name in inner.frame.meta.columns if name in wanted and name not in replaced]
+    if len(kept) == len(inner.names) and len(needed) == len(inner.frame.meta.columns):
+        return None
+    if not needed and inner.frame.meta.columns.size:
+        needed = [inner.frame.meta.columns[0]]  # it brings the rows
+        if len(kept) == len(inner.names) and len(inner.frame.meta.columns) == 1:
+            return None
+    below = Projection(inner.frame, needed, origin=node.origin)
+    names = tuple(inner.names[place] for place in kept)
+    values = tuple(inner.values[place] for place in kept)
+    return Projection(Assign(below, names, values, origin=inner.origin), node.columns, origin=node.origin)
+
+
+# Partitions go down: what isn't needed isn't made.
+
+
+@rule(Partitions)
+def drop_choice_of_all_partitions(node: Partitions) -> Expr | None:
+    return node.frame if node.numbers == tuple(range(node.frame.npartitions)) else None
+
+
+@rule(Partitions, Read)
+def choose_while_reading(node: Partitions, source: Read) -> Expr | None:
+    return source.with_numbers(node.numbers)
+
+
+@rule(Partitions, Partitions)
+def choose_once(node: Partitions, inner: Partitions) -> Expr | None:
+    numbers = tuple(inner.numbers[number] for number in node.numbers)
+    return Partitions(inner.frame, numbers, origin=node.origin)
+
+
+@rule(Partitions, Projection)
+@rule(Partitions, Assign)
+@rule(Partitions, Filter)
+@rule(Partitions, BlockOp)
+def choose_before_blockwise(node: Partitions, inner: FrameBlockwise) -> Expr | None:
+    if not node.numbers or any(not isinstance(d, FrameExpr) for d in inner.dependencies):
+        return None
+
+    def chosen(dependency: Expr) -> Expr:
+        assert isinstance(dependency, FrameExpr)
+        if inner.is_broadcast(dependency) or not _is_cut_like(dependency, inner):
+            return dependency
+        return Partitions(dependency, node.numbers, origin=node.origin)
+
+    return inner.substitute(chosen)
+
+
+def _is_cut_like(dependency: FrameExpr, node: FrameExpr) -> bool:
+    return dependency.npartitions == node.npartitions
+
+
+# Counting rows.
+
+
+@rule(Length)
+def count_known_rows(node: Length) -> Expr | None:
+    lengths = node.frame.lengths
+    return None if lengths is None else Constant(sum(lengths), origin=node.origin)
+
+
+@rule(Length, Rowwise)
+def count_before_rowwise(node: Length, inner: Rowwise) -> Expr | None:
+    return Length(inner.frame, origin=node.origin) if inner.keeps_rows else None
+
+
+@rule(Length, Projection)
+@rule(Length, Assign)
+def count_before_columns(node: Length, inner: Projection | Assign) -> Expr | None:
+    return Length(inner.frame, origin=node.origin)
+
+
+@rule(Length, Filter)
+def count_by_predicate(node: Length, inner: Filter) -> Expr | None:
+    if inner.predicate.rows != inner.frame.rows or inner.predicate.meta.dtype.kind != "b":
+        return None
+    return sum_of(inner.predicate, node.origin)
+
+
+@rule(Length)
+def count_rows_of_each_partition(node: Length) -> Expr | None:
+    return count_rows(node)

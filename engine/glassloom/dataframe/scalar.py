@@ -1,0 +1,37 @@
+"""`Scalar`: one lazy value, such as the sum of a series."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glassloom.dataframe.base import Frame
+from glassloom.dataframe.text import scalar_html
+from glassloom.dataframe.wrap import wraps
+
+
+@wraps("scalar")
+class Scalar(Frame):
+    """A lazy value. It takes part in arithmetic with frames and series.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import glassloom.dataframe as gd
+    >>> x = gd.from_pandas(pd.Series([1.0, 3.0]), npartitions=2)
+    >>> (x - x.mean()).compute().tolist()
+    [-1.0, 1.0]
+    """
+
+    def __repr__(self) -> str:
+        return f"Scalar({self.dtype}, {self._expr.label})"
+
+    def _repr_html_(self) -> str:
+        return scalar_html(self)
+
+    @property
+    def dtype(self) -> Any:
+        """The value's dtype, or its type if NumPy has none."""
+        return getattr(self._meta, "dtype", type(self._meta).__name__)
+
+    def __len__(self) -> int:
+        raise TypeError("a Scalar has no length")

@@ -1,0 +1,225 @@
+"""Nodes that change how a frame is cut, or put frames one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat, sample
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, empty
+from glassloom.expr import Expr
+from glassloom.graph import Key, Task, TaskRef, tokenize
+
+
+class Repartition(FrameExpr):
+    """A frame cut into another number of partitions: neighbours are joined, or each partition is cut in pieces."""
+
+    parameters = ("frame", "count")
+
+    frame: FrameExpr
+    count: int
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.frame.meta
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """Where the joined partitions begin, counted in old ones."""
+        old, new = self.frame.npartitions, self.count
+        return [old * number // new for number in range(new + 1)]
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        if self.count > self.frame.npartitions:
+            return (None,) * (self.count + 1)
+        return tuple(self.frame.divisions[bound] for bound in self.bounds)
+
+    @property
+    def rows(self) -> str:
+        return f"repartition-{tokenize(self.frame.rows, self.count)}"
+
+    @property
+    def layout(self) -> str:
+        return f"repartition-{tokenize(self.frame.layout, self.rows, self.count)}"
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        lengths = self.frame.lengths
+        if lengths is None:
+            return None
+        if self.count <= len(lengths):
+            return tuple(sum(lengths[a:b]) for a, b in zip(self.bounds, self.bounds[1:], strict=False))
+        return tuple(
+            lengths[old] * (piece + 1) // pieces - lengths[old] * piece // pieces
+            for old, pieces in enumerate(self._pieces())
+            for piece in range(pieces)
+        )
+
+    def _pieces(self) -> list[int]:
+        """Return into how many pieces each old partition is cut."""
+        old = self.frame.npartitions
+        return [self.count * (number + 1) // old - self.count * number // old for number in range(old)]
+
+    def tasks(self) -> dict[Key, Task]:
+        below = self.frame.output_keys()
+        keys: list[Key] = [(self.name, number) for number in range(self.count)]
+        if self.count <= len(below):
+            return {
+                key: Task(key, concat, ([TaskRef(one) for one in below[start:end]],))
+                for key, start, end in zip(keys, self.bounds, self.bounds[1:], strict=False)
+            }
+        cuts = [(old, piece, pieces) for old, pieces in enumerate(self._pieces()) for piece in range(pieces)]
+        return {
+            key: Task(key, _piece, (TaskRef(below[old]), piece, pieces))
+            for key, (old, piece, pieces) in zip(keys, cuts, strict=True)
+        }
+
+
+class Concat(FrameExpr):
+    """Frames one after the other: all partitions of the first, then all of the second..."""
+
+    parameters = ("frames", "join")
+
+    frames: tuple[FrameExpr, ...]
+    join: str
+
+    @cached_property
+    def meta(self) -> Any:
+        return empty(_joined([sample(frame.meta) for frame in self.frames], self.join))
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        unknown = (None,) * (sum(frame.npartitions for frame in self.frames) + 1)
+        joined: list[Any] = []
+        for frame in self.frames:
+            if frame.divisions[0] is None or (joined and not joined[-1] < frame.divisions[0]):
+                return unknown
+            joined = [*joined[:-1], *frame.divisions] if joined else list(frame.divisions)
+        return tuple(joined)
+
+    @property
+    def rows(self) -> str:
+        return f"concat-{tokenize([frame.rows for frame in self.frames])}"
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        found = [frame.lengths for frame in self.frames]
+        return None if None in found else tuple(length for one in found if one is not None for length in one)
+
+    def tasks(self) -> dict[Key, Task]:
+        tasks: dict[Key, Task] = {}
+        below = [key for frame in self.frames for key in frame.output_keys()]
+        for number, source in enumerate(below):
+            key = (self.name, number)
+            tasks[key] = Task(key, _conform, (TaskRef(source), self.meta))
+        return tasks
+
+
+class Sample(FrameBlockwise):
+    """A random fraction of each partition's rows."""
+
+    parameters = ("frame", "fraction", "replace", "seed")
+
+    frame: FrameExpr
+    fraction: float
+    replace: bool
+    seed: int
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.frame.meta
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.frame.divisions
+
+    @property
+    def layout(self) -> str:
+        return self.frame.layout
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return BlockCall(_sample, (Block(0), Block(1), self.fraction, self.replace, self.seed), label="sample")
+
+    def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        return index
+
+
+class SetDivisions(FrameBlockwise):
+    """A frame whose divisions have been found out."""
+
+    parameters = ("frame", "found")
+    operation = "divisions"
+
+    frame: FrameExpr
+    found: tuple[Any, ...]
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.frame.meta
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.found
+
+    @property
+    def rows(self) -> str:
+        return self.frame.rows
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        return self.frame.lengths
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return _same
+
+
+def concat_nodes(frames: Sequence[Expr], join: str) -> Concat:
+    """Return the node of frames one after the other."""
+    return Concat(tuple(frames), join)
+
+
+def _joined(blocks: list[Any], join: Any) -> Any:
+    return pd.concat(blocks, join=join)
+
+
+def _same(block: Any) -> Any:
+    return block
+
+
+def _piece(block: Any, piece: int, pieces: int) -> Any:
+    length = len(block)
+    return block[length * piece // pieces : length * (piece + 1) // pieces]
+
+
+def _conform(block: Any, meta: Any) -> Any:
+    """Return a block with the columns of `meta`, and its dtypes where they came of joining other dtypes."""
+    if isinstance(meta, pd.Series):
+        return (
+            block.rename(meta.name).astype(meta.dtype) if _changes(block.dtype, meta.dtype) else block.rename(meta.name)
+        )
+    missing = [name for name in meta.columns if name not in block.columns]
+    block = block.reindex(columns=meta.columns) if missing or list(block.columns) != list(meta.columns) else block
+    changes = {name: dtype for name, dtype in meta.dtypes.items() if _changes(block[name].dtype, dtype)}
+    return block.astype(changes) if changes else block
+
+
+def _changes(own: Any, joined: Any) -> bool:
+    """Whether joining has made another dtype; categories are left to the end, when all of them are known."""
+    return (
+        bool(own != joined)
+        and not isinstance(own, pd.CategoricalDtype)
+        and not isinstance(joined, pd.CategoricalDtype)
+        and not (getattr(own, "kind", "O") == "f" and getattr(joined, "kind", "O") in "iub")
+    )
+
+
+def _sample(block: Any, number: int, fraction: float, replace: bool, seed: int) -> Any:
+    return block.sample(frac=fraction, replace=replace, random_state=np.random.default_rng([seed, number]))

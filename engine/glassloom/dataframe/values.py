@@ -1,0 +1,210 @@
+"""What frames and series do with their values: fill, convert, test, reduce. Column by column, partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.base import Frame
+from glassloom.dataframe.call import Attribute, Method
+from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Projection, Rowwise
+from glassloom.dataframe.operators import FlexibleOperators
+from glassloom.dataframe.reduce import Length, keep_some, reduce_columns
+from glassloom.dataframe.wrap import is_node, operate, wrap
+
+
+class Values(Frame, FlexibleOperators):
+    """A frame or series."""
+
+    @property
+    def index(self) -> Any:
+        """The labels of the rows."""
+        return operate(Attribute("index"), self)
+
+    @property
+    def size(self) -> Any:
+        """The number of values, lazily."""
+        rows = wrap(Length(self._expr))
+        return rows * len(self._meta.columns) if isinstance(self._meta, pd.DataFrame) else rows
+
+    @property
+    def ndim(self) -> int:
+        """1 for a series, 2 for a frame."""
+        return int(self._meta.ndim)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no rows (or no columns). Computes the number of rows if it isn't known."""
+        return len(self) == 0 or (self.ndim == 2 and not len(self._meta.columns))
+
+    def copy(self) -> Any:
+        """Return a frame of its own: columns added to it don't appear in this one."""
+        return wrap(self._expr)
+
+    def astype(self, dtype: Any) -> Any:
+        """Return the values converted: to one dtype, or with a dict column by column."""
+        if isinstance(dtype, dict):
+            require_columns(dtype, self._meta)
+        return operate(Method("astype"), self, dtype, kind=Rowwise if isinstance(dtype, dict) else Columnwise)
+
+    def fillna(self, value: Any) -> Any:
+        """Return the values with missing ones replaced by a constant, a lazy scalar, or a dict from column to constant."""
+        plain = not isinstance(value, (dict, pd.Series)) and not is_node(value)
+        return operate(Method("fillna"), self, value, kind=Columnwise if plain else Rowwise)
+
+    def isna(self) -> Any:
+        """Return where values are missing."""
+        return operate(Method("isna"), self, kind=Columnwise)
+
+    isnull = isna
+
+    def notna(self) -> Any:
+        """Return where values are not missing."""
+        return operate(Method("notna"), self, kind=Columnwise)
+
+    notnull = notna
+
+    def isin(self, values: Any) -> Any:
+        """Return where values are among `values`: a list, or for frames a dict from column to list."""
+        if is_node(values):
+            raise NotImplementedError("isin takes values that are at hand; compute() them first, or use merge()")
+        kind = Rowwise if isinstance(values, dict) else Columnwise
+        return operate(
+            Method("isin"), self, list(values) if isinstance(values, (set, frozenset)) else values, kind=kind
+        )
+
+    def round(self, decimals: Any = 0) -> Any:
+        """Return the values rounded to some decimals."""
+        return operate(Method("round"), self, decimals, kind=Rowwise if isinstance(decimals, dict) else Columnwise)
+
+    def abs(self) -> Any:
+        """Return the absolute values."""
+        return operate(Method("abs"), self, kind=Columnwise)
+
+    def clip(self, lower: Any = None, upper: Any = None) -> Any:
+        """Return the values with those outside the limits set to them."""
+        return operate(Method("clip"), self, lower, upper)
+
+    def where(self, condition: Any, other: Any = None) -> Any:
+        """Return the values where `condition` holds, elsewhere `other` (missing unless given)."""
+        args = () if other is None else (other,)
+        return operate(Method("where"), self, condition, *args)
+
+    def mask(self, condition: Any, other: Any = None) -> Any:
+        """Return the values where `condition` doesn't hold, elsewhere `other` (missing unless given)."""
+        args = () if other is None else (other,)
+        return operate(Method("mask"), self, condition, *args)
+
+    def drop_duplicates(self, *, subset: Any = None, keep: str = "first", split_every: int | None = None) -> Any:
+        """Return the distinct rows, in one partition."""
+        options: dict[str, Any] = {"keep": keep}
+        if subset is not None:
+            labels = subset if isinstance(subset, list) else [subset]
+            require_columns(labels, self._meta)
+            options["subset"] = labels
+        if keep is False:
+            raise NotImplementedError("keep=False: a row of one partition may have its double in another")
+        return wrap(keep_some(self._expr, "drop_duplicates", options, split_every))
+
+    def _reduce(self, how: str, axis: Any, options: dict[str, Any], numeric_only: bool, split_every: int | None) -> Any:
+        node: FrameExpr = self._expr
+        is_frame = isinstance(self._meta, pd.DataFrame)
+        if axis not in (0, "index", None) and not (is_frame and axis in (1, "columns")):
+            raise ValueError(f"axis={axis!r} should be 0 or 'index'" + (", 1 or 'columns'" if is_frame else ""))
+        if numeric_only and is_frame:
+            numbers = [name for name, dtype in self._meta.dtypes.items() if pd.api.types.is_numeric_dtype(dtype)]
+            node = Projection(node, numbers) if len(numbers) < len(self._meta.columns) else node
+        if axis in (1, "columns"):
+            return operate(Method(how), wrap(node), kwargs={"axis": 1, **options})
+        return wrap(reduce_columns(node, how, options, split_every))
+
+
+def _reduction(how: str, what: str, *, skipna: bool = True, ddof: bool = False) -> Callable[..., Any]:
+    """Return a method that reduces the rows, with pandas' parameters."""
+
+    def method(
+        self: Values,
+        axis: Any = 0,
+        *,
+        skipna: bool = True,
+        numeric_only: bool = False,
+        ddof: int = 1,
+        split_every: int | None = None,
+    ) -> Any:
+        options: dict[str, Any] = {"skipna": skipna}
+        if with_ddof:
+            options["ddof"] = ddof
+        elif ddof != 1:
+            raise TypeError(f"{how} takes no ddof")
+        return self._reduce(how, axis, options, numeric_only, split_every)
+
+    with_ddof = ddof
+    method.__name__ = how
+    method.__doc__ = f"""Return {what} of the values: of a frame for each column, of a series as a scalar.
+
+        Parameters
+        ----------
+        axis
+            0 or ``"index"``: over the rows. 1 or ``"columns"`` (frames only): over the columns of each row.
+        skipna
+            Whether missing values are left out; if not, one makes the result missing.
+        numeric_only
+            Whether to leave out columns that aren't numbers.
+        ddof
+            For `var`, `std` and `sem`: the divisor is the number of values less this.
+        split_every
+            How many partial results are joined at a time. Default 8.
+        """
+    return method
+
+
+class Reductions(Values):
+    """A frame or series with reductions."""
+
+    def count(self, axis: Any = 0, *, numeric_only: bool = False, split_every: int | None = None) -> Any:
+        """Return the number of values that aren't missing: of a frame for each column, of a series as a scalar."""
+        return self._reduce("count", axis, {}, numeric_only, split_every)
+
+    def nunique(self, *, dropna: bool = True, split_every: int | None = None) -> Any:
+        """Return the number of distinct values: of a frame for each column, of a series as a scalar."""
+        return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)
+
+    def dropna(self, **options: Any) -> Any:
+        """Return the rows without missing values. Frames take pandas' `how`, `thresh` and `subset`."""
+        allowed = ("how", "thresh", "subset") if isinstance(self._meta, pd.DataFrame) else ()
+        for name in options:
+            if name not in allowed:
+                raise TypeError(f"dropna takes {', '.join(allowed) or 'no options'}, not {name!r}")
+        if options.get("subset") is not None:
+            labels = options["subset"] if isinstance(options["subset"], list) else [options["subset"]]
+            require_columns(labels, self._meta)
+        return operate(Method("dropna"), self, kind=LabelKeeping, kwargs=options)
+
+
+for _how, _what, _with_ddof in (
+    ("sum", "the sum", False),
+    ("prod", "the product", False),
+    ("min", "the smallest", False),
+    ("max", "the largest", False),
+    ("mean", "the mean", False),
+    ("var", "the variance", True),
+    ("std", "the standard deviation", True),
+    ("sem", "the standard error of the mean", True),
+):
+    setattr(Reductions, _how, _reduction(_how, _what, ddof=_with_ddof))
+
+
+def _test(how: str, what: str) -> Callable[..., Any]:
+    def method(self: Values, axis: Any = 0, *, skipna: bool = True, split_every: int | None = None) -> Any:
+        return self._reduce(how, axis, {"skipna": skipna}, False, split_every)
+
+    method.__name__ = how
+    method.__doc__ = f"Return whether {what}: of a frame for each column, of a series as a scalar."
+    return method
+
+
+setattr(Reductions, "any", _test("any", "any value is true"))  # noqa: B010 - mypy would see a signature of its own
+setattr(Reductions, "all", _test("all", "all values are true"))  # noqa: B010

@@ -1,0 +1,123 @@
+"""From nodes to collections: which class wraps which node, and how arguments become operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from glassloom.backends.pandas_ import is_frame
+from glassloom.collection import Collection
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, require_aligned
+
+_classes: dict[str, Callable[[FrameExpr], Any]] = {}
+
+
+def wraps(kind: str) -> Callable[[type], type]:
+    """Register the class of the collections of nodes whose meta is of `kind`: frame, series, index or scalar."""
+
+    def register(collection: type) -> type:
+        _classes[kind] = collection
+        return collection
+
+    return register
+
+
+def wrap(node: FrameExpr) -> Any:
+    """Return the collection around a node. Makes the meta, so that what pandas objects to is raised here."""
+    meta = node.meta
+    if isinstance(meta, pd.DataFrame):
+        return _classes["frame"](node)
+    if isinstance(meta, pd.Series):
+        return _classes["series"](node)
+    return _classes["index" if isinstance(meta, pd.Index) else "scalar"](node)
+
+
+def is_node(value: Any) -> bool:
+    """Whether `value` is a collection around a frame node."""
+    return isinstance(value, Collection) and isinstance(value.expr, FrameExpr)
+
+
+def bind(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], *, label: str = ""
+) -> tuple[list[FrameExpr], BlockCall]:
+    """Return the nodes among the arguments and the call that gets their blocks.
+
+    Raises
+    ------
+    TypeError
+        If an argument is a collection that isn't a frame's.
+    """
+    nodes: list[FrameExpr] = []
+
+    def place(value: Any) -> Any:
+        if not isinstance(value, Collection):
+            return value
+        if not is_node(value):
+            raise TypeError(
+                f"{label or getattr(function, '__name__', function)}: a {type(value).__name__} can't be combined with "
+                "a frame; compute() it first"
+            )
+        names = [node.name for node in nodes]
+        if value.expr.name in names:
+            return Block(names.index(value.expr.name))
+        nodes.append(value.expr)  # type: ignore[arg-type]
+        return Block(len(nodes) - 1)
+
+    placed = tuple(place(arg) for arg in args)
+    named = {name: place(value) for name, value in kwargs.items()}
+    return nodes, BlockCall(function, placed, named, label)
+
+
+def operate(
+    function: Callable[..., Any],
+    *args: Any,
+    kind: type[BlockOp] = Rowwise,
+    label: str = "",
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Return the collection of a block-wise call on the collections among the arguments.
+
+    Raises
+    ------
+    DivisionError
+        If the operands can't be combined partition by partition.
+    """
+    nodes, call = bind(function, args, kwargs or {}, label=label)
+    nodes, call = _widest_first(nodes, call)
+    require_aligned([node for node in nodes if _is_cut(node, nodes[0])], call.label)
+    return wrap(kind(nodes[0], tuple(nodes[1:]), call))
+
+
+def _is_cut(node: FrameExpr, widest: FrameExpr) -> bool:
+    """Whether a node has to be cut as the first one is. Scalars needn't; nor does a row of values by column."""
+    if not node.has_rows:
+        return False
+    is_row = isinstance(node.meta, pd.Series) and isinstance(widest.meta, pd.DataFrame) and node.npartitions == 1
+    return not is_row
+
+
+def _widest_first(nodes: list[FrameExpr], call: BlockCall) -> tuple[list[FrameExpr], BlockCall]:
+    """Return the nodes with the one first that decides on the partitions: a frame, else a series, else a scalar."""
+
+    def rank(number: int) -> tuple[bool, bool, int]:
+        meta = nodes[number].meta
+        return (not is_frame(meta), not isinstance(meta, pd.DataFrame), number)
+
+    order = sorted(range(len(nodes)), key=rank)
+    if order == list(range(len(nodes))):
+        return nodes, call
+    new = {old: place for place, old in enumerate(order)}
+
+    def move(value: Any) -> Any:
+        return Block(new[value.number]) if isinstance(value, Block) else value
+
+    moved = BlockCall(
+        call.function,
+        tuple(move(arg) for arg in call.args),
+        {name: move(value) for name, value in call.kwargs.items()},
+        call.label,
+    )
+    return [nodes[old] for old in order], moved
