@@ -551,7 +551,7 @@ class Head:
                 running=len(worker.state.running),
                 has=len(worker.state.has),
             )
-            for worker in self._workers.values()
+            for _, worker in sorted(self._workers.items())
         ]
         counts = {state.name.lower(): 0 for state in State}
         for layer in self._scheduler.layers.values():
