@@ -91,16 +91,22 @@ def versions_of(aggregate: ClusterAggregate, *parts: str) -> dict[str, int]:
     return {part: aggregate.versions[part] for part in parts} | {"generation": aggregate.generation}
 
 
+def html_div(name: str, css: str, **properties: Any) -> Div:
+    """Return an element whose text is HTML of ours; what it holds of a user's must be escaped.
+
+    Formulas are off: Bokeh would look for TeX also within escaped text, and TeX can hold links.
+    """
+    return Div(name=name, text="", disable_math=True, stylesheets=[InlineStyleSheet(css=css)], margin=0, **properties)
+
+
 def legend_div(name: str) -> Div:
     """Return the element that holds a card's legend."""
-    return Div(
-        name=name, text="", stylesheets=[InlineStyleSheet(css=LEGEND_STYLE)], sizing_mode="stretch_width", margin=0
-    )
+    return html_div(name, LEGEND_STYLE, sizing_mode="stretch_width")
 
 
 def empty_div(name: str) -> Div:
     """Return the element that says what a card is waiting for."""
-    return Div(name=name, text="", disable_math=True, visible=False, stylesheets=[InlineStyleSheet(css=EMPTY_STYLE)])
+    return html_div(name, EMPTY_STYLE, visible=False)
 
 
 def legend_html(entries: Sequence[tuple[str, str, str]], note: str = "") -> str:

@@ -7,7 +7,6 @@ events arrive, and by groups of neighbouring lanes where there are more lanes th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ OTHER_KIND = -1
 ACTION_BITS = 3
 """A kind is ``layer << ACTION_BITS | action``; bins of more than `MAX_KINDS` kinds count the rarest as `OTHER_KIND`."""
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
@@ -138,7 +137,7 @@ def bin_events(tasks: TaskTable, lane_of_thread: Integers, grid: Grid) -> Bins:
 
     used = np.flatnonzero((tasks_in_bin > 0) | (total_s > 0))
     low = grid.low + (used // columns) * grid.lanes_a_row
-    bin_start_s = grid.start_s + (used % columns) * grid.width_s
+    bin_start_s = np.asarray(grid.start_s + (used % columns) * grid.width_s, np.float64)
     return Bins(
         start_s=bin_start_s,
         stop_s=bin_start_s + grid.width_s,
@@ -191,7 +190,8 @@ def _busy_by_kind(
     several = np.flatnonzero(first < last)
     in_first_s = stop_s - start_s
     in_first_s[several] = grid.start_s + (first[several] + 1) * width_s - start_s[several]
-    busy_s: Floats = np.bincount(series * columns + first, np.maximum(in_first_s, 0.0), minlength=size).reshape(shape)
+    in_first = np.bincount(series * columns + first, np.maximum(in_first_s, 0.0), minlength=size)
+    busy_s = in_first.astype(np.float64, copy=False).reshape(shape)
     if len(several):
         in_last_s = np.maximum(stop_s[several] - (grid.start_s + last[several] * width_s), 0.0)
         line = series[several] * columns

@@ -84,15 +84,21 @@ class PageView:
             theme=self.theme.tags[0],
             cards=[{"id": card.id, "title": TITLES[card.id]} | _root_names(card) for card in self.cards],
         )
-        document.add_root(self.strip.div)
-        document.add_root(self.theme)
+        with document.models.freeze():  # else every root makes Bokeh walk all models again
+            document.add_root(self.strip.div)
+            document.add_root(self.theme)
+            for card in self.cards:
+                for model in _roots(card).values():
+                    document.add_root(model)
         for card in self.cards:
-            for model in _roots(card).values():
-                document.add_root(model)
             if card.ready is not None:
                 document.js_on_event("document_ready", card.ready)
         self.update(time.monotonic())
-        document.add_periodic_callback(self._tick, round(PERIOD_S * 1000))
+        self._callback = document.add_periodic_callback(self._tick, round(PERIOD_S * 1000))
+
+    def detach(self, document: Document) -> None:
+        """Stop drawing into `document`."""
+        document.remove_periodic_callback(self._callback)
 
     def update(self, now_s: float) -> None:
         """Draw what is new in every part."""

@@ -131,6 +131,7 @@ class DashboardServer(BokehTornado):
 
             def leave(_: object) -> None:
                 watched.viewers -= 1
+                view.detach(document)
 
             document.on_session_destroyed(leave)
             view.attach(document)

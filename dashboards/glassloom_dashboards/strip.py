@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import html
 
-from bokeh.models import Div, InlineStyleSheet
 from glassloom_metrics.protocol import GpuSample, Reading
 
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.card import Seen, versions_of
+from glassloom_dashboards.card import Seen, html_div, versions_of
 from glassloom_dashboards.theme import bytes_text, ellipsis
 
 MAX_ERROR_LENGTH = 200
@@ -110,9 +109,7 @@ class Strip:
         self._aggregate = aggregate
         self._full = full
         self._seen = Seen()
-        self.div = Div(
-            name="strip", text="", stylesheets=[InlineStyleSheet(css=STYLE)], sizing_mode="stretch_width", margin=0
-        )
+        self.div = html_div("strip", STYLE, sizing_mode="stretch_width")
 
     def update(self, now_s: float) -> None:
         """Show what is new."""

@@ -77,6 +77,7 @@ DEBOUNCE_S = 0.15
 EMPTY_SPAN_S = 10.0
 SHORTEST_SPAN_S = 1e-3
 LANE_HEIGHT = 0.84
+LEAST_LANES = 4
 INDEX_TEXT_BYTES = 40_000
 NAMES_TEXT_BYTES = 40_000
 MAX_INDEX_LENGTH = 60
@@ -331,7 +332,7 @@ class TaskStream:
         plot = figure(
             name="task-stream",
             x_range=Range1d(left, right),
-            y_range=Range1d(3.5, -0.5),
+            y_range=Range1d(self._bottom(), -0.5),
             sizing_mode="stretch_both",
             min_height=120,
             toolbar_location=None,
@@ -512,9 +513,11 @@ class TaskStream:
         high = min(int(np.ceil(bottom + 0.5)), max(len(self._lanes), 1))
         return View(started_at_s + left, started_at_s + right, low, max(high, low + 1))
 
+    def _bottom(self) -> float:
+        return max(len(self._lanes), LEAST_LANES) - 0.5
+
     def _send_extent(self, left: float, right: float) -> None:
-        bottom = max(len(self._lanes), 4) - 0.5
-        data = {"left": [left], "right": [right], "top": [-0.5], "bottom": [bottom]}
+        data = {"left": [left], "right": [right], "top": [-0.5], "bottom": [self._bottom()]}
         if self.extent.data != data:
             self.extent.data = data
 

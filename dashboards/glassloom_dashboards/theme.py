@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bokeh.models import AdaptiveTicker, CompositeTicker, CustomJSTickFormatter
+from bokeh.models import AdaptiveTicker, CompositeTicker, CustomJSTickFormatter, NoOverlap
 from bokeh.plotting import figure
 from glassloom_metrics.protocol import Action
 from numpy.typing import NDArray
@@ -205,7 +205,7 @@ def plain(text: str) -> str:
 
 def glyph_of(plot: figure, name: str) -> Any:
     """Return the glyph of the renderer called `name`."""
-    return plot.select_one({"name": name}).glyph
+    return next(renderer.glyph for renderer in plot.renderers if renderer.name == name)
 
 
 def ellipsis(text: str, length: int) -> str:
@@ -269,8 +269,8 @@ def set_bytes_axis(plot: figure) -> None:
 
 def style_figure(plot: figure, palette: Palette) -> None:
     """Make `plot` look like the page around it; called again when the theme changes."""
-    plot.background_fill_color = palette.background
-    plot.border_fill_color = palette.background
+    plot.background_fill_color = None  # the page's own background shows through
+    plot.border_fill_color = None
     plot.outline_line_color = None
     for axis in plot.axis:
         axis.axis_line_color = palette.grid
@@ -284,12 +284,15 @@ def style_figure(plot: figure, palette: Palette) -> None:
         axis.axis_label_text_font_size = "11px"
         axis.axis_label_text_font_style = "normal"
         axis.axis_label_standoff = 4
+        axis.major_label_policy = NoOverlap(min_distance=0)
     plot.xgrid.grid_line_color = palette.grid
     plot.ygrid.grid_line_color = None
 
 
 TOOLTIP_CSS = """
 <style>
+:host { background-color: var(--gl-background); color: var(--gl-text); border: 1px solid var(--gl-border);
+  border-radius: 4px; box-shadow: 0 2px 8px #0003; opacity: 1; padding: 6px 8px; --tooltip-arrow-width: 0px; --tooltip-arrow-height: 0px; }
 .gl-tip { font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif; max-width: 380px; }
 .gl-tip b { font-weight: 600; overflow-wrap: anywhere; }
 .gl-tip table { border-spacing: 0; } .gl-tip td { padding: 0 10px 0 0; vertical-align: top; overflow-wrap: anywhere; }
@@ -301,7 +304,7 @@ TOOLTIP_CSS = """
 def tooltip(title: str, rows: list[tuple[str, str]]) -> str:
     """Return the template of a hover card; `title` and the second words hold Bokeh's ``@column`` places."""
     cells = "".join(f"<tr><td>{word}</td><td>{value}</td></tr>" for word, value in rows)
-    return f"{TOOLTIP_CSS}<div class='gl-tip'><b>{title}</b><table>{cells}</table></div>"
+    return f"<div class='gl-tip'>{TOOLTIP_CSS}<b>{title}</b><table>{cells}</table></div>"
 
 
 HOVER_SECONDS_JS = """

@@ -22,7 +22,7 @@ BAR_HEIGHT = 0.72
 THIN_FROM_BARS = 30
 """With more bars there is no room for gaps between them."""
 
-LEAST_ROWS = 6
+LEAST_ROWS = 4
 """A figure has room for so many bars at least, so that one worker's isn't as thick as the page."""
 
 

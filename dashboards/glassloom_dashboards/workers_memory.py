@@ -24,7 +24,7 @@ from glassloom_dashboards.workers import BAR_HEIGHT, Bar, bar_figure, bars_of, g
 
 SOURCE = "workers-memory-source"
 PARTS = ("managed", "shared", "unmanaged", "spilled")
-COLUMNS = ("y", "label", "rss", "limit", "limit_text", *PARTS, *(f"{part}_stop" for part in PARTS))
+COLUMNS = ("y", "label", "rss", "limit", "limit_text", "reach", *PARTS, *(f"{part}_stop" for part in PARTS))
 _LEAST_AXIS_BYTES = 2**20
 
 
@@ -50,6 +50,7 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
             row[part] = sum(getattr(sample, f"{part}_bytes") for sample in samples) / count
             stop += row[part]
             row[f"{part}_stop"] = stop
+        row["reach"] = max(stop, limit) if known else stop
         for name, value in row.items():
             rows[name].append(value)
     return rows
@@ -57,8 +58,7 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
 
 def axis_end_bytes(rows: dict[str, list[Any]]) -> float:
     """Return where the axis ends: a little beyond the longest bar and every limit."""
-    ends = [*rows["spilled_stop"], *(limit for limit in rows["limit"] if limit == limit)]
-    return 1.04 * max(ends, default=0.0) or float(_LEAST_AXIS_BYTES)
+    return 1.04 * max(rows["reach"], default=0.0) or float(_LEAST_AXIS_BYTES)
 
 
 def plot(source: ColumnDataSource, palette: Palette) -> figure:
@@ -66,13 +66,13 @@ def plot(source: ColumnDataSource, palette: Palette) -> figure:
     bars = bar_figure("workers-memory", "")
     set_bytes_axis(bars)
     style: dict[str, Any] = {"y": "y", "height": BAR_HEIGHT, "source": source, "line_color": None}
-    track = bars.hbar(left=0, right="limit", **style, name="track")
-    renderers = [track]
+    bars.hbar(left=0, right="limit", **style, name="track")
     left: Any = 0
     for part in PARTS:
-        renderers.append(bars.hbar(left=left, right=f"{part}_stop", **style, name=part))
+        bars.hbar(left=left, right=f"{part}_stop", **style, name=part)
         left = f"{part}_stop"
     bars.scatter(x="limit", y="y", marker="dash", angle=math.pi / 2, size=14, line_width=2, source=source, name="limit")
+    whole = bars.hbar(left=0, right="reach", fill_alpha=0, **style, name="whole")
     nbytes = CustomJSHover(code=HOVER_BYTES_JS)
     limit = CustomJSHover(code=f"if (value == 'none') return value; value = Number(value)\n{HOVER_BYTES_JS}")
     words = [(part, f"@{part}{{custom}}") for part in PARTS]
@@ -80,7 +80,7 @@ def plot(source: ColumnDataSource, palette: Palette) -> figure:
         logo=None,
         tools=[
             HoverTool(
-                renderers=renderers,
+                renderers=[whole],
                 tooltips=tooltip(
                     "@label", [("process (RSS)", "@rss{custom}"), *words, ("limit", "@limit_text{custom}")]
                 ),
@@ -136,7 +136,7 @@ class WorkersMemory:
             end = axis_end_bytes(rows)
             if self.plot.x_range.end != end:
                 self.plot.x_range.end = end
-        label_bars(self.plot, bars, ("track", *PARTS))
+        label_bars(self.plot, bars, ("track", "whole", *PARTS))
         palette = self._palette
         entries = [(getattr(palette, part), part, "hatched" if part == "spilled" else "") for part in PARTS]
         text = legend_html(entries, grouping_note(self._aggregate, bars, "memory"))

@@ -1,0 +1,57 @@
+"""What the tests of the dashboards share: a private registry, made-up clusters, and the real process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import synthetic
+
+SECRET = "s3cret-of-the-test"
+
+
+@pytest.fixture
+def runtime(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory that holds a registry of this test alone; its path is short, as sockets' must be."""
+    path = tmp_path_factory.mktemp("rt")
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(path))
+    return path
+
+
+Publish = Callable[..., synthetic.ClusterHandle]
+
+
+@pytest.fixture
+def publish(runtime: Path) -> Iterator[Publish]:
+    """Return a function that starts a made-up cluster of a shape; they all end with the test."""
+    with ExitStack() as stack:
+
+        def publish(shape: synthetic.Shape, cluster_id: str = "c1", name: str = "demo") -> synthetic.ClusterHandle:
+            recorder = synthetic.make_recorder(shape, cluster_id, name)
+            return stack.enter_context(synthetic.published(recorder, runtime, cluster_id, name))
+
+        yield publish
+
+
+@contextmanager
+def dashboards(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the real process until the block ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glassloom_dashboards", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)

@@ -1,0 +1,183 @@
+"""The aggregate holds what plain Python would count from the same messages."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import synthetic
+from glassloom_dashboards.aggregate import STATES, ClusterAggregate
+from glassloom_dashboards.growing import GrowingTexts
+from glassloom_metrics.protocol import (
+    COLUMN_TYPECODES,
+    Action,
+    Hello,
+    Layers,
+    Life,
+    Progress,
+    TaskError,
+    TaskEvents,
+    WorkerJoined,
+    WorkerLeft,
+    WorkerSamples,
+    decode,
+    pack_column,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+HELLO = Hello(1, "c1", "demo", "processes", 100.0)
+
+event = st.fixed_dictionaries(
+    {
+        "layer": st.integers(0, 5),
+        "worker": st.integers(0, 2**16),
+        "lane": st.integers(0, 2**16 - 1),
+        "action": st.sampled_from(list(Action)).map(int),
+        "start_s": st.floats(100, 200),
+        "length_s": st.floats(0, 50),
+        "nbytes": st.integers(-1, 2**40),
+        "ok": st.integers(0, 1),
+        "index": st.text(max_size=5),
+    }
+)
+
+
+def batch(first: int, rows: list[dict]) -> TaskEvents:
+    columns = {name: [row[name] for row in rows] for name in COLUMN_TYPECODES if name != "stop_s"}
+    columns["stop_s"] = [row["start_s"] + row["length_s"] for row in rows]
+    packed = {name: pack_column(name, values) for name, values in columns.items()}
+    return TaskEvents(first=first, index=[row["index"] for row in rows], **packed)
+
+
+def aggregate_of(*messages) -> ClusterAggregate:
+    aggregate = ClusterAggregate()
+    for message in (HELLO, *messages):
+        aggregate.apply(message)
+    return aggregate
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(event, max_size=30), max_size=8), st.floats(90, 260), st.floats(0, 60))
+def test_random_batches_fold_to_what_plain_python_counts(batches, from_s, for_s):
+    aggregate, rows = aggregate_of(), []
+    for part in batches:
+        aggregate.apply(batch(len(rows), part))
+        rows += part
+
+    tasks = aggregate.tasks
+    assert len(tasks) == len(rows)
+    assert aggregate.compute_tasks == sum(row["action"] == Action.COMPUTE for row in rows)
+    for name in ("layer", "worker", "lane", "action", "start_s", "nbytes", "ok"):
+        assert tasks[name].tolist() == [row[name] for row in rows]
+    assert tasks.index.take(np.arange(len(rows))) == [row["index"] for row in rows]
+    assert [tasks.threads[thread] for thread in tasks["thread"]] == [(row["worker"], row["lane"]) for row in rows]
+    overlapping = [
+        number
+        for number, row in enumerate(rows)
+        if row["start_s"] <= from_s + for_s and row["start_s"] + row["length_s"] >= from_s
+    ]
+    assert tasks.rows_between(from_s, from_s + for_s).tolist() == overlapping
+
+
+def test_rows_are_found_over_many_blocks_as_by_looking_at_each():
+    recorder = synthetic.make_recorder(synthetic.Shape(tasks=40_000, workers=3))
+    aggregate = ClusterAggregate()
+    for _, payload in recorder.read(0, limit=10**6):
+        aggregate.apply(decode(payload))
+    tasks = aggregate.tasks
+    for from_s, to_s in ((0.0, 1.0), (500.0, 501.0), (990.0, 10**6), (-5.0, -1.0)):
+        start_s, stop_s = synthetic.STARTED_AT_S + from_s, synthetic.STARTED_AT_S + to_s
+        expected = np.flatnonzero((tasks["start_s"] <= stop_s) & (tasks["stop_s"] >= start_s))
+        assert np.array_equal(tasks.rows_between(start_s, stop_s), expected)
+
+
+def test_rows_that_are_there_already_are_not_added_twice():
+    rows = [
+        dict(layer=0, worker=0, lane=0, action=0, start_s=101.0, length_s=1, nbytes=0, ok=1, index=str(n))
+        for n in range(6)
+    ]
+    aggregate = aggregate_of(batch(0, rows[:4]), batch(2, rows[2:]), batch(0, rows[:3]))
+    assert aggregate.tasks.index.take(np.arange(6)) == ["0", "1", "2", "3", "4", "5"]
+    assert (len(aggregate.tasks), aggregate.lost_events) == (6, 0)
+
+
+def test_rows_lost_on_the_way_are_counted():
+    rows = [dict(layer=0, worker=0, lane=0, action=0, start_s=101.0, length_s=1, nbytes=0, ok=1, index="")] * 3
+    aggregate = aggregate_of(batch(0, rows), batch(10, rows))
+    assert (len(aggregate.tasks), aggregate.lost_events) == (6, 7)
+
+
+def test_a_second_hello_begins_anew_and_says_so():
+    aggregate = aggregate_of(Layers([0], ["sum"], [3], [""]), WorkerJoined(100.0, 0, "w0", 1, 2))
+    generation, versions = aggregate.generation, Counter(aggregate.versions)
+    aggregate.apply(HELLO)
+    assert (aggregate.layers, aggregate.workers, aggregate.state) == ({}, {}, "live")
+    assert aggregate.generation == generation + 1
+    assert all(aggregate.versions[part] > versions[part] for part in ("layers", "workers", "tasks"))
+
+
+def test_progress_adds_up_over_layers_by_the_last_word_of_each():
+    def progress(at_s, layers, *counts):
+        return Progress(at_s, layers, **{state: list(counts[place]) for place, state in enumerate(STATES)})
+
+    aggregate = aggregate_of(
+        Layers([4, 7], ["a", "b"], [10, 20], ["", ""]),
+        progress(1.0, [4, 7], (5, 20), (1, 0), (1, 0), (2, 0), (1, 0), (0, 0)),
+        progress(2.0, [7], (11,), (2,), (3,), (3,), (0,), (1,)),
+    )
+    assert aggregate.task_counts == {
+        "waiting": 16, "ready": 3, "running": 4, "memory": 5, "released": 1, "erred": 1, "total": 30,
+    }  # fmt: skip
+
+
+def test_a_worker_that_left_no_longer_counts_but_keeps_its_name():
+    sample = WorkerSamples(
+        101.0, [0, 1, 9], [50.0, 70.0, 99.0], [10, 20, 99], [4, 30, 0], [1, 0, 0], [0] * 3, [1] * 3, [0] * 3
+    )
+    aggregate = aggregate_of(
+        WorkerJoined(100.0, 0, "first", 1, 2),
+        WorkerJoined(100.0, 1, "second", 2, 4),
+        sample,
+        WorkerLeft(102.0, 1, "killed"),
+    )
+    assert list(aggregate.samples) == [0]
+    assert aggregate.threads == 2
+    assert aggregate.worker_name(1) == "second"
+    assert aggregate.history["cpu_percent"].tolist() == [120.0]
+
+
+def test_unmanaged_memory_is_never_negative():
+    aggregate = aggregate_of(
+        WorkerJoined(100.0, 0, "w0", 1, 2), WorkerSamples(101.0, [0], [0.0], [10], [30], [5], [0], [0], [0])
+    )
+    assert aggregate.samples[0].unmanaged_bytes == 0
+
+
+def test_closing_ends_the_cluster_and_keeps_what_it_told():
+    aggregate = aggregate_of(Layers([0], ["sum"], [3], [""]), Life(105.0, "closing"))
+    assert (aggregate.state, aggregate.ended_reason) == ("ended", "the cluster was closed")
+    assert aggregate.layers[0].name == "sum"
+
+
+def test_errors_are_counted_beyond_those_that_are_kept():
+    errors = [TaskError(101.0, f"k{n}", 0, 0, "ValueError", "no", "", "") for n in range(130)]
+    aggregate = aggregate_of(*errors)
+    assert (aggregate.error_count, len(aggregate.errors), aggregate.errors[-1].key) == (130, 100, "k129")
+
+
+def test_a_new_run_begins_after_a_pause():
+    def row(start_s):
+        return dict(layer=0, worker=0, lane=0, action=0, start_s=start_s, length_s=1.0, nbytes=0, ok=1, index="")
+
+    aggregate = aggregate_of(batch(0, [row(100.0), row(101.0)]), batch(2, [row(110.0)]), batch(3, [row(110.5)]))
+    assert aggregate.tasks.latest_run_start_s == 110.0
+
+
+def test_a_task_costs_less_than_64_bytes():
+    texts = GrowingTexts()
+    for first in range(0, 10_000, 100):
+        texts.extend([f"{number}, 3" for number in range(first, first + 100)])
+    held = sum(len(text) + 49 + stops.nbytes for text, stops in texts._batches)
+    row = sum(column.itemsize for column in aggregate_of().tasks._events._columns.values())
+    assert held / 10_000 + row < 64

@@ -1,0 +1,164 @@
+"""Watching clusters: one subscriber each, found again after a cut, kept after the end."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+
+import msgspec
+import pytest
+import synthetic
+from glassloom_dashboards.hub import MAX_ENDED, Hub
+from glassloom_metrics.errors import ClusterNotFound
+from glassloom_metrics.protocol import Layers, Life
+from glassloom_metrics.registry import write_record
+from synthetic import Shape
+
+
+async def until(condition: Callable[[], bool], what: str) -> None:
+    """Wait for something that other threads or processes bring about."""
+    for _ in range(2000):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"never came: {what}")
+
+
+def test_a_cluster_is_complete_even_if_watched_only_after_its_run(publish):
+    publish(Shape(tasks=200))
+
+    async def watch():
+        hub = Hub()
+        watched = hub.watch("c1")
+        assert hub.watch("c1") is watched
+        assert hub.watch("demo") is watched  # by name
+        await until(lambda: len(watched.aggregate.samples) == 2, "the backlog")
+        assert watched.aggregate.state == "live"
+        await hub.close()
+        return watched.aggregate
+
+    aggregate = asyncio.run(watch())
+    assert len(aggregate.tasks) == 200
+    assert aggregate.task_counts["total"] > 180
+
+
+def test_what_happens_later_arrives_too(publish):
+    cluster = publish(Shape(tasks=0))
+
+    async def watch():
+        hub = Hub()
+        watched = hub.watch("c1")
+        await until(lambda: watched.aggregate.state == "live", "the connection")
+        await asyncio.to_thread(cluster.add, Layers([3], ["late"], [1], [""]))
+        await until(lambda: 3 in watched.aggregate.layers, "the late layer")
+        await hub.close()
+
+    asyncio.run(watch())
+
+
+def test_an_unknown_cluster_is_not_watched(runtime):
+    async def watch():
+        with pytest.raises(ClusterNotFound, match="no cluster 'nobody'; running: none"):
+            Hub().watch("nobody")
+
+    asyncio.run(watch())
+
+
+def test_a_lost_connection_is_made_again_and_nothing_counts_twice(publish):
+    cluster = publish(Shape(tasks=50))
+
+    async def watch():
+        hub = Hub()
+        watched = hub.watch("c1")
+        await until(lambda: len(watched.aggregate.tasks) == 50, "the backlog")
+        await asyncio.to_thread(cluster.drop_connections)
+        await until(lambda: watched.aggregate.generation == 2, "the second connection")
+        await until(lambda: len(watched.aggregate.tasks) == 50, "the backlog again")
+        assert watched.aggregate.state == "live"
+        await hub.close()
+
+    asyncio.run(watch())
+
+
+def test_an_ended_cluster_keeps_its_data(publish):
+    cluster = publish(Shape(tasks=50))
+
+    async def watch():
+        hub = Hub()
+        watched = hub.watch("c1")
+        await until(lambda: len(watched.aggregate.tasks) == 50, "the backlog")
+        await asyncio.to_thread(cluster.stop)
+        await until(lambda: watched.aggregate.state == "ended", "the end")
+        assert watched.aggregate.ended_reason == "its process has ended"
+        assert hub.watch("c1") is watched
+        assert len(watched.aggregate.tasks) == 50
+        await hub.close()
+
+    asyncio.run(watch())
+
+
+def test_a_cluster_that_says_it_closes_has_ended_at_once(publish):
+    cluster = publish(Shape(tasks=0))
+
+    async def watch():
+        hub = Hub()
+        watched = hub.watch("c1")
+        await asyncio.to_thread(cluster.add, Life(synthetic.STARTED_AT_S + 1, "closing"))
+        await until(lambda: watched.aggregate.state == "ended", "the end")
+        await hub.close()
+        return watched.aggregate.ended_reason
+
+    assert asyncio.run(watch()) == "the cluster was closed"
+
+
+def test_a_wrong_secret_in_the_record_ends_in_a_clear_reason(publish):
+    cluster = publish(Shape(tasks=0))
+    fields = {field: getattr(cluster.record, field) for field in cluster.record.__struct_fields__}
+    write_record(type(cluster.record)(**fields | {"secret": "wrong"}))
+
+    async def watch():
+        hub = Hub()
+        watched = hub.watch("c1")
+        await until(lambda: watched.aggregate.state == "ended", "the refusal")
+        await hub.close()
+        return watched.aggregate.ended_reason
+
+    assert "the secret is wrong" in asyncio.run(watch())
+
+
+def test_a_message_of_a_later_protocol_is_counted_and_left_out(publish):
+    publish(Shape(tasks=10))
+
+    async def watch():
+        hub = Hub()
+        watched = hub.watch("c1")
+        await until(lambda: len(watched.aggregate.tasks) == 10, "the backlog")
+        watched.fold(msgspec.msgpack.encode({"type": "from-the-future", "at_s": 1.0}))
+        watched.fold(b"\xc1")
+        await hub.close()
+        return watched
+
+    watched = asyncio.run(watch())
+    assert (watched.unknown_messages, len(watched.aggregate.tasks)) == (2, 10)
+
+
+def test_only_the_latest_ended_clusters_are_kept(publish):
+    count = MAX_ENDED + 3
+    for number in range(count):
+        publish(dataclasses.replace(Shape(tasks=0)), f"c{number}", f"demo-{number}")
+
+    async def watch():
+        async def frames(_record):
+            yield msgspec.msgpack.encode(Life(0.0, "closing"))
+
+        hub = Hub(frames)
+        for number in range(count):
+            watched = hub.watch(f"c{number}")
+            await until(lambda watched=watched: watched.aggregate.state == "ended", "the end")
+            await asyncio.sleep(0)
+        kept = list(hub._watched)
+        await hub.close()
+        return kept
+
+    assert asyncio.run(watch()) == [f"c{number}" for number in range(3, count)]

@@ -1,0 +1,124 @@
+"""Level of detail: few rectangles whatever there is to show, and nothing lost in the sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from glassloom_dashboards.aggregate import TaskTable
+from glassloom_dashboards.lod import (
+    ACTION_BITS,
+    MAX_BINS,
+    MAX_KINDS,
+    OTHER_KIND,
+    View,
+    bin_events,
+    grid_for,
+    rows_in_view,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+ORIGIN_S = 1_700_000_000.0
+
+
+def table(start_s, length_s, *, lane=None, layer=None, ok=None) -> TaskTable:
+    start_s = np.asarray(start_s, float)
+    count = len(start_s)
+    tasks = TaskTable()
+    tasks.extend(
+        {
+            "layer": np.asarray(layer if layer is not None else np.zeros(count), "u4"),
+            "worker": np.asarray(lane if lane is not None else np.zeros(count), "u4"),
+            "lane": np.zeros(count, "u2"),
+            "action": np.zeros(count, "u1"),
+            "start_s": ORIGIN_S + start_s,
+            "stop_s": ORIGIN_S + start_s + np.asarray(length_s, float),
+            "nbytes": np.zeros(count, "i8"),
+            "ok": np.asarray(ok if ok is not None else np.ones(count), "u1"),
+        },
+        [""] * count,
+    )
+    return tasks
+
+
+def positions(tasks: TaskTable) -> np.ndarray:
+    """Return lanes in the order of the workers' numbers."""
+    order = sorted(tasks.threads)
+    return np.array([order.index(thread) for thread in tasks.threads], np.int64)
+
+
+events = st.lists(
+    st.tuples(st.floats(0, 100), st.floats(0, 60), st.integers(0, 130), st.integers(0, 9), st.booleans()),
+    min_size=1,
+    max_size=150,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(events, st.floats(0, 90), st.floats(0.001, 100))
+def test_bins_conserve_tasks_failures_and_busy_time_and_never_exceed_their_cap(rows, from_s, for_s):
+    start_s, length_s, lane, layer, ok = map(np.array, zip(*rows, strict=True))
+    tasks = table(start_s, length_s, lane=lane, layer=layer, ok=ok)
+    lanes = positions(tasks)
+    grid = grid_for(View(ORIGIN_S + from_s, ORIGIN_S + from_s + for_s, 0, len(lanes)), ORIGIN_S)
+    bins = bin_events(tasks, lanes, grid)
+
+    seen = rows_in_view(tasks, lanes, View(grid.start_s, grid.stop_s, 0, len(lanes)))
+    inside_s = np.minimum(tasks["stop_s"][seen], grid.stop_s) - np.maximum(tasks["start_s"][seen], grid.start_s)
+    assert grid.rows * grid.columns <= MAX_BINS
+    assert len(bins.kind) <= MAX_BINS
+    assert bins.tasks.sum() == len(seen)
+    assert bins.failed.sum() == np.count_nonzero(tasks["ok"][seen] == 0)
+    assert bins.busy_s.sum() == pytest.approx(inside_s.sum(), abs=1e-5 * max(len(rows), 1))
+    assert grid.start_s <= ORIGIN_S + from_s and grid.stop_s >= ORIGIN_S + from_s + for_s
+
+
+def test_a_bin_shows_the_layer_that_took_most_of_it():
+    tasks = table([0.0, 4.0, 4.6], [4.0, 0.6, 0.4], layer=[1, 2, 3])
+    bins = bin_events(tasks, positions(tasks), grid_for(View(ORIGIN_S, ORIGIN_S + 399, 0, 1), ORIGIN_S))
+    assert (bins.kind >> ACTION_BITS).tolist() == [1, 1, 1, 1, 2]
+    assert bins.tasks.tolist() == [0, 0, 1, 0, 2]
+    assert np.allclose(bins.utilisation, 1.0, atol=1e-5)
+
+
+def test_the_grid_does_not_move_while_the_view_grows():
+    first = grid_for(View(ORIGIN_S, ORIGIN_S + 301.0, 0, 4), ORIGIN_S)
+    second = grid_for(View(ORIGIN_S, ORIGIN_S + 390.0, 0, 4), ORIGIN_S)
+    assert (first.start_s, first.width_s) == (second.start_s, second.width_s)
+
+
+def test_many_lanes_share_rows_and_a_row_is_full_only_if_all_its_lanes_are():
+    tasks = table([0.0] * 80, [10.0] * 80, lane=np.arange(80) * 2)
+    everyone = np.arange(80) * 2  # every other lane is idle
+    grid = grid_for(View(ORIGIN_S, ORIGIN_S + 10, 0, 160), ORIGIN_S)
+    bins = bin_events(tasks, everyone, grid)
+    assert grid.lanes_a_row == 2
+    assert bins.utilisation.max() == pytest.approx(0.5)
+
+
+def test_the_rarest_of_too_many_layers_are_shown_as_others():
+    count = 3 * MAX_KINDS
+    layer = np.concatenate([np.arange(count), np.arange(MAX_KINDS - 1)])
+    tasks = table(np.arange(len(layer)), np.ones(len(layer)), layer=layer)
+    grid = grid_for(View(ORIGIN_S, ORIGIN_S + len(layer), 0, 1), ORIGIN_S)
+    bins = bin_events(tasks, positions(tasks), grid)
+    assert OTHER_KIND in bins.kind
+    assert bins.tasks.sum() == len(layer)
+
+
+def test_sparse_layer_numbers_are_binned_as_dense_ones():
+    start_s, length_s = np.arange(50.0), np.ones(50)
+    dense = table(start_s, length_s, layer=np.arange(50) % 5)
+    sparse = table(start_s, length_s, layer=np.arange(50) % 5 * 800_000_000)
+    grid = grid_for(View(ORIGIN_S, ORIGIN_S + 50, 0, 1), ORIGIN_S)
+    a, b = (bin_events(tasks, positions(tasks), grid) for tasks in (dense, sparse))
+    assert np.array_equal(a.busy_s, b.busy_s)
+    assert ((b.kind >> ACTION_BITS) == (a.kind >> ACTION_BITS) * 800_000_000).all()
+
+
+def test_lanes_out_of_view_are_left_out():
+    tasks = table([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], lane=[0, 1, 2])
+    assert rows_in_view(tasks, positions(tasks), View(ORIGIN_S, ORIGIN_S + 1, 1, 2)).tolist() == [1]
+    bins = bin_events(tasks, positions(tasks), grid_for(View(ORIGIN_S, ORIGIN_S + 1, 1, 2), ORIGIN_S))
+    assert bins.tasks.sum() == 1
+    assert set(bins.low.tolist()) == {1}

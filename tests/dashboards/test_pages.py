@@ -1,0 +1,370 @@
+"""Every page for clusters of every size: what it draws, what it sends, and that it sends nothing twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import synthetic
+from bokeh.document import Document
+from bokeh.document.events import DocumentPatchedEvent
+from bokeh.protocol import Protocol
+from glassloom_dashboards.aggregate import STATES, ClusterAggregate
+from glassloom_dashboards.lod import MAX_BINS, MAX_SINGLE_EVENTS
+from glassloom_dashboards.page import PAGE_CARDS, PageView
+from glassloom_dashboards.progress import MAX_LAYERS
+from glassloom_dashboards.task_stream import ALL, DEBOUNCE_S, LATEST_RUN, fit_texts
+from glassloom_dashboards.theme import DARK, LIGHT, ColourBook, Palette, blend, rgba
+from glassloom_dashboards.workers import MAX_BARS
+from glassloom_metrics.pages import PAGES
+from glassloom_metrics.protocol import (
+    GpuSample,
+    GpuSamples,
+    Layers,
+    Life,
+    Progress,
+    TaskError,
+    TaskEvents,
+    WorkerLeft,
+    decode,
+    pack_column,
+)
+from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
+
+FRAME_BYTES = 200_000
+
+
+def aggregate_of(shape: Shape) -> ClusterAggregate:
+    aggregate = ClusterAggregate()
+    for _, payload in synthetic.make_recorder(shape).read(0, limit=10**6):
+        aggregate.apply(decode(payload))
+    return aggregate
+
+
+def events(first: int, rows: list[tuple[float, float]], *, layer: int = 0, lane: int = 0, ok: int = 1) -> TaskEvents:
+    """Return task events of one lane from (start, stop) pairs in seconds after the cluster's start."""
+    count = len(rows)
+    values = {
+        "layer": [layer] * count, "worker": [0] * count, "lane": [lane] * count, "action": [0] * count,
+        "start_s": [STARTED_AT_S + start for start, _ in rows], "stop_s": [STARTED_AT_S + stop for _, stop in rows],
+        "nbytes": [8] * count, "ok": [ok] * count,
+    }  # fmt: skip
+    packed = {name: pack_column(name, column) for name, column in values.items()}
+    return TaskEvents(first=first, index=[str(first + n) for n in range(count)], **packed)
+
+
+class Opened:
+    """A page in a document, with the size of each change that a browser would be sent."""
+
+    def __init__(self, page: str, aggregate: ClusterAggregate, theme: str = "light") -> None:
+        self.now_s = 0.0
+        self.view = PageView(page, aggregate, ColourBook(), theme)
+        self.document = Document()
+        self.view.attach(self.document)
+        self.frames: list[int] = []
+        self.document.on_change(self._count)
+
+    def _count(self, event: object) -> None:
+        if isinstance(event, DocumentPatchedEvent):
+            message = Protocol().create("PATCH-DOC", [event])
+            self.frames.append(len(message.content_json) + sum(len(buffer.to_bytes()) for buffer in message.buffers))
+
+    def update(self, after_s: float = 1.0) -> int:
+        """Draw once more, so much later; return the bytes that were sent."""
+        before = sum(self.frames)
+        self.now_s += after_s
+        self.view.update(self.now_s)
+        return sum(self.frames) - before
+
+    def rows(self, source: str) -> int:
+        found = self.document.get_model_by_name(source)
+        return len(next(iter(found.data.values())))
+
+    def card(self, name: str):
+        return next(card for card in self.view.cards if card.id == name)
+
+
+@pytest.mark.parametrize("page", [page.id for page in PAGES])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Shape(workers=0, tasks=0),
+        Shape(workers=1, threads=1, tasks=0),
+        Shape(workers=1, threads=1, tasks=1),
+        Shape(workers=2, names=tuple(HOSTILE_NAMES), failures=True, gpus=2),
+        Shape(workers=500, tasks=20_000),
+    ],
+    ids=["nobody", "idle", "one-task", "hostile", "500-workers"],
+)
+def test_every_page_is_drawn_once_and_then_nothing_is_sent(page, shape):
+    opened = Opened(page, aggregate_of(shape))
+    assert [card.id for card in opened.view.cards] == list(PAGE_CARDS[page])
+    opened.update()
+    assert opened.update() == 0
+    assert max(opened.frames, default=0) <= FRAME_BYTES
+    opened.document.to_json()
+
+
+def test_the_status_page_of_a_new_aggregate_that_nothing_was_heard_of_yet_says_what_it_waits_for():
+    opened = Opened("status", ClusterAggregate())
+    texts = [opened.document.get_model_by_name(f"{card}-empty").text for card in PAGE_CARDS["status"]]
+    assert [text.split("</b>")[0] for text in texts] == [
+        "<b>No tasks yet", "<b>No tasks yet", "<b>No workers yet", "<b>No workers yet",
+    ]  # fmt: skip
+    assert "connecting" in opened.view.strip.div.text
+
+
+@pytest.fixture(scope="module")
+def million() -> ClusterAggregate:
+    return aggregate_of(Shape(workers=4, threads=4, tasks=10**6, layers=40))
+
+
+def test_a_million_tasks_are_binned_and_every_frame_is_small(million):
+    opened = Opened("status", million)
+    stream = opened.card("task-stream")
+    assert stream.total.data == {"tasks": [million.compute_tasks], "events": [10**6]}
+    assert opened.rows("task-stream-source") == 0
+    assert 1000 < opened.rows("task-stream-bins-source") <= MAX_BINS
+    assert sum(opened.document.get_model_by_name("task-stream-bins-source").data["tasks"]) == 10**6
+    opened.view.theme.tags = ["dark"]  # everything again
+    opened.update()
+    assert max(opened.frames) <= FRAME_BYTES
+
+
+def test_zooming_into_a_million_tasks_gives_the_single_ones_with_their_keys(million):
+    opened = Opened("task-stream", million)
+    stream = opened.card("task-stream")
+    stream.follow.active = None
+    stream.plot.x_range.update(start=5000.0, end=5010.0)
+    opened.update(0.01)  # sees that the view moves
+    assert opened.rows("task-stream-source") == 0
+    opened.update(DEBOUNCE_S)
+    tasks = million.tasks
+    rows = tasks.rows_between(STARTED_AT_S + 5000, STARTED_AT_S + 5010)
+    assert 100 < len(rows) <= MAX_SINGLE_EVENTS
+    assert opened.rows("task-stream-source") == len(rows)
+    assert opened.rows("task-stream-bins-source") == 0
+    assert list(stream.single.data["index"]) == tasks.index.take(rows)
+    names = [stream.names.data["name"][kind] for kind in stream.single.data["kind"]]
+    assert names == [million.layer_name(layer) for layer in tasks["layer"][rows]]
+    assert max(opened.frames) <= FRAME_BYTES
+
+
+def test_single_tasks_with_long_keys_still_fit_into_a_frame():
+    aggregate = aggregate_of(Shape(tasks=0))
+    aggregate.apply(Layers([0], ["名" * 5000], [MAX_SINGLE_EVENTS], [""]))
+    opened = Opened("task-stream", aggregate)
+    long = events(0, [(n / 100, n / 100 + 0.005) for n in range(MAX_SINGLE_EVENTS)])
+    aggregate.apply(
+        TaskEvents(**{f: getattr(long, f) for f in long.__struct_fields__} | {"index": ["鍵" * 300] * len(long)})
+    )
+    opened.update()
+    assert opened.rows("task-stream-source") == MAX_SINGLE_EVENTS
+    assert max(opened.frames) <= FRAME_BYTES
+
+
+def test_new_tasks_are_streamed_without_sending_the_old_ones_again():
+    aggregate = aggregate_of(Shape(tasks=0))
+    aggregate.apply(Layers([0], ["sum"], [5000], [""]))
+    aggregate.apply(events(0, [(n / 100, n / 100 + 0.005) for n in range(3000)]))
+    opened = Opened("task-stream", aggregate)
+    assert opened.rows("task-stream-source") == 3000
+    aggregate.apply(events(3000, [(30.0, 30.5)]))
+    sent = opened.update()
+    assert opened.rows("task-stream-source") == 3001
+    assert opened.card("task-stream").single.data["index"][-1] == "3000"
+    assert sent < 5_000
+
+
+def test_a_zoomed_view_is_sent_nothing_when_tasks_finish_elsewhere():
+    aggregate = aggregate_of(Shape(tasks=0))
+    aggregate.apply(events(0, [(n, n + 0.5) for n in range(100)]))
+    opened = Opened("task-stream", aggregate)
+    stream = opened.card("task-stream")
+    stream.follow.active = None
+    stream.plot.x_range.update(start=10.0, end=20.0)
+    opened.update()
+    opened.update()
+    seen = opened.rows("task-stream-source")
+    ranges = (stream.plot.x_range.start, stream.plot.x_range.end)
+    aggregate.apply(events(100, [(200.0, 201.0)]))
+    opened.update()
+    assert stream.total.data["events"] == [101]
+    assert opened.rows("task-stream-source") == seen == 11
+    assert (stream.plot.x_range.start, stream.plot.x_range.end) == ranges
+
+
+def test_following_shows_everything_or_the_latest_run():
+    aggregate = aggregate_of(Shape(tasks=0))
+    aggregate.apply(events(0, [(1.0, 2.0)]))
+    aggregate.apply(events(1, [(100.0, 101.0), (101.0, 102.0)]))
+    opened = Opened("task-stream", aggregate)
+    stream = opened.card("task-stream")
+    assert (stream.follow.active, opened.rows("task-stream-source")) == (ALL, 3)
+    stream.follow.active = LATEST_RUN
+    opened.update()
+    opened.update()
+    assert opened.rows("task-stream-source") == 2
+    assert 99 < stream.extent.data["left"][0] < 100
+
+
+def test_failed_tasks_are_drawn_once_more_on_top():
+    aggregate = aggregate_of(Shape(tasks=0))
+    aggregate.apply(events(0, [(1.0, 2.0)]))
+    aggregate.apply(events(1, [(2.0, 3.0)], ok=0))
+    opened = Opened("task-stream", aggregate)
+    assert opened.document.get_model_by_name("task-stream-failed-source").data["left"].tolist() == [2.0]
+    assert "failed" in opened.card("task-stream").legend.text
+
+
+def test_a_cluster_found_again_is_drawn_from_the_beginning():
+    aggregate = aggregate_of(Shape(tasks=0))
+    aggregate.apply(events(0, [(1.0, 2.0), (2.0, 3.0)]))
+    opened = Opened("task-stream", aggregate)
+    again = synthetic.make_recorder(Shape(tasks=0))
+    for _, payload in again.read(0, limit=100):
+        aggregate.apply(decode(payload))
+    aggregate.apply(events(0, [(7.0, 8.0), (8.0, 9.0)]))
+    opened.update()
+    assert list(opened.card("task-stream").single.data["left"]) == [7.0, 8.0]
+
+
+def test_progress_shows_the_latest_layers_and_says_how_many_more_there_are():
+    aggregate = aggregate_of(Shape(tasks=0))
+    ids = list(range(MAX_LAYERS + 12))
+    aggregate.apply(Layers(ids, [f"layer-{n}" for n in ids], [10] * len(ids), [f"cell {n}" for n in ids]))
+    counts = {state: [0] for state in STATES} | {"memory": [3], "released": [4], "running": [1], "waiting": [2]}
+    aggregate.apply(Progress(1.0, [0], **counts))
+    opened = Opened("progress", aggregate)
+    rows = opened.document.get_model_by_name("progress-source").data
+    assert (len(rows["name"]), rows["name"][0], rows["name"][-1]) == (MAX_LAYERS, "layer-41", "layer-0")
+    assert "+12 more layers" in opened.card("progress").legend.text
+    last = {name: column[-1] for name, column in rows.items()}
+    assert (last["memory_stop"], last["released_stop"], last["erred_stop"], last["running_stop"]) == (
+        0.3,
+        0.7,
+        0.7,
+        0.8,
+    )
+    assert (last["count"], last["origin"]) == ("7 / 10", "cell 0")
+
+
+@pytest.mark.parametrize("page", ["workers-memory", "workers-cpu"])
+def test_few_workers_have_a_bar_each_and_many_share_bars_that_say_so(page):
+    few, many = (Opened(page, aggregate_of(Shape(workers=workers, tasks=0))) for workers in (3, 500))
+    assert few.document.get_model_by_name(f"{page}-source").data["label"] == ["w0", "w1", "w2"]
+    assert "mean" not in few.card(page).legend.text
+    assert MAX_BARS / 2 < many.rows(f"{page}-source") <= MAX_BARS
+    assert "500 workers ordered by" in many.card(page).legend.text
+    assert "a bar is the mean of 9" in many.card(page).legend.text
+
+
+def test_memory_is_stacked_by_what_it_holds():
+    aggregate = aggregate_of(Shape(workers=1, tasks=0))
+    sample = aggregate.samples[0]
+    rows = Opened("workers-memory", aggregate).document.get_model_by_name("workers-memory-source").data
+    assert rows["unmanaged"] == [sample.rss_bytes - sample.managed_bytes - sample.shared_bytes]
+    assert rows["spilled_stop"] == [sample.rss_bytes + sample.spilled_bytes]
+    assert rows["limit"] == [4096 * synthetic.MIB]
+
+
+def test_the_cpu_time_line_keeps_its_highest_values_when_it_is_thinned():
+    aggregate = aggregate_of(Shape(workers=2, tasks=0))
+    synthetic_recorder = synthetic.Recorder(synthetic.Hello(1, "c1", "demo", "processes", STARTED_AT_S))
+    synthetic.record_samples(synthetic_recorder, Shape(workers=2), moments=1500)
+    for _, payload in synthetic_recorder.read(1, limit=5000):
+        aggregate.apply(decode(payload))
+    opened = Opened("workers-cpu", aggregate)
+    line = opened.document.get_model_by_name("workers-cpu-history-source").data
+    assert 300 < len(line["at"]) <= 400
+    assert max(line["highest"]) == pytest.approx(aggregate.history["cpu_percent"].max() / 100)
+
+
+def test_gpu_readings_that_are_text_are_shown_as_that_text():
+    aggregate = aggregate_of(Shape(tasks=0))
+    gpu = GpuSample("GPU-1", "NVIDIA <H100>", "not supported", 2**30, "error: <lost>", 1.0, 1)
+    aggregate.apply(GpuSamples(STARTED_AT_S, [gpu]))
+    text = Opened("status", aggregate).view.strip.div.text
+    assert "utilisation not supported · 1.00 GiB of error: &lt;lost&gt;" in text
+    assert "GPU NVIDIA &lt;H100&gt;" in text
+
+
+def test_whatever_users_name_things_no_html_of_theirs_gets_into_a_page():
+    aggregate = aggregate_of(Shape(names=tuple(HOSTILE_NAMES), failures=True))
+    aggregate.name = "<b>mine</b>"
+    aggregate.apply(TaskError(STARTED_AT_S, "<i>key</i>", 0, 0, "E", "<script>x</script>", "", "<u>cell</u>"))
+    opened = Opened("status", aggregate)
+    for card in PAGE_CARDS["status"]:
+        for part in ("legend", "empty"):
+            div = opened.document.get_model_by_name(f"{card}-{part}")
+            assert "<img" not in div.text and "<script" not in div.text
+            assert div.disable_math
+    strip = opened.view.strip.div
+    assert "&lt;script&gt;x&lt;/script&gt;" in strip.text and "&lt;b&gt;mine&lt;/b&gt;" in strip.text
+    assert not any(tag in strip.text for tag in ("<script", "<b>mine", "<i>key", "<u>cell"))
+    assert strip.disable_math
+
+
+def test_labels_of_axes_are_never_read_as_formulas():
+    aggregate = aggregate_of(Shape(workers=1, tasks=0))
+    aggregate.worker_names[0] = "$$\\href{javascript:alert(1)}{x}$$"
+    opened = Opened("status", aggregate)
+    for card in ("task-stream", "workers-memory", "workers-cpu"):
+        for label in opened.card(card).plot.yaxis[0].major_label_overrides.values():
+            assert "$$" not in label
+
+
+def test_an_ended_cluster_keeps_its_page_and_says_ended():
+    aggregate = aggregate_of(Shape())
+    opened = Opened("task-stream", aggregate)
+    aggregate.apply(Life(STARTED_AT_S + 9, "closing"))
+    opened.update()
+    assert '<span class="badge ended" title="the cluster was closed">ended</span>' in opened.view.strip.div.text
+    assert opened.rows("task-stream-source") == 200
+
+
+def test_lanes_of_workers_that_left_stay_if_they_did_anything():
+    aggregate = aggregate_of(Shape(workers=3, threads=1, tasks=0))
+    aggregate.apply(events(0, [(1.0, 2.0)]))
+    for worker in (0, 1):
+        aggregate.apply(WorkerLeft(STARTED_AT_S + 3, worker, "killed"))
+    opened = Opened("task-stream", aggregate)
+    assert opened.card("task-stream").lane_names.data["name"] == ["w0", "w2"]
+
+
+def test_a_page_changes_colours_without_being_loaded_again():
+    opened = Opened("status", aggregate_of(Shape()), theme="light")
+    stream = opened.card("task-stream")
+    before = set(np.asarray(stream.single.data["colour"]).tolist())
+    opened.view.theme.tags = ["dark"]
+    opened.update()
+    after = set(np.asarray(stream.single.data["colour"]).tolist())
+    assert before <= colours_of(LIGHT) and after <= colours_of(DARK)
+    assert before.isdisjoint(after - before)
+
+
+def colours_of(palette: Palette) -> set[int]:
+    return {rgba(colour) for colour in (*palette.layers, *palette.actions.values())}
+
+
+def test_a_theme_that_does_not_exist_is_the_light_one():
+    assert Opened("status", aggregate_of(Shape()), theme="<script>").view.theme.tags == ["light"]
+
+
+def test_layers_of_one_cluster_have_different_colours_as_long_as_there_are_any():
+    book = ColourBook()
+    places = [book.place(f"layer-{n}") for n in range(len(LIGHT.layers))]
+    assert sorted(places) == list(range(len(LIGHT.layers)))
+    assert book.place("layer-3") == places[3]
+    assert 0 <= book.place("one more") < len(LIGHT.layers)
+
+
+def test_blending_goes_from_the_background_to_the_colour():
+    colours = np.array([rgba("#4477aa")] * 3, np.uint32)
+    blended = blend(colours, "#111111", np.array([0.0, 0.5, 1.0]))
+    assert [hex(colour) for colour in blended] == ["0x111111ff", "0x2a445eff", "0x4477aaff"]
+
+
+def test_texts_are_cut_until_they_fit():
+    assert fit_texts(["abc", "d"], 10, 100) == ["abc", "d"]
+    cut = fit_texts(["x" * 50] * 100, 50, 1500)
+    assert len(cut) == 100 and set(cut) == {cut[0]} and cut[0].endswith("…") and len(cut[0]) < 15

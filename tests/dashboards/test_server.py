@@ -1,0 +1,287 @@
+"""The real process over real sockets: who is let in, what is served, and that it ends with its parent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import SECRET, dashboards
+from glassloom_dashboards.gate import SECRET_VARIABLE, SecretGate, TokenGate
+from glassloom_dashboards.hub import Hub
+from glassloom_dashboards.server import DashboardServer
+from glassloom_metrics.pages import PAGES
+from synthetic import Shape
+from tornado.httpclient import AsyncHTTPClient, HTTPRequest
+from tornado.httpserver import HTTPServer
+from tornado.ioloop import IOLoop
+from tornado.netutil import bind_sockets
+from tornado.websocket import websocket_connect
+
+PREFIX = "/user/some.one/glassloom/dash"
+GOOD = {"X-Glassloom-Secret": SECRET}
+
+
+class Answer:
+    """An HTTP answer as it came over a socket."""
+
+    def __init__(self, raw: bytes) -> None:
+        head, _, self.body = raw.partition(b"\r\n\r\n")
+        lines = head.decode("latin-1").split("\r\n")
+        self.status = int(lines[0].split(" ")[1])
+        self.headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
+        self.text = self.body.decode("utf-8", "replace")
+
+
+def ask(address: str | tuple[str, int], path: str, *headers: str, method: str = "GET") -> Answer:
+    """Send one request and return the answer; `address` is a socket's path or a host and port."""
+    kind = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    with socket.socket(kind, socket.SOCK_STREAM) as connection:
+        connection.settimeout(30)
+        connection.connect(address)
+        lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", ""]
+        connection.sendall("\r\n".join(lines).encode())
+        raw = b""
+        while part := connection.recv(65536):
+            raw += part
+            if b" 101 " in raw.split(b"\r\n")[0] or _is_whole(raw):
+                break
+    return Answer(raw)
+
+
+def _is_whole(raw: bytes) -> bool:
+    length = re.search(rb"\r\nContent-Length: (\d+)\r\n", raw)
+    return length is not None and len(raw.partition(b"\r\n\r\n")[2]) >= int(length[1])
+
+
+def upgrade(*headers: str) -> tuple[str, ...]:
+    return (
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Protocol: bokeh, x.y",
+        *headers,
+    )
+
+
+def until(condition: Callable[[], bool], what: str, deadline_s: float = 30.0) -> None:
+    end_s = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < end_s, f"never came: {what}"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def behind_jupyter(publish, runtime: Path) -> Iterator[str]:
+    """Run the process on a UNIX socket beside a cluster `c1`; return the socket's path."""
+    publish(Shape(tasks=200))
+    path = str(runtime / "dash.sock")
+    with dashboards("--unix-socket", path, "--prefix", PREFIX, **{SECRET_VARIABLE: SECRET}) as process:
+        until(lambda: os.path.exists(path) or process.poll() is not None, "the socket")
+        assert process.poll() is None, process.stderr.read()
+        until(lambda: _listens(path), "somebody who listens")
+        yield path
+
+
+def _listens(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(path) == 0
+
+
+def test_only_who_knows_the_secret_gets_any_answer_but_403(behind_jupyter):
+    socket_path = behind_jupyter
+    assert stat.S_IMODE(os.stat(socket_path).st_mode) == 0o600
+
+    paths = [f"{PREFIX}/health", f"{PREFIX}/", PREFIX, "/", f"{PREFIX}/static/js/bokeh.min.js", "/favicon.ico"]
+    for page in PAGES:
+        paths += [
+            f"{PREFIX}/c1/{page.id}{end}" for end in ("", "/", "/ws", "/metadata", "/autoload.js", "/static/x.js")
+        ]
+    wrong = [(), ("X-Glassloom-Secret: wrong",), ("X-Glassloom-Secret:",), (f"X-Glassloom-Secret: {SECRET}",) * 2]
+    for path in paths:
+        for headers in wrong:
+            assert ask(socket_path, path, *headers).status == 403, path
+        assert ask(socket_path, path, method="POST").status == 403
+    for headers in wrong:
+        answer = ask(socket_path, f"{PREFIX}/c1/status/ws", *upgrade(*headers))
+        assert answer.status == 403
+
+    secret = f"X-Glassloom-Secret: {SECRET}"
+    health = ask(socket_path, f"{PREFIX}/health", secret)
+    assert (health.status, json.loads(health.body)) == (200, {"status": "ok"})
+    for page in PAGES:
+        assert ask(socket_path, f"{PREFIX}/c1/{page.id}", secret).status == 200
+    assert ask(socket_path, f"{PREFIX}/static/js/bokeh.min.js", secret).status == 200
+    assert ask(socket_path, f"{PREFIX}/c1/status/ws", *upgrade(secret)).status == 101
+
+
+def test_bokehs_own_extra_routes_are_gone_and_the_list_is_not_for_jupyter(behind_jupyter):
+    for path in ("/c1/status/autoload.js", "/c1/status/metadata", "/", "", "/c1", "/c1/nothing"):
+        answer = ask(behind_jupyter, PREFIX + path, f"X-Glassloom-Secret: {SECRET}")
+        assert answer.status == 404, path
+
+
+def test_a_page_loads_everything_from_its_own_prefix_and_holds_nothing_of_the_request(behind_jupyter):
+    headers = (
+        f"X-Glassloom-Secret: {SECRET}", "Cookie: login=top-secret-cookie", "Authorization: token top-secret-token",
+    )  # fmt: skip
+    answer = ask(behind_jupyter, f"{PREFIX}/c1/status?theme=dark", *headers)
+    sources = re.findall(r'(?:src|href)="([^"]+)"', answer.text)
+    assert len(sources) == 2 and all(source.startswith(f"{PREFIX}/static/js/") for source in sources)
+    assert "http://" not in answer.text.replace("http://www.w3.org", "") and "cdn" not in answer.text
+    token = json.loads(re.search(r'"token":("[^"]+")', answer.text)[1])
+    for hidden in (SECRET, "top-secret"):
+        assert hidden not in answer.text
+        assert hidden not in _decoded(token)
+    assert '<html lang="en" data-theme="dark">' in answer.text
+    assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
+    assert "connect-src 'self'" in answer.headers["content-security-policy"]
+
+
+def _decoded(token: str) -> str:
+    from bokeh.util.token import get_token_payload
+
+    return json.dumps(get_token_payload(token), default=repr)
+
+
+def test_an_unknown_cluster_is_a_page_that_says_so_and_escapes_what_was_asked(behind_jupyter):
+    path = f"{PREFIX}/%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E/status"
+    answer = ask(behind_jupyter, path, f"X-Glassloom-Secret: {SECRET}")
+    assert answer.status == 404
+    assert "This cluster is not running" in answer.text
+    assert "<img" not in answer.text and "&lt;img" in answer.text
+    socket_answer = ask(behind_jupyter, f"{path}/ws", *upgrade(f"X-Glassloom-Secret: {SECRET}"))
+    assert socket_answer.status == 404
+
+
+def test_without_a_secret_in_the_environment_it_does_not_start(runtime):
+    with dashboards("--unix-socket", str(runtime / "s"), **{SECRET_VARIABLE: ""}) as process:
+        assert process.wait(30) == 2
+        assert f"needs a secret in the environment variable {SECRET_VARIABLE}" in process.stderr.read()
+
+
+def test_the_process_ends_after_kill_9_of_its_parent(runtime):
+    path = str(runtime / "dash.sock")
+    command = [sys.executable, "-m", "glassloom_dashboards", "--unix-socket", path]
+    parent = subprocess.Popen(
+        [sys.executable, "-c", f"import subprocess, time; subprocess.Popen({command!r}); time.sleep(600)"],
+        env={**os.environ, SECRET_VARIABLE: SECRET},
+    )
+    try:
+        until(lambda: os.path.exists(path), "the socket")
+        (child,) = psutil.Process(parent.pid).children()
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, "the child's end")
+    assert not os.path.exists(path)
+
+
+def test_a_stale_socket_file_is_replaced(runtime):
+    path = str(runtime / "dash.sock")
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(path)
+    with dashboards("--unix-socket", path, **{SECRET_VARIABLE: SECRET}) as process:
+        until(lambda: _listens(path) or process.poll() is not None, "somebody who listens")
+        assert ask(path, "/health", f"X-Glassloom-Secret: {SECRET}").status == 200
+
+
+@pytest.fixture
+def alone(publish) -> Iterator[tuple[tuple[str, int], str]]:
+    """Run the process alone beside a cluster `c1`; return its address and the printed URL."""
+    publish(Shape(tasks=20), name="<b>loom</b>")
+    with dashboards("--port", "0") as process:
+        url = process.stdout.readline().strip()
+        port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=[\w-]{32}", url)[1])
+        yield ("127.0.0.1", port), url
+
+
+def test_alone_the_token_opens_the_door_once_and_a_cookie_keeps_it_open(alone):
+    address, url = alone
+    token = url.split("token=")[1]
+    for path in ("/", "/health", "/c1/status", "/static/js/bokeh.min.js", "/?token=wrong", f"/?token={token}&token=x"):
+        assert ask(address, path).status == 403, path
+    assert ask(address, "/c1/status/ws", *upgrade()).status == 403
+    assert ask(address, f"/c1/status/ws?token={token}", *upgrade()).status != 101
+    assert ask(address, f"/?token={token}", method="POST").status == 403
+
+    entry = ask(address, f"/c1/status?theme=dark&token={token}")
+    assert (entry.status, entry.headers["location"]) == (302, "/c1/status?theme=dark")
+    cookie = entry.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Lax" in cookie and token not in cookie
+    cookie = "Cookie: " + cookie.split(";")[0]
+    assert ask(address, "/health", cookie).status == 200
+    listing = ask(address, "/", cookie)
+    assert "&lt;b&gt;loom&lt;/b&gt;" in listing.text and "<b>loom" not in listing.text
+    assert 'href="/c1/task-stream"' in listing.text
+    origin = f"Origin: http://127.0.0.1:{address[1]}"
+    assert ask(address, "/c1/status/ws", *upgrade(cookie, origin)).status == 101
+    assert ask(address, "/c1/status/ws", *upgrade(cookie, "Origin: http://evil.example")).status == 403
+
+
+def test_a_token_never_leads_to_another_host(alone):
+    address, url = alone
+    entry = ask(address, f"//evil.example/?token={url.split('token=')[1]}")
+    assert entry.headers["location"] == "/evil.example/"
+
+
+def test_gates_refuse_an_empty_secret():
+    with pytest.raises(ValueError, match="GLASSLOOM_DASH_SECRET is empty"):
+        SecretGate("")
+    with pytest.raises(TypeError):
+        TokenGate()
+
+
+def test_fifty_viewers_that_came_and_went_leave_no_callback_and_share_one_subscriber(publish):
+    publish(Shape(tasks=200))
+
+    async def visit() -> None:
+        hub = Hub()
+        server = DashboardServer(hub, SecretGate(SECRET), prefix=PREFIX, origins=["*"], lists_clusters=False)
+        sockets = bind_sockets(0, "127.0.0.1")
+        http = HTTPServer(server)
+        http.add_sockets(sockets)
+        server.initialize(IOLoop.current())
+        server.start()
+        base = f"127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}/c1/status"
+        client = AsyncHTTPClient()
+        opened = []
+        for _ in range(50):
+            page = await client.fetch(HTTPRequest(f"http://{base}", headers=GOOD, request_timeout=60))
+            token = json.loads(re.search(r'"token":("[^"]+")', page.body.decode())[1])
+            request = HTTPRequest(f"ws://{base}/ws", headers=GOOD)
+            connection = await websocket_connect(request, subprotocols=["bokeh", token])
+            await connection.read_message()  # the first of the ACK's fragments
+            opened.append(connection)
+        (context,) = (context for key, context in server.applications.items() if key.endswith("/status"))
+        documents = [session.document for session in context.sessions]
+        assert len(documents) == 50
+        assert [len(document.session_callbacks) for document in documents] == [1] * 50
+        assert (len(hub._tasks), hub.watch("c1").viewers) == (1, 50)
+        for connection in opened:
+            connection.close()
+        while any(session.connection_count for session in context.sessions):
+            await asyncio.sleep(0.02)
+        await context._cleanup_sessions(0)
+        while list(context.sessions):
+            await asyncio.sleep(0.02)
+            await context._cleanup_sessions(0)
+        assert [len(document.session_callbacks) for document in documents] == [0] * 50
+        assert hub.watch("c1").viewers == 0
+        http.stop()
+        server.stop()
+        await hub.close()
+
+    asyncio.run(asyncio.wait_for(visit(), 120))
