@@ -41,13 +41,15 @@ export class GlassloomAPI {
     });
   }
 
-  /** Whether the dashboards process answers; asking starts it. */
-  async areDashboardsReady(): Promise<boolean> {
+  /** Return null if the dashboards process answers, else why it doesn't; asking starts it. */
+  async probeDashboards(): Promise<string | null> {
     try {
       await this._request('dash/health');
-      return true;
-    } catch {
-      return false;
+      return null;
+    } catch (error) {
+      return error instanceof RequestRefused
+        ? error.message
+        : 'The Jupyter server does not answer.';
     }
   }
 

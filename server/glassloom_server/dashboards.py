@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from logging import Logger, LoggerAdapter
 from pathlib import Path
 
+import psutil
 from jupyter_server_proxy.unixsock import UnixResolver
 from tornado.httpclient import HTTPClientError
 from tornado.simple_httpclient import SimpleAsyncHTTPClient
@@ -28,8 +29,18 @@ COMMAND = (sys.executable, "-m", "glassloom_dashboards")
 SECRET_HEADER = "X-Glassloom-Secret"
 START_TIMEOUT_S = 45.0
 _PROBE_INTERVAL_S = 0.05
+_DIRECTORY_PREFIX = "glassloom-dash-"
 _LOG_TAIL_BYTES = 2000
 _STOP_TIMEOUT_S = 5.0
+
+
+def _make_directory() -> Path:
+    """Return a new private directory; remove those that servers which were killed left behind."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_DIRECTORY_PREFIX}*"):
+        pid = left.name.removeprefix(_DIRECTORY_PREFIX).partition("-")[0]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)  # of another user: not ours to remove, and we cannot
+    return Path(tempfile.mkdtemp(prefix=f"{_DIRECTORY_PREFIX}{os.getpid()}-"))
 
 
 class DashboardsProcess:
@@ -75,7 +86,7 @@ class DashboardsProcess:
         """
         async with self._lock:
             if self._directory is None:
-                self._directory = Path(tempfile.mkdtemp(prefix="glassloom-dash-"))
+                self._directory = await asyncio.to_thread(_make_directory)
             socket = self._directory / "socket"
             if self.pid is None:
                 await self._start(socket)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import psutil
@@ -99,6 +100,17 @@ async def test_a_process_that_fails_at_once_is_a_503_with_its_words(jp_fetch, mo
     assert caught.value.code == 503
     expected = b"The dashboards process does not start: it ended with exit code 1.\nno bokeh today"
     assert caught.value.response.body == expected
+
+
+async def test_what_a_killed_server_left_behind_is_swept(jp_fetch, services, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    done = subprocess.Popen(["true"])
+    done.wait()
+    dead, alive, foreign = (tmp_path / f"glassloom-dash-{part}" for part in (f"{done.pid}-x", f"{os.getpid()}-x", "x"))
+    for directory in (dead, alive, foreign):
+        directory.mkdir()
+    await jp_fetch("glassloom", "dash", "health")
+    assert [directory.exists() for directory in (dead, alive, foreign)] == [False, True, True]
 
 
 async def test_stopping_ends_the_process_and_removes_its_private_directory(jp_fetch, services):

@@ -42,10 +42,10 @@ it('says one worker, but two workers', () => {
 
 it('writes an age in the largest unit that fits', () => {
   expect([5, 125, 7300, 200000].map(formatAge)).toEqual([
-    'less than a minute',
-    '2 min',
-    '2 h',
-    '2 days'
+    'just now',
+    '2 min ago',
+    '2 h ago',
+    '2 days ago'
   ]);
 });
 

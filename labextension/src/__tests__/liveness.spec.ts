@@ -49,6 +49,14 @@ describe('Liveness', () => {
     expect(delays).toEqual([500, 1000, 2000, 4000, 8000, 10000, 10000]);
   });
 
+  it('is lost at once when the dashboards say that they cannot start', () => {
+    const liveness = new Liveness(0);
+    expect(liveness.probed(false, 100)).toBe('none');
+    expect(liveness.state).toBe('lost');
+    expect(liveness.tick(599, false)).toBe('none');
+    expect(liveness.tick(600, false)).toBe('probe');
+  });
+
   it('needs no reload when the page speaks again by itself', () => {
     const liveness = lost();
     liveness.hear(8_000);

@@ -5,12 +5,16 @@ import { FakeSocket, fakeAPI, makeCluster, settle } from './fakes';
 
 const HEALTH = '/user/someone/glassloom/dash/health';
 
-function setUp(isReady: () => boolean): [DashboardPane, ClusterModel] {
+function setUp(
+  isReady: () => boolean,
+  clusters = [makeCluster()]
+): [DashboardPane, ClusterModel] {
   const [api] = fakeAPI({
-    [`GET ${HEALTH}`]: () => new Response('', { status: isReady() ? 200 : 503 })
+    [`GET ${HEALTH}`]: () =>
+      new Response('no bokeh today', { status: isReady() ? 200 : 503 })
   });
   const model = new ClusterModel(api);
-  FakeSocket.last.tell(makeCluster());
+  FakeSocket.last.tell(...clusters);
   const pane = new DashboardPane({
     api,
     model,
@@ -93,13 +97,35 @@ describe('DashboardPane', () => {
     frameOf(pane).src = 'about:blank';
     await jest.advanceTimersByTimeAsync(7_000);
     expect(pane.node.dataset.state).toBe('lost');
-    expect(pane.node.textContent).toBe('Reconnecting…');
+    expect(pane.node.textContent).toContain('Reconnecting…');
     isReady = true;
     await jest.advanceTimersByTimeAsync(2_000);
     expect(frameOf(pane).src).toBe(first);
     expect(pane.node.dataset.state).toBe('opening');
     sayAlive(pane);
     expect(pane.node.dataset.state).toBe('live');
+    pane.dispose();
+  });
+
+  it('says at once why the dashboards cannot start', async () => {
+    const [pane] = setUp(() => false);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(pane.node.textContent).toBe('Reconnecting…\nno bokeh today');
+    pane.dispose();
+  });
+
+  it('waits for a cluster that is not in the list yet, and learns its name', async () => {
+    const [pane] = setUp(() => true, []);
+    expect(pane.node.dataset.state).toBe('opening');
+    FakeSocket.last.tell(makeCluster({ name: 'renamed' }));
+    expect(pane.title.label).toBe('Status · renamed');
+    pane.dispose();
+  });
+
+  it('gives up on a cluster that never comes into the list', async () => {
+    const [pane] = setUp(() => true, []);
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(pane.node.textContent).toBe('Cluster loom has ended.');
     pane.dispose();
   });
 

@@ -35,16 +35,16 @@ export function formatNumber(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Format an age: `formatAge(125)` is `"2 min"`. */
+/** Format an age: `formatAge(125)` is `"2 min ago"`. */
 export function formatAge(seconds: number): string {
   if (seconds < 60) {
-    return 'less than a minute';
+    return 'just now';
   }
   if (seconds < 3600) {
-    return `${Math.floor(seconds / 60)} min`;
+    return `${Math.floor(seconds / 60)} min ago`;
   }
   if (seconds < 48 * 3600) {
-    return `${Math.floor(seconds / 3600)} h`;
+    return `${Math.floor(seconds / 3600)} h ago`;
   }
-  return `${Math.floor(seconds / 86400)} days`;
+  return `${Math.floor(seconds / 86400)} days ago`;
 }

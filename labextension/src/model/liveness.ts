@@ -61,8 +61,12 @@ export class Liveness {
   /** A probe was answered, or not: return what to do. */
   probed(isReady: boolean, nowMs: number): Action {
     this._isProbing = false;
-    if (!isReady || this._state !== 'lost') {
+    if (!isReady) {
+      this._state = this._state === 'live' ? 'live' : 'lost';
       this._probeAtMs = nowMs + this._backoff.next();
+      return 'none';
+    }
+    if (this._state !== 'lost') {
       return 'none';
     }
     this._state = 'opening';

@@ -173,5 +173,5 @@ function describeSize(cluster: ICluster): string {
 function describeOrigin(cluster: ICluster, nowMs: number): string {
   const age = formatAge(nowMs / 1000 - cluster.started_at);
   const origin = STARTED_BY[cluster.started_by] ?? `by ${cluster.started_by}`;
-  return `Started ${origin} ${age} ago`;
+  return `Started ${origin} ${age}`;
 }

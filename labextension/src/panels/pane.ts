@@ -9,6 +9,8 @@ import { GlassloomAPI, Theme } from '../request';
 import { IClusterModel } from '../tokens';
 
 const TICK_MS = 500;
+/** A cluster that has only just started may not be in the list yet. */
+const NOT_LISTED_YET_MS = 3_000;
 
 export interface IPaneOptions {
   api: GlassloomAPI;
@@ -27,7 +29,7 @@ export class DashboardPane extends Widget {
     super();
     this.cluster = options.cluster;
     this.page = options.page;
-    this.name = options.name;
+    this._name = options.name;
     this.pageTitle = options.pageTitle;
     this._api = options.api;
     this._model = options.model;
@@ -38,29 +40,32 @@ export class DashboardPane extends Widget {
     // JupyterLab's own class keeps the frame from swallowing a drag of the splitter.
     this.addClass('jp-IFrame');
     this.addClass('gl-Pane');
-    this.title.label = `${options.pageTitle} · ${options.name}`;
-    this.title.caption = `${options.pageTitle} of cluster ${options.name}`;
     this.title.icon = glassloomIcon;
     this.title.closable = true;
 
     this._frame = document.createElement('iframe');
-    this._frame.title = this.title.caption;
     this._cover = document.createElement('div');
     this._cover.className = 'gl-Pane-cover';
     this._cover.setAttribute('role', 'status');
     this.node.append(this._frame, this._cover);
 
-    this._model.changed.connect(this._showState, this);
+    this._model.changed.connect(this._onModelChanged, this);
     window.addEventListener('message', this._onMessage);
     this._timer = window.setInterval(() => this._tick(), TICK_MS);
     this._load();
-    this._showState();
+    this._showName();
+    this._onModelChanged();
+    void this._probe();
   }
 
   readonly cluster: string;
   readonly page: string;
-  readonly name: string;
   readonly pageTitle: string;
+
+  /** How the cluster is called, as far as we know. */
+  get name(): string {
+    return this._name;
+  }
 
   /** The id of the one pane that shows this page of this cluster. */
   static idOf(cluster: string, page: string): string {
@@ -73,7 +78,7 @@ export class DashboardPane extends Widget {
     }
     window.clearInterval(this._timer);
     window.removeEventListener('message', this._onMessage);
-    this._model.changed.disconnect(this._showState, this);
+    this._model.changed.disconnect(this._onModelChanged, this);
     super.dispose();
   }
 
@@ -91,10 +96,29 @@ export class DashboardPane extends Widget {
   }
 
   private get _hasEnded(): boolean {
+    const mayBeUnlisted =
+      !this._wasListed && Date.now() - this._madeAtMs < NOT_LISTED_YET_MS;
     return (
       this._model.connection === 'connected' &&
-      this._model.find(this.cluster) === null
+      this._model.find(this.cluster) === null &&
+      !mayBeUnlisted
     );
+  }
+
+  private _onModelChanged(): void {
+    const cluster = this._model.find(this.cluster);
+    if (cluster !== null) {
+      this._wasListed = true;
+      this._name = cluster.name;
+      this._showName();
+    }
+    this._showState();
+  }
+
+  private _showName(): void {
+    this.title.label = `${this.pageTitle} · ${this._name}`;
+    this.title.caption = `${this.pageTitle} of cluster ${this._name}`;
+    this._frame.title = this.title.caption;
   }
 
   private _load(): void {
@@ -117,6 +141,7 @@ export class DashboardPane extends Widget {
 
   private _tick(): void {
     if (this._hasEnded) {
+      this._showState();
       return; // Nothing will come back.
     }
     if (this._liveness.tick(Date.now(), document.hidden) === 'probe') {
@@ -126,10 +151,11 @@ export class DashboardPane extends Widget {
   }
 
   private async _probe(): Promise<void> {
-    const isReady = await this._api.areDashboardsReady();
+    this._problem = await this._api.probeDashboards();
     if (this.isDisposed) {
       return;
     }
+    const isReady = this._problem === null;
     if (this._liveness.probed(isReady, Date.now()) === 'reload') {
       this._load();
     }
@@ -145,10 +171,10 @@ export class DashboardPane extends Widget {
     this._cover.textContent = {
       opening: 'Opening the dashboard…',
       live: '',
-      lost: 'Reconnecting…',
+      lost: ['Reconnecting…', this._problem ?? ''].join('\n').trim(),
       ended: isBlank
-        ? `Cluster ${this.name} has ended.`
-        : `Cluster ${this.name} has ended. This is the last that was seen of it.`
+        ? `Cluster ${this._name} has ended.`
+        : `Cluster ${this._name} has ended. This is the last that was seen of it.`
     }[state];
   }
 
@@ -158,7 +184,12 @@ export class DashboardPane extends Widget {
   private readonly _cover: HTMLElement;
   private readonly _liveness: Liveness;
   private readonly _timer: number;
+  private readonly _madeAtMs = Date.now();
   private _theme: Theme;
+  private _name: string;
+  private _wasListed = false;
+  /** Why the dashboards don't answer, if they don't. */
+  private _problem: string | null = null;
 }
 
 function typeOf(data: unknown): unknown {

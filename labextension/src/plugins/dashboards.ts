@@ -48,6 +48,7 @@ export const dashboardsPlugin: JupyterFrontEndPlugin<void> = {
         // A new pane goes where the panes are already, else beside the notebook.
         const ref = tracker.find(other => other.isAttached)?.id;
         void tracker.add(pane);
+        pane.title.changed.connect(() => void tracker.save(pane));
         const mode = ref === undefined ? 'split-right' : 'tab-after';
         app.shell.add(pane, 'main', { mode, ref });
       }

@@ -33,7 +33,7 @@ export const panelPlugin: JupyterFrontEndPlugin<void> = {
   ): void => {
     const api = new GlassloomAPI(app.serviceManager.serverSettings);
     const panel = new GlassloomPanel(model, app.commands, () => {
-      void api.areDashboardsReady();
+      void api.probeDashboards();
     });
     app.shell.add(panel, 'left', { rank: 300, type: 'Glassloom' });
     restorer?.add(panel, panel.id);
