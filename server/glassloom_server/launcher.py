@@ -21,6 +21,8 @@ from glassloom_server.wire import StartRequest
 START_TIMEOUT_S = 60.0
 _LOOK_INTERVAL_S = 0.05
 _STDERR_TAIL_BYTES = 4000
+# How the command begins the one line in which it says what was wrong with the request.
+_OWN_WORDS = "glassloom: "
 # What Jupyter itself replaces by its own interpreter when it starts a kernel.
 _OUR_PYTHON = {"python", f"python{sys.version_info.major}", f"python{sys.version_info.major}.{sys.version_info.minor}"}
 
@@ -129,5 +131,9 @@ def _content(file: IO[bytes]) -> bytes:
 
 
 def _failure(reason: str, stderr: IO[bytes]) -> str:
+    """Return why there is no cluster: the command's own line about it, else `reason` with all that it said."""
     said = _content(stderr)[-_STDERR_TAIL_BYTES:].decode(errors="replace").strip()
+    last = said.rpartition("\n")[2]
+    if last.startswith(_OWN_WORDS):
+        return last.removeprefix(_OWN_WORDS)
     return f"{reason}:\n{said}" if said else reason

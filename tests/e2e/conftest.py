@@ -160,6 +160,7 @@ def open_lab(page: Page, lab: Lab, set_theme: Callable[[str], None]) -> Callable
     def open_lab(theme: str = "light") -> None:
         page.goto(lab.address("lab?reset"))
         expect(page.locator("#glassloom-panel")).to_be_visible(timeout=60_000)
+        expect(page.locator("#jupyterlab-splash")).to_have_count(0)
         set_theme(theme)
 
     return open_lab

@@ -134,6 +134,13 @@ async def test_a_start_that_fails_answers_with_what_the_process_said(jp_fetch, i
     )
 
 
+async def test_a_request_that_the_engine_refuses_is_answered_with_its_words_alone(
+    jp_fetch, install_kernel, fake_python
+):
+    install_kernel("mine", fake_python("sys.exit('a warning\\nglassloom: \\'lots\\' is not a size')"))
+    assert await refusal(post(jp_fetch, kernel_name="mine")) == (500, "'lots' is not a size")
+
+
 async def test_a_kernel_without_its_interpreter_is_named(jp_fetch, install_kernel):
     install_kernel("gone", "/nowhere/python")
     code, message = await refusal(post(jp_fetch, kernel_name="gone"))

@@ -1,0 +1,33 @@
+"""Jupyter's loop stays free while clusters are followed and started: other people's kernels talk over it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from glassloom_metrics.protocol import WorkerSamples
+
+LAG_LIMIT_S = 0.05
+
+
+async def typical_worst_lag(duration_s: float) -> float:
+    """Return the 99th percentile of how late the loop was."""
+    loop = asyncio.get_running_loop()
+    lags, end = [], loop.time() + duration_s
+    while (before := loop.time()) < end:
+        await asyncio.sleep(0.005)
+        lags.append(loop.time() - before - 0.005)
+    return sorted(lags)[int(0.99 * len(lags))]
+
+
+async def test_following_a_cluster_with_a_long_history_does_not_hold_up_the_loop(jp_fetch, services, start_cluster):
+    cluster = await start_cluster()
+    workers = list(range(200))
+    columns = [[1.0] * 200, *([1] * 200 for _ in range(6))]
+    cluster.say(*(WorkerSamples(float(second), workers, *columns) for second in range(500)))
+    await asyncio.sleep(1)  # what the cluster itself does is no part of this; it shares the test's loop
+    async with services.watch.listen() as listener:
+        lag = await typical_worst_lag(2)
+        (listed,) = json.loads(await listener.next())["clusters"]
+    assert listed["workers"] == 1
+    assert lag < LAG_LIMIT_S
