@@ -129,6 +129,8 @@ class Client:
             If `func` can't be called.
         SerialisationError
             If the function or an argument can't be sent to another process.
+        OptionError
+            If `key`, `priority` or `retries` can't be what it is.
         """
         (future,) = self._submit_all(func, [(args, kwargs)], [key], pure=pure, priority=priority, retries=retries)
         return future
@@ -174,6 +176,8 @@ class Client:
     ) -> list[Future]:
         if not callable(func):
             raise TypeError(f"func={func!r} can't be called; to send a value, use scatter()")
+        _check_whole_number("priority", priority)
+        _check_whole_number("retries", retries, least=0)
         label = _label(func)
         function_token = tokenize(func) if pure else ""
         graph = Graph()
@@ -183,6 +187,8 @@ class Client:
             if key is None:
                 token = tokenize(function_token, _keyed(args), _keyed(kwargs)) if pure else uuid.uuid4().hex
                 key = f"{label}-{token}"
+            else:
+                _check_key(key)
             chosen.append(key)
             graph.tasks.setdefault(key, Task(key, func, args, kwargs or None))
             if origin is not None:
@@ -278,6 +284,8 @@ class Client:
         """
         call = dumps((function, args, kwargs))
         chosen = None if workers is None else list(workers)
+        for number in chosen or ():
+            _check_whole_number("workers", number, least=0)
         answer: messages.RanOnWorkers = self._connection.ask(
             lambda request: messages.RunOnWorkers(request, call, chosen)
         )
@@ -485,6 +493,17 @@ def _find(name_or_id: Any) -> ClusterRecord:
             f"{name_or_id!r} is the thread pool of process {record.pid}; only that process can use it"
         )
     return record
+
+
+def _check_whole_number(name: str, value: Any, least: int = -(2**31)) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
+        raise OptionError(f"{name}={value!r} should be a whole number" + (f", {least} or more" if least >= 0 else ""))
+
+
+def _check_key(key: Any) -> None:
+    parts = key if isinstance(key, tuple) and key else (key,)
+    if not isinstance(parts[0], str) or not all(type(part) in (str, int) for part in parts):
+        raise OptionError(f"key={key!r} should be text, or a tuple of text and whole numbers such as ('load', 3)")
 
 
 def _label(func: Callable[..., Any]) -> str:

@@ -92,6 +92,7 @@ class Future(Handle):
             The task's own exception, with its own traceback and a note that names the task and the line that built it.
         """
         self._wait(timeout)
+        raise_unless_finished(self)
         return self._client._gather_keys([self.key])[0]
 
     def exception(self, timeout: float | None = None) -> BaseException | None:

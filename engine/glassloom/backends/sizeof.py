@@ -42,12 +42,10 @@ def sizeof(value: Any) -> int:
                 return _ATOM_BYTES
     if load_for(kind):
         return sizeof(value)
-    nbytes = getattr(value, "nbytes", None)
-    if isinstance(nbytes, int):
-        return nbytes
     try:
-        return sys.getsizeof(value)
-    except Exception:  # a user's class may break __sizeof__
+        nbytes = getattr(value, "nbytes", None)
+        return nbytes if isinstance(nbytes, int) else sys.getsizeof(value)
+    except Exception:  # the user's class may break either
         return _ATOM_BYTES
 
 

@@ -132,6 +132,10 @@ class Persisted:
     def __glassloom_tokenize__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> Any:
+        values = {key: value for key, value in (self.held or {}).items() if not isinstance(value, Handle)}
+        return (Persisted, (self.name, values))  # futures mean nothing elsewhere
+
     def tasks(self, keys: Iterable[Key]) -> dict[Key, Task]:
         """Return tasks that yield the held results; none for those that a cluster holds."""
         held = self.held or {}

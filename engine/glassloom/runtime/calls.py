@@ -54,7 +54,7 @@ class CallEncoder:
         external: dict[Key, int] = {}
         keys, calls, literals, deps = list(graph.tasks), [], [], []
         for task in graph.tasks.values():
-            below: list[Key] = []
+            below: dict[Key, int] = {}
             values: list[Any] = []
             shape = self._shape_of_call(task, below, values)
             calls.append(self._call_number(task, shape))
@@ -73,13 +73,13 @@ class CallEncoder:
             retries,
         )
 
-    def _shape_of_call(self, task: Task, below: list[Key], values: list[Any]) -> tuple[Any, ...]:
+    def _shape_of_call(self, task: Task, below: dict[Key, int], values: list[Any]) -> tuple[Any, ...]:
         args = tuple([self._shape(arg, below, values) for arg in task.args])
         if not task.kwargs:
             return (args, ())
         return (args, tuple((name, self._shape(value, below, values)) for name, value in task.kwargs.items()))
 
-    def _shape(self, value: Any, below: list[Key], values: list[Any]) -> Shape:
+    def _shape(self, value: Any, below: dict[Key, int], values: list[Any]) -> Shape:
         kind = type(value)
         if kind in _SMALL:
             values.append(value)
@@ -93,15 +93,15 @@ class CallEncoder:
         values.append(value)
         return _LITERAL
 
-    def _nested_shape(self, value: Any, kind: type, below: list[Key], values: list[Any]) -> Shape:
-        n_below, n_values = len(below), len(values)
+    def _nested_shape(self, value: Any, kind: type, below: dict[Key, int], values: list[Any]) -> Shape:
+        n_values = len(values)
         items = value.items() if kind is dict else enumerate(value)
-        shape = (kind.__name__, *((name, self._shape(item, below, values)) for name, item in items))
-        if len(below) == n_below:  # only literals inside: one literal itself
+        shapes = [(name, self._shape(item, below, values)) for name, item in items]
+        if all(shape == _LITERAL for _, shape in shapes):  # only literals inside: one literal itself
             del values[n_values:]
             values.append(value)
             return _LITERAL
-        return shape
+        return (kind.__name__, *shapes)
 
     def _large(self, value: Any) -> Key:
         if id(value) not in self._placed:
@@ -125,15 +125,22 @@ class CallEncoder:
             return b""
         try:
             return dumps(values)
+        except SerialisationError:
+            raise _name_the_culprit(task, values) from None
+
+
+def _name_the_culprit(task: Task, values: list[Any]) -> SerialisationError:
+    """Return the error of the first of `values` that can't be pickled by itself."""
+    for value in values:
+        try:
+            dumps(value)
         except SerialisationError as error:
-            raise SerialisationError(f"an argument of task {key_text(task.key)}: {error}") from error
+            return SerialisationError(f"an argument of task {key_text(task.key)}: {error}")
+    return SerialisationError(f"the arguments of task {key_text(task.key)} can't be sent together to another process")
 
 
-def _number_of(key: Key, below: list[Key]) -> int:
-    if key in below:
-        return below.index(key)
-    below.append(key)
-    return len(below) - 1
+def _number_of(key: Key, below: dict[Key, int]) -> int:
+    return below.setdefault(key, len(below))
 
 
 def _position(key: Key, positions: dict[Key, int], external: dict[Key, int]) -> int:

@@ -43,6 +43,9 @@ class RemoteError(GlassloomError):
     """Stands in for an exception that could not be sent from the process where it was raised."""
 
 
+_Link = tuple[BaseException, dict[str, Any] | None, bool]
+"""An exception, its traceback as a dict, and whether what led to it is its cause (else its context)."""
+
 _OWN_ERRORS = {error.__name__: error for error in (WorkerLost, DataLost, SerialisationError)}
 
 
@@ -66,8 +69,7 @@ def restore(failure: Failure) -> BaseException:
     if failure.kind in _OWN_ERRORS:
         return annotate(_OWN_ERRORS[failure.kind](failure.message), failure.key, failure.origin)
     try:
-        error, trace = pickle.loads(failure.pickled)
-        error = error.with_traceback(_as_traceback(trace))
+        error = _put_together(pickle.loads(failure.pickled))
     except Exception:  # unpickling runs the user's code
         error = RemoteError(f"{failure.exception}: {failure.message}")
         error.add_note("The exception could not be sent whole; its traceback was:\n" + failure.traceback)
@@ -84,14 +86,41 @@ def annotate(error: BaseException, key: str, origin: str) -> BaseException:
 
 def _pickle(error: BaseException) -> bytes:
     frames = error.__traceback__
-    # The first frame is the runtime's own call.
-    trace = tblib.Traceback(frames.tb_next).to_dict() if frames is not None and frames.tb_next is not None else None
     try:
-        pickled: bytes = cloudpickle.dumps((error, trace), protocol=5)
+        # The first frame is the runtime's own call.
+        pickled: bytes = cloudpickle.dumps(_taken_apart(error, frames and frames.tb_next), protocol=5)
         pickle.loads(pickled)
     except Exception:  # the exception is the user's: pickling it may raise anything
         return b""
     return pickled
+
+
+def _taken_apart(error: BaseException, frames: TracebackType | None) -> list[_Link]:
+    """Return `error` and what led to it, newest first."""
+    links: list[_Link] = []
+    seen: set[int] = set()
+    while id(error) not in seen:
+        seen.add(id(error))
+        trace = None if frames is None else tblib.Traceback(frames).to_dict()
+        before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        links.append((error, trace, error.__cause__ is not None))
+        if before is None:
+            break
+        error, frames = before, before.__traceback__
+    return links
+
+
+def _put_together(links: list[_Link]) -> BaseException:
+    before: BaseException | None = None
+    for error, trace, is_caused in reversed(links):
+        error.__traceback__ = _as_traceback(trace)
+        if is_caused:
+            error.__cause__ = before
+        else:
+            error.__context__ = before
+        before = error
+    assert before is not None
+    return before
 
 
 def _as_traceback(trace: dict[str, Any] | None) -> TracebackType | None:

@@ -1,0 +1,70 @@
+"""What the engine's tests share: a registry and folder of their own, a cluster a module, a bound on every test, and a
+check that a module leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # workers get our sys.path: that is how they import `tasks`
+
+import leaks
+from glassloom import Client
+
+BOUND_S = 60
+"""No test may hang longer than this, whatever is killed in it."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_left_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[leaks.Watch]:
+    """Give the module a registry and a folder for temporary files of its own; fail if it leaks anything."""
+    tmp_path_factory.getbasetemp()  # not inside ours, which goes with the module
+    base = tempfile.mkdtemp(prefix="gl-", dir="/tmp")  # short: the paths of sockets must be
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_RUNTIME_DIR", f"{base}/rt")
+        patch.setenv("TMPDIR", base)
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setenv("GLASSLOOM_PUBLISH", "0")  # the pool of threads lives as long as the process
+        with leaks.Watch(Path(base)) as watch:
+            yield watch
+            left = watch.wait_for_leaks_to_go()
+    shutil.rmtree(base, ignore_errors=True)
+    assert left == [], "the tests of this module left something behind:\n" + "\n".join(left)
+
+
+@pytest.fixture(autouse=True)
+def bounded_time() -> Iterator[None]:
+    """Interrupt a test that hangs."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise TimeoutError(f"the test didn't end within {BOUND_S} s")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(BOUND_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def shared_client(nothing_is_left_behind: leaks.Watch) -> Iterator[Client]:
+    """Start a cluster of two workers with two threads each, for all tests of the module."""
+    with Client(n_workers=2, threads_per_worker=2, memory_limit="1GB", set_as_default=False) as client:
+        yield client
+        log = Path(client._record.directory, "cluster.log").read_text()
+    assert "Traceback" not in log, log
+
+
+@pytest.fixture
+def client(shared_client: Client) -> Iterator[Client]:
+    """Return the module's client; it must still be usable after the test."""
+    yield shared_client
+    assert shared_client.submit(os.getpid, pure=False).result(timeout=20) > 0
