@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
+from glassloom.collector import paused_collector
 from glassloom.expr.blockwise import Fused
 from glassloom.expr.core import Expr, walk
 from glassloom.expr.fuse import fuse
@@ -24,7 +23,7 @@ def lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
 
     Blocks that a cluster holds (of persisted nodes) are referred to, not made.
     """
-    with _gc_paused():
+    with paused_collector():
         return _lower(roots)
 
 
@@ -44,15 +43,3 @@ def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
     keys = [root.output_keys() for root in roots]
     wanted = [key for group in keys for key in group]
     return cull(graph, wanted, held), keys
-
-
-@contextmanager
-def _gc_paused() -> Iterator[None]:
-    """Half the time of making 100,000 tasks goes into collections that find nothing: graphs have no cycles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

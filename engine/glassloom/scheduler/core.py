@@ -164,8 +164,10 @@ class Scheduler:
             task = self.tasks.get(key)
             if task is not None and task.wanted_by:
                 task.wanted_by.discard(client)
-                if not task.wanted_by:
+                if task.dependents:
                     self._review(task)
+                else:
+                    self._forget(task)
 
     def cancel(self, keys: Iterable[Key]) -> None:
         """Nobody shall wait for these any more, whoever wanted them."""
