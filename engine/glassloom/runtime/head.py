@@ -346,7 +346,7 @@ class Head:
         number = worker.options.number
         match message:
             case messages.Finished():
-                self._record_finished(number, message)
+                self._record_finished(worker, message)
                 durations = [stop - start for start, stop in zip(message.starts_s, message.stops_s, strict=True)]
                 self._scheduler.finished(number, message.numbers, message.nbytes, durations, message.results)
             case messages.Failed():
@@ -365,17 +365,16 @@ class Head:
                 if answer is not None:
                     self._invoked(message.request, number, answer)
 
-    def _record_finished(self, number: int, message: messages.Finished) -> None:
-        by_number, epoch_s = self._scheduler.by_number, self._clock.epoch_s
-        layers, index = [], []
-        for task_number in message.numbers:
-            task = by_number.get(task_number)
-            layers.append(task.layer.number if task is not None else 0)
-            index.append(task.index if task is not None else "")
+    def _record_finished(self, worker: _WorkerConnection, message: messages.Finished) -> None:
+        by_number, stopping, epoch_s = self._scheduler.by_number, worker.state.stopping, self._clock.epoch_s
+        tasks = [by_number.get(number) or stopping.get(number) for number in message.numbers]
+        known = [task for task in tasks if task is not None]
+        if len(known) < len(tasks):  # reported twice: the first report was recorded
+            return
         self._recorder.add_tasks(
-            layers,
-            index,
-            worker=number,
+            [task.layer.number for task in known],
+            [task.index for task in known],
+            worker=worker.options.number,
             lanes=message.lanes,
             starts_s=[epoch_s + start for start in message.starts_s],
             stops_s=[epoch_s + stop for stop in message.stops_s],

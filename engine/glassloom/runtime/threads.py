@@ -19,7 +19,7 @@ from glassloom_metrics.recorder import Recorder
 
 from glassloom.backends.sizeof import sizeof
 from glassloom.collector import paused_collector
-from glassloom.errors import CancelledError, DataLost, WorkerLost
+from glassloom.errors import DataLost, WorkerLost
 from glassloom.graph import Graph, Key, key_text
 from glassloom.runtime import failure
 from glassloom.runtime.broadcast import ThreadsBroadcast
@@ -101,15 +101,15 @@ class ThreadsRuntime:
         try:
             computation.done.wait()
         except BaseException:
-            self._end(computation, unique, cancel=True)
+            self._release(computation, unique)
             raise
         if computation.error is not None:
-            self._end(computation, unique, cancel=True)
+            self._release(computation, unique)
             task, error = computation.error
             raise failure.annotate(error, key_text(task.key), task.layer.origin)
         with self._lock:
             values = {key: self._results[self._scheduler.tasks[key].number] for key in unique}
-        self._end(computation, unique, cancel=False)
+        self._release(computation, unique)
         return values
 
     def close(self) -> None:
@@ -119,7 +119,8 @@ class ThreadsRuntime:
         if self._broadcast is not None:
             self._broadcast.close()
 
-    def _end(self, computation: _Computation, keys: list[Key], *, cancel: bool) -> None:
+    def _release(self, computation: _Computation, keys: list[Key]) -> None:
+        """Let go of results; what is still on its way to them, and for nobody else, is stopped."""
         with self._lock:
             self._scheduler.release(computation, keys)
             self._carry_out(self._scheduler.take_actions())
@@ -220,9 +221,6 @@ class ThreadsRuntime:
                 computation.done.set()
         for computation, tasks in actions.erred.items():
             computation.error = tasks[0].error
-            computation.done.set()
-        for computation in actions.cancelled:
-            computation.error = computation.error or (None, CancelledError("cancelled"))
             computation.done.set()
         for tasks in actions.run.values():
             for task in tasks:

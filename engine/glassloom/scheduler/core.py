@@ -475,7 +475,7 @@ class Scheduler:
 
     def _finish_unwanted(self, worker: WorkerState, task: TaskState | None, task_number: int, location: Any) -> None:
         """A worker is done with a task that was stopped or taken back meanwhile."""
-        worker.stopping.discard(task_number)
+        worker.stopping.pop(task_number, None)
         if location is not None:
             self._actions.free.append((-1, location))
         elif task is None or task.where is not worker:
@@ -590,7 +590,7 @@ class Scheduler:
         """Take a task off its way."""
         worker = task.worker
         if task.state is RUNNING and worker is not None:
-            worker.stopping.add(task.number)
+            worker.stopping[task.number] = task
             self._actions.recall[worker].append(task)
         self._leave_worker(task)
         self._set_state(task, RELEASED)

@@ -147,8 +147,8 @@ class WorkerState:
         self.nthreads = nthreads
         self.running: dict[TaskState, None] = {}
         """Sent to it or being staged for it."""
-        self.stopping: set[int] = set()
-        """Numbers of tasks that nobody needs any more, but that it hasn't answered for."""
+        self.stopping: dict[int, TaskState] = {}
+        """Tasks by number that nobody needs any more, but that it hasn't answered for."""
         self.has: dict[TaskState, None] = {}
         """Results that only it holds."""
         self.publishing: dict[TaskState, None] = {}
