@@ -255,7 +255,7 @@ def test_fifty_viewers_that_came_and_went_leave_no_callback_and_share_one_subscr
         http.add_sockets(sockets)
         server.initialize(IOLoop.current())
         server.start()
-        base = f"127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}/c1/status"
+        base = f"127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}/c1/progress"
         client = AsyncHTTPClient()
         opened = []
         for _ in range(50):
@@ -265,7 +265,7 @@ def test_fifty_viewers_that_came_and_went_leave_no_callback_and_share_one_subscr
             connection = await websocket_connect(request, subprotocols=["bokeh", token])
             await connection.read_message()  # the first of the ACK's fragments
             opened.append(connection)
-        (context,) = (context for key, context in server.applications.items() if key.endswith("/status"))
+        (context,) = (context for key, context in server.applications.items() if key.endswith("/progress"))
         documents = [session.document for session in context.sessions]
         assert len(documents) == 50
         assert [len(document.session_callbacks) for document in documents] == [1] * 50
