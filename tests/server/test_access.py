@@ -8,6 +8,7 @@ import pytest
 from glassloom_server.handlers import StreamHandler
 from glassloom_server.proxy import DashboardFilesHandler
 from glassloom_server.routes import ROUTES, Route
+from jupyter_server.auth.authorizer import Authorizer
 from jupyter_server_proxy.handlers import ProxyHandler
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.web import RequestHandler
@@ -33,6 +34,8 @@ SOCKETS = [
     pytest.param(route, id=route.example) for route in ROUTES if issubclass(route.handler, StreamHandler | ProxyHandler)
 ]
 ANSWERED_SOCKETS = [socket for socket in SOCKETS if socket.values[0].handler is not DashboardFilesHandler]
+# Passes the check against forged requests, which would otherwise refuse writes before anybody asks for a login.
+XSRF = {"Cookie": "_xsrf=" + "0" * 32, "X-XSRFToken": "0" * 32}
 EVIL = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
 
 
@@ -66,13 +69,36 @@ async def test_a_request_without_a_login_is_refused(
     await start_cluster()
     with pytest.raises(HTTPClientError) as caught:
         await http_server_client.fetch(
-            jp_base_url + route.example, method=verb, body=body_for(verb), follow_redirects=False
+            jp_base_url + route.example, method=verb, headers=XSRF, body=body_for(verb), follow_redirects=False
         )
     refused_with = caught.value.code
     if refused_with == 302:
         assert "/login" in caught.value.response.headers["Location"]
     else:
         assert refused_with == 403
+
+
+class DenyAll(Authorizer):
+    def is_authorized(self, handler, user, action, resource) -> bool:
+        return resource != "glassloom"
+
+
+@pytest.mark.parametrize(("route", "verb"), HTTP_REQUESTS)
+async def test_a_user_who_is_not_allowed_is_refused(jp_serverapp, jp_fetch, route, verb, start_cluster):
+    await start_cluster()
+    jp_serverapp.web_app.settings["authorizer"] = DenyAll(identity_provider=jp_serverapp.identity_provider)
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_fetch(*route.example.split("/"), method=verb, body=body_for(verb))
+    assert caught.value.code == 403
+
+
+@pytest.mark.parametrize("route", SOCKETS)
+async def test_an_upgrade_by_a_user_who_is_not_allowed_is_refused(jp_serverapp, jp_ws_fetch, route, start_cluster):
+    await start_cluster()
+    jp_serverapp.web_app.settings["authorizer"] = DenyAll(identity_provider=jp_serverapp.identity_provider)
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_ws_fetch(*route.example.split("/"))
+    assert caught.value.code == 403
 
 
 @pytest.mark.parametrize(("route", "verb"), HTTP_REQUESTS)
