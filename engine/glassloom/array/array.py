@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+import glassloom.array.nodes.rules  # noqa: F401 - registers the rules
 from glassloom.array.chunks import Chunks, normalize_chunks
 from glassloom.array.html import array_html
 from glassloom.array.nodes import contraction, reductions, shaping, slicing

@@ -54,7 +54,7 @@ class ArrayExpr(Expr):
         return math.prod(self.numblocks)
 
     def block_shape(self, index: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(blocks[number] for blocks, number in zip(self.chunks, index, strict=True))
+        return tuple([blocks[number] for blocks, number in zip(self.chunks, index, strict=True)])
 
     def output_keys(self) -> list[Key]:
         return [(self.name, *index) for index in block_indices(self.numblocks)]
@@ -148,6 +148,8 @@ class Compacted:
 
 def make_meta(like: Any, ndim: int, dtype: Any = None) -> Any:
     """Return a chunk of the library of `like` with no elements, or one element that is 1 if it has no axes."""
+    if isinstance(like, np.ma.MaskedArray):
+        return np.ma.ones((0,) * ndim, dtype=like.dtype if dtype is None else dtype)
     return namespace_of(like).ones((0,) * ndim, dtype=like.dtype if dtype is None else dtype)
 
 

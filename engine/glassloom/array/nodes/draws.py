@@ -6,7 +6,9 @@ where, when and by how many workers it is drawn, nor on which other blocks are. 
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -35,10 +37,13 @@ class Draw(BlockwiseArray):
         return DrawBlock(self.streams, self.method, self.args, self.kwargs)
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
-        number = 0
-        for position, blocks in zip(index, self.chunks, strict=True):
-            number = number * len(blocks) + position
-        return (number, self.block_shape(index))
+        return (sum(map(mul, index, self._strides)), self.block_shape(index))
+
+    @cached_property
+    def _strides(self) -> list[int]:
+        """By how much the block's number grows along each axis."""
+        counts = self.numblocks
+        return [math.prod(counts[axis + 1 :]) for axis in range(len(counts))]
 
 
 class Streams:

@@ -52,13 +52,15 @@ class ReduceBlocks(BlockwiseArray):
     def function(self) -> Any:
         return FirstStage(self.kernel, self.axes)
 
+
+class ReduceBlocksAt(ReduceBlocks):
+    """As `ReduceBlocks`, for kernels that need to know where in the array a block begins."""
+
     @cached_property
     def _starts(self) -> list[list[int]]:
         return [starts(blocks) for blocks in self.array.chunks]
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
-        if not self.kernel.needs_position:
-            return ()
         return (tuple(begins[number] for begins, number in zip(self._starts, index, strict=True)),)
 
 
@@ -229,7 +231,8 @@ def reduce_with(
     split_every: int | None,
 ) -> ArrayExpr:
     """Return the reduction of an array by a kernel: a tree in which a task joins about `split_every` blocks."""
-    partial: ArrayExpr = ReduceBlocks(node, kernel, axes)
+    first_stage = ReduceBlocksAt if kernel.needs_position else ReduceBlocks
+    partial: ArrayExpr = first_stage(node, kernel, axes)
     several = [axis for axis in axes if partial.numblocks[axis] > 1]
     if not several:
         return Finish(partial, kernel, axes, keepdims, np.dtype(dtype))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,8 @@ class Slice(View):
         return [[place for _, place, _ in cuts] for cuts in self._cuts]
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        if len(index) == len(self.index):
+            return (tuple([places[number] for places, number in zip(self._places, index, strict=True)]),)
         numbers = iter(index)
         return (
             tuple(
@@ -89,6 +91,7 @@ class Slice(View):
         )
 
 
+@lru_cache(maxsize=32)  # rewriting a slice cuts the same axes again
 def cut_axis(selector: Selector, blocks: tuple[int, ...]) -> list[tuple[int, Any, int]]:
     """Return (number of the block, what is taken of it, how many elements that is) for each new block of an axis.
 
