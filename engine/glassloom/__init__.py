@@ -9,7 +9,7 @@ from glassloom.client import Client, default_client
 from glassloom.cluster import LocalCluster
 from glassloom.collection import compute, persist
 from glassloom.delayed import Delayed, delayed
-from glassloom.futures import Future, as_completed, wait
+from glassloom.futures import Future, as_completed, fire_and_forget, wait
 from glassloom.runtime import inline as _inline  # noqa: F401 - registers itself
 from glassloom.runtime import threads as _threads  # noqa: F401 - registers itself
 
@@ -24,6 +24,7 @@ __all__ = [
     "compute",
     "default_client",
     "delayed",
+    "fire_and_forget",
     "persist",
     "wait",
 ]

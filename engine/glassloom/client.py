@@ -13,7 +13,7 @@ from glassloom.cluster.local import LocalCluster
 from glassloom.collection import compute, persist
 from glassloom.collector import paused_collector
 from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
-from glassloom.futures import Future, raise_unless_finished
+from glassloom.futures import Future, futures_of, raise_unless_finished
 from glassloom.graph import Graph, Key, Task, tokenize, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.reprs import render
@@ -387,6 +387,40 @@ class Client:
         return {name: worker["nthreads"] for name, worker in self.scheduler_info()["workers"].items()}
 
     nthreads = ncores
+
+    def who_has(self, futures: Any = None) -> dict[Key, list[str]]:
+        """Return, for each held result, the workers that hold it; an empty list: it is in shared memory, for all.
+
+        Parameters
+        ----------
+        futures
+            Futures or a persisted collection; None: all results of the cluster.
+        """
+        holdings = self._holdings(futures)
+        places = zip(holdings.keys, holdings.workers, strict=True)
+        return {key: [] if worker is None else [worker] for key, worker in places}
+
+    def has_what(self) -> dict[str, list[Key]]:
+        """Return, for each worker, the keys of the results that only it holds."""
+        found: dict[str, list[Key]] = {name: [] for name in self.ncores()}
+        for key, workers in self.who_has().items():
+            for worker in workers:
+                found.setdefault(worker, []).append(key)
+        return found
+
+    def nbytes(self, futures: Any = None) -> dict[Key, int]:
+        """Return the size in bytes of each held result."""
+        holdings = self._holdings(futures)
+        return dict(zip(holdings.keys, holdings.nbytes, strict=True))
+
+    def _holdings(self, futures: Any) -> messages.Holdings:
+        keys = None if futures is None else [future.key for future in futures_of(futures)]
+        holdings: messages.Holdings = self._connection.ask(lambda request: messages.WhoHas(request, keys))
+        return holdings
+
+    def restart(self) -> None:
+        """Cancel all tasks, forget all results, and replace all workers; returns when the new ones are there."""
+        self._connection.ask(messages.Restart)
 
     @property
     def id(self) -> str:

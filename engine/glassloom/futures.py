@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from glassloom.errors import CancelledError, ClusterClosed
 from glassloom.graph import Handle, Key, key_text
 from glassloom.reprs import render
-from glassloom.runtime import failure
+from glassloom.runtime import failure, messages
 from glassloom.runtime.connection import CANCELLED, ERROR, FINISHED, LOST, PENDING
 from glassloom.units import format_bytes
 
@@ -199,6 +199,18 @@ def as_completed(
         except queue.Empty:
             raise TimeoutError(f"{number} of {len(waiting)} futures are done after {timeout} s") from None
         yield (future, future.result()) if with_results else future
+
+
+def fire_and_forget(futures: Any) -> None:
+    """Let tasks run to their end even if all their futures are deleted.
+
+    Parameters
+    ----------
+    futures
+        Futures, or a persisted collection, alone or in a list.
+    """
+    for future in futures_of(futures):
+        future._connection.send(messages.FireAndForget([future.key]))
 
 
 def futures_of(value: Any) -> list[Future]:

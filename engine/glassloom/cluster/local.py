@@ -19,6 +19,8 @@ from glassloom_metrics.registry import ClusterRecord, remove_files, remove_recor
 
 from glassloom.errors import ClusterStartError, OptionError
 from glassloom.reprs import render
+from glassloom.runtime import messages
+from glassloom.runtime.connection import Connection
 from glassloom.runtime.head import HeadOptions
 from glassloom.runtime.identity import kernel_id
 from glassloom.units import format_bytes, parse_bytes
@@ -90,6 +92,7 @@ class LocalCluster:
             kernel_id=kernel_id(),
         )
         self.options = options
+        self._connection: Connection | None = None
         self._process = _start_head(options)
         self.record = _read_record(self._process, _START_TIMEOUT_S)
         self._finalizer = weakref.finalize(self, _end_head, self._process, self.record, detached)
@@ -109,6 +112,50 @@ class LocalCluster:
         """``"running"`` or ``"closed"``."""
         return "running" if self._finalizer.alive and self._process.poll() is None else "closed"
 
+    def scale(self, n: int) -> None:
+        """Start or retire workers until there are `n`; returns when they are there, or gone.
+
+        A retiring worker finishes what it runs, and its results move to shared memory first. Ends `adapt`.
+
+        Raises
+        ------
+        OptionError
+            If `n` is no number of workers.
+        ClusterClosed
+            If the cluster has ended.
+        """
+        n_workers = _checked_count("n", n, 0)
+        self._connect().ask(lambda request: messages.Scale(request, n_workers))
+
+    def adapt(self, minimum: int = 0, maximum: int | None = None, *, wait_s: float = 3.0) -> None:
+        """Let the number of workers follow the work.
+
+        Parameters
+        ----------
+        minimum, maximum
+            Least and largest number of workers; by default 0 and the number of CPUs.
+        wait_s
+            Seconds for which fewer workers must have been enough before some are retired.
+
+        Raises
+        ------
+        OptionError
+            If the bounds have no sense.
+        ClusterClosed
+            If the cluster has ended.
+        """
+        least, most = _checked_count("minimum", minimum, 0), _checked_count("maximum", maximum or _cpu_count(), 1)
+        if least > most:
+            raise OptionError(f"minimum={minimum} is larger than maximum={most}")
+        if not wait_s >= 0:
+            raise OptionError(f"wait_s={wait_s!r} should be a number of seconds, 0 or more")
+        self._connect().ask(lambda request: messages.Adapt(request, least, most, float(wait_s)))
+
+    def _connect(self) -> Connection:
+        if self._connection is None or self._connection.closed_because:
+            self._connection = Connection(self.record.socket, self.record.secret)
+        return self._connection
+
     def wait(self) -> None:
         """Return when the cluster has ended by itself, or somebody else has shut it down."""
         self._process.wait()
@@ -116,6 +163,8 @@ class LocalCluster:
     def close(self) -> None:
         """End the head and the workers; returns when they are gone and nothing of them is left."""
         self._finalizer.detach()
+        if self._connection is not None:
+            self._connection.close("the cluster was closed")
         _end_head(self._process, self.record, False)
 
     def __enter__(self) -> Self:
@@ -178,10 +227,9 @@ def parse_memory_limit(limit: int | float | str | None, n_workers: int, threads_
 
 
 def _divide_cpus(n_workers: int | None, threads_per_worker: int | None) -> tuple[int, int]:
-    for name, value in (("n_workers", n_workers), ("threads_per_worker", threads_per_worker)):
-        least = 0 if name == "n_workers" else 1
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-            raise OptionError(f"{name}={value!r} should be a whole number, {least} or more")
+    for name, value, least in (("n_workers", n_workers, 0), ("threads_per_worker", threads_per_worker, 1)):
+        if value is not None:
+            _checked_count(name, value, least)
     cpus = _cpu_count()
     if n_workers is None and threads_per_worker is None:
         # Few processes with few threads each: threads share memory, processes don't share the interpreter's lock.
@@ -189,6 +237,12 @@ def _divide_cpus(n_workers: int | None, threads_per_worker: int | None) -> tuple
     if n_workers is None:
         n_workers = max(1, cpus // (threads_per_worker or 1))
     return n_workers, threads_per_worker or max(1, cpus // max(n_workers, 1))
+
+
+def _checked_count(name: str, value: int, least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise OptionError(f"{name}={value!r} should be a whole number, {least} or more")
+    return value
 
 
 def _cpu_count() -> int:

@@ -139,7 +139,8 @@ class Connection:
     def ask(self, make: Callable[[int], messages.FromClient]) -> Any:
         """Send the message that `make` makes of a request number; wait for the answer and return it."""
         request = next(self._requests)
-        answered, box = threading.Event(), []
+        answered = threading.Event()
+        box: list[Any] = []
         self._replies[request] = (answered, box)
         try:
             self.send(make(request))
@@ -232,7 +233,7 @@ class Connection:
                 self._end_keys(message.keys, ERROR, message.failure)
             case messages.KeysCancelled():
                 self._end_keys(message.keys, CANCELLED, None)
-            case messages.Located() | messages.Info() | messages.RanOnWorkers():
+            case messages.Located() | messages.Info() | messages.RanOnWorkers() | messages.Done() | messages.Holdings():
                 reply = self._replies.get(message.request)
                 if reply is not None:
                     answered, box = reply

@@ -48,7 +48,7 @@ from glassloom.runtime.nursery import Nursery
 from glassloom.runtime.progress import note_layers, progress_counts
 from glassloom.runtime.worker import WorkerOptions
 from glassloom.sampling.nvml import NvmlSampler
-from glassloom.scheduler import Actions, Scheduler, State, TaskState, WorkerState
+from glassloom.scheduler import Actions, Adaptive, Scheduler, State, TaskState, WorkerState
 from glassloom.store.segment import Segment, free_location, location_bytes
 
 FLUSH_S = 0.1
@@ -58,6 +58,8 @@ TERMINATE_FRACTION = 0.95
 """Share of its memory limit at which a worker is ended and replaced."""
 MAX_FAILED_STARTS = 5
 LOG_NAME = "cluster.log"
+_HEAD = object()
+"""The head as the scheduler's client: it wants what was fired and forgotten, until it is done."""
 _READ_BYTES = 2**20
 _CONNECT_TIMEOUT_S = 10.0
 
@@ -89,6 +91,9 @@ class _WorkerConnection:
     sample: messages.Sample | None = None
     shared_bytes: int = 0
     ending: str = ""
+    """Why it is being ended, if it is."""
+    expected: bool = False
+    """Whether its end is no accident."""
 
 
 @dataclass(eq=False)
@@ -140,6 +145,10 @@ class Head:
         self._end_reason = ""
         self._workers: dict[int, _WorkerConnection] = {}
         self._starting: dict[int, WorkerOptions] = {}
+        self._n_wanted = options.n_workers
+        self._adaptive: Adaptive | None = None
+        self._waiting_for_scale: list[tuple[_ClientConnection, int]] = []
+        self._restarting: set[int] = set()
         self._failed_starts = 0
         self._next_worker = 0
         self._next_client = 0
@@ -259,19 +268,70 @@ class Head:
                 return
         else:
             self._lose_worker(number, status)
-        self._spawn_worker()
+        self._approach_wanted()
 
     def _lose_worker(self, number: int, status: str) -> None:
         worker = self._workers.pop(number, None)
         if worker is None:
             return
         reason = worker.ending or status
-        self._log("error", f"worker {worker.options.name} (pid {worker.pid}) is gone: {reason}", number)
+        self._restarting.discard(number)
+        self._log(
+            "info" if worker.expected else "error",
+            f"worker {worker.options.name} (pid {worker.pid}) is gone: {reason}",
+            number,
+        )
         self._recorder.record(WorkerLeft(self._clock.now_s(), number, reason))
         worker.writer.close()
-        self._scheduler.worker_left(number)
+        self._scheduler.worker_left(number, blame=not worker.expected)
         for invocation in list(self._invocations):
             self._invoked(invocation, number, _own(WorkerLost(f"worker {worker.options.name} is gone: {reason}")))
+        self._settle_soon()
+
+    # The number of workers
+
+    def _scale(self, n_workers: int) -> None:
+        """Start workers, or retire the youngest, until there are `n_workers`."""
+        self._n_wanted = n_workers
+        staying = [number for number, worker in sorted(self._workers.items()) if not worker.state.retiring]
+        for number in staying[max(0, n_workers - len(self._starting)) :]:
+            self._workers[number].ending = "retired"
+            self._workers[number].expected = True
+            self._scheduler.retire(number)
+        self._approach_wanted()
+        self._settle_soon()
+
+    def _approach_wanted(self) -> None:
+        """Start the workers that are missing."""
+        staying = sum(not worker.state.retiring for worker in self._workers.values())
+        for _ in range(self._n_wanted - staying - len(self._starting)):
+            self._spawn_worker()
+        self._answer_scaled()
+
+    def _answer_scaled(self) -> None:
+        """Tell clients that wait for a number of workers once it is reached."""
+        if len(self._workers) == self._n_wanted and not self._starting and not self._restarting:
+            waiting, self._waiting_for_scale = self._waiting_for_scale, []
+            for client, request in waiting:
+                self._tell(client, messages.Done(request))
+
+    def _adapt(self, now_s: float) -> None:
+        if self._adaptive is None:
+            return
+        counts = [layer.counts for layer in self._scheduler.layers.values()]
+        n_tasks = sum(count[State.READY] + count[State.STAGING] + count[State.RUNNING] for count in counts)
+        target = self._adaptive.target(self._n_wanted, n_tasks, self._options.threads_per_worker, now_s)
+        if target != self._n_wanted:
+            self._log("info", f"adaptive scaling: {self._n_wanted} -> {target} workers")
+            self._scale(target)
+
+    def _restart(self) -> None:
+        """Begin anew: no task, no result, new processes."""
+        self._scheduler.cancel([key for key, task in self._scheduler.tasks.items() if task.wanted_by])
+        for number, worker in self._workers.items():
+            worker.ending, worker.expected = "restarted", True
+            self._restarting.add(number)
+            self._nursery.kill(worker.pid)
         self._settle_soon()
 
     # Connections
@@ -318,6 +378,7 @@ class Head:
         )
         if len(self._workers) >= self._options.n_workers:
             self._all_ready.set()
+        self._answer_scaled()
         self._settle_soon()
         splitter = FrameSplitter()
         while data := await reader.read(_READ_BYTES):
@@ -483,6 +544,22 @@ class Head:
                 self._tell(client, self._info(message.request))
             case messages.RunOnWorkers():
                 self._invoke(client, message)
+            case messages.Scale():
+                self._adaptive = None
+                self._scale(message.n_workers)
+                self._waiting_for_scale.append((client, message.request))
+                self._answer_scaled()
+            case messages.Adapt():
+                self._adaptive = Adaptive(message.minimum, message.maximum, message.wait_s)
+                self._tell(client, messages.Done(message.request))
+            case messages.Restart():
+                self._restart()
+                self._waiting_for_scale.append((client, message.request))
+                self._answer_scaled()
+            case messages.FireAndForget():
+                self._scheduler.want(_HEAD, message.keys)
+            case messages.WhoHas():
+                self._tell(client, self._holdings(message))
             case messages.Shutdown():
                 self._end("shut down by its client")
 
@@ -558,6 +635,13 @@ class Head:
                 counts[state.name.lower()] += layer.counts[state]
         return messages.Info(request, workers, counts)
 
+    def _holdings(self, message: messages.WhoHas) -> messages.Holdings:
+        tasks = self._scheduler.tasks
+        asked = tasks.values() if message.keys is None else [tasks[key] for key in message.keys if key in tasks]
+        held = [task for task in asked if task.state is State.MEMORY]
+        workers = [task.where.name if task.where is not None else None for task in held]
+        return messages.Holdings(message.request, [task.key for task in held], [t.nbytes for t in held], workers)
+
     def _invoke(self, client: _ClientConnection, message: messages.RunOnWorkers) -> None:
         chosen = [
             worker for number, worker in self._workers.items() if message.workers is None or number in message.workers
@@ -602,6 +686,8 @@ class Head:
             self._run(state, tasks)
         for state, tasks in actions.publish.items():
             self._tell_worker(state, messages.Publish([task.number for task in tasks]))
+        for state in actions.stop:
+            self._tell_worker(state, messages.Stop())
         for task in actions.located:
             for waiting, position in self._locating.pop(task, ()):
                 self._answer(waiting, position, task.location or _own(SerialisationError("the result can't be sent")))
@@ -650,6 +736,11 @@ class Head:
             client.writer.write(framed(message))
 
     def _tell_clients(self, actions: Actions) -> None:
+        for ended in (actions.finished.pop(_HEAD, []), actions.erred.pop(_HEAD, [])):
+            self._scheduler.release(_HEAD, [task.key for task in ended])
+            if ended:
+                self._settle_soon()
+        actions.cancelled.pop(_HEAD, None)
         for client, tasks in actions.finished.items():
             inline = [task.location if isinstance(task.location, bytes) else None for task in tasks]
             keys, nbytes = [task.key for task in tasks], [task.nbytes for task in tasks]
@@ -674,6 +765,7 @@ class Head:
             if now_s >= next_sample_s:
                 next_sample_s = now_s + SAMPLE_S
                 self._record_samples(now_s)
+                self._adapt(now_s)
                 if not self._options.detached and os.getppid() != parent:
                     self._end("the process that started the cluster has ended")
             self._recorder.flush(now_s)

@@ -201,11 +201,60 @@ class RunOnWorkers(_Message, frozen=True, tag="run-on-workers"):
     workers: list[int] | None
 
 
+class Scale(_Message, frozen=True, tag="scale"):
+    """Asks for a number of workers; ends adaptive scaling. Answered by `Done` when they are there, or gone."""
+
+    request: int
+    n_workers: int
+
+
+class Adapt(_Message, frozen=True, tag="adapt"):
+    """Lets the number of workers follow the work, between two bounds. Answered by `Done`."""
+
+    request: int
+    minimum: int
+    maximum: int
+    wait_s: float
+
+
+class Restart(_Message, frozen=True, tag="restart"):
+    """Cancels all tasks, forgets all results, replaces all workers. Answered by `Done` when new ones are there."""
+
+    request: int
+
+
 class Shutdown(_Message, frozen=True, tag="shutdown"):
     """Ends the cluster."""
 
 
-FromClient = Submit | Release | Cancel | Scatter | Locate | Inform | RunOnWorkers | Shutdown
+class FireAndForget(_Message, frozen=True, tag="fire-and-forget"):
+    """Runs these tasks even if nobody holds a future of them."""
+
+    keys: list[Key]
+
+
+class WhoHas(_Message, frozen=True, tag="who-has"):
+    """Asks which results are held, how large they are and where; answered by `Holdings`."""
+
+    request: int
+    keys: list[Key] | None
+
+
+FromClient = (
+    Submit
+    | Release
+    | Cancel
+    | Scatter
+    | Locate
+    | Inform
+    | RunOnWorkers
+    | Scale
+    | Adapt
+    | Restart
+    | FireAndForget
+    | WhoHas
+    | Shutdown
+)
 
 
 # Head to client
@@ -277,7 +326,24 @@ class RanOnWorkers(_Message, frozen=True, tag="ran-on-workers"):
     results: list[bytes | Failure]
 
 
-FromHead = Welcome | KeysFinished | KeyErred | KeysCancelled | SubmitRefused | Located | Info | RanOnWorkers
+class Done(_Message, frozen=True, tag="done"):
+    """What was asked for has happened."""
+
+    request: int
+
+
+class Holdings(_Message, frozen=True, tag="holdings"):
+    """Held results: key, bytes, and the name of the worker that holds it privately (None: all can reach it)."""
+
+    request: int
+    keys: list[Key]
+    nbytes: list[int]
+    workers: list[str | None]
+
+
+FromHead = (
+    Welcome | KeysFinished | KeyErred | KeysCancelled | SubmitRefused | Located | Info | RanOnWorkers | Done | Holdings
+)
 
 _encoder = msgspec.msgpack.Encoder()
 to_worker_decoder: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)

@@ -1,8 +1,9 @@
 """The scheduler: a pure state machine. Events in, actions out; no I/O, no threads, no clock of its own."""
 
 from glassloom.scheduler.actions import Actions
+from glassloom.scheduler.adaptive import Adaptive
 from glassloom.scheduler.core import Scheduler
 from glassloom.scheduler.order import order
 from glassloom.scheduler.state import Layer, State, TaskState, WorkerState
 
-__all__ = ["Actions", "Layer", "Scheduler", "State", "TaskState", "WorkerState", "order"]
+__all__ = ["Actions", "Adaptive", "Layer", "Scheduler", "State", "TaskState", "WorkerState", "order"]

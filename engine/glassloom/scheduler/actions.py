@@ -30,6 +30,8 @@ class Actions:
         What each client must be told of the keys it wants.
     located
         Results that became reachable, for clients that asked for them.
+    stop
+        Retiring workers that nothing depends on any more.
     """
 
     run: dict[WorkerState, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
@@ -41,3 +43,4 @@ class Actions:
     erred: dict[Any, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
     cancelled: dict[Any, list[Key]] = field(default_factory=lambda: defaultdict(list))
     located: list[TaskState] = field(default_factory=list)
+    stop: list[WorkerState] = field(default_factory=list)

@@ -66,6 +66,7 @@ class Scheduler:
         self._stamps = itertools.count(1)
         self._generation = 0
         self._may_have_room: dict[WorkerState, None] = {}
+        self._retiring: dict[WorkerState, None] = {}
         self._to_review: list[TaskState] = []
         self._reviewing = False
 
@@ -212,6 +213,7 @@ class Scheduler:
         worker = self.workers.pop(number, None)
         if worker is None:
             return
+        self._retiring.pop(worker, None)
         self._may_have_room = dict.fromkeys(self.workers.values())
         for task in list(worker.has):
             self._lose(task)
@@ -220,6 +222,21 @@ class Scheduler:
         for _, stamp, task in worker.ready:
             if task.state is READY and task.stamp == stamp:
                 self._enqueue(task)
+
+    def retire(self, number: int) -> None:
+        """A worker shall go: it gets no more tasks, its results move to where everybody can reach them.
+
+        `Actions.stop` says when it may end. What can't be moved is computed again elsewhere if it is still needed then.
+        """
+        worker = self.workers.get(number)
+        if worker is None or worker.retiring:
+            return
+        worker.retiring = True
+        self._retiring[worker] = None
+        for _, stamp, task in worker.ready:
+            if task.state is READY and task.stamp == stamp:
+                self._enqueue(task)
+        worker.ready = []
 
     def finished(
         self,
@@ -315,6 +332,8 @@ class Scheduler:
             with_room = [worker for worker in with_room if self._fill(worker, portion * worker.nthreads)]
             portion *= 2
         self._may_have_room = {worker: None for worker in self._may_have_room if self._has_room(worker)}
+        for worker in list(self._retiring):
+            self._move_results(worker)
         actions, self._actions = self._actions, Actions()
         return actions
 
@@ -395,7 +414,7 @@ class Scheduler:
         owners: dict[WorkerState, int] = {}
         must: set[WorkerState] = set()
         for dep in task.deps:
-            if dep.where is not None:
+            if dep.where is not None and not dep.where.retiring:
                 owners[dep.where] = owners.get(dep.where, 0) + dep.nbytes + 1
                 if dep.pinned:
                     must.add(dep.where)
@@ -408,7 +427,18 @@ class Scheduler:
             return max(owners, key=owners.__getitem__)
         return next(iter(owners), None)
 
+    def _move_results(self, worker: WorkerState) -> None:
+        """Publish what a retiring worker holds; let it stop when nothing is left on it."""
+        for task in worker.has:
+            if not task.pinned:
+                self._publish(task)
+        if not worker.running and not worker.stopping and not worker.publishing:
+            del self._retiring[worker]
+            self._actions.stop.append(worker)
+
     def _has_room(self, worker: WorkerState) -> bool:
+        if worker.retiring:
+            return False
         n_running = len(worker.running) + len(worker.stopping)
         return n_running < worker.nthreads or (
             worker.occupancy_s < PREFETCH_S * worker.nthreads and n_running < MAX_QUEUED

@@ -139,7 +139,18 @@ class TaskState:
 class WorkerState:
     """A worker as the scheduler sees it."""
 
-    __slots__ = ("has", "name", "nthreads", "number", "occupancy_s", "publishing", "ready", "running", "stopping")
+    __slots__ = (
+        "has",
+        "name",
+        "nthreads",
+        "number",
+        "occupancy_s",
+        "publishing",
+        "ready",
+        "retiring",
+        "running",
+        "stopping",
+    )
 
     def __init__(self, number: int, name: str, nthreads: int) -> None:
         self.number = number
@@ -157,6 +168,8 @@ class WorkerState:
         """Heap of tasks that would best run here."""
         self.occupancy_s = 0.0
         """Expected duration of what is running."""
+        self.retiring = False
+        """It gets no more tasks, and is stopped when nothing is on it that only it has."""
 
     def __repr__(self) -> str:
         return f"<WorkerState {self.name} running={len(self.running)} has={len(self.has)}>"
