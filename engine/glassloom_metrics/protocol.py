@@ -234,13 +234,19 @@ def encode(message: Message | Request) -> bytes:
 
 
 def decode(payload: bytes) -> Message:
-    """Return the message in `payload`; raises `msgspec.ValidationError` if it is none of ours."""
-    return _message_decoder.decode(payload)
+    """Return the message in `payload`; raises `msgspec.DecodeError` if it is none of ours."""
+    try:
+        return _message_decoder.decode(payload)
+    except UnicodeDecodeError as error:  # the one error that msgspec lets through as it is
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def decode_request(payload: bytes) -> Request:
-    """Return what a connecting process asks; raises `msgspec.ValidationError` if it is none of ours."""
-    return _request_decoder.decode(payload)
+    """Return what a connecting process asks; raises `msgspec.DecodeError` if it is none of ours."""
+    try:
+        return _request_decoder.decode(payload)
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def topic_of(message: Message) -> str:

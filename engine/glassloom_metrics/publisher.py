@@ -96,12 +96,14 @@ class Publisher:
         sending = asyncio.ensure_future(self._send(connect, writer))
         try:
             await self._obey(reader)
+            if self._closing:
+                with contextlib.suppress(ConnectionError):
+                    await sending
         finally:
-            if not self._closing:
-                sending.cancel()
+            sending.cancel()
             with contextlib.suppress(asyncio.CancelledError, ConnectionError):
                 await sending
-            writer.close()
+            writer.transport.abort() if task.cancelling() else writer.close()
             self._tasks.discard(task)
 
     def notify(self) -> None:
@@ -117,8 +119,10 @@ class Publisher:
             self._server.close()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=timeout_s)
-        for task in self._tasks:
+        late = list(self._tasks)
+        for task in late:
             task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
 
     async def _send(self, connect: Connect, writer: asyncio.StreamWriter) -> None:
         topics = None if connect.topics is None else {"hello", *connect.topics}

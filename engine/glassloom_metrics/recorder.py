@@ -179,9 +179,10 @@ class Recorder:
         """Write the whole log as a recording (see `recording.read_recording`)."""
         with open(path, "wb") as file:
             file.write(MAGIC)
-            for start in range(0, len(self), 256):
-                for _, payload in self.read(start, limit=256):
-                    file.write(frame(payload))
+            position = 0
+            while frames := self.read(position, limit=256):  # fewer than the limit where the spool file ends
+                file.writelines(frame(payload) for _, payload in frames)
+                position += len(frames)
 
     def close(self) -> None:
         """Close and remove the spool file, if there is one."""

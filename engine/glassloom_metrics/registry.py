@@ -21,6 +21,8 @@ SHARED_MEMORY_DIR = Path("/dev/shm")
 NAME_PREFIX = "glassloom-"
 """How every directory and shared-memory file of a cluster begins; nothing else is ever removed."""
 
+_NO_WORDS = ("no", "n", "false", "off", "0", "0.0")
+
 # Start times are derived from the boot time, which an adjusted clock moves a little.
 _START_TIME_TOLERANCE_S = 5.0
 
@@ -55,12 +57,14 @@ def jupyter_runtime_dir() -> Path:
     The rules are those of ``jupyter_core.paths.jupyter_runtime_dir``; a test compares the two.
     """
     environ = os.environ
-    if "JUPYTER_RUNTIME_DIR" in environ:
-        return Path(environ["JUPYTER_RUNTIME_DIR"])
-    if "JUPYTER_DATA_DIR" in environ:
-        return Path(environ["JUPYTER_DATA_DIR"]) / "runtime"
+    if directory := environ.get("JUPYTER_RUNTIME_DIR"):
+        return Path(directory)
+    if directory := environ.get("JUPYTER_DATA_DIR"):
+        return Path(directory) / "runtime"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Jupyter" / "runtime"
+        of_platform = environ.get("JUPYTER_PLATFORM_DIRS", "no").lower() not in _NO_WORDS
+        library = Path.home() / "Library"
+        return (library / "Application Support" if of_platform else library) / "Jupyter" / "runtime"
     data = environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data) / "jupyter" / "runtime"
 
@@ -116,7 +120,7 @@ def read_records() -> list[ClusterRecord]:
             record = msgspec.json.decode(path.read_bytes(), type=ClusterRecord)
         except FileNotFoundError:
             continue  # ended while we read
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # of another version of Glassloom; not ours to remove
         if is_alive(record):
             alive.append(record)

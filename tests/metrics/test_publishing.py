@@ -1,0 +1,215 @@
+"""Publisher and subscribers over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from glassloom_metrics.errors import ConnectionRefused
+from glassloom_metrics.framing import frame
+from glassloom_metrics.protocol import Command, Connect, Hello, Layers, Life, Refused, decode, encode
+from glassloom_metrics.publisher import Publisher, read_frame
+from glassloom_metrics.recorder import Recorder
+from glassloom_metrics.registry import ClusterRecord
+from glassloom_metrics.subscriber import send_command, subscribe
+
+SECRET = "right"
+HELLO = Hello(1, "c1", "demo", "threads", 0.0)
+
+
+class Cluster:
+    def __init__(self, directory: Path, secret: str) -> None:
+        self.path = str(directory / "s")
+        self.recorder = Recorder(HELLO)
+        self.commands: list[str] = []
+        self.publisher = Publisher(self.recorder, SECRET, self._obey)
+        self.record = ClusterRecord(
+            "c1", "demo", "threads", os.getpid(), 0.0, self.path, secret, 0.0, str(directory), ""
+        )  # fmt: skip
+
+    async def _obey(self, name: str) -> None:
+        self.commands.append(name)
+
+    def add(self, *messages) -> None:
+        for message in messages:
+            self.recorder.record(message)
+        self.publisher.notify()
+
+
+@asynccontextmanager
+async def cluster(directory: Path, secret: str = SECRET):
+    running = Cluster(directory, secret)
+    await running.publisher.serve(running.path)
+    try:
+        yield running
+    finally:
+        await running.publisher.close(timeout_s=0.2)
+        leaked = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.sleep(0.05)
+        assert not [task for task in leaked if not task.done()]
+
+
+def run(body, directory: Path, **options) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(30), cluster(directory, **options) as running:
+            await body(running)
+
+    asyncio.run(main())
+
+
+async def take(stream, count: int) -> list:
+    got = []
+    async for message in stream:
+        got.append(message)
+        if len(got) == count:
+            break
+    await stream.aclose()
+    return got
+
+
+def test_a_late_subscriber_gets_the_backlog_and_then_what_happens(tmp_path):
+    async def body(cluster):
+        cluster.add(Life(1.0, "started"))
+        stream = subscribe(cluster.record)
+        assert [await anext(stream), await anext(stream)] == [HELLO, Life(1.0, "started")]
+        cluster.add(Life(2.0, "later"))
+        assert await anext(stream) == Life(2.0, "later")
+        await stream.aclose()
+
+    run(body, tmp_path)
+
+
+def test_topics_and_no_backlog_leave_out_the_rest_but_never_hello(tmp_path):
+    async def body(cluster):
+        cluster.add(Life(1.0, "started"), Layers([0], ["old"], [1], [""]))
+        only = subscribe(cluster.record, ["layers"])
+        new = subscribe(cluster.record, backlog=False)
+        assert await anext(new) == HELLO
+        await asyncio.sleep(0.05)
+        cluster.add(Life(2.0, "later"), Layers([1], ["new"], [1], [""]))
+        assert await take(only, 3) == [HELLO, Layers([0], ["old"], [1], [""]), Layers([1], ["new"], [1], [""])]
+        assert await take(new, 2) == [Life(2.0, "later"), Layers([1], ["new"], [1], [""])]
+
+    run(body, tmp_path)
+
+
+def test_the_socket_is_for_this_user_alone(tmp_path):
+    async def body(cluster):
+        assert stat.S_IMODE(os.stat(cluster.path).st_mode) == 0o600
+
+    run(body, tmp_path)
+
+
+def test_a_wrong_secret_is_refused_in_words(tmp_path):
+    async def body(cluster):
+        with pytest.raises(ConnectionRefused, match="cluster 'demo' refused the connection: the secret is wrong"):
+            await take(subscribe(cluster.record), 1)
+        with pytest.raises(ConnectionRefused, match="the secret is wrong"):
+            await send_command(cluster.record, "shutdown")
+        assert cluster.commands == []
+
+    run(body, tmp_path, secret="wröng")
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (Connect("metrics", SECRET, version=7), "speaks version 7 of the protocol, this cluster 1"),
+        (Connect("worker", SECRET), "begins with a `connect` frame of role 'metrics'"),
+        (Command("shutdown"), "begins with a `connect` frame of role 'metrics'"),
+    ],
+)
+def test_whoever_does_not_begin_as_a_subscriber_of_this_version_is_told_why_not(tmp_path, request_, words):
+    async def body(cluster):
+        reader, writer = await asyncio.open_unix_connection(cluster.path)
+        writer.write(frame(encode(request_)))
+        answer = decode(await read_frame(reader))
+        assert isinstance(answer, Refused) and words in answer.reason
+        assert await reader.read() == b""
+        writer.close()
+        assert cluster.commands == []
+
+    run(body, tmp_path)
+
+
+@pytest.mark.parametrize("junk", [b"", b"GET / HTTP/1.1\r\n\r\n", frame(b"\xc1"), frame(b"\x81\xa4type\xa2\xff\xfe")])
+def test_junk_closes_that_connection_and_no_other(tmp_path, junk):
+    async def body(cluster):
+        stream = subscribe(cluster.record)
+        assert await anext(stream) == HELLO
+        reader, writer = await asyncio.open_unix_connection(cluster.path)
+        writer.write(junk)
+        writer.write_eof()
+        assert await reader.read() == b""
+        writer.close()
+        cluster.add(Life(1.0, "still here"))
+        assert await anext(stream) == Life(1.0, "still here")
+        await stream.aclose()
+
+    run(body, tmp_path)
+
+
+def test_commands_arrive(tmp_path):
+    async def body(cluster):
+        await send_command(cluster.record, "shutdown")
+        while not cluster.commands:
+            await asyncio.sleep(0.01)
+        assert cluster.commands == ["shutdown"]
+
+    run(body, tmp_path)
+
+
+def test_a_subscriber_that_does_not_read_holds_up_nobody_and_gets_everything_when_it_does(tmp_path):
+    async def body(cluster):
+        slow, fast = subscribe(cluster.record), subscribe(cluster.record)
+        await anext(slow)
+        await anext(fast)
+        text = "x" * 10_000
+        for number in range(1000):
+            cluster.add(Life(float(number), text))
+        assert [message.at_s for message in await take(fast, 1000)] == list(range(1000))
+        assert [message.at_s for message in await take(slow, 1000)] == list(range(1000))
+
+    run(body, tmp_path)
+
+
+def test_closing_sends_what_is_left_and_ends_the_stream(tmp_path):
+    async def body(cluster):
+        stream = subscribe(cluster.record)
+        assert await anext(stream) == HELLO
+        cluster.recorder.record(Life(9.0, "closing"))
+        closing = asyncio.create_task(cluster.publisher.close())
+        assert [message async for message in stream] == [Life(9.0, "closing")]
+        await closing
+
+    run(body, tmp_path)
+
+
+def test_closing_does_not_wait_for_a_subscriber_that_never_reads(tmp_path):
+    async def body(cluster):
+        reader, writer = await asyncio.open_unix_connection(cluster.path)
+        reader._transport.pause_reading()
+        writer.write(frame(encode(Connect("metrics", SECRET))))
+        for number in range(200):
+            cluster.add(Life(float(number), "x" * 50_000))
+        await asyncio.sleep(0.1)
+        before = asyncio.all_tasks()
+        await cluster.publisher.close(timeout_s=0.1)
+        await asyncio.sleep(0.05)
+        assert [task for task in before if not task.done()] == [asyncio.current_task()]
+        writer.close()
+
+    run(body, tmp_path)
+
+
+def test_a_cluster_that_is_gone_is_an_os_error(tmp_path):
+    async def main():
+        gone = Cluster(tmp_path, SECRET)
+        with pytest.raises(FileNotFoundError):
+            await take(subscribe(gone.record), 1)
+
+    asyncio.run(main())
