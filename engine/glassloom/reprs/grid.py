@@ -34,7 +34,7 @@ def chunk_grid(chunks: Sequence[Sequence[float]]) -> Markup:
     shown = figures[-_MOST_FIGURES:]
     drawn = [_figure(figure) for figure in shown]
     if len(figures) > len(shown):
-        drawn.insert(0, Markup('<span class="glm-sub">{} more axes …</span>').format(len(axes) - sum(map(len, shown))))
+        drawn.insert(0, Markup('<span class="glm-note">{} more axes …</span>').format(len(axes) - sum(map(len, shown))))
     notes = _notes(axes, shape)
     return Markup("").join([Markup('<div class="glm-row">'), *drawn, Markup("</div>"), notes])
 
@@ -68,7 +68,7 @@ def _notes(axes: Sequence[Axis], shape: Sequence[float]) -> Markup:
         notes.append("? not known yet")
     if any(length == 0 for length in shape):
         notes.append("empty")
-    return Markup('<div class="glm-sub">{}</div>').format(" · ".join(notes)) if notes else Markup("")
+    return Markup('<div class="glm-note">{}</div>').format(" · ".join(notes)) if notes else Markup("")
 
 
 def _figure(axes: Sequence[Axis]) -> Markup:
