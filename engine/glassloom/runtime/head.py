@@ -16,6 +16,7 @@ import secrets
 import signal
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -138,7 +139,7 @@ class Head:
         self._socket = os.path.join(directory, "head.sock")
         self._clock = Clock()
         hello = Hello(PROTOCOL_VERSION, cluster_id, options.name, "processes", self._clock.now_s())
-        self._recorder = Recorder(hello, spool_path=None)
+        self._recorder = Recorder(hello, spool_path=Path(directory) / "spool.glr")
         self._scheduler = Scheduler(_make_error)
         self._publisher = Publisher(self._recorder, self._secret, self._obey)
         self._ended = asyncio.Event()
