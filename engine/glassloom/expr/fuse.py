@@ -123,7 +123,7 @@ def walk_group(root: Expr, group_of: dict[str, str]) -> list[Expr]:
         elif node.name not in seen:
             seen.add(node.name)
             stack.append((node, True))
-            stack.extend((d, False) for d in node.dependencies if group_of[d.name] == root.name)
+            stack.extend((d, False) for d in reversed(node.dependencies) if group_of[d.name] == root.name)
     return order
 
 
