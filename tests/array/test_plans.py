@@ -51,7 +51,7 @@ def test_a_chain_of_elementwise_operations_is_one_task_a_chunk():
     x = ga.ones((4, 4), chunks=2)
     assert steps(ga.sqrt(x * 2 + x) - x.T) == [
         ("ones", 4),
-        ("transpose multiply add sqrt subtract", 4),
+        ("multiply add sqrt transpose subtract", 4),
     ]
 
 

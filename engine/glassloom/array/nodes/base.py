@@ -29,6 +29,11 @@ class ArrayExpr(Expr):
         """A chunk without elements (with one if it has no axes)."""
         raise NotImplementedError
 
+    def validate(self) -> None:
+        """Find chunks and type now: errors belong to the user's line, and chains may be deeper than Python's stack."""
+        self.chunks  # noqa: B018
+        self.meta  # noqa: B018 - NumPy says here which types don't go together
+
     @property
     def dtype(self) -> Any:
         return self.meta.dtype

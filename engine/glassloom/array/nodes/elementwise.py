@@ -27,9 +27,6 @@ class Elementwise(BlockwiseArray):
     def label(self) -> str:
         return str(getattr(self.ufunc, "__name__", "elementwise")).strip("_<>")
 
-    def validate(self) -> None:
-        self.meta  # noqa: B018 - NumPy says here which types don't go together
-
     @cached_property
     def chunks(self) -> Chunks:
         return broadcast_chunks([node.chunks for node in self.dependencies])

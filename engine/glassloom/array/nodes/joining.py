@@ -32,7 +32,7 @@ class Concatenate(ArrayExpr):
         along = tuple(length for node in self.arrays for length in node.chunks[self.axis])
         return (*first[: self.axis], along, *first[self.axis + 1 :])
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return self.arrays[0].meta
 

@@ -25,7 +25,7 @@ class Split(View):
 
     array: ArrayExpr
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return self.array.meta
 
@@ -54,7 +54,7 @@ class Merge(ArrayExpr):
 
     array: ArrayExpr
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return self.array.meta
 

@@ -40,7 +40,7 @@ class ReduceBlocks(BlockwiseArray):
             (1,) * len(blocks) if axis in self.axes else blocks for axis, blocks in enumerate(self.array.chunks)
         )
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return self.array.meta
 
@@ -85,7 +85,7 @@ class Combine(ArrayExpr):
             for axis, (blocks, size) in enumerate(zip(self.array.chunks, self.group, strict=True))
         )
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return self.array.meta
 

@@ -27,7 +27,7 @@ class Transpose(View):
     def chunks(self) -> Chunks:
         return tuple(self.array.chunks[axis] for axis in self.axes)
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return self.array.meta
 
@@ -58,7 +58,7 @@ class Reshape(View):
     array: ArrayExpr
     mapping: Mapping
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return make_meta(self.array.meta, self.ndim)
 
@@ -88,7 +88,7 @@ class BroadcastTo(View):
 
     array: ArrayExpr
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return make_meta(self.array.meta, self.ndim)
 

@@ -40,7 +40,7 @@ class Slice(View):
     def label(self) -> str:
         return "slice"
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return make_meta(self.array.meta, self.ndim)
 
@@ -145,7 +145,7 @@ class NewAxes(View):
             found[axis] = blocks
         return tuple(found)
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return make_meta(self.array.meta, self.ndim)
 
@@ -184,7 +184,7 @@ class Take(ArrayExpr):
         lengths = tuple(len(piece) for piece in self.pieces)
         return (*self.array.chunks[: self.axis], lengths, *self.array.chunks[self.axis + 1 :])
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return self.array.meta
 
@@ -246,7 +246,7 @@ class TakeWithin(BlockwiseArray):
         lengths = tuple(len(piece) for piece in self.pieces)
         return (*self.array.chunks[: self.axis], lengths, *self.array.chunks[self.axis + 1 :])
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return self.array.meta
 
@@ -302,7 +302,7 @@ class Compress(BlockwiseArray):
         unknown = (UNKNOWN,) * self.array.numblocks[self.axis]
         return (*self.array.chunks[: self.axis], unknown, *self.array.chunks[self.axis + 1 :])
 
-    @property
+    @cached_property
     def meta(self) -> Any:
         return self.array.meta
 
