@@ -45,6 +45,8 @@ def test_a_page_follows_the_theme_without_being_loaded_again(
     set_theme(other)
     expect(frame.locator("html")).to_have_attribute("data-theme", other)
     assert frame.locator("body").evaluate("() => window.wasLoadedOnce")
+    page.wait_for_timeout(1000)
+    keep_picture(f"status-{theme}-switched-to-{other}")
 
 
 def test_a_pane_comes_back_by_itself_when_the_dashboards_process_is_killed(
