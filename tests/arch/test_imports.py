@@ -1,0 +1,149 @@
+"""The import arrows of DESIGN.md: who may import whom, wherever in a module the import is written."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from imports import PACKAGES, Import, cycles, imports, imports_in, is_inside, modules
+
+OURS = tuple(PACKAGES)
+STANDARD = frozenset(sys.stdlib_module_names)
+
+THIRD_PARTY = {
+    "glassloom_metrics": {"msgspec", "psutil"},
+    "glassloom": {
+        "cloudpickle", "jinja2", "markupsafe", "msgspec", "numpy", "pandas", "psutil", "pyarrow", "pynvml", "tblib",
+        "cupy", "cupyx", "cudf", "rmm", "ipykernel", "IPython",
+    },
+    "glassloom_dashboards": {"bokeh", "jinja2", "msgspec", "numpy", "tornado"},
+    "glassloom_server": {
+        "jupyter_client", "jupyter_server", "jupyter_server_proxy", "msgspec", "psutil", "tornado", "traitlets",
+    },
+}  # fmt: skip
+
+FIRST_PARTY = {
+    "glassloom_metrics": {"glassloom_metrics"},
+    "glassloom": {"glassloom", "glassloom_metrics"},
+    "glassloom_dashboards": {"glassloom_dashboards", "glassloom_metrics"},
+    "glassloom_server": {"glassloom_server", "glassloom_metrics"},
+}
+
+INSIDE_GLASSLOOM = {
+    "glassloom.errors": (),
+    "glassloom.units": ("glassloom.errors",),
+    "glassloom.collector": (),
+    "glassloom.graph": ("glassloom.errors", "glassloom.graph"),
+    "glassloom.backends": ("glassloom.backends", "glassloom.errors", "glassloom.graph"),
+    "glassloom.scheduler": ("glassloom.errors", "glassloom.graph", "glassloom.scheduler"),
+    "glassloom.sampling": ("glassloom.sampling",),
+    "glassloom.store": ("glassloom.backends", "glassloom.errors", "glassloom.store"),
+    "glassloom.reprs": ("glassloom.errors", "glassloom.reprs", "glassloom.units"),
+    "glassloom.expr": (
+        "glassloom.backends", "glassloom.collector", "glassloom.errors", "glassloom.expr", "glassloom.graph",
+    ),
+    "glassloom.runtime": (
+        "glassloom.backends", "glassloom.collector", "glassloom.errors", "glassloom.graph", "glassloom.runtime",
+        "glassloom.sampling", "glassloom.scheduler", "glassloom.store",
+    ),
+    "glassloom.cluster": (
+        "glassloom.cluster", "glassloom.errors", "glassloom.reprs", "glassloom.runtime.connection",
+        "glassloom.runtime.head", "glassloom.runtime.identity", "glassloom.runtime.messages", "glassloom.units",
+    ),
+    "glassloom.collection": ("glassloom.collector", "glassloom.expr", "glassloom.runtime.default"),
+    "glassloom.delayed": ("glassloom.collection", "glassloom.expr", "glassloom.graph", "glassloom.reprs"),
+}  # fmt: skip
+"""What may be imported by each part; parts that aren't listed are held by `FORBIDDEN` alone."""
+
+FORBIDDEN = {
+    "glassloom.array": ("glassloom.scheduler", "glassloom.runtime", "glassloom.client", "glassloom.dataframe"),
+    "glassloom.dataframe": ("glassloom.scheduler", "glassloom.runtime", "glassloom.client"),
+}
+"""What collections must not know. ``glassloom.runtime.default`` is the one door that all collections use."""
+
+
+@pytest.mark.parametrize("package", OURS)
+def test_packages_import_only_what_their_environment_has(package: str) -> None:
+    allowed = STANDARD | THIRD_PARTY[package] | FIRST_PARTY[package]
+    assert [str(found) for found in imports(package) if _top(found) not in allowed] == []
+
+
+@pytest.mark.parametrize("package", OURS)
+def test_the_table_names_no_package_that_is_not_imported(package: str) -> None:
+    optional = {"cudf", "cupyx", "rmm", "IPython"}
+    used = {_top(found) for found in imports(package)}
+    assert sorted((THIRD_PARTY[package] | FIRST_PARTY[package]) - used - optional) == []
+
+
+@pytest.mark.parametrize("part", INSIDE_GLASSLOOM)
+def test_each_part_of_the_engine_imports_only_what_is_below_it(part: str) -> None:
+    allowed = INSIDE_GLASSLOOM[part]
+    wrong = [found for found in _of_glassloom(part) if not is_inside(found.target, *allowed)]
+    assert [str(found) for found in wrong] == []
+
+
+@pytest.mark.parametrize("part", FORBIDDEN)
+def test_collections_know_no_scheduler_head_or_client(part: str) -> None:
+    wrong = [
+        found
+        for found in _of_glassloom(part)
+        if is_inside(found.target, *FORBIDDEN[part]) and not is_inside(found.target, "glassloom.runtime.default")
+    ]
+    assert [str(found) for found in wrong] == []
+
+
+@pytest.mark.parametrize("package", OURS)
+def test_no_modules_import_each_other_in_a_circle(package: str) -> None:
+    edges: dict[str, set[str]] = {}
+    for found in imports(package):
+        if found.kind == "top" and found.target in modules(package):
+            edges.setdefault(found.module, set()).add(found.target)
+    assert cycles(edges) == []
+
+
+def _of_glassloom(part: str) -> list[Import]:
+    """Return what a part imports of the engine, but for what only type checkers see."""
+    return [
+        found
+        for found in imports("glassloom")
+        if is_inside(found.module, part) and is_inside(found.target, "glassloom") and found.kind != "types"
+    ]
+
+
+def _top(found: Import) -> str:
+    return found.target.partition(".")[0]
+
+
+# The reader itself
+
+
+def test_imports_are_found_in_functions_and_for_type_checkers() -> None:
+    source = """
+import os
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    import bokeh
+else:
+    import tornado
+try:
+    import cupy
+except ImportError:
+    cupy = None
+class A:
+    def method(self):
+        from dask import array
+"""
+    found = [(entry.target, entry.kind) for entry in imports_in("m", source, is_package=False)]
+    assert found == [
+        ("os", "top"), ("typing", "top"), ("bokeh", "types"), ("tornado", "top"), ("cupy", "top"), ("dask", "function"),
+    ]  # fmt: skip
+
+
+def test_from_imports_name_the_module_that_is_meant() -> None:
+    source = "from glassloom.runtime import failure\nfrom glassloom.errors import GraphError\nfrom . import head"
+    found = [entry.target for entry in imports_in("glassloom.runtime.worker", source, is_package=False)]
+    assert found == ["glassloom.runtime.failure", "glassloom.errors", "glassloom.runtime.head"]
+
+
+def test_circles_are_found() -> None:
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
