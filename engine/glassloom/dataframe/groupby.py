@@ -59,6 +59,13 @@ class Plan:
     observed: bool
 
     @property
+    def drops_early(self) -> bool:
+        """Whether partitions may leave out rows with a missing key. Not if pandas lists all combinations of keys: then
+        the other keys of such a row count too.
+        """
+        return self.dropna and (self.observed or len(self.keys) == 1)
+
+    @property
     def key_columns(self) -> list[str]:
         return [f"k{number}" for number in range(len(self.keys))]
 
@@ -175,11 +182,11 @@ class GroupBy:
         if others:
             require_aligned([self._frame.expr, *others], "groupby")
         run = partial(_run_pandas, plan, self._result_selection(spec, values), how, named, options)
-        meta = run(sample(node.meta), *[sample(other.meta) for other in others])
+        meta = run(sample(self._frame.expr.meta), *[sample(other.meta) for other in others])
         steps = Steps(
             partial(_chunk, plan),
             partial(_combine, plan),
-            partial(_finish, plan, empty(meta), run, node.meta, tuple(other.meta for other in others)),
+            partial(_finish, plan, empty(meta), run, self._frame.expr.meta, tuple(other.meta for other in others)),
         )
         title = "groupby-" + (how if isinstance(how, str) else "agg")
         return wrap(tree(node, steps, empty(meta), title, others=others, split_every=split_every))
@@ -372,7 +379,7 @@ def _chunk(plan: Plan, block: Any, *blocks: Any) -> Any:
     keys = _key_values(plan, block, blocks)
     values = block.to_frame() if isinstance(block, pd.Series) else block[list(plan.values)]
     values = values.set_axis(range(values.shape[1]), axis=1)
-    grouped = values.groupby(keys, dropna=plan.dropna, sort=False, observed=True)
+    grouped = values.groupby(keys, dropna=plan.drops_early, sort=False, observed=True)
     parts = {f"p{number}": _part(grouped, place, part) for number, (place, part) in enumerate(plan.parts)}
     table = pd.DataFrame(parts)
     table.index.names = plan.key_columns
@@ -407,7 +414,7 @@ def _joined(plan: Plan, partials: list[Any], *, is_last: bool) -> tuple[Any, lis
         return filled[0]
     grouped = table.groupby(
         plan.key_columns,
-        dropna=plan.dropna,
+        dropna=plan.dropna if is_last else plan.drops_early,
         sort=plan.sort and is_last,
         observed=plan.observed or not is_last,
     )

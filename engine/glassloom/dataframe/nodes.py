@@ -2,7 +2,8 @@
 
 A frame is a row of partitions. Each node knows, without computing anything:
 
-* ``meta``: an empty pandas object of the result's kind, columns and dtypes (for a scalar: a made-up value);
+* ``meta``: an empty pandas object of the result's kind, columns and dtypes. For a scalar, or a series of one value for
+  each column (the sum of a frame): made-up values;
 * ``divisions``: the index labels at which partitions begin and the last one ends, or None for each if not known;
 * ``rows``: a token of which rows there are, in which order. Frames with equal `rows` correspond row by row;
 * ``layout``: a token of which index labels may be in which partition. Frames of equal `layout` can be combined
@@ -81,7 +82,7 @@ class FrameExpr(Expr):
 
 
 class Held(FrameExpr):
-    """A frame whose partitions the runtime holds."""
+    """A frame whose partitions the runtime holds. Its name is that of the node they were made by, as their keys are."""
 
     parameters = ("source", "key_name", "held_meta", "held_divisions", "held_lengths", "identity")
     operation = "persisted"
@@ -92,6 +93,10 @@ class Held(FrameExpr):
     held_divisions: tuple[Any, ...]
     held_lengths: tuple[int, ...] | None
     identity: tuple[str, str]
+
+    def __init__(self, *operands: Any, origin: Any = None) -> None:
+        super().__init__(*operands, origin=origin)
+        self.name = self.key_name
 
     @cached_property
     def meta(self) -> Any:
@@ -176,7 +181,7 @@ class BlockOp(FrameBlockwise):
 
     @cached_property
     def meta(self) -> Any:
-        return empty(self.call(*[node.meta for node in self.operand_nodes]))
+        return self.call(*[node.meta for node in self.operand_nodes])
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
@@ -274,7 +279,7 @@ class Assign(FrameBlockwise):
     @cached_property
     def meta(self) -> Any:
         blocks = [node.meta for node in self.dependencies if isinstance(node, FrameExpr)]
-        return empty(self.function(*blocks))
+        return self.function(*blocks)
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
@@ -457,8 +462,8 @@ def require_aligned(nodes: Sequence[FrameExpr], what: str) -> None:
     DivisionError
         If neither their layouts nor their known divisions are equal.
     """
-    first = nodes[0]
     for other in nodes[1:]:
+        first = nodes[0]
         if other.layout == first.layout and other.npartitions == first.npartitions:
             continue
         if other.divisions == first.divisions and first.divisions[0] is not None:

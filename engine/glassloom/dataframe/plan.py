@@ -20,7 +20,7 @@ _MIRRORED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def filter_while_reading(roots: Sequence[Expr]) -> list[Expr]:
     """Let sources apply filters that compare columns with constants, if all that is read from them is so filtered.
 
-    Otherwise the unfiltered rows are needed anyway, and reading them twice would cost more.
+    If not, the unfiltered rows are needed anyway, and reading them twice would cost more.
     """
     order = walk(roots)
     consumers: dict[str, list[Expr]] = defaultdict(list)
@@ -68,27 +68,36 @@ def _families(order: Sequence[Expr]) -> dict[str, list[Read]]:
 def _filtered_reads(reads: list[Read], consumers: dict[str, list[Expr]], root_names: set[str]) -> dict[str, Expr]:
     """Return what becomes of the filters above a family of reads, or nothing if not all of them can go."""
     names = {read.name for read in reads}
-    filters = {
-        node.name: node
-        for read in reads
-        for node in consumers[read.name]
-        if isinstance(node, Filter) and node.frame.name in names
-    }
-    predicates = {node.predicate.name for node in filters.values()}
-    if len(predicates) != 1 or names & root_names:
+    below = [node for read in reads for node in consumers[read.name]]
+    filters = {node.name: node for node in below if isinstance(node, Filter)}
+    columns = {node.name for node in below if isinstance(node, Projection)}
+    filters.update(
+        {
+            node.name: node
+            for name in columns
+            for node in consumers[name]
+            if isinstance(node, Filter) and node.frame.name == name
+        }
+    )
+    predicates = {node.predicate.name: node.predicate for node in filters.values()}
+    if len(predicates) != 1:
         return {}
-    condition = _condition(next(iter(filters.values())).predicate, names, reads[0])
+    (predicate,) = predicates.values()
+    condition = _condition(predicate, names, reads[0])
     if condition is None:
         return {}
-    inside = {node.name for node in walk([node.predicate for node in filters.values()])}
-    for name in inside:
-        if name in root_names or any(user.name not in inside | set(filters) for user in consumers[name]):
-            return {}
-    if any(user.name not in inside | set(filters) for name in names for user in consumers[name]):
+    inside = names | columns | {node.name for node in walk([predicate])}
+    users = {user.name for name in inside for user in consumers[name]}
+    if inside & root_names or not users <= inside | set(filters):
         return {}
-    return {
-        name: node.frame.with_condition(condition) for name, node in filters.items() if isinstance(node.frame, Read)
-    }
+    return {name: _filtered(node.frame, condition) for name, node in filters.items()}
+
+
+def _filtered(frame: Expr, condition: Condition) -> Expr:
+    """Return a read, or a column of one, with rows that fulfil the condition only."""
+    if isinstance(frame, Read):
+        return frame.with_condition(condition)
+    return frame.substitute(lambda read: _filtered(read, condition))
 
 
 def _condition(node: Expr, names: set[str], read: Read) -> Condition | None:

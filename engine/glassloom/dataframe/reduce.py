@@ -99,7 +99,7 @@ def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_eve
         partial(_combine, combine, options),
         partial(_finish, how, combine, result, options, known, empty(meta)),
     )
-    return tree(node, steps, empty(meta), how, split_every=split_every)
+    return tree(node, steps, meta, how, split_every=split_every)
 
 
 def _numeric(dtype: Any) -> bool:

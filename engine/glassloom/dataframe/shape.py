@@ -201,6 +201,8 @@ def _piece(block: Any, piece: int, pieces: int) -> Any:
 
 def _conform(block: Any, meta: Any) -> Any:
     """Return a block with the columns of `meta`, and its dtypes where they came of joining other dtypes."""
+    if block.index.names != meta.index.names:
+        block = block.rename_axis(index=meta.index.names)
     if isinstance(meta, pd.Series):
         return (
             block.rename(meta.name).astype(meta.dtype) if _changes(block.dtype, meta.dtype) else block.rename(meta.name)

@@ -381,7 +381,7 @@ def _to_frame(table: pa.Table, numbers: np.ndarray, layout: Layout) -> Any:
     if layout.index_column is not None:
         values = made[layout.index_column]
         made = made.drop(columns=layout.index_column) if layout.index_column not in layout.columns else made
-        made.index = pd.Index(values, name=layout.index_name)
+        made.index = pd.Index(values).rename(layout.index_name)
     else:
         made.index = _row_labels(numbers, layout)
     return made[list(layout.columns)]
@@ -393,6 +393,8 @@ def _plain_to_pandas(table: pa.Table) -> Any:
     if b"pandas" in metadata:
         noted = json.loads(metadata[b"pandas"])
         noted["index_columns"] = []
+        for column in noted.get("columns", []):
+            column["name"] = column.get("field_name", column.get("name"))
         metadata[b"pandas"] = json.dumps(noted).encode()
     return table.replace_schema_metadata(metadata).to_pandas(use_threads=False)
 

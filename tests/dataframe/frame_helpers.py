@@ -1,0 +1,91 @@
+"""What the frame tests share: the comparison with pandas, random frames, and plans made readable."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from glassloom.expr import simplify, walk
+from hypothesis import strategies as st
+
+
+def assert_same(got, expected, *, check_dtype=True, check_freq=False):
+    """Check that a concrete result is what pandas makes, index, names, dtypes and all."""
+    if isinstance(expected, pd.DataFrame):
+        pd.testing.assert_frame_equal(got, expected, check_dtype=check_dtype, check_freq=check_freq, rtol=1e-9)
+    elif isinstance(expected, pd.Series):
+        pd.testing.assert_series_equal(got, expected, check_dtype=check_dtype, check_freq=check_freq, rtol=1e-9)
+    elif isinstance(expected, pd.Index):
+        pd.testing.assert_index_equal(got, expected)
+    elif pd.api.types.is_scalar(expected) and pd.isna(expected):
+        assert pd.isna(got)
+    elif isinstance(expected, float):
+        assert got == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    else:
+        assert got == expected
+
+
+def plan(*collections):
+    """Return the simplified nodes of collections, as (label, node) without what lies below."""
+    return walk(simplify([collection.expr for collection in collections]))
+
+
+def labels(*collections):
+    """Return the labels of the simplified nodes, sources first."""
+    return [node.label for node in plan(*collections)]
+
+
+def reads(*collections):
+    """Return the simplified nodes that read."""
+    return [node for node in plan(*collections) if type(node).__name__ == "Read"]
+
+
+@st.composite
+def frames(draw, min_rows=0, max_rows=24, with_missing=True):
+    """Draw a pandas frame with columns of many dtypes, missing values and an index with or without order.
+
+    Hypothesis draws the size, the kind of index and a seed: drawing each value takes ten times as long.
+    """
+    count = draw(st.integers(min_rows, max_rows))
+    random = np.random.default_rng(draw(st.integers(0, 1000)))
+
+    def column(values, missing=None):
+        choice = [*values, missing] if with_missing and missing is not None else list(values)
+        return [choice[place] for place in random.integers(0, len(choice), count)]
+
+    none = float("nan")
+    times = [pd.Timestamp("2020-01-01"), pd.Timestamp("2020-06-01 12:00"), pd.Timestamp("1999-12-31")]
+    frame = pd.DataFrame(
+        {
+            "i": pd.array(column(range(-3, 4)), dtype="int64"),
+            "f": pd.array(column([0.0, -1.5, 2.25, 1e6, 3.0], none), dtype="float64"),
+            "s": pd.Series(column(["ant", "bee", "cat", "dog", ""], none), dtype=pd.Series(["a"]).dtype),
+            "b": pd.array(column([True, False]), dtype="bool"),
+            "c": pd.Categorical(column(["u", "v", "w"], none), categories=["w", "v", "u", "unused"]),
+            "d": pd.Series(column(times, pd.NaT), dtype="datetime64[ns]"),
+            "n": pd.array(column([1, 2, 3], pd.NA), dtype="Int64"),
+        }
+    )
+    kind = draw(st.sampled_from(["range", "sorted", "unsorted", "named"]))
+    if kind in ("sorted", "unsorted"):
+        labels = random.integers(0, 9, count)
+        frame.index = pd.Index(np.sort(labels) if kind == "sorted" else labels, dtype="int64")
+    elif kind == "named":
+        frame.index = pd.RangeIndex(count, name="row")
+    return frame
+
+
+@st.composite
+def cut_frames(draw, **options):
+    """Draw a pandas frame (sorted by index) and a lazy one of the same rows, cut at random, also into empty partitions."""
+    frame = draw(frames(**options)).sort_index(kind="stable")
+    how = draw(st.sampled_from(["npartitions", "chunksize", "ragged"]))
+    if how == "npartitions":
+        return frame, gd.from_pandas(frame, npartitions=draw(st.integers(1, 7)))
+    if how == "chunksize":
+        return frame, gd.from_pandas(frame, chunksize=draw(st.integers(1, 10)), sort=False)
+    cuts = sorted(draw(st.lists(st.integers(0, len(frame)), max_size=5)))
+    bounds = [0, *cuts, len(frame)]
+    pieces = [frame.iloc[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    return frame, gd.from_map(pieces.__getitem__, range(len(pieces)), meta=frame)

@@ -1,0 +1,134 @@
+"""`groupby` has pandas' results and pandas' structure, missing keys and all."""
+
+from __future__ import annotations
+
+import warnings
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, cut_frames
+from glassloom.errors import UnknownColumn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+INLINE = {"scheduler": "inline"}
+
+SPECS = {
+    "dict of lists": lambda g: g.agg({"f": ["sum", "mean"], "i": ["min", "max"]}),
+    "dict of names": lambda g: g.agg({"f": "mean", "d": "max"}),
+    "mixed dict": lambda g: g.agg({"f": ["std"], "i": "sum"}),
+    "named": lambda g: g.agg(total=("f", "sum"), most=("i", "max")),
+    "column": lambda g: g["f"].sum(),
+    "attribute": lambda g: g.f.mean(),
+    "columns": lambda g: g[["f", "i"]].mean(),
+    "list of a column": lambda g: g["f"].agg(["count", "mean", "var"]),
+    "list of columns": lambda g: g[["i", "f"]].agg(["sum", "nunique"]),
+    "named of a column": lambda g: g["i"].agg(low="min", high="max"),
+    "size": lambda g: g.size(),
+    "size of a column": lambda g: g["f"].size(),
+    "count": lambda g: g.count(),
+    "first": lambda g: g.first(),
+    "last": lambda g: g[["f", "d", "n"]].last(),
+    "min of times": lambda g: g["d"].min(),
+    "mean of numbers": lambda g: g.mean(numeric_only=True),
+    "population variance": lambda g: g["f"].var(ddof=0),
+    "nunique": lambda g: g.nunique(),
+    "nullable": lambda g: g["n"].agg(["sum", "mean", "min"]),
+    "any": lambda g: g["b"].any(),
+    "product": lambda g: g["i"].prod(),
+}
+KEYS = ["s", "i", "c", "n", "d", "b", ["s", "b"], ["c", "i"], ["s", "n"]]
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_aggregations_are_those_of_pandas(name):
+    @settings(max_examples=15)
+    @given(cut_frames(min_rows=1), st.sampled_from(KEYS), st.booleans(), st.booleans(), st.booleans())
+    def run(pair, by, dropna, sort, observed):
+        frame, lazy = pair
+        keys = by if isinstance(by, list) else [by]
+        keep = [column for column in frame.columns if column in keys or column in "ifbdn"]
+        options = {"dropna": dropna, "sort": sort, "observed": observed}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = SPECS[name](frame[keep].groupby(by, **options))
+            except (KeyError, AttributeError):  # the key is not among the values
+                return
+            got = SPECS[name](lazy[keep].groupby(by, **options)).compute(**INLINE)
+        if not sort:
+            got, expected = got.sort_index(kind="stable"), expected.sort_index(kind="stable")
+        assert_same(got, expected)
+
+    run()
+
+
+@given(cut_frames(min_rows=1))
+def test_groups_come_in_order_of_appearance_unless_sorted(pair):
+    frame, lazy = pair
+    for dropna in (True, False):
+        expected = frame.groupby("s", sort=False, dropna=dropna).i.sum()
+        assert_same(lazy.groupby("s", sort=False, dropna=dropna).i.sum().compute(**INLINE), expected)
+
+
+@given(cut_frames(min_rows=1))
+def test_a_lazy_series_may_be_the_key(pair):
+    frame, lazy = pair
+    assert_same(lazy.groupby(lazy.i % 2).f.sum().compute(**INLINE), frame.groupby(frame.i % 2).f.sum())
+    assert_same(lazy.f.groupby(lazy.s).count().compute(**INLINE), frame.f.groupby(frame.s).count())
+    got = lazy.groupby(["b", lazy.s.fillna("").str.len()]).i.max().compute(**INLINE)
+    assert_same(got, frame.groupby(["b", frame.s.fillna("").str.len()]).i.max())
+    some = lazy[["s", "i"]]
+    assert_same(
+        some.groupby(some.s).sum().compute(**INLINE), frame[["s", "i"]].groupby("s").sum()
+    )  # a column of the frame is left out of the values
+
+
+def test_the_index_may_be_the_key():
+    frame = pd.DataFrame({"x": range(6)}, index=pd.Index([0, 0, 1, 1, 2, 2], name="k"))
+    lazy = gd.from_pandas(frame, npartitions=3)
+    assert_same(lazy.groupby("k").x.sum().compute(), frame.groupby("k").x.sum())
+
+
+@pytest.mark.parametrize("split_every", [2, 3, 100])
+def test_the_tree_of_joins_doesnt_change_the_result(split_every):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"k": random.integers(0, 50, 5000), "x": random.normal(1e6, 1, 5000)})
+    lazy = gd.from_pandas(frame, npartitions=17)
+    got = lazy.groupby("k").x.agg(["mean", "std", "nunique", "first"], split_every=split_every).compute()
+    pd.testing.assert_frame_equal(got, frame.groupby("k").x.agg(["mean", "std", "nunique", "first"]), rtol=1e-7)
+
+
+def test_categories_that_differ_between_partitions_are_joined():
+    pieces = [pd.DataFrame({"k": pd.Categorical(list(keys)), "x": 1}) for keys in ("ab", "bc", "d")]
+    lazy = gd.from_map(pieces.__getitem__, range(3), meta=pieces[0])
+    got = lazy.groupby("k", observed=True).x.sum().compute()
+    assert got.to_dict() == {"a": 1, "b": 2, "c": 1, "d": 1}
+    assert got.index.categories.tolist() == ["a", "b", "c", "d"]
+
+
+def test_functions_count_by_their_name():
+    lazy = gd.from_pandas(pd.DataFrame({"k": [1, 1, 2], "x": [1, 2, 3]}), npartitions=2)
+    assert lazy.groupby("k").agg({"x": [sum, np.mean]}).columns.tolist() == [("x", "sum"), ("x", "mean")]
+
+
+def test_mistakes_are_named_at_once():
+    lazy = gd.from_pandas(pd.DataFrame({"key": ["a"], "value": [1], "text": ["t"]}), npartitions=1)
+    with pytest.raises(UnknownColumn, match=r"no column 'kye': did you mean 'key'\? The columns are 'key', 'value'"):
+        lazy.groupby("kye")
+    with pytest.raises(UnknownColumn, match=r"no column 'valu': did you mean 'value'\?"):
+        lazy.groupby("key").agg({"valu": "sum"})
+    with pytest.raises(UnknownColumn, match="no column 'nothing'"):
+        lazy.groupby("key")["nothing"]
+    with pytest.raises(NotImplementedError, match=r"can't aggregate by 'median'; it can by all, any, count, .*, var"):
+        lazy.groupby("key").agg({"value": "median"})
+    with pytest.raises(NotImplementedError, match="split_out=3: the result of groupby has one partition"):
+        lazy.groupby("key").agg("sum", split_out=3)
+    with pytest.raises(TypeError, match="agg function failed|does not support|Could not convert"):
+        lazy.groupby("key").text.mean()
+    with pytest.raises(AttributeError, match="GroupBy has no attribute 'shout'; it can aggregate by all, any"):
+        _ = lazy.groupby("key").shout
+    with pytest.raises(TypeError, match="groupby takes column names and lazy series, not a Series"):
+        lazy.groupby(pd.Series([1]))

@@ -1,0 +1,198 @@
+"""What is read, run and left out: plans are compared, not results (those are in test_like_pandas)."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, labels, plan, reads
+from glassloom.dataframe.reduce import Length
+from glassloom.dataframe.wrap import wrap
+from glassloom.expr import lower, optimize, simplify
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two Parquet files of two row groups each: x is 0..7 in order, y alternates, s is text."""
+    frame = pd.DataFrame({"x": range(8), "y": [0.5, -1.0] * 4, "s": list("abcdefgh"), "z": 1})
+    frame[:4].to_parquet(tmp_path / "a.parquet", row_group_size=2)
+    frame[4:].to_parquet(tmp_path / "b.parquet", row_group_size=2)
+    return tmp_path
+
+
+def tasks(collection):
+    graph, _ = lower(optimize([collection.expr]))
+    return len(graph)
+
+
+def columns_read(collection):
+    return [read.columns for read in reads(collection)]
+
+
+COLUMNS = {
+    "a column": (lambda f: f.x, [("x",)]),
+    "of an expression": (lambda f: (f.x + f.y).sum(), [("x", "y")]),
+    "of a filter": (lambda f: f[f.s != "a"].x, [("x", "s")]),
+    "through assign": (lambda f: f.assign(q=f.x * 2)[["q"]], [("x",)]),
+    "assigned, not wanted": (lambda f: f.assign(q=f.x * 2)["y"], [("y",)]),
+    "through fillna": (lambda f: f.fillna(0)["y"], [("y",)]),
+    "through arithmetic": (lambda f: (f[["x", "y"]] * 2)["x"], [("x",)]),
+    "of a choice of a choice": (lambda f: f[["x", "y"]]["x"], [("x",)]),
+    "of groups": (lambda f: f.groupby("s").x.mean(), [("x", "s")]),
+    "of groups by expression": (lambda f: f.groupby(f.y > 0).x.mean(), [("x", "y")]),
+    "of grouped expressions": (lambda f: f[f.y > f.z].groupby("s").agg({"x": ["sum"]}), [("x", "y", "s", "z")]),
+    "of numbers": (lambda f: f.mean(numeric_only=True), [("x", "y", "z")]),
+    "of chosen partitions": (lambda f: f.partitions[1:3].x, [("x",)]),
+    "all, for a function": (
+        lambda f: f.map_partitions(lambda d: d, meta={"x": int, "y": float, "s": str, "z": int}),
+        [None],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_only_the_columns_that_count_are_read(folder, name):
+    make, expected = COLUMNS[name]
+    assert columns_read(make(gd.read_parquet(folder))) == expected
+
+
+def test_columns_are_pushed_into_csv_pandas_and_made_up_data(tmp_path):
+    pd.DataFrame({"x": [1], "y": [2], "when": ["2020-01-01"]}).to_csv(tmp_path / "a.csv", index=False)
+    csv = gd.read_csv(tmp_path / "a.csv", parse_dates=["when"])
+    assert columns_read(csv.y + csv.x) == [("x", "y")]
+    assert (csv.y + csv.x).compute().tolist() == [3]
+    held = gd.from_pandas(pd.DataFrame({"x": [1], "y": [2]}))
+    assert columns_read(held[held.x > 0].y) == [("x", "y")]
+    assert columns_read(gd.datasets.timeseries().x) == [("x",)]
+
+
+def test_columns_made_alone_are_those_made_with_others():
+    frame = gd.datasets.timeseries(end="2000-01-02", freq="1min", seed=7)
+    assert_same(frame.y.compute(), frame.compute().y)
+
+
+def test_rows_that_two_results_need_are_read_once(folder):
+    frame = gd.read_parquet(folder)
+    assert [read.columns for read in reads(frame.x.sum(), frame.y.mean())] == [("x", "y")]
+
+
+FILTERS = {
+    "greater": (lambda f: f[f.x > 5], (("x", ">", 5),)),
+    "mirrored": (lambda f: f[f.x > 5], (("x", ">", 5),)),
+    "text": (lambda f: f[f.s == "b"], (("s", "==", "b"),)),
+    "both": (lambda f: f[(f.x >= 2) & (f.y < 0.0)], (("x", ">=", 2), ("y", "<", 0.0))),
+    "then a column": (lambda f: f[f.x <= 2].y, (("x", "<=", 2),)),
+    "used twice": (lambda f: f[f.x > 2].groupby("s").x.sum(), (("x", ">", 2),)),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters_are_applied_while_reading(folder, name):
+    make, condition = FILTERS[name]
+    lazy = gd.read_parquet(folder)
+    (read,) = reads(make(lazy))
+    assert read.condition == condition
+    assert "filter" not in {type(node).__name__.lower() for node in plan(make(lazy))}
+    assert_same(make(lazy).compute(), make(lazy.compute()))
+
+
+KEPT = {
+    "not equal: missing values differ": lambda f: f[f.x != 5],
+    "either": lambda f: f[(f.x > 5) | (f.y > 0)],
+    "two columns": lambda f: f[f.x > f.y],
+    "whole numbers with a float": lambda f: f[f.x > 5.5],
+    "of an expression": lambda f: f[f.x + 1 > 5],
+    "the rest is needed too": lambda f: f[f.x > 5].y.sum() + f.y.sum(),
+    "the mask is needed too": lambda f: f[f.x > 5].y.sum() + (f.x > 5).sum(),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_filters_that_would_not_be_exact_or_not_save_anything_stay(folder, name):
+    make = KEPT[name]
+    lazy = gd.read_parquet(folder)
+    assert {read.condition for read in reads(make(lazy))} == {None}
+    assert_same(make(lazy).compute(), make(lazy.compute()))
+
+
+def test_row_groups_without_a_match_are_not_read(folder, monkeypatch):
+    from glassloom.dataframe.io import parquet
+
+    read = []
+    original = parquet._groups
+
+    def noting(file, piece, columns):
+        read.append((piece.path.rpartition("/")[2], piece.groups, sorted(columns)))
+        return original(file, piece, columns)
+
+    monkeypatch.setattr(parquet, "_groups", noting)
+    frame = gd.read_parquet(folder)
+    assert frame[(frame.x == 6) & (frame.s == "g")][["y"]].compute(scheduler="inline").y.tolist() == [0.5]
+    assert read == [("b.parquet", (1,), ["s", "x"]), ("b.parquet", (1,), ["y"])]
+    read.clear()
+    assert len(frame[frame.s == "zz"].compute(scheduler="inline")) == 0
+    assert read == []
+
+
+def test_rows_are_counted_by_what_the_source_knows(folder):
+    frame = gd.read_parquet(folder)
+    for lazy in (frame, frame.x, frame.assign(q=1), frame.x + frame.y, frame.partitions[1:], frame.fillna(0).index):
+        assert labels(wrap(Length(lazy.expr))) == ["constant"], lazy
+    assert len(frame) == 8
+    assert len(frame.partitions[1:]) == 6
+    assert len(gd.datasets.timeseries()) == 2_592_000
+
+
+def test_rows_of_a_filter_are_counted_by_its_condition_alone(folder):
+    frame = gd.read_parquet(folder)
+    (simple,) = simplify([Length(frame[frame.x + 1 > 5].expr)])
+    assert [read.columns for read in reads(wrap(simple))] == [("x",)]
+    assert len(frame[frame.x + 1 > 5]) == 3
+
+
+def test_len_of_files_reads_only_their_footers(folder, monkeypatch):
+    from glassloom.dataframe.io import parquet
+
+    monkeypatch.setattr(parquet, "_read_piece", None)
+    assert len(gd.read_parquet(folder)) == 8
+
+
+def test_head_makes_one_task_of_the_first_partition(folder):
+    frame = gd.read_parquet(folder)
+    some = frame.assign(q=frame.x + 1)[["q"]].head(1, compute=False)
+    assert tasks(some) == 1
+    (read,) = reads(some)
+    assert (read.columns, read.numbers) == (("x",), (0,))
+
+
+def test_chosen_partitions_alone_are_read(folder):
+    frame = gd.read_parquet(folder)
+    mean = frame.x.mean()
+    chosen = (frame.x - mean).partitions[[3, 1]]
+    assert sorted(read.numbers or () for read in reads(chosen)) == [(), (3, 1)]  # the mean needs all
+    assert chosen.compute().tolist() == [2.5, 3.5, -1.5, -0.5]
+    assert tasks(frame[frame.y > 0].partitions[2]) == 1
+    assert labels(frame.partitions[1:].partitions[[0, 1, 2]]) == ["read-parquet"]
+
+
+def test_loc_reads_only_the_partitions_that_may_hold_the_labels():
+    frame = gd.datasets.timeseries(seed=1)
+    week = frame.loc["2000-01-03":"2000-01-05", "x"]
+    (read,) = reads(week)
+    assert (read.columns, read.numbers) == (("x",), (2, 3, 4))
+    assert len(week) == 3 * 86_400
+
+
+def test_chains_of_block_wise_operations_become_one_task_a_partition():
+    frame = gd.datasets.timeseries(seed=1)
+    work = frame.assign(z=frame.x * frame.y)[frame.x > 0].z.fillna(0).map_partitions(lambda s: s * 2, meta=("z", float))
+    assert tasks(work) == frame.npartitions
+    assert tasks(frame.x.sum()) == 30 + 4 + 1
+
+
+def test_equal_expressions_have_equal_names_and_others_dont(folder):
+    one, other = gd.read_parquet(folder), gd.read_parquet(folder)
+    assert (one[one.x > 1].y + 1).expr.name == (other[other.x > 1].y + 1).expr.name
+    assert (one.x + 1).expr.name != (one.x + 2).expr.name
+    pd.DataFrame({"x": [9], "y": [0.5], "s": ["q"], "z": 1}).to_parquet(folder / "b.parquet")
+    assert gd.read_parquet(folder).expr.name != one.expr.name
