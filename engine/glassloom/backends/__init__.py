@@ -2,4 +2,5 @@
 
 from glassloom.graph.late import load_later
 
+load_later("numpy", "glassloom.backends.numpy_")
 load_later("pandas", "glassloom.backends.pandas_")

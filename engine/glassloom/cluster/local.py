@@ -21,8 +21,8 @@ from glassloom.errors import ClusterStartError, OptionError
 from glassloom.reprs import render
 from glassloom.runtime import messages
 from glassloom.runtime.connection import Connection
-from glassloom.runtime.head import HeadOptions
 from glassloom.runtime.identity import kernel_id
+from glassloom.runtime.options import HeadOptions
 from glassloom.units import format_bytes, parse_bytes
 
 _START_TIMEOUT_S = 60.0

@@ -5,7 +5,7 @@ from glassloom.graph.keys import Key, key_index, key_layer, key_text, layer_name
 from glassloom.graph.late import load_for, load_later
 from glassloom.graph.origin import Origin, user_origin
 from glassloom.graph.task import Handle, Task, TaskRef, find_refs, resolve
-from glassloom.graph.tokenize import normalize_token, tokenize
+from glassloom.graph.tokenize import normalize_token, pickled, tokenize
 
 __all__ = [
     "Graph",
@@ -23,6 +23,7 @@ __all__ = [
     "load_for",
     "load_later",
     "normalize_token",
+    "pickled",
     "resolve",
     "tokenize",
     "user_origin",

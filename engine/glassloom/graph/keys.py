@@ -14,7 +14,7 @@ def key_layer(key: Key) -> str:
     >>> key_layer(("sum-3f2a", 0, 1)), key_layer("load-91bc"), key_layer("x")
     ('sum-3f2a', 'load', 'x')
     """
-    if type(key) is tuple:
+    if isinstance(key, tuple):
         return key[0]  # type: ignore[return-value]
     operation, dash, _ = key.rpartition("-")
     return operation if dash and operation else key

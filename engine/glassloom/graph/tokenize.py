@@ -11,7 +11,6 @@ import decimal
 import functools
 import hashlib
 import pathlib
-import pickle
 import sys
 import types
 import uuid
@@ -20,7 +19,6 @@ from enum import Enum
 from typing import Any
 
 import cloudpickle
-import numpy as np
 
 from glassloom.graph.late import load_for
 
@@ -91,16 +89,18 @@ def _feed_object(update: Callable[[bytes], Any], value: Any) -> None:
         if own is not None and not isinstance(value, type):
             update(f"o{type(value).__module__}.{type(value).__qualname__}:".encode())
             return _feed(update, own())
-    load_for(type(value))
+    for base in type(value).__mro__[:-1]:
+        load_for(base)
     for base in type(value).__mro__[:-1]:
         if base in _normalizers:
             update(f"n{type(value).__module__}.{type(value).__qualname__}:".encode())
             return _feed(update, _normalizers[base](value))
     update(b"p")
-    return _feed(update, _pickled(value))
+    return _feed(update, pickled(value))
 
 
-def _pickled(value: Any) -> bytes:
+def pickled(value: Any) -> bytes:
+    """Return the pickle of a value, or random bytes if it can't be pickled."""
     try:
         return bytes(cloudpickle.dumps(value, protocol=5))
     except Exception:  # user objects may raise anything when pickled; then nothing is known to be equal to them
@@ -122,12 +122,12 @@ def _lookup(module: str, qualname: str) -> Any:
 @normalize_token(types.FunctionType)
 @normalize_token(type)
 def _normalize_code(value: Any) -> Any:
-    return (value.__module__, value.__qualname__) if _is_importable(value) else _pickled(value)
+    return (value.__module__, value.__qualname__) if _is_importable(value) else pickled(value)
 
 
 @normalize_token(types.BuiltinFunctionType)
 def _normalize_builtin(value: Any) -> Any:
-    return (value.__module__, value.__qualname__) if isinstance(value.__self__, types.ModuleType) else _pickled(value)
+    return (value.__module__, value.__qualname__) if isinstance(value.__self__, types.ModuleType) else pickled(value)
 
 
 @normalize_token(types.MethodType)
@@ -148,28 +148,3 @@ def _normalize_enum(value: Any) -> Any:
 @normalize_token(pathlib.PurePath)
 def _normalize_path(value: Any) -> Any:
     return str(value)
-
-
-@normalize_token(np.ufunc)
-def _normalize_ufunc(value: Any) -> Any:
-    name: str = value.__name__
-    return name if getattr(np, name, None) is value else _pickled(value)
-
-
-@normalize_token(np.dtype)
-def _normalize_dtype(value: Any) -> Any:
-    return (value.str, repr(value))
-
-
-@normalize_token(np.generic)
-def _normalize_scalar(value: Any) -> Any:
-    return (value.dtype, value.tobytes()) if not value.dtype.hasobject else pickle.dumps(value, protocol=5)
-
-
-@normalize_token(np.ndarray)
-def _normalize_array(value: Any) -> Any:
-    if value.dtype.hasobject:
-        return (value.shape, value.dtype, _pickled(value.tolist()))
-    plain = np.ascontiguousarray(value)
-    mask = np.ma.getmaskarray(value) if isinstance(value, np.ma.MaskedArray) else None
-    return (value.shape, value.dtype, plain.view(np.uint8).data if plain.size else b"", mask)

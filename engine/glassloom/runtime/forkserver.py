@@ -21,6 +21,7 @@ from typing import Any
 from glassloom_metrics.registry import remove_files, remove_record
 
 from glassloom.runtime import worker
+from glassloom.runtime.options import WorkerOptions
 
 _PR_SET_PDEATHSIG = 1
 _READ_BYTES = 2**16
@@ -93,11 +94,11 @@ class _ForkServer:
 
     def _obey(self, request: dict[str, Any]) -> None:
         if "spawn" in request:
-            self._spawn(worker.WorkerOptions(**request["spawn"]))
+            self._spawn(WorkerOptions(**request["spawn"]))
         elif "kill" in request and request["kill"] in self._children:
             _kill(request["kill"])
 
-    def _spawn(self, options: worker.WorkerOptions) -> None:
+    def _spawn(self, options: WorkerOptions) -> None:
         fork_server = os.getpid()
         pid = os.fork()
         if pid:

@@ -46,8 +46,8 @@ from glassloom.runtime.failure import Failure
 from glassloom.runtime.identity import cluster_directory, new_cluster_id, shm_prefix, version
 from glassloom.runtime.messages import RunTask, framed
 from glassloom.runtime.nursery import Nursery
+from glassloom.runtime.options import HeadOptions, WorkerOptions
 from glassloom.runtime.progress import note_layers, progress_counts
-from glassloom.runtime.worker import WorkerOptions
 from glassloom.sampling.nvml import NvmlSampler
 from glassloom.scheduler import Actions, Adaptive, Scheduler, State, TaskState, WorkerState
 from glassloom.store.segment import Segment, free_location, location_bytes
@@ -63,21 +63,6 @@ _HEAD = object()
 """The head as the scheduler's client: it wants what was fired and forgotten, until it is done."""
 _READ_BYTES = 2**20
 _CONNECT_TIMEOUT_S = 10.0
-
-
-@dataclass(frozen=True)
-class HeadOptions:
-    """What a cluster is started with."""
-
-    name: str
-    n_workers: int
-    threads_per_worker: int
-    memory_limit_bytes: int | None
-    local_directory: str | None = None
-    detached: bool = False
-    preload: tuple[str, ...] = ()
-    started_by: str = "script"
-    kernel_id: str | None = None
 
 
 @dataclass(eq=False)
@@ -450,7 +435,7 @@ class Head:
             return
         epoch_s = self._clock.epoch_s
         layer = task.layer
-        error = msgspec.structs.replace(message.failure, key=key_text(task.key), origin=layer.origin)
+        error = msgspec.structs.replace(message.failure, key=key_text(task.key), origin=task.origin)
         self._recorder.add_task(
             layer.number,
             task.index,
@@ -473,7 +458,7 @@ class Head:
                 error.exception,
                 error.message,
                 error.traceback,
-                task.layer.origin,
+                task.origin,
             )
         )
 
@@ -820,7 +805,7 @@ def _make_error(kind: str, task: TaskState) -> Failure:
             "result that lives elsewhere"
         ),
     }
-    return msgspec.structs.replace(_own(errors[kind]), key=key, origin=task.layer.origin)
+    return msgspec.structs.replace(_own(errors[kind]), key=key, origin=task.origin)
 
 
 def _say(message: dict[str, Any]) -> None:

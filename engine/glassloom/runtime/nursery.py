@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from glassloom.runtime.worker import WorkerOptions
+from glassloom.runtime.options import WorkerOptions
 
 
 class Nursery:

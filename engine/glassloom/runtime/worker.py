@@ -11,11 +11,9 @@ import pickle
 import signal
 import socket
 import threading
-from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
-import numpy as np
 from glassloom_metrics.framing import FrameSplitter, frame
 from glassloom_metrics.protocol import Action, Connect, encode
 
@@ -27,6 +25,7 @@ from glassloom.runtime.clock import monotonic_s
 from glassloom.runtime.default import run_inside_task
 from glassloom.runtime.inline import InlineRuntime
 from glassloom.runtime.messages import RunTask, framed
+from glassloom.runtime.options import WorkerOptions
 from glassloom.sampling.process import ProcessSampler
 from glassloom.store.segment import SegmentWriter, read_location
 from glassloom.store.store import Store
@@ -37,20 +36,6 @@ _SAMPLE_S = 0.5
 _READ_BYTES = 2**20
 _INLINE_TYPES = frozenset([int, float, bool, complex, type(None)])
 _INLINE_BYTES = 1024
-
-
-@dataclass(frozen=True)
-class WorkerOptions:
-    """What a worker is told at its start."""
-
-    number: int
-    name: str
-    socket: str
-    secret: str
-    nthreads: int
-    memory_limit_bytes: int | None
-    directory: str
-    shm_prefix: str
 
 
 class _Outbox:
@@ -256,7 +241,7 @@ def _inline(value: Any, nbytes: int) -> bytes | None:
     kind = type(value)
     if kind in _INLINE_TYPES or (kind in (str, bytes) and nbytes <= _INLINE_BYTES):
         return pickle.dumps(value, 5)
-    if isinstance(value, (np.generic, np.ndarray)) and nbytes <= _INLINE_BYTES and not value.dtype.hasobject:
+    if kind.__module__ == "numpy" and nbytes <= _INLINE_BYTES and hasattr(value, "dtype") and not value.dtype.hasobject:
         return pickle.dumps(value, 5)
     return None
 

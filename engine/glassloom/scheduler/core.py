@@ -119,6 +119,7 @@ class Scheduler:
             raise GraphError(f"the graph has a cycle through {keys[cycle.task]!r}") from cycle
         self._generation += 1
         base = (-priority << (2 * _GENERATION_BITS)) + (self._generation << _GENERATION_BITS)
+        elsewhere = self._layers_built_elsewhere(labels or {})
         states = [self._known_or_new(key, labels) for key in keys]
         everyone = [*states, *(self.tasks[key] for key in external)]
         for state, spec, below, rank in zip(states, specs, deps, ranks, strict=True):
@@ -128,6 +129,8 @@ class Scheduler:
             if state.spec is not None or state.state is not RELEASED:
                 continue
             state.spec = spec
+            if elsewhere:
+                state.own_origin = elsewhere.get(state.layer.name, "")
             state.priority = base + rank
             state.retries = retries
             if below:
@@ -356,6 +359,11 @@ class Scheduler:
         self.changed_layers.add(layer)
         self.grown_layers[layer] = None
         return task
+
+    def _layers_built_elsewhere(self, labels: dict[str, tuple[str, str]]) -> dict[str, str]:
+        """Return the user's line for known layers that this graph adds tasks to from another line."""
+        known = ((self.layers[name], origin) for name, (_, origin) in labels.items() if name in self.layers)
+        return {layer.name: origin for layer, origin in known if origin != layer.origin}
 
     def _set_state(self, task: TaskState, state: State) -> None:
         counts = task.layer.counts

@@ -78,6 +78,7 @@ class TaskState:
         "n_waiting",
         "nbytes",
         "number",
+        "own_origin",
         "pinned",
         "priority",
         "retries",
@@ -95,6 +96,8 @@ class TaskState:
         self.key = key
         self.layer = layer
         self.spec: Any = None
+        self.own_origin = ""
+        """The user's line that built it, if it isn't that of its layer."""
         self.state = State.RELEASED
         self.deps: tuple[TaskState, ...] = ()
         self.dependents: dict[TaskState, None] | None = None
@@ -124,6 +127,11 @@ class TaskState:
 
     def __lt__(self, other: TaskState) -> bool:
         return self.number < other.number
+
+    @property
+    def origin(self) -> str:
+        """The user's line that built the task, as text."""
+        return self.own_origin or self.layer.origin
 
     @property
     def index(self) -> str:
