@@ -53,6 +53,13 @@ def _root_names(card: Card) -> dict[str, str]:
     return {part: str(model.name) for part, model in _roots(card).items()}
 
 
+def has_viewer(document: Document | None) -> bool:
+    """Tell whether a browser is connected to the document; for a while after it has gone, there is none."""
+    context = document.session_context if document is not None else None
+    session = getattr(context, "session", None)
+    return session is None or session.connection_count > 0
+
+
 class PageView:
     """One page in one viewer's browser.
 
@@ -94,11 +101,7 @@ class PageView:
             if card.ready is not None:
                 document.js_on_event("document_ready", card.ready)
         self.update(time.monotonic())
-        self._callback = document.add_periodic_callback(self._tick, round(PERIOD_S * 1000))
-
-    def detach(self, document: Document) -> None:
-        """Stop drawing into `document`."""
-        document.remove_periodic_callback(self._callback)
+        document.add_periodic_callback(self._tick, round(PERIOD_S * 1000))
 
     def update(self, now_s: float) -> None:
         """Draw what is new in every part."""
@@ -108,7 +111,7 @@ class PageView:
 
     def _tick(self) -> None:
         started_s = time.monotonic()
-        if self._pacer.is_due(started_s):
+        if self._pacer.is_due(started_s) and has_viewer(self.strip.div.document):
             self.update(started_s)
             self._pacer.drew(started_s=started_s, stopped_s=time.monotonic())
 

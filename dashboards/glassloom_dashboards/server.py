@@ -131,7 +131,6 @@ class DashboardServer(BokehTornado):
 
             def leave(_: object) -> None:
                 watched.viewers -= 1
-                view.detach(document)
 
             document.on_session_destroyed(leave)
             view.attach(document)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import synthetic
@@ -368,3 +370,17 @@ def test_texts_are_cut_until_they_fit():
     assert fit_texts(["abc", "d"], 10, 100) == ["abc", "d"]
     cut = fit_texts(["x" * 50] * 100, 50, 1500)
     assert len(cut) == 100 and set(cut) == {cut[0]} and cut[0].endswith("…") and len(cut[0]) < 15
+
+
+def test_a_page_whose_browser_has_gone_is_not_drawn():
+    aggregate = aggregate_of(Shape(tasks=0))
+    opened = Opened("task-stream", aggregate)
+    session = SimpleNamespace(connection_count=0)
+    context = SimpleNamespace(session=session)
+    opened.document._session_context = lambda: context
+    aggregate.apply(events(0, [(1.0, 2.0)]))
+    opened.view._tick()
+    assert opened.rows("task-stream-source") == 0
+    session.connection_count = 1
+    opened.view._tick()
+    assert opened.rows("task-stream-source") == 1

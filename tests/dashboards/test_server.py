@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import stat
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -266,20 +268,27 @@ def test_fifty_viewers_that_came_and_went_leave_no_callback_and_share_one_subscr
             await connection.read_message()  # the first of the ACK's fragments
             opened.append(connection)
         (context,) = (context for key, context in server.applications.items() if key.endswith("/progress"))
-        documents = [session.document for session in context.sessions]
-        assert len(documents) == 50
-        assert [len(document.session_callbacks) for document in documents] == [1] * 50
+        sessions = list(context.sessions)
+        assert len(sessions) == 50
+        assert [len(session.document.session_callbacks) for session in sessions] == [1] * 50
         assert (len(hub._tasks), hub.watch("c1").viewers) == (1, 50)
+        timers = [session._callbacks._group for session in sessions]
+        assert all(timer._periodic_callback_removers for timer in timers)
+        documents = [weakref.ref(session.document) for session in sessions]
         for connection in opened:
             connection.close()
-        while any(session.connection_count for session in context.sessions):
+        while any(session.connection_count for session in sessions):
             await asyncio.sleep(0.02)
-        await context._cleanup_sessions(0)
         while list(context.sessions):
             await asyncio.sleep(0.02)
             await context._cleanup_sessions(0)
-        assert [len(document.session_callbacks) for document in documents] == [0] * 50
+        assert not any(timer._periodic_callback_removers for timer in timers)
         assert hub.watch("c1").viewers == 0
+        sessions.clear()
+        timers.clear()
+        await asyncio.sleep(0.3)  # longer than the period of a page
+        gc.collect()
+        assert [document() for document in documents] == [None] * 50
         http.stop()
         server.stop()
         await hub.close()
