@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from glassloom.client import Client, default_client
     from glassloom.cluster import LocalCluster
     from glassloom.collection import compute, persist
-    from glassloom.delayed import Delayed, delayed
+    from glassloom.delayed_call import Delayed, delayed
     from glassloom.futures import Future, as_completed, fire_and_forget, wait
 
 __version__ = "0.1.0"
@@ -35,13 +35,13 @@ __all__ = [
 
 _HOMES = {
     "Client": "client",
-    "Delayed": "delayed",
+    "Delayed": "delayed_call",
     "Future": "futures",
     "LocalCluster": "cluster",
     "as_completed": "futures",
     "compute": "collection",
     "default_client": "client",
-    "delayed": "delayed",
+    "delayed": "delayed_call",  # not `delayed`: the module would take the place of the function
     "fire_and_forget": "futures",
     "persist": "collection",
     "wait": "futures",

@@ -51,7 +51,7 @@ INSIDE_GLASSLOOM = {
         "glassloom.runtime.head", "glassloom.runtime.identity", "glassloom.runtime.messages", "glassloom.units",
     ),
     "glassloom.collection": ("glassloom.collector", "glassloom.expr", "glassloom.runtime.default"),
-    "glassloom.delayed": ("glassloom.collection", "glassloom.expr", "glassloom.graph", "glassloom.reprs"),
+    "glassloom.delayed_call": ("glassloom.collection", "glassloom.expr", "glassloom.graph", "glassloom.reprs"),
 }  # fmt: skip
 """What may be imported by each part; parts that aren't listed are held by `FORBIDDEN` alone."""
 

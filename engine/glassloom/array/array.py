@@ -23,7 +23,7 @@ from glassloom.array.nodes.mapping import blocks_at, map_blocks
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.protocol import implementation_of
 from glassloom.collection import Collection
-from glassloom.delayed import Delayed
+from glassloom.delayed_call import Delayed
 from glassloom.runtime.default import Runtime
 
 _SCALARS = (bool, int, float, complex, str, bytes, np.generic)

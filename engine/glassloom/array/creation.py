@@ -14,7 +14,7 @@ from glassloom.array.nodes.creation import Arange, FromArray, FromBlock, Full, S
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.protocol import implements
 from glassloom.backends.arrays import backend_named, backend_of
-from glassloom.delayed import Delayed
+from glassloom.delayed_call import Delayed
 from glassloom.errors import OptionError
 
 

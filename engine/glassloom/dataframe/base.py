@@ -19,7 +19,7 @@ from glassloom.dataframe.reduce import Length, join_all
 from glassloom.dataframe.select import Loc, first_rows, last_rows
 from glassloom.dataframe.shape import Repartition, Sample
 from glassloom.dataframe.wrap import bind, wrap
-from glassloom.delayed import Delayed, call
+from glassloom.delayed_call import Delayed, call
 from glassloom.errors import DivisionError, OptionError
 from glassloom.expr import simplify
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.pandas_ import is_frame, sample
+from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.errors import MetaError
@@ -31,8 +32,8 @@ def parse_meta(meta: Any) -> Any:
     """
     if is_frame(meta):
         return empty(meta)
-    if isinstance(meta, FrameExpr):
-        return meta.meta
+    if isinstance(meta, Collection) and isinstance(meta.expr, FrameExpr):
+        return meta.expr.meta
     try:
         if isinstance(meta, dict):
             return pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in meta.items()})

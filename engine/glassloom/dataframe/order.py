@@ -50,8 +50,8 @@ def _find_divisions(series: FrameExpr, column: Any) -> tuple[Any, ...]:
     for number, (before, after) in enumerate(zip(ends, ends[1:], strict=False)):
         if not before[1] < after[0]:
             raise DivisionError(
-                f"partitions {number} and {number + 1} overlap: one ends at {column}={before[1]!r}, the next begins at "
-                f"{after[0]!r}"
+                f"partitions {number} and {number + 1} overlap: one ends at {column}={before[1]}, the next begins at "
+                f"{after[0]}"
             )
     return (*(end[0] for end in ends), ends[-1][1])
 

@@ -11,7 +11,7 @@ from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.meta import checked, parse_meta
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.wrap import wrap
-from glassloom.delayed import Delayed, delayed
+from glassloom.delayed_call import Delayed, delayed
 from glassloom.errors import DivisionError
 from glassloom.expr import Expr
 from glassloom.graph import Key, Task, TaskRef, tokenize
