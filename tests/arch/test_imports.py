@@ -48,9 +48,12 @@ INSIDE_GLASSLOOM = {
     ),
     "glassloom.cluster": (
         "glassloom.cluster", "glassloom.errors", "glassloom.reprs", "glassloom.runtime.connection",
-        "glassloom.runtime.head", "glassloom.runtime.identity", "glassloom.runtime.messages", "glassloom.units",
+        "glassloom.runtime.identity", "glassloom.runtime.messages", "glassloom.runtime.options", "glassloom.units",
     ),
-    "glassloom.collection": ("glassloom.collector", "glassloom.expr", "glassloom.runtime.default"),
+    "glassloom.collection": (
+        "glassloom.collector", "glassloom.expr", "glassloom.runtime.default", "glassloom.runtime.inline",
+        "glassloom.runtime.threads",
+    ),
     "glassloom.delayed_call": ("glassloom.collection", "glassloom.expr", "glassloom.graph", "glassloom.reprs"),
 }  # fmt: skip
 """What may be imported by each part; parts that aren't listed are held by `FORBIDDEN` alone."""
