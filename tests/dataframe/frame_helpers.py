@@ -13,9 +13,23 @@ from hypothesis import strategies as st
 def assert_same(got, expected, *, check_dtype=True, check_freq=False):
     """Check that a concrete result is what pandas makes, index, names, dtypes and all."""
     if isinstance(expected, pd.DataFrame):
-        pd.testing.assert_frame_equal(got, expected, check_dtype=check_dtype, check_freq=check_freq, rtol=1e-9)
+        pd.testing.assert_frame_equal(
+            got,
+            expected,
+            check_dtype=check_dtype,
+            check_freq=check_freq,
+            rtol=1e-9,
+            check_index_type="equiv" if len(expected) else False,
+        )
     elif isinstance(expected, pd.Series):
-        pd.testing.assert_series_equal(got, expected, check_dtype=check_dtype, check_freq=check_freq, rtol=1e-9)
+        pd.testing.assert_series_equal(
+            got,
+            expected,
+            check_dtype=check_dtype,
+            check_freq=check_freq,
+            rtol=1e-9,
+            check_index_type="equiv" if len(expected) else False,
+        )
     elif isinstance(expected, pd.Index):
         pd.testing.assert_index_equal(got, expected)
     elif pd.api.types.is_scalar(expected) and pd.isna(expected):

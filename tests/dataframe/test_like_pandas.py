@@ -75,7 +75,7 @@ ROW_BY_ROW = {
     "isin a frame": lambda f: f[["i", "f"]].isin([1, 3.0]),
     "isin by column": lambda f: f.isin({"i": [1], "s": ["ant"]}),
     "upper": lambda f: f.s.str.upper(),
-    "length": lambda f: f.s.str.len(),
+    "length": lambda f: f.s.fillna("").str.len(),
     "first letter": lambda f: f.s.str[0],
     "contains": lambda f: f.s.str.contains("a", na=False),
     "year": lambda f: f.d.dt.year,

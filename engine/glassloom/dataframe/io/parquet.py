@@ -58,6 +58,7 @@ class Layout(NamedTuple):
     step: int
     casts: dict[str, str]
     filters: Any
+    schema: pa.Schema
 
 
 class ParquetSource(Source):
@@ -66,17 +67,15 @@ class ParquetSource(Source):
     label = "read-parquet"
     can_project = True
 
-    def __init__(
-        self, pieces: list[Piece], layout: Layout, schema: pa.Schema, divisions: tuple[Any, ...], token: str
-    ) -> None:
+    def __init__(self, pieces: list[Piece], layout: Layout, divisions: tuple[Any, ...], token: str) -> None:
         self.pieces = pieces
         self.layout = layout
-        self.schema = schema
+        self.schema = layout.schema
         self.divisions = divisions
         self.lengths = None if layout.filters is not None else tuple(piece.n_rows for piece in pieces)
         self.can_filter = layout.filters is None
         self.token = token
-        self.meta = _to_frame(schema.empty_table(), np.empty(0, dtype="int64"), layout)
+        self.meta = _to_frame(self.schema.empty_table(), np.empty(0, dtype="int64"), layout)
 
     def piece(self, number: int) -> Any:
         return self.pieces[number]
@@ -152,14 +151,12 @@ def read_parquet(
     files = [state[0] for state in states]
     with ThreadPoolExecutor(min(_FOOTER_THREADS, len(files))) as pool:
         footers = list(pool.map(_footer, states))
-    schema = footers[0].schema.to_arrow_schema()
-    for path, footer in zip(files, footers, strict=True):
-        _require_schema(path, footer.schema.to_arrow_schema(), files[0], schema)
+    schema = _common_schema(files, footers)
     pieces = _pieces(files, states, footers, by_file=partition_by == "file")
     layout = _layout(schema, footers, columns, index, filters)
     divisions = _divisions(pieces, footers, files, layout)
-    token = tokenize(pieces, layout)
-    return wrap(Read(ParquetSource(pieces, layout, schema, divisions, token), None, None, None))
+    token = tokenize(pieces, layout._replace(schema=str(schema)))
+    return wrap(Read(ParquetSource(pieces, layout, divisions, token), None, None, None))
 
 
 @lru_cache(maxsize=256)
@@ -172,14 +169,33 @@ def _footer(state: tuple[str, int, int]) -> Any:
         raise ReadError(f"{path!r} can't be read as Parquet: {error}") from error
 
 
+def _common_schema(files: list[str], footers: list[Any]) -> pa.Schema:
+    """Return the schema of all files. A column without values has no type: it has that of the other files.
+
+    Raises
+    ------
+    ReadError
+        If files differ in another way.
+    """
+    schemas = [footer.schema.to_arrow_schema() for footer in footers]
+    common = schemas[0]
+    for place, field in enumerate(common):
+        if pa.types.is_null(field.type):
+            others = (schema.field(field.name) for schema in schemas if field.name in schema.names)
+            typed = next((other for other in others if not pa.types.is_null(other.type)), field)
+            common = common.set(place, typed)
+    for path, schema in zip(files, schemas, strict=True):
+        if not schema.equals(common):
+            _require_schema(path, schema, files[0], common)
+    return common
+
+
 def _require_schema(path: str, schema: pa.Schema, first_path: str, first: pa.Schema) -> None:
-    if schema.equals(first):
-        return
     for field in first:
         if field.name not in schema.names:
             raise ReadError(f"{path!r} lacks column {field.name!r}, which {first_path!r} has")
         other = schema.field(field.name)
-        if not other.type.equals(field.type):
+        if not other.type.equals(field.type) and not pa.types.is_null(other.type):
             raise ReadError(f"column {field.name!r} is {other.type} in {path!r}, but {field.type} in {first_path!r}")
 
 
@@ -219,7 +235,7 @@ def _layout(
             raise unknown_columns(unknown, everything)
         everything = list(columns)
     return Layout(
-        tuple(everything), index_column, index_name, start, step, _casts(schema, footers, everything), filters
+        tuple(everything), index_column, index_name, start, step, _casts(schema, footers, everything), filters, schema
     )
 
 
@@ -372,6 +388,10 @@ def _to_frame(table: pa.Table, numbers: np.ndarray, layout: Layout) -> Any:
     """Return the frame of a table: pandas' dtypes, the index, and the columns in order."""
     if not layout.columns and layout.index_column is None:
         return pd.DataFrame(index=_row_labels(numbers, layout))
+    for place, field in enumerate(table.schema):
+        if pa.types.is_null(field.type) and field.name in layout.schema.names:
+            typed = layout.schema.field(field.name)
+            table = table.set_column(place, typed, table[place].cast(typed.type))
     made = _plain_to_pandas(
         table.select([name for name in table.schema.names if name in layout.columns or name == layout.index_column])
     )

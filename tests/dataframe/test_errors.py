@@ -1,0 +1,187 @@
+"""What a person gets wrong is said at once, at their line, with the values and the way out."""
+
+from __future__ import annotations
+
+import traceback
+
+import glassloom.dataframe as gd
+import pandas as pd
+import pytest
+from glassloom.errors import DivisionError, MetaError, OptionError, UnknownColumn
+
+
+@pytest.fixture
+def frame():
+    return gd.from_pandas(pd.DataFrame({"carrier": list("abcd"), "delay": [1, 2, 3, 4]}), npartitions=2)
+
+
+def test_unknown_columns_come_with_the_one_that_was_meant(frame):
+    with pytest.raises(
+        UnknownColumn, match=r"no column 'dleay': did you mean 'delay'\? The columns are 'carrier', 'delay'"
+    ):
+        frame["dleay"]
+    with pytest.raises(AttributeError, match=r"no attribute 'carier' \(no column 'carier': did you mean 'carrier'"):
+        _ = frame.carier
+    with pytest.raises(UnknownColumn, match="no column 'x'. The columns are 'carrier', 'delay'"):
+        frame[["delay", "x"]]
+    for call in (
+        lambda: frame.drop(columns="x"),
+        lambda: frame.dropna(subset="x"),
+        lambda: frame.set_index("x"),
+        lambda: frame.nlargest(2, "x"),
+        lambda: frame.astype({"x": int}),
+        lambda: frame.loc[:, ["x"]],
+        lambda: frame.merge(pd.DataFrame({"x": [1]}), on="x"),
+        lambda: frame.drop_duplicates(subset=["x"]),
+    ):
+        with pytest.raises(UnknownColumn, match="no column 'x'"):
+            call()
+    wide = gd.from_pandas(pd.DataFrame({f"c{number}": [1] for number in range(50)}))
+    with pytest.raises(UnknownColumn, match=r"'c19'\.\.\. \(50 in all\)"):
+        wide["zzz"]
+
+
+def test_the_error_is_raised_at_the_users_line(frame):
+    try:
+        frame["dleay"]
+    except UnknownColumn as error:
+        assert traceback.extract_tb(error.__traceback__)[0].filename == __file__
+
+
+def test_an_error_while_computing_is_the_tasks_own(frame):
+    def fail(block):
+        raise ZeroDivisionError(f"no luck with {len(block)} rows")
+
+    with pytest.raises(ZeroDivisionError, match="no luck with 2 rows"):
+        frame.map_partitions(fail, meta=frame).compute()
+
+
+def test_frames_that_are_cut_differently_are_not_combined(frame):
+    other = gd.from_pandas(pd.DataFrame({"x": [1, 2, 3, 4]}), npartitions=3)
+    message = (
+        r"add: the operands are cut differently: 2 partitions with divisions \(0, 2, 3\) and 3 partitions with divisions "
+        r"\(0, 1, 2, 3\). Take both from the same frame, compute\(\) the smaller one first, or join them with merge\(\)"
+    )
+    with pytest.raises(DivisionError, match=message):
+        frame.delay + other.x
+    with pytest.raises(DivisionError, match=r"frame\[condition\]: the operands are cut differently"):
+        frame[other.x > 1]
+    with pytest.raises(DivisionError, match="assigning column 'z': the operands are cut differently"):
+        frame.assign(z=other.x)
+    with pytest.raises(DivisionError, match="2 partitions with divisions .* and 2 partitions with unknown divisions"):
+        frame.delay + frame.set_index("carrier").delay
+
+
+def test_frames_of_equal_known_divisions_are_combined():
+    one = gd.from_pandas(pd.DataFrame({"x": [1, 2, 3, 4]}), npartitions=2)
+    other = gd.from_pandas(pd.DataFrame({"y": [10, 20, 30, 40]}), npartitions=2)
+    assert (one.x + other.y).compute().tolist() == [11, 22, 33, 44]
+
+
+def test_numbers_of_partitions_are_checked(frame):
+    plain = pd.DataFrame({"x": [1, 2, 3]})
+    for bad in (0, -1, 2.5, "two", True):
+        with pytest.raises(ValueError, match="npartitions=.* should be a whole number, 1 or more"):
+            gd.from_pandas(plain, npartitions=bad)
+        with pytest.raises(ValueError, match="npartitions=.* should be a whole number, 1 or more"):
+            frame.repartition(npartitions=bad)
+    with pytest.raises(ValueError, match="chunksize=0 should be a whole number"):
+        gd.from_pandas(plain, chunksize=0)
+    with pytest.raises(ValueError, match="give npartitions=1 or chunksize=1, not both"):
+        gd.from_pandas(plain, npartitions=1, chunksize=1)
+    with pytest.raises(TypeError, match="from_pandas takes a pandas DataFrame or Series, got list"):
+        gd.from_pandas([1, 2])
+    with pytest.raises(IndexError, match="partition 2 doesn't exist; there are 2, numbered from 0"):
+        frame.partitions[2]
+    with pytest.raises(IndexError, match="chooses none of the 2 partitions"):
+        frame.partitions[5:]
+    with pytest.raises(OptionError, match="npartitions=9 should be -1 or 1 to 2"):
+        frame.head(npartitions=9)
+    with pytest.raises(OptionError, match="split_every=1 should be a whole number, 2 or more"):
+        frame.delay.sum(split_every=1)
+
+
+def test_a_function_that_fails_on_made_up_rows_asks_for_meta(frame):
+    with pytest.raises(
+        MetaError,
+        match=r"map_partitions\(missing\) was tried on two made-up rows .* KeyError: 'nope'. Say what it returns with meta=",
+    ):
+
+        def missing(block):
+            return block["nope"]
+
+        frame.map_partitions(missing)
+    with pytest.raises(MetaError, match=r"map\(map-lambda\) was tried on two made-up rows"):
+        frame.carrier.map(lambda letter: {"z": 1}[letter])
+    assert frame.carrier.map(lambda letter: ord(letter), meta=("code", int)).sum().compute() == sum(b"abcd")
+
+
+def test_a_function_that_returns_something_else_than_meta_says_is_named(frame):
+    wrong = frame.map_partitions(lambda block: block, meta={"carrier": str, "hour": int})
+    with pytest.raises(
+        MetaError, match=r"returned the columns \['carrier', 'delay'\], but meta says \['carrier', 'hour'\]"
+    ):
+        wrong.compute()
+    wrong = frame.map_partitions(lambda block: block, meta={"delay": int, "carrier": str})
+    with pytest.raises(MetaError, match=r"but meta says \['delay', 'carrier'\] \(in this order\)"):
+        wrong.compute()
+    wrong = frame.map_partitions(lambda block: block, meta=("delay", int))
+    with pytest.raises(MetaError, match="returned a DataFrame, but meta says a Series"):
+        wrong.compute()
+    with pytest.raises(MetaError, match="meta='what' can't be understood; give an empty pandas object"):
+        frame.map_partitions(lambda block: block, meta="what")
+
+
+def test_what_isnt_there_yet_says_what_works(frame):
+    other = gd.from_pandas(pd.DataFrame({"carrier": list("abcd"), "x": 1}), npartitions=2)
+    with pytest.raises(
+        NotImplementedError, match=r"merge of 2 with 2 partitions: .* right.repartition\(npartitions=1\)"
+    ):
+        frame.merge(other, on="carrier")
+    assert len(frame.merge(other.repartition(npartitions=1), on="carrier").compute()) == 4
+    with pytest.raises(NotImplementedError, match="how='outer' needs all 2 partitions of the left side at once"):
+        frame.merge(pd.DataFrame({"carrier": ["a"]}), on="carrier", how="outer")
+    with pytest.raises(OptionError, match="how='sideways' should be one of"):
+        frame.merge(pd.DataFrame({"carrier": ["a"]}), on="carrier", how="sideways")
+    with pytest.raises(NotImplementedError, match=r"loc\[3\]: slices of labels and boolean series work"):
+        frame.loc[3]
+    with pytest.raises(DivisionError, match=r"loc\['a':'b'\] needs to know the divisions"):
+        frame.set_index("carrier").loc["a":"b"]
+    with pytest.raises(NotImplementedError, match="apply works on rows: axis=1"):
+        frame.apply(sum)
+    with pytest.raises(TypeError, match="the truth of a lazy Series isn't known; compute"):
+        bool(frame.delay > 1)
+    with pytest.raises(
+        TypeError, match="column 'z' can be assigned a lazy series of the same rows or a constant, not a list"
+    ):
+        frame["z"] = [1, 2, 3, 4]
+    with pytest.raises(TypeError, match="has no attribute|Can only use .str accessor|can only use .str"):
+        try:
+            _ = frame.delay.str
+        except AttributeError as error:
+            raise TypeError(str(error)) from error
+
+
+def test_an_index_that_isnt_sorted_is_not_taken_for_sorted(frame):
+    assert frame.set_index("delay", sorted=True).divisions == (1, 3, 4)
+    assert frame.set_index("delay", sorted=True).loc[2:3].carrier.compute().tolist() == ["b", "c"]
+    down = gd.from_pandas(pd.DataFrame({"x": [2, 1, 4, 3]}), npartitions=2)
+    with pytest.raises(DivisionError, match="partition 0 isn't sorted by 'x'"):
+        down.set_index("x", sorted=True)
+    twice = gd.from_pandas(pd.DataFrame({"x": [1, 2, 2, 3]}), npartitions=2)
+    with pytest.raises(DivisionError, match="partitions 0 and 1 overlap: one ends at x=2, the next begins at 2"):
+        twice.set_index("x", sorted=True)
+
+
+def test_functions_may_change_their_partition_without_changing_the_source():
+    plain = pd.DataFrame({"x": [1, 2, 3, 4]})
+    held = gd.from_pandas(plain, npartitions=2).persist()
+
+    def spoil(block):
+        block["y"] = 1
+        block.loc[:, "x"] = 0
+        return block
+
+    assert held.map_partitions(spoil).x.sum().compute() == 0
+    assert held.compute().to_dict("list") == {"x": [1, 2, 3, 4]}
+    assert plain.to_dict("list") == {"x": [1, 2, 3, 4]}
