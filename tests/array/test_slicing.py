@@ -3,7 +3,7 @@
 import glassloom.array as ga
 import numpy as np
 import pytest
-from array_strategies import arrays, chunks_of, equal, full_shapes, indices_of, shapes
+from array_strategies import arrays, chunks_of, equal, full_shapes, indices_of, shapes, slices_of
 from glassloom.errors import ChunkError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +33,25 @@ def test_slices_of_slices_of_transposed_arrays_agree_with_numpy(case, data):
     whole, lazy_whole = array[index].T, lazy[index].T
     again = data.draw(indices_of(whole.shape))
     equal(lazy_whole[again], whole[again])
+
+
+@given(st.lists(slices_of(40), min_size=2, max_size=3), chunks_of((40,)), st.booleans())
+def test_slices_of_slices_of_a_long_axis_agree_with_numpy(slices, chunks, in_memory):
+    array = np.arange(40)
+    lazy = ga.from_array(array, chunks=chunks) if in_memory else ga.arange(40, chunks=chunks).map_blocks(np.copy)
+    for each in slices:
+        array, lazy = array[each], lazy[each]
+    equal(lazy, array)
+
+
+@given(arrays(full_shapes, ("int64",)), st.data())
+def test_a_slice_of_a_broadcast_sum_repeats_what_was_repeated(pair, data):
+    array, lazy = pair
+    axis = data.draw(st.integers(0, array.ndim - 1))
+    index = data.draw(indices_of(array.shape))
+    equal((lazy + lazy[(slice(None),) * axis + (slice(0, 1),)])[index],
+          (array + array[(slice(None),) * axis + (slice(0, 1),)])[index])  # fmt: skip
+    equal((lazy + lazy[0])[index], (array + array[0])[index])
 
 
 @given(arrays(full_shapes, ("int64",)), st.data())

@@ -18,6 +18,7 @@ from glassloom.array.chunks import Chunks
 from glassloom.array.nodes.base import make_meta, normalize_axis
 from glassloom.array.nodes.mapping import BLOCK, MapBlocks, MappedCall
 from glassloom.backends.arrays import namespace_of
+from glassloom.backends.blas import one_blas_thread
 
 _ROWS_PER_COLUMN = 4
 """How much taller than wide a block should be, so that stacking the factors makes the matrix much smaller."""
@@ -225,12 +226,15 @@ class Part:
 
 
 def _qr_block(block: Any) -> Any:
-    return tuple(namespace_of(block).linalg.qr(block))
+    with one_blas_thread():
+        return tuple(namespace_of(block).linalg.qr(block))
 
 
 def _svd_block(block: Any) -> Any:
-    return tuple(namespace_of(block).linalg.svd(block, full_matrices=False))
+    with one_blas_thread():
+        return tuple(namespace_of(block).linalg.svd(block, full_matrices=False))
 
 
 def _product(left: Any, right: Any) -> Any:
-    return left @ right
+    with one_blas_thread():
+        return left @ right

@@ -16,6 +16,7 @@ from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.reductions import reduce_with
 from glassloom.array.nodes.slicing import NewAxes, slice_array
 from glassloom.backends.arrays import namespace_of
+from glassloom.backends.blas import one_blas_thread
 from glassloom.expr.blockwise import Mapping
 
 
@@ -79,7 +80,8 @@ class Tensordot:
 
     def __call__(self, left: Any, right: Any) -> Any:
         xp = namespace_of(left)
-        made = xp.tensordot(left, right, axes=(self.left, self.right))
+        with one_blas_thread():
+            made = xp.tensordot(left, right, axes=(self.left, self.right))
         return made.reshape(made.shape + (1,) * len(self.left))
 
 
@@ -94,7 +96,8 @@ class Matmul:
         return [node.left_axes[-1]]
 
     def __call__(self, left: Any, right: Any) -> Any:
-        return namespace_of(left).matmul(left, right)[..., None]
+        with one_blas_thread():
+            return namespace_of(left).matmul(left, right)[..., None]
 
 
 def tensordot(left: ArrayExpr, right: ArrayExpr, axes: Any = 2) -> ArrayExpr:
@@ -153,8 +156,7 @@ def matmul(left: ArrayExpr, right: ArrayExpr) -> ArrayExpr:
 
 
 def _summed(made: BlockProducts, n_free: int, n_summed: int) -> ArrayExpr:
-    ufunc = "logical_or" if made.dtype.kind == "b" else "add"
-    kernel = Fold("dot", ufunc, made.dtype if ufunc == "add" else None)
+    kernel = Fold("dot", "add", made.dtype)  # of booleans, add is or
     return reduce_with(made, kernel, tuple(range(n_free, n_free + n_summed)), False, made.dtype, None)
 
 
