@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, sample
@@ -432,15 +433,14 @@ def _joined(plan: Plan, partials: list[Any], *, is_last: bool) -> tuple[Any, lis
 
 def _join_moments(plan: Plan, table: Any, grouped: Any, columns: list[str]) -> tuple[Any, Any]:
     """Return the means and the sums of squared distances of the joined groups (see reduce.py for the source)."""
-    count, middle, squares = (table[column] for column in columns)
-    weighted = (count * middle.fillna(0)).groupby(
-        [table[key] for key in plan.key_columns], dropna=plan.dropna, sort=False, observed=True
-    )
-    counts = grouped[columns[0]].transform("sum")
-    means = weighted.transform("sum") / counts.where(counts > 0)
-    within = squares.fillna(0) + count * (middle.fillna(0) - means.fillna(0)) ** 2
+    count, middle, squares = (table[column].to_numpy(dtype="float64", na_value=0.0) for column in columns)
+    group = table.groupby(plan.key_columns, dropna=False, sort=False, observed=True).ngroup().to_numpy()
+    totals = np.bincount(group, weights=count)
+    sums = np.bincount(group, weights=count * middle)
+    means = np.divide(sums, totals, out=np.zeros(len(sums)), where=totals > 0)[group]
+    within = squares + count * (middle - means) ** 2
     again = table.assign(_m=means, _s=within).groupby(
-        plan.key_columns, dropna=plan.dropna, sort=grouped.sort, observed=grouped.observed
+        plan.key_columns, dropna=grouped.dropna, sort=grouped.sort, observed=grouped.observed
     )
     return again["_m"].first(), again["_s"].sum()
 

@@ -69,7 +69,7 @@ def _columns(meta: Any) -> tuple[list[str], list[str]]:
         pairs = [(_short("" if meta.name is None else meta.name), _short(meta.dtype))]
     if len(pairs) > _SHOWN_COLUMNS:
         half = _SHOWN_COLUMNS // 2
-        pairs = [*pairs[:half], ("...", "..."), *pairs[-half:]]
+        pairs = [*pairs[:half], ("…", "…"), *pairs[-half:]]
     return [name for name, _ in pairs], [dtype for _, dtype in pairs]
 
 
@@ -87,7 +87,7 @@ def _labels(node: FrameExpr) -> list[str]:
     labels = [_short("" if label is None else label) for label in node.divisions]
     if len(labels) > _SHOWN_PARTITIONS + 1:
         half = _SHOWN_PARTITIONS // 2
-        labels = [*labels[:half], "...", *labels[-half:]]
+        labels = [*labels[:half], "…", *labels[-half:]]
     return labels
 
 
