@@ -14,6 +14,7 @@ import numpy as np
 
 import glassloom.array.nodes.rules  # noqa: F401 - registers the rules
 from glassloom.array.chunks import Chunks, normalize_chunks
+from glassloom.array.explain import explain
 from glassloom.array.html import array_html
 from glassloom.array.nodes import contraction, reductions, shaping, slicing
 from glassloom.array.nodes.base import ArrayExpr, describe, normalize_axes, normalize_axis
@@ -136,6 +137,26 @@ class Array(Collection):
         if math.isnan(self.shape[0]):
             raise ValueError("the length isn't known before the blocks are computed; call compute_chunk_sizes() first")
         return self.shape[0]
+
+    def explain(self) -> str:
+        """Return the plan as text: layers and their numbers of tasks, as written and as they will run.
+
+        Examples
+        --------
+        >>> import glassloom.array as ga
+        >>> print((ga.ones(4, chunks=2) + 1).sum().explain())  # doctest: +ELLIPSIS
+        as written
+          2  ones ...
+          2  add ...
+          2  sum ...
+          1  sum-aggregate ...
+          7  tasks in all
+        as it will run
+          2  ones > add > sum ...
+          1  sum-aggregate ...
+          3  tasks in all
+        """
+        return explain(self.expr)
 
     # What leaves the lazy world.
 
