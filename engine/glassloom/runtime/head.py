@@ -36,10 +36,17 @@ from glassloom_metrics.protocol import (
 )
 from glassloom_metrics.publisher import Publisher, read_frame, refusal
 from glassloom_metrics.recorder import Recorder
-from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_files, remove_record, write_record
+from glassloom_metrics.registry import (
+    SHARED_MEMORY_DIR,
+    ClusterRecord,
+    process_started_s,
+    remove_files,
+    remove_record,
+    write_record,
+)
 
 from glassloom.errors import DataLost, GraphError, SerialisationError, WorkerLost
-from glassloom.graph.keys import key_text
+from glassloom.graph.keys import Key, key_text
 from glassloom.runtime import failure, forkserver, messages
 from glassloom.runtime.clock import Clock
 from glassloom.runtime.failure import Failure
@@ -50,7 +57,7 @@ from glassloom.runtime.options import HeadOptions, WorkerOptions
 from glassloom.runtime.progress import note_layers, progress_counts
 from glassloom.sampling.nvml import NvmlSampler
 from glassloom.scheduler import Actions, Adaptive, Scheduler, State, TaskState, WorkerState
-from glassloom.store.segment import Segment, free_location, location_bytes
+from glassloom.store.segment import Location, Segment, free_location, location_bytes
 
 FLUSH_S = 0.1
 SAMPLE_S = 0.5
@@ -269,10 +276,18 @@ class Head:
         )
         self._recorder.record(WorkerLeft(self._clock.now_s(), number, reason))
         worker.writer.close()
+        self._remove_unannounced_segments(number)
         self._scheduler.worker_left(number, blame=not worker.expected)
         for invocation in list(self._invocations):
             self._invoked(invocation, number, _own(WorkerLost(f"worker {worker.options.name} is gone: {reason}")))
         self._settle_soon()
+
+    def _remove_unannounced_segments(self, number: int) -> None:
+        """Remove what a worker was writing, or had written and not told of, when it died."""
+        for path in SHARED_MEMORY_DIR.glob(f"{self._prefix}w{number}-*"):
+            if str(path) not in self._segment_owner:
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
     # The number of workers
 
@@ -369,6 +384,8 @@ class Head:
         splitter = FrameSplitter()
         while data := await reader.read(_READ_BYTES):
             for payload in splitter.feed(data):
+                if self._workers.get(ready.number) is not worker:
+                    return  # it is counted as dead, and what it wrote is removed
                 self._hear_worker(worker, messages.from_worker_decoder.decode(payload))
             self._settle_soon()
 
@@ -578,14 +595,9 @@ class Head:
         waiting = _Locating(client, message.request, message.keys, [None] * len(message.keys), len(message.keys))
         for position, key in enumerate(message.keys):
             task = self._scheduler.locate(key)
-            if task is None or task.state is not State.MEMORY:
-                self._answer(waiting, position, _own(DataLost(f"the result of {key_text(key)} isn't held any more")))
-            elif task.location is not None:
-                self._answer(waiting, position, task.location)
-            elif task.pinned:
-                self._answer(
-                    waiting, position, _own(SerialisationError(f"the result of {key_text(key)} can't be sent"))
-                )
+            answer = _not_held(key) if task is None else _location_or_failure(task)
+            if task is None or answer is not None:
+                self._answer(waiting, position, answer)
             else:
                 self._locating.setdefault(task, []).append((waiting, position))
         if not message.keys:
@@ -676,7 +688,7 @@ class Head:
             self._tell_worker(state, messages.Stop())
         for task in actions.located:
             for waiting, position in self._locating.pop(task, ()):
-                self._answer(waiting, position, task.location or _own(SerialisationError("the result can't be sent")))
+                self._answer(waiting, position, _location_or_failure(task) or _not_held(task.key))
         self._tell_clients(actions)
 
     def _free(self, actions: Actions) -> None:
@@ -789,6 +801,23 @@ class Head:
 
 def _own(error: Any) -> Failure:
     return failure.own_failure(error)
+
+
+def _not_held(key: Key) -> Failure:
+    return _own(DataLost(f"the result of {key_text(key)} isn't held any more"))
+
+
+def _location_or_failure(task: TaskState) -> Location | Failure | None:
+    """Return how a result can be reached, or why never; None if it is still on its way."""
+    if task.location is not None:
+        location: Location = task.location
+        return location
+    if task.pinned:
+        return _own(SerialisationError(f"the result of {key_text(task.key)} can't be sent to another process"))
+    if task.state is State.ERRED:
+        error: Failure = task.error
+        return error
+    return _not_held(task.key) if task.state in (State.RELEASED, State.FORGOTTEN) else None
 
 
 def _make_error(kind: str, task: TaskState) -> Failure:

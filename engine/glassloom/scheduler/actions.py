@@ -29,7 +29,7 @@ class Actions:
     finished, erred, cancelled
         What each client must be told of the keys it wants.
     located
-        Results that became reachable, for clients that asked for them.
+        Results that somebody asked for: they are reachable now, or never will be.
     stop
         Retiring workers that nothing depends on any more.
     """

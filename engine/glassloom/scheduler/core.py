@@ -1,9 +1,10 @@
 """`Scheduler`: decides what runs where and when, and what may be forgotten. Pure: see `Actions` for what it wants done.
 
 Each method is an event; the runtime calls it with what happened, in batches, then carries out `take_actions()`.
-Invariants (checked by ``scheduler.invariants`` in tests): a READY task has all dependencies held; ``waiters`` of a task
-is the number of its dependents that are WAITING to RUNNING; a result is held as long as ``needed``; a task is known as
-long as it is wanted or a dependent is known, so that lost results can be computed again.
+Invariants (checked by ``tests/engine/invariants.py``): a READY task has all dependencies held; ``waiters`` of a task is
+the number of its dependents that are WAITING to RUNNING; a result is held as long as ``needed``; a task is known as long
+as it is wanted or a dependent is known, so that lost results can be computed again; a task is sent to a worker only
+after all workers have answered for its earlier runs.
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ class Scheduler:
         self._generation = 0
         self._may_have_room: dict[WorkerState, None] = {}
         self._retiring: dict[WorkerState, None] = {}
+        self._leaving: dict[TaskState, None] = {}
+        """Tasks that were stopped and whose worker hasn't answered for them yet."""
+        self._sought: dict[TaskState, None] = {}
+        """Tasks whose result somebody waits to read."""
         self._to_review: list[TaskState] = []
         self._reviewing = False
 
@@ -141,8 +146,11 @@ class Scheduler:
                     dep.dependents[state] = None
         self.want(client, wanted)
         for state in states:
-            if not state.wanted_by and not state.dependents and state.state is RELEASED:
-                self._forget(state)
+            if state.state is RELEASED:
+                if state.wanted_by:
+                    self._start(state)
+                elif not state.dependents:
+                    self._forget(state)
 
     def want(self, client: Any, keys: Iterable[Key]) -> None:
         """A client wants results held, and to be told when they are there. Unknown keys are reported as cancelled."""
@@ -176,10 +184,12 @@ class Scheduler:
     def cancel(self, keys: Iterable[Key]) -> None:
         """Nobody shall wait for these any more, whoever wanted them."""
         stack = [self.tasks[key] for key in keys if key in self.tasks]
-        given_up = []
+        given_up: dict[TaskState, None] = {}
         while stack:
             task = stack.pop()
-            given_up.append(task)
+            if task in given_up:
+                continue
+            given_up[task] = None
             for client in task.wanted_by or ():
                 self._actions.cancelled[client].append(task.key)
             task.wanted_by = None
@@ -197,11 +207,11 @@ class Scheduler:
         if task.wanted_by is None:
             task.wanted_by = set()
         task.wanted_by.add(client)
-        if task.state is not RELEASED:
-            self._actions.free.append((-1, location))  # known already: equal keys mean equal values
-        else:
+        if task.state in (RELEASED, ERRED):
+            task.error = None
             self._hold(task, None, location, nbytes)
             return
+        self._actions.free.append((-1, location))  # known already: equal keys mean equal values
         if task.state is MEMORY:
             self._actions.finished[client].append(task)
 
@@ -216,15 +226,16 @@ class Scheduler:
         worker = self.workers.pop(number, None)
         if worker is None:
             return
+        worker.retiring = True  # so that nothing is queued for it while its results are taken from the books
         self._retiring.pop(worker, None)
         self._may_have_room = dict.fromkeys(self.workers.values())
         for task in list(worker.has):
             self._lose(task)
         for task in list(worker.running):
             self._take_back(task, suspect=blame and task.state is RUNNING)
-        for _, stamp, task in worker.ready:
-            if task.state is READY and task.stamp == stamp:
-                self._enqueue(task)
+        for number in list(worker.stopping):
+            self._answered(worker, number)
+        self._queue_elsewhere(worker)
 
     def retire(self, number: int) -> None:
         """A worker shall go: it gets no more tasks, its results move to where everybody can reach them.
@@ -236,10 +247,7 @@ class Scheduler:
             return
         worker.retiring = True
         self._retiring[worker] = None
-        for _, stamp, task in worker.ready:
-            if task.state is READY and task.stamp == stamp:
-                self._enqueue(task)
-        worker.ready = []
+        self._queue_elsewhere(worker)
 
     def finished(
         self,
@@ -257,8 +265,11 @@ class Scheduler:
         for task_number, size, duration_s, location in zip(tasks, nbytes, durations_s, locations, strict=True):
             task = by_number.get(task_number)
             if task is None or task.worker is not worker or task.state is not RUNNING:
-                self._finish_unwanted(worker, task, task_number, location)
-                continue
+                if task is None or task.state is not WAITING or task_number not in worker.stopping:
+                    self._finish_unwanted(worker, task, task_number, location)
+                    continue
+                del worker.stopping[task_number], self._leaving[task]  # stopped, then wanted again: it is welcome
+                self._may_have_room[worker] = None
             self._leave_worker(task)
             task.layer.learn_duration(duration_s)
             self._hold(task, worker if location is None else None, location, size)
@@ -266,7 +277,6 @@ class Scheduler:
                 dep.waiters -= 1
                 if not dep.waiters and not dep.wanted_by:
                     self._review(dep)
-        self._may_have_room[worker] = None
 
     def failed(self, number: int, task_number: int, error: Any) -> bool:
         """A task raised. Returns whether that is final (False: it is tried again)."""
@@ -277,7 +287,6 @@ class Scheduler:
                 self._finish_unwanted(worker, task, task_number, None)
             return False
         self._leave_worker(task)
-        self._may_have_room[worker] = None
         if task.retries:
             task.retries -= 1
             self._set_state(task, WAITING)
@@ -295,7 +304,6 @@ class Scheduler:
             return
         for task_number in tasks:
             self._finish_unwanted(worker, self.by_number.get(task_number), task_number, None)
-        self._may_have_room[worker] = None
 
     def published(self, number: int, task_number: int, location: Any) -> None:
         """A worker has put a result where every process can reach it; `location` None: that cannot be done."""
@@ -313,7 +321,7 @@ class Scheduler:
         owner, task.where, task.location = task.where, None, location
         if owner is not None:
             owner.has.pop(task, None)
-        self._actions.located.append(task)
+        self._end_search(task)
         for dependent in task.dependents or ():
             if dependent.state is STAGING and dependent.worker is not owner:
                 dependent.n_staging -= 1
@@ -321,9 +329,16 @@ class Scheduler:
                     self._send(dependent)
 
     def locate(self, key: Key) -> TaskState | None:
-        """Somebody wants to read a result: make it reachable. Returns the task; `Actions.located` says when it is."""
+        """Somebody wants to read a result: make it reachable. Returns the task, or None if it isn't known.
+
+        Unless it is reachable or erred already, `Actions.located` has the task once it is, or once it is known that it
+        never will be: because it can't leave its worker, has failed, or is wanted by nobody.
+        """
         task = self.tasks.get(key)
-        if task is not None and task.state is MEMORY and task.location is None and not task.pinned:
+        if task is None or task.location is not None or task.pinned or task.state in (ERRED, RELEASED):
+            return task
+        self._sought[task] = None
+        if task.state is MEMORY:
             self._publish(task)
         return task
 
@@ -383,6 +398,7 @@ class Scheduler:
                 self._err(task, self._make_error("data-lost", task))
                 continue
             if not task.deps:
+                task.n_waiting = 0
                 self._enqueue(task)
                 continue
             self._set_state(task, WAITING)
@@ -405,6 +421,10 @@ class Scheduler:
 
     def _enqueue(self, task: TaskState) -> None:
         """All dependencies are held: queue the task where its data is."""
+        if self._leaving and task in self._leaving:  # first its worker must answer for the last run
+            if task.state is not WAITING:
+                self._set_state(task, WAITING)
+            return
         if task.state is not READY:
             self._set_state(task, READY)
         task.stamp = next(self._stamps)
@@ -422,10 +442,12 @@ class Scheduler:
         owners: dict[WorkerState, int] = {}
         must: set[WorkerState] = set()
         for dep in task.deps:
-            if dep.where is not None and not dep.where.retiring:
+            if dep.where is None:
+                continue
+            if dep.pinned:
+                must.add(dep.where)
+            if not dep.where.retiring:
                 owners[dep.where] = owners.get(dep.where, 0) + dep.nbytes + 1
-                if dep.pinned:
-                    must.add(dep.where)
         if len(must) > 1:
             self._err(task, self._make_error("pinned", next(dep for dep in task.deps if dep.pinned)))
             return None
@@ -434,6 +456,13 @@ class Scheduler:
         if len(owners) > 1:
             return max(owners, key=owners.__getitem__)
         return next(iter(owners), None)
+
+    def _queue_elsewhere(self, worker: WorkerState) -> None:
+        """Find other workers for what is queued for one that goes."""
+        entries, worker.ready = worker.ready, []
+        for _, stamp, task in entries:
+            if task.state is READY and task.stamp == stamp:
+                self._enqueue(task)
 
     def _move_results(self, worker: WorkerState) -> None:
         """Publish what a retiring worker holds; let it stop when nothing is left on it."""
@@ -445,11 +474,13 @@ class Scheduler:
             self._actions.stop.append(worker)
 
     def _has_room(self, worker: WorkerState) -> bool:
-        if worker.retiring:
+        if worker.retiring or worker.reserved:
             return False
         n_running = len(worker.running) + len(worker.stopping)
         return n_running < worker.nthreads or (
-            worker.occupancy_s < PREFETCH_S * worker.nthreads and n_running < MAX_QUEUED
+            worker.occupancy_s < PREFETCH_S * worker.nthreads
+            and n_running < MAX_QUEUED
+            and not worker.stopping  # a task that was stopped may never end: nothing shall wait behind it
         )
 
     def _fill(self, worker: WorkerState, limit: int) -> bool:
@@ -465,21 +496,22 @@ class Scheduler:
         """Return the best task for the worker: of its own heap and the common one the better, else somebody else's."""
         own, common = _peek(worker.ready), _peek(self._ready)
         if own is not None and (common is None or own < common):
-            return heapq.heappop(worker.ready)[2]
+            return None if _must_wait(own[2], worker) else heapq.heappop(worker.ready)[2]
         if common is not None:
-            return heapq.heappop(self._ready)[2]
+            return None if _must_wait(common[2], worker) else heapq.heappop(self._ready)[2]
         victim = max(self.workers.values(), key=lambda other: len(other.ready) / other.nthreads, default=None)
         # Its next round is left to it: fetching the data elsewhere would cost more than the wait.
         if victim is None or victim is worker or len(victim.ready) <= victim.nthreads or worker.running:
             return None
         best = _peek(victim.ready)
-        if best is None or any(dep.pinned for dep in best[2].deps):
+        if best is None or any(dep.pinned for dep in best[2].deps) or _must_wait(best[2], worker):
             return None
         return heapq.heappop(victim.ready)[2]
 
     def _assign(self, task: TaskState, worker: WorkerState) -> None:
         task.worker = worker
         worker.running[task] = None
+        worker.reserved = _is_on_last_chance(task)
         task.estimate_s = task.layer.duration_s
         worker.occupancy_s += task.estimate_s
         n_staging = 0
@@ -508,17 +540,37 @@ class Scheduler:
         worker = task.worker
         if worker is not None:
             worker.running.pop(task, None)
-            worker.occupancy_s = max(0.0, worker.occupancy_s - task.estimate_s) if worker.running else 0.0
+            if worker.running:
+                worker.occupancy_s = max(0.0, worker.occupancy_s - task.estimate_s)
+            else:
+                worker.occupancy_s, worker.reserved = 0.0, False
             task.worker = None
+            self._may_have_room[worker] = None
 
     def _finish_unwanted(self, worker: WorkerState, task: TaskState | None, task_number: int, location: Any) -> None:
         """A worker is done with a task that was stopped or taken back meanwhile."""
-        worker.stopping.pop(task_number, None)
+        was_stopped = self._answered(worker, task_number)
         if location is not None:
             self._actions.free.append((-1, location))
-        elif task is None or task.where is not worker:
+        elif task is None or (was_stopped and task.where is not worker):
             self._actions.drop[worker].append(task_number)
         self._may_have_room[worker] = None
+
+    def _answered(self, worker: WorkerState, task_number: int) -> bool:
+        """A worker will not come back to a task; return whether it had been stopped there."""
+        task = worker.stopping.pop(task_number, None)
+        if task is None:
+            return False
+        self._leaving.pop(task, None)
+        if task.state is WAITING and not task.n_waiting:
+            self._enqueue(task)
+        return True
+
+    def _end_search(self, task: TaskState) -> None:
+        """Whoever wants to read the result can now be answered."""
+        if task in self._sought:
+            del self._sought[task]
+            self._actions.located.append(task)
 
     def _hold(self, task: TaskState, where: WorkerState | None, location: Any, nbytes: int) -> None:
         """The task has a result: tell who wants it, and let dependents go on."""
@@ -528,6 +580,11 @@ class Scheduler:
         task.nbytes = nbytes
         if where is not None:
             where.has[task] = None
+        if self._sought and task in self._sought:
+            if location is None:
+                self._publish(task)
+            else:
+                self._end_search(task)
         for client in task.wanted_by or ():
             self._actions.finished[client].append(task)
         for dependent in task.dependents or ():
@@ -549,6 +606,7 @@ class Scheduler:
             self._leave_worker(task)
             self._set_state(task, ERRED)
             task.error = error
+            self._end_search(task)
             for client in task.wanted_by or ():
                 self._actions.erred[client].append(task)
             stack.extend(other for other in task.dependents or () if other.state in _UNDER_WAY)
@@ -591,7 +649,7 @@ class Scheduler:
     def _pin(self, task: TaskState) -> None:
         """The result cannot leave its worker: whoever waits for a copy must go there instead."""
         task.pinned = True
-        self._actions.located.append(task)
+        self._end_search(task)
         for dependent in list(task.dependents or ()):
             if dependent.state is STAGING:
                 self._leave_worker(dependent)
@@ -621,6 +679,7 @@ class Scheduler:
                 return  # scattered data can't be computed again: kept while a known task may read it
             self._drop_result(task, tell=True)
             self._set_state(task, RELEASED)
+        self._end_search(task)
         if not task.dependents:
             self._forget(task)
 
@@ -629,6 +688,7 @@ class Scheduler:
         worker = task.worker
         if task.state is RUNNING and worker is not None:
             worker.stopping[task.number] = task
+            self._leaving[task] = None
             self._actions.recall[worker].append(task)
         self._leave_worker(task)
         self._set_state(task, RELEASED)
@@ -660,6 +720,8 @@ class Scheduler:
             elif task.state is MEMORY:
                 self._drop_result(task, tell=True)
             self._set_state(task, FORGOTTEN)
+            if self._sought:
+                self._end_search(task)
             self.tasks.pop(task.key, None)
             self.by_number.pop(task.number, None)
             for dep in task.deps:
@@ -669,6 +731,16 @@ class Scheduler:
                         dep.dependents = None
                         stack.append(dep)
             task.deps = ()
+
+
+def _is_on_last_chance(task: TaskState) -> bool:
+    """Tell whether the task will be blamed if its worker dies once more."""
+    return task.n_deaths == DEATHS_ALLOWED - 1
+
+
+def _must_wait(task: TaskState, worker: WorkerState) -> bool:
+    """A task on its last chance runs alone, so that no other is blamed for its worker's death."""
+    return _is_on_last_chance(task) and bool(worker.running or worker.stopping)
 
 
 def _count_missing(task: TaskState) -> int:

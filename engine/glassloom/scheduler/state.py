@@ -155,6 +155,7 @@ class WorkerState:
         "occupancy_s",
         "publishing",
         "ready",
+        "reserved",
         "retiring",
         "running",
         "stopping",
@@ -176,6 +177,8 @@ class WorkerState:
         """Heap of tasks that would best run here."""
         self.occupancy_s = 0.0
         """Expected duration of what is running."""
+        self.reserved = False
+        """It runs a task that must be alone."""
         self.retiring = False
         """It gets no more tasks, and is stopped when nothing is on it that only it has."""
 
