@@ -1,20 +1,16 @@
-"""What the tests of the dashboards share: a private registry, made-up clusters, and the real process."""
+"""What the tests of the dashboards share: a private registry and made-up clusters."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import synthetic
-
-SECRET = "s3cret-of-the-test"
 
 
 @pytest.fixture
@@ -38,20 +34,3 @@ def publish(runtime: Path) -> Iterator[Publish]:
             return stack.enter_context(synthetic.published(recorder, runtime, cluster_id, name))
 
         yield publish
-
-
-@contextmanager
-def dashboards(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """Run the real process until the block ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "glassloom_dashboards", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    )
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.communicate(timeout=20)

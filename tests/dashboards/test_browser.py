@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from conftest import dashboards
 from glassloom_metrics.protocol import Layers
+from real_process import dashboards
 from synthetic import HOSTILE_NAMES, Shape
 from test_pages import events
 

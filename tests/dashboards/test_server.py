@@ -19,11 +19,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import SECRET, dashboards
 from glassloom_dashboards.gate import SECRET_VARIABLE, SecretGate, TokenGate
 from glassloom_dashboards.hub import Hub
 from glassloom_dashboards.server import DashboardServer
 from glassloom_metrics.pages import PAGES
+from real_process import SECRET, dashboards
 from synthetic import Shape
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.httpserver import HTTPServer
