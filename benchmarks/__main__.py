@@ -17,7 +17,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from benchmarks.cases import CASES, Figures
+from benchmarks.cases import CASES
+from benchmarks.meter import Figures
 
 _TIMEOUT_S = 600
 

@@ -1,12 +1,11 @@
 """What is measured. Each function is one contender of one case; it runs in a process of its own and returns figures.
 
-Figures are plain numbers by name, with their unit in the name; for all of them less is better.
+`meter` says what figures are.
 """
 
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -15,10 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import psutil
-
-Figures = dict[str, float]
-Contender = Callable[[], Figures]
+from benchmarks import engine
+from benchmarks.meter import Contender, Figures, Meter, peak_rss_mib, per_task
 
 N_WORKERS, N_THREADS = 2, 2
 NOOP_TASKS = 100_000
@@ -29,32 +26,6 @@ W1_SHAPE, W1_CHUNKS = (20_000, 20_000), (2_000, 2_000)
 def noop(number: int) -> int:
     """Do nothing."""
     return number
-
-
-class Meter:
-    """Wall and CPU seconds, of this process and its descendants, between `start` and now."""
-
-    def __init__(self) -> None:
-        self._processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
-        self._cpu_s = self._sum_cpu_s()
-        self._start_s = time.perf_counter()
-
-    def wall_s(self) -> float:
-        return time.perf_counter() - self._start_s
-
-    def cpu_s(self) -> float:
-        return self._sum_cpu_s() - self._cpu_s
-
-    def _sum_cpu_s(self) -> float:
-        return sum(sum(process.cpu_times()[:2]) for process in self._processes)
-
-
-def _per_task(meter: Meter, n_tasks: int) -> Figures:
-    return {"cpu_us_per_task": meter.cpu_s() / n_tasks * 1e6, "wall_us_per_task": meter.wall_s() / n_tasks * 1e6}
-
-
-def _peak_rss_mib() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 # 100,000 independent tasks that do nothing
@@ -108,7 +79,7 @@ def _run_twice(make: Callable[[int], Any], get: Callable[..., Any], n_tasks: int
         keys = list(graph.tasks if hasattr(graph, "tasks") else graph)
         meter = Meter()
         results = get(graph, keys)
-        figures = _per_task(meter, n_tasks)
+        figures = per_task(meter, n_tasks)
         if list(results) != list(range(n_tasks)):
             raise AssertionError("wrong results")
     return figures
@@ -172,7 +143,7 @@ def _w1(state: Any) -> Figures:
     n_summed = W1_SHAPE[0] * W1_SHAPE[1] / 4
     if abs(result / n_summed - 11) > 0.01:
         raise AssertionError(f"the mean is {result / n_summed}, not about 11")
-    return {"wall_s": meter.wall_s(), "cpu_s": meter.cpu_s(), "peak_rss_mib": _peak_rss_mib()}
+    return {"wall_s": meter.wall_s(), "cpu_s": meter.cpu_s(), "peak_rss_mib": peak_rss_mib()}
 
 
 @contextmanager
@@ -192,5 +163,6 @@ CASES: dict[str, dict[str, Contender]] = {
     },
     "first-result": {"glassloom processes": first_result_glassloom, "distributed": first_result_distributed},
     "w1-scaled": {"glassloom threads": w1_glassloom_threads, "dask threads": w1_dask_threads},
+    **engine.CASES,
 }
 """Contenders by case; a contender of ours comes directly before the peer that it is compared with."""

@@ -1,0 +1,148 @@
+"""Cases of the engine: the shapes of graphs, and data that many tasks read. Ours beside dask.distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.meter import Contender, Figures, Meter, per_task
+
+N_WORKERS, N_THREADS = 2, 2
+CHAIN_TASKS = 2_000
+TREE_LEAVES = 2**13
+SHARED_BYTES = 200_000_000
+READERS = 10
+MEDIUM_RESULTS = 400
+REGRESSION_ROWS, REGRESSION_COLUMNS = 200_000, 50
+
+
+def increment(value: int) -> int:
+    return value + 1
+
+
+def add(left: int, right: int) -> int:
+    return left + right
+
+
+def make_large() -> np.ndarray:
+    return np.ones(SHARED_BYTES // 8)
+
+
+def read_large(large: np.ndarray, number: int) -> float:
+    return float(large[number])
+
+
+def make_medium(number: int) -> np.ndarray:
+    return np.full(2**17, number)
+
+
+def first_of_both(left: np.ndarray, right: np.ndarray) -> int:
+    return int(left[0] + right[0])
+
+
+def fit_pair(frame: pd.DataFrame, first: int, second: int) -> float:
+    """Return the slope of column `first` in a least-squares fit of y on two columns and a constant."""
+    x = np.column_stack([frame.iloc[:, first], frame.iloc[:, second], np.ones(len(frame))])
+    return float(np.linalg.solve(x.T @ x, x.T @ frame["y"].to_numpy())[0])
+
+
+@contextmanager
+def our_client() -> Iterator[Any]:
+    from glassloom import Client
+
+    with Client(n_workers=N_WORKERS, threads_per_worker=N_THREADS, memory_limit=None) as client:
+        yield client
+
+
+@contextmanager
+def their_client() -> Iterator[Any]:
+    from distributed import Client
+
+    options = {"memory_limit": None, "dashboard_address": None}
+    with Client(n_workers=N_WORKERS, threads_per_worker=N_THREADS, **options) as client:
+        yield client
+
+
+def chain(client: Any) -> Figures:
+    """Run tasks that each need the one before."""
+    client.submit(increment, -1).result()
+    meter = Meter()
+    future = client.submit(increment, 0)
+    for _ in range(CHAIN_TASKS - 1):
+        future = client.submit(increment, future)
+    _expect(future.result(), CHAIN_TASKS)
+    return per_task(meter, CHAIN_TASKS)
+
+
+def tree(client: Any) -> Figures:
+    """Sum pairs, pairs of pairs, and so on."""
+    client.submit(increment, -1).result()
+    meter = Meter()
+    level = client.map(increment, range(TREE_LEAVES))
+    while len(level) > 1:
+        level = client.map(add, level[::2], level[1::2])
+    _expect(level[0].result(), TREE_LEAVES * (TREE_LEAVES + 1) // 2)
+    return per_task(meter, 2 * TREE_LEAVES - 1)
+
+
+def one_large_result(client: Any) -> Figures:
+    """Let tasks on all workers read one large result."""
+    large = client.submit(make_large, pure=False)
+    client.submit(len, large).result()
+    meter = Meter()
+    _expect(sum(client.gather([client.submit(read_large, large, n) for n in range(READERS)])), float(READERS))
+    return {"wall_s": meter.wall_s(), "cpu_s": meter.cpu_s()}
+
+
+def many_medium_results(client: Any) -> Figures:
+    """Make results of 1 MiB, and let other tasks read them two at a time."""
+    client.submit(increment, -1).result()
+    meter = Meter()
+    results = client.map(make_medium, range(MEDIUM_RESULTS))
+    sums = client.gather(client.map(first_of_both, results, results[::-1]))
+    _expect(sums, [MEDIUM_RESULTS - 1] * MEDIUM_RESULTS)
+    return {"wall_s": meter.wall_s(), "cpu_s": meter.cpu_s()}
+
+
+def regressions(client: Any) -> Figures:
+    """W5: a least-squares fit for each pair of columns of a scattered frame."""
+    columns = np.random.default_rng(0).normal(size=(REGRESSION_ROWS, REGRESSION_COLUMNS))
+    frame = pd.DataFrame(columns)
+    frame["y"] = columns @ np.arange(REGRESSION_COLUMNS)
+    pairs = [(i, j) for j in range(REGRESSION_COLUMNS) for i in range(j)][::10]
+    meter = Meter()
+    shared = client.scatter(frame, broadcast=True)
+    slopes = client.gather([client.submit(fit_pair, shared, i, j) for i, j in pairs])
+    figures = {"wall_s": meter.wall_s(), "cpu_s": meter.cpu_s()}
+    _expect(round(slopes[5], 6), round(fit_pair(frame, *pairs[5]), 6))
+    return figures
+
+
+def _expect(found: Any, expected: Any) -> None:
+    if found != expected:
+        raise AssertionError(f"expected {expected}, got {found}")
+
+
+def _beside_distributed(case: Callable[[Any], Figures]) -> dict[str, Contender]:
+    def ours() -> Figures:
+        with our_client() as client:
+            return case(client)
+
+    def theirs() -> Figures:
+        with their_client() as client:
+            return case(client)
+
+    return {"glassloom processes": ours, "distributed": theirs}
+
+
+CASES = {
+    "chain": _beside_distributed(chain),
+    "tree": _beside_distributed(tree),
+    "one-large-result": _beside_distributed(one_large_result),
+    "many-1-mib-results": _beside_distributed(many_medium_results),
+    "w5-regressions": _beside_distributed(regressions),
+}
