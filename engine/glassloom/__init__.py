@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from glassloom.client import Client, default_client
     from glassloom.cluster import LocalCluster
-    from glassloom.collection import compute, persist
+    from glassloom.collection import compute, persist, visualize
     from glassloom.delayed_call import Delayed, delayed
     from glassloom.futures import Future, as_completed, fire_and_forget, wait
 
@@ -30,6 +30,7 @@ __all__ = [
     "delayed",
     "fire_and_forget",
     "persist",
+    "visualize",
     "wait",
 ]
 
@@ -44,6 +45,7 @@ _HOMES = {
     "delayed": "delayed_call",  # not `delayed`: the module would take the place of the function
     "fire_and_forget": "futures",
     "persist": "collection",
+    "visualize": "collection",
     "wait": "futures",
 }
 

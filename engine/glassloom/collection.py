@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self
 
 from glassloom.collector import paused_collector
 from glassloom.expr import Expr, lower, optimize
+from glassloom.graph_drawing import Drawing, draw
 from glassloom.runtime import inline, threads  # noqa: F401 - they make themselves known by name
 from glassloom.runtime.default import Runtime, choose_runtime
 
@@ -50,6 +52,27 @@ class Collection:
         """
         (result,) = persist(self, scheduler=scheduler)
         return result
+
+    def visualize(
+        self, filename: str | Path | None = None, *, optimize_graph: bool = True, layers: bool | None = None
+    ) -> Drawing:
+        """Draw the tasks that will run, or the layers if there are more than a few hundred tasks.
+
+        Parameters
+        ----------
+        filename
+            Where to save the drawing too: ``.svg``, ``.dot``, or with Graphviz ``.png`` and ``.pdf``.
+        optimize_graph
+            Whether to draw the plan as it will run rather than as it is written.
+        layers
+            Whether to draw layers rather than tasks; None decides by the number of tasks.
+
+        Returns
+        -------
+        Drawing
+            What a notebook shows as a picture.
+        """
+        return visualize(self, filename=filename, optimize_graph=optimize_graph, layers=layers)
 
     def _with_expr(self, expr: Expr) -> Self:
         """Return a collection of this class around another expression of the same kind."""
@@ -104,6 +127,30 @@ def persist(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
         for collection, root, group in zip(found.collections, roots, keys, strict=True)
     ]
     return tuple(make(values) for make in rebuild)
+
+
+def visualize(
+    *args: Any, filename: str | Path | None = None, optimize_graph: bool = True, layers: bool | None = None
+) -> Drawing:
+    """Draw the tasks of several collections together. See `Collection.visualize`.
+
+    Examples
+    --------
+    >>> import glassloom as gl
+    >>> total = gl.delayed(sum)([1, 2, 3])
+    >>> gl.visualize(total + 1, total)
+    Drawing(2 nodes, 1 edges)
+    """
+    found = _Found(traverse=True)
+    for arg in args:
+        found.add(arg)
+    if not found.collections:
+        raise TypeError("visualize needs at least one array, frame or delayed call")
+    roots = [collection.expr for collection in found.collections]
+    drawing = draw(roots, optimize_graph=optimize_graph, layers=layers)
+    if filename is not None:
+        drawing.save(filename)
+    return drawing
 
 
 _Rebuild = Callable[[list[Any]], Any]

@@ -44,14 +44,15 @@ INSIDE_GLASSLOOM = {
     ),
     "glassloom.runtime": (
         "glassloom.backends", "glassloom.collector", "glassloom.errors", "glassloom.graph", "glassloom.runtime",
-        "glassloom.sampling", "glassloom.scheduler", "glassloom.store",
+        "glassloom.sampling", "glassloom.scheduler", "glassloom.store", "glassloom.units",
     ),
     "glassloom.cluster": (
         "glassloom.cluster", "glassloom.errors", "glassloom.reprs", "glassloom.runtime.connection",
         "glassloom.runtime.identity", "glassloom.runtime.messages", "glassloom.runtime.options", "glassloom.units",
     ),
+    "glassloom.graph_drawing": ("glassloom.errors", "glassloom.expr", "glassloom.graph"),
     "glassloom.collection": (
-        "glassloom.collector", "glassloom.expr", "glassloom.runtime.default", "glassloom.runtime.inline",
+        "glassloom.collector", "glassloom.expr", "glassloom.graph_drawing", "glassloom.runtime.default", "glassloom.runtime.inline",
         "glassloom.runtime.threads",
     ),
     "glassloom.delayed_call": ("glassloom.collection", "glassloom.expr", "glassloom.graph", "glassloom.reprs"),
