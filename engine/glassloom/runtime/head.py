@@ -58,6 +58,7 @@ from glassloom.runtime.progress import note_layers, progress_counts
 from glassloom.sampling.nvml import NvmlSampler
 from glassloom.scheduler import Actions, Adaptive, Scheduler, State, TaskState, WorkerState
 from glassloom.store.segment import Location, Segment, free_location, location_bytes
+from glassloom.units import format_bytes
 
 FLUSH_S = 0.1
 SAMPLE_S = 0.5
@@ -364,6 +365,13 @@ class Head:
         if not isinstance(ready, messages.WorkerReady) or ready.number not in self._starting:
             return
         options = self._starting.pop(ready.number)
+        limit = options.memory_limit_bytes
+        if limit is not None and ready.rss_bytes > TERMINATE_FRACTION * limit:
+            self._end(
+                f"memory_limit is {format_bytes(limit)} for each worker, but an idle one takes "
+                f"{format_bytes(ready.rss_bytes)} already; give it more"
+            )
+            return
         state = self._scheduler.worker_joined(ready.number, options.name, options.nthreads)
         worker = self._workers[ready.number] = _WorkerConnection(options, writer, ready.pid, state)
         self._failed_starts = 0

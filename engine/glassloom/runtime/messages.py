@@ -80,8 +80,11 @@ ToWorker = Calls | Run | Publish | Drop | Recall | Invoke | Stop
 
 
 class WorkerReady(_Message, frozen=True, tag="ready"):
+    """The worker can run tasks; this is the memory that it takes before the first."""
+
     number: int
     pid: int
+    rss_bytes: int
 
 
 class Finished(_Message, frozen=True, tag="finished"):

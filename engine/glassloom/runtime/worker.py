@@ -76,7 +76,7 @@ class Worker:
         for lane in range(options.nthreads):
             threading.Thread(target=self._work, args=(lane,), name=f"lane-{lane}", daemon=True).start()
         threading.Thread(target=self._keep_house, name="housekeeping", daemon=True).start()
-        self._send(messages.WorkerReady(options.number, os.getpid()))
+        self._send(messages.WorkerReady(options.number, os.getpid(), ProcessSampler().rss_bytes()))
         splitter = FrameSplitter()
         try:
             while data := self._socket.recv(_READ_BYTES):
@@ -115,14 +115,15 @@ class Worker:
         start_s = monotonic_s()
         try:
             location = self._segments.place(self._store.get(number))
+            shared = None if isinstance(location, bytes) else read_location(location)  # now: the head may free it soon
             reason = ""
         except (GlassloomError, OSError) as error:
-            location, reason = None, f"{type(error).__name__}: {error}"
+            location, shared, reason = None, None, f"{type(error).__name__}: {error}"
         except KeyError:
             return  # dropped meanwhile: nobody waits for it
         self._send(messages.Published(number, location, reason, start_s, monotonic_s()))
-        if location is not None and not isinstance(location, bytes):
-            self._store.replace(number, read_location(location))
+        if shared is not None:
+            self._store.replace(number, shared)
 
     def _invoke(self, message: messages.Invoke) -> None:
         run_inside_task(InlineRuntime())

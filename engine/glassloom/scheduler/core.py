@@ -260,6 +260,7 @@ class Scheduler:
         """A worker has results. Element by element: task number, size, duration, and location if it isn't private."""
         worker = self.workers.get(number)
         if worker is None:
+            self._actions.free.extend((-1, location) for location in locations if location is not None)
             return
         by_number = self.by_number
         for task_number, size, duration_s, location in zip(tasks, nbytes, durations_s, locations, strict=True):

@@ -1,0 +1,118 @@
+"""What must be true of a scheduler between any two events; see the docstring of `glassloom.scheduler.core`."""
+
+from __future__ import annotations
+
+from glassloom.scheduler import Scheduler, State, TaskState
+
+UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
+PLACED = frozenset([State.STAGING, State.RUNNING])
+MEMORY, WAITING, READY, STAGING, RELEASED = State.MEMORY, State.WAITING, State.READY, State.STAGING, State.RELEASED
+
+
+class Broken(AssertionError):
+    """An invariant doesn't hold."""
+
+
+def check(scheduler: Scheduler) -> None:
+    """Raise `Broken` if the scheduler's books contradict each other."""
+    queued = _queued(scheduler)
+    counts: dict[object, list[int]] = {}
+    for key, task in scheduler.tasks.items():
+        _that(task.key == key and scheduler.by_number.get(task.number) is task, "is known by key and number", task)
+        _that(bool(task.wanted_by) or bool(task.dependents), "is known only while somebody may need it", task)
+        _check_neighbours(scheduler, task)
+        _check_state(scheduler, task)
+        _that((task.state is READY) == (task in queued), "is queued if and only if it is ready", task)
+        counts.setdefault(task.layer, [0] * len(State))[task.state] += 1
+    _that(len(scheduler.by_number) == len(scheduler.tasks), "numbers and keys are as many", scheduler)
+    for layer in scheduler.layers.values():
+        known = counts.get(layer, [0] * len(State))
+        known[State.FORGOTTEN] = layer.total - sum(known)
+        _that(layer.counts == known, f"counts {layer.counts} should be {known}", layer)
+    for worker in scheduler.workers.values():
+        _check_worker(scheduler, worker)
+
+
+def check_settled(scheduler: Scheduler) -> None:
+    """Raise `Broken` if work is left undone right after `take_actions()`: a worker with room, a task it could run."""
+    for worker in scheduler.workers.values():
+        if not scheduler._has_room(worker):
+            continue
+        heaps = [worker.ready, scheduler._ready]
+        fit = [task for heap in heaps for _, stamp, task in heap if task.state is READY and task.stamp == stamp]
+        _that(not fit or _is_suspect_in_company(fit, worker), f"has room for {fit}", worker)
+
+
+def _is_suspect_in_company(tasks: list[TaskState], worker: object) -> bool:
+    """A task on its last chance runs alone: it waits until the worker is empty, and what is behind it too."""
+    return any(task.n_deaths for task in tasks) and bool(worker.running or worker.stopping)
+
+
+def _check_neighbours(scheduler: Scheduler, task: TaskState) -> None:
+    for dep in task.deps:
+        _that(scheduler.tasks.get(dep.key) is dep, f"keeps its dependency {dep} known", task)
+        _that(dep.dependents is not None and task in dep.dependents, f"is a dependent of {dep}", task)
+    n_waiters = 0
+    for dependent in task.dependents or ():
+        _that(task in dependent.deps, f"is a dependency of {dependent}", task)
+        n_waiters += dependent.state in UNDER_WAY
+    _that(task.waiters == n_waiters, f"has {task.waiters} waiters, should be {n_waiters}", task)
+
+
+def _check_state(scheduler: Scheduler, task: TaskState) -> None:
+    state = task.state
+    _that(state is not State.FORGOTTEN, "isn't forgotten", task)
+    if task.needed:
+        _that(state is not RELEASED, "is needed, so it is under way, held or erred", task)
+    else:
+        _that(state not in UNDER_WAY, "is under way, so somebody needs it", task)
+    missing = [dep for dep in task.deps if dep.state is not MEMORY]
+    if state in (READY, STAGING, State.RUNNING):
+        _that(not missing, f"needs {missing}", task)
+    if state is WAITING:
+        _that(task.n_waiting == len(missing), f"waits for {task.n_waiting}, should be {missing}", task)
+        _that(bool(missing) or _is_stopping(scheduler, task), "waits for something", task)
+        _that(all(dep.state in UNDER_WAY for dep in missing), f"waits for what is under way: {missing}", task)
+    _that((task.worker is not None) == (state in PLACED), f"is at {task.worker}", task)
+    if task.worker is not None:
+        _that(task in task.worker.running, f"runs on {task.worker}", task)
+        _that(scheduler.workers.get(task.worker.number) is task.worker, f"runs on the living {task.worker}", task)
+    if state is STAGING:
+        away = [dep for dep in task.deps if dep.location is None and dep.where is not task.worker]
+        _that(task.n_staging == len(away) > 0, f"is staged for {task.n_staging}, should be {away}", task)
+        _that(all(dep in dep.where.publishing for dep in away), f"is staged for what is being published: {away}", task)
+    if state is State.RUNNING:
+        away = [dep for dep in task.deps if dep.location is None and dep.where is not task.worker]
+        _that(not away, f"can reach {away}", task)
+    held = task.where is not None or task.location is not None
+    _that(held == (state is MEMORY), "is held if and only if it is in memory", task)
+    if state is MEMORY:
+        _that(task.needed or (task.spec is None and bool(task.dependents)), "is held because it is needed", task)
+    if task.where is not None:
+        _that(task in task.where.has, f"lies on {task.where}", task)
+        _that(scheduler.workers.get(task.where.number) is task.where, f"lies on the living {task.where}", task)
+
+
+def _check_worker(scheduler: Scheduler, worker: object) -> None:
+    _that(all(task.worker is worker for task in worker.running), "runs what is placed on it", worker)
+    _that(all(task.where is worker for task in worker.has), "has what lies on it", worker)
+    _that(all(task in worker.has for task in worker.publishing), "publishes what lies on it", worker)
+    estimate_s = sum(task.estimate_s for task in worker.running)
+    _that(abs(worker.occupancy_s - estimate_s) < 1e-6, f"is busy for {worker.occupancy_s}, not {estimate_s}", worker)
+
+
+def _is_stopping(scheduler: Scheduler, task: TaskState) -> bool:
+    """A task that is wanted again waits for the answer of the worker that still has its last run."""
+    return any(task.number in worker.stopping for worker in scheduler.workers.values())
+
+
+def _queued(scheduler: Scheduler) -> set[TaskState]:
+    heaps = [scheduler._ready, *(worker.ready for worker in scheduler.workers.values())]
+    entries = [task for heap in heaps for _, stamp, task in heap if task.state is READY and task.stamp == stamp]
+    _that(len(entries) == len(set(entries)), f"queues each once: {entries}", scheduler)
+    return set(entries)
+
+
+def _that(condition: bool, claim: str, subject: object) -> None:
+    if not condition:
+        raise Broken(f"not so: {subject!r} {claim}")

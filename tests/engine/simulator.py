@@ -1,0 +1,554 @@
+"""A whole cluster without processes: clients and workers that talk to a scheduler through queues, and keep books.
+
+A simulated worker does what `glassloom.runtime.worker` does, message by message; when anything happens is drawn from a
+seed. It dies, answers late or, when it dies, never. The books notice results that are wrong, inputs that are missing,
+places that are freed twice or never, and tasks that run twice without need.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import invariants
+from glassloom.errors import GraphError
+from glassloom.scheduler import Actions, Scheduler, State, TaskState, WorkerState
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a worker is told of a task: as `messages.RunTask`."""
+
+    number: int
+    key: str
+    deps: tuple[tuple[int, str, int | None], ...]
+    """Of each dependency the number, the key, and the location; None: it is in the worker's memory."""
+
+
+@dataclass
+class Step:
+    """A task on a worker's thread: first its inputs are taken, later it ends."""
+
+    run: Run
+    inputs: list[int] | None = None
+
+
+@dataclass(eq=False)
+class Worker:
+    """A worker process as `runtime.worker` is one."""
+
+    state: WorkerState
+    inbox: deque[tuple[Any, ...]] = field(default_factory=deque)
+    outbox: deque[tuple[Any, ...]] = field(default_factory=deque)
+    queue: deque[Run] = field(default_factory=deque)
+    recalled: set[int] = field(default_factory=set)
+    executing: list[Step] = field(default_factory=list)
+    store: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        return self.state.number
+
+
+@dataclass(eq=False)
+class Client:
+    """Who wants which results, and what it was told of them."""
+
+    name: int
+    status: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"client-{self.name}"
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What the tasks of a simulation are like, by key."""
+
+    deps: dict[str, tuple[str, ...]]
+    fails: frozenset[str] = frozenset()
+    fails_once: frozenset[str] = frozenset()
+    kills: frozenset[str] = frozenset()
+    unpicklable: frozenset[str] = frozenset()
+    small: frozenset[str] = frozenset()
+    duration_s: dict[str, float] = field(default_factory=dict)
+
+    def value(self, key: str) -> int:
+        """Return what the key's result must be."""
+        return hash((key, tuple(self.value(dep) for dep in self.deps[key])))
+
+    def above(self, keys: set[str]) -> set[str]:
+        """Return `keys` with all that depend on them."""
+        found = set(keys)
+        for key, deps in self.deps.items():  # dependencies come first
+            if found.intersection(deps):
+                found.add(key)
+        return found
+
+
+def random_habits(random: Random, n_keys: int) -> Habits:
+    """Return a random graph: shallow and wide or deep and narrow, with some tasks that misbehave."""
+    keys = [f"op{number % 5}-{number}" for number in range(n_keys)]
+    reach, n_deps = random.choice([2, 5, n_keys]), random.choice([1, 2, 4])
+    deps = {}
+    for number, key in enumerate(keys):
+        below = keys[max(0, number - reach) : number]
+        deps[key] = tuple(random.sample(below, min(len(below), random.randint(0, n_deps))))
+
+    def some(share: float) -> frozenset[str]:
+        return frozenset(key for key in keys if random.random() < share)
+
+    return Habits(
+        deps,
+        fails=some(random.choice([0, 0.05])),
+        fails_once=some(random.choice([0, 0.1])),
+        kills=some(random.choice([0, 0, 0.03])),
+        unpicklable=some(random.choice([0, 0.1])),
+        small=some(0.3),
+        duration_s={key: random.choice([1e-6, 1e-3, 1.0]) for key in keys},
+    )
+
+
+class Simulation:
+    """One cluster; `step` lets something happen, `settle` lets all work be done, `end` lets everybody leave."""
+
+    def __init__(self, seed: int, habits: Habits | None = None, n_workers: int = 3) -> None:
+        self.random = Random(seed)
+        self.habits = habits or random_habits(self.random, self.random.choice([5, 15, 30]))
+        self.scheduler = Scheduler(lambda kind, task: (kind, task.key))
+        self.workers: list[Worker] = []
+        self.clients: list[Client] = []
+        self.locations: dict[int, int] = {}
+        self.n_steps = 0
+        self.deaths = 0
+        self._next = {"worker": 0, "client": 0, "location": 0}
+        self._data: set[str] = set()
+        self._failed_once: set[str] = set()
+        self._key_of: dict[int, str] = {}
+        self._reasons_to_run: Counter[str] = Counter()
+        self.n_runs: Counter[str] = Counter()
+        for _ in range(n_workers):
+            self.add_worker()
+        self._events: list[tuple[int, Callable[[], Any]]] = [
+            (30, self._deliver_to_worker),
+            (20, self._begin),
+            (20, self._take_inputs),
+            (20, self._complete),
+            (30, self._deliver_to_head),
+            (4, self._submit),
+            (4, self._release),
+            (1, self._cancel),
+            (2, self._want_to_read),
+            (1, self._scatter),
+            (1, self._client_leaves),
+            (1, self._kill_worker),
+            (1, self._retire_worker),
+        ]
+        self._quiet = self._events[:5]
+
+    # Driving
+
+    def step(self) -> None:
+        """Let something happen, and check everything."""
+        self._do_one_of(self._events)
+
+    def settle(self) -> None:
+        """Let the cluster work until nothing moves; nobody asks for anything more and nobody dies by chance."""
+        idle = 0
+        while idle < 3:
+            moved = [self._repeat(event) for _, event in self._quiet]
+            self._act()
+            idle = 0 if any(moved) else idle + 1
+
+    def end(self) -> None:
+        """Let all clients leave and all messages arrive; then nothing may be remembered anywhere."""
+        for client in self.clients:
+            self.scheduler.client_left(client)
+        self.clients.clear()
+        self._act()
+        self.settle()
+        scheduler = self.scheduler
+        assert (scheduler.tasks, scheduler.by_number) == ({}, {})
+        for worker in self.workers:
+            state = worker.state
+            assert (state.running, state.has, state.stopping, state.publishing) == ({}, {}, {}, {})
+            assert (worker.store, list(worker.queue), worker.executing) == ({}, [], [])
+        assert self.locations == {}
+
+    def check_outcome(self) -> None:
+        """Check, after `settle`, that every wish is fulfilled or refused with reason, and told of."""
+        may_fail = (
+            self.habits.above(set(self.habits.fails | self.habits.fails_once | self.habits.kills))
+            if self._may_fail()
+            else set()
+        )
+        for client in self.clients:
+            for key, status in client.status.items():
+                task = self.scheduler.tasks[key]
+                assert task.wanted_by and client in task.wanted_by
+                told = {State.MEMORY: "finished", State.ERRED: "erred"}[task.state]
+                assert status == told, (key, status, told)
+                if told == "finished":
+                    assert self._read(task) == self.habits.value(key)
+                else:
+                    kind = task.error[0]
+                    assert kind != "pinned" or self.habits.unpicklable
+                    assert kind != "raised" or key in may_fail, key
+                    assert kind != "worker-lost" or self.deaths >= 3
+                    assert kind in ("pinned", "raised", "worker-lost"), task.error
+
+    def _may_fail(self) -> bool:
+        return True
+
+    def _do_one_of(self, events: list[tuple[int, Callable[[], Any]]]) -> None:
+        (event,) = self.random.choices([event for _, event in events], [weight for weight, _ in events])
+        event()
+        self.n_steps += 1
+        invariants.check(self.scheduler)
+        if self.random.random() < 0.6:
+            self._act()
+
+    def _repeat(self, event: Callable[[], Any]) -> bool:
+        moved = False
+        while event():
+            moved = True
+            self.n_steps += 1
+            invariants.check(self.scheduler)
+        return moved
+
+    def _act(self) -> None:
+        actions = self.scheduler.take_actions()
+        invariants.check(self.scheduler)
+        invariants.check_settled(self.scheduler)
+        self._carry_out(actions)
+
+    # Clients
+
+    def add_client(self) -> Client:
+        client = Client(self._next["client"])
+        self._next["client"] += 1
+        self.clients.append(client)
+        return client
+
+    def submit(self, client: Client, wanted: list[str], *, retries: int = 0, held: set[str] = frozenset()) -> None:
+        """Hand in what `wanted` needs, down to `held`, which the client knows to be on the cluster."""
+        keys: dict[str, None] = {}
+        stack = list(wanted)
+        while stack:
+            key = stack.pop()
+            if key not in keys and key not in held and key not in self._data:
+                keys[key] = None
+                stack.extend(self.habits.deps[key])
+        external = sorted({dep for key in keys for dep in self.habits.deps[key]} - keys.keys())
+        position = {key: number for number, key in enumerate([*keys, *external])}
+        deps = [[position[dep] for dep in self.habits.deps[key]] for key in keys]
+        try:
+            self.scheduler.submit(
+                client,
+                list(keys),
+                [f"spec of {key}" for key in keys],
+                deps,
+                external=external,
+                wanted=wanted,
+                priority=self.random.choice([0, 0, 1, -1]),
+                retries=retries,
+            )
+        except GraphError:
+            assert any(key not in self.scheduler.tasks for key in external)
+            return
+        for key in keys:
+            self._reasons_to_run[key] += 1 + retries
+        for key in wanted:
+            client.status[key] = "pending"
+
+    def _client(self) -> Client:
+        if not self.clients or (len(self.clients) < 3 and self.random.random() < 0.1):
+            return self.add_client()
+        return self.random.choice(self.clients)
+
+    def _submit(self) -> None:
+        client = self._client()
+        keys = list(self.habits.deps)
+        wanted = self.random.sample(keys, min(len(keys), self.random.choice([1, 1, 2, 5])))
+        held = {key for key in client.status if self.random.random() < 0.5}
+        self.submit(
+            client, [key for key in wanted if key not in self._data], retries=self.random.choice([0, 2]), held=held
+        )
+
+    def _release(self) -> None:
+        client = self._client()
+        keys = [key for key in client.status if self.random.random() < 0.3]
+        for key in keys:
+            del client.status[key]
+        self.scheduler.release(client, keys)
+
+    def _cancel(self) -> None:
+        client = self._client()
+        if client.status:
+            self.scheduler.cancel([self.random.choice(list(client.status))])
+
+    def _want_to_read(self) -> None:
+        client = self._client()
+        if client.status:
+            self.scheduler.locate(self.random.choice(list(client.status)))
+
+    def _scatter(self) -> None:
+        """Put the value of a task without dependencies there instead of computing it."""
+        roots = [key for key, deps in self.habits.deps.items() if not deps and key not in self.habits.fails]
+        if roots:
+            client, key = self._client(), self.random.choice(roots)
+            self.scheduler.add_data(client, key, self._place(key), 10)
+            client.status.setdefault(key, "pending")
+            if self.scheduler.tasks[key].state is State.MEMORY:
+                client.status[key] = "finished"
+
+    def _client_leaves(self) -> None:
+        if self.clients and self.random.random() < 0.3:
+            client = self.random.choice(self.clients)
+            self.clients.remove(client)
+            self.scheduler.client_left(client)
+
+    # Workers
+
+    def add_worker(self) -> Worker:
+        number = self._next["worker"]
+        self._next["worker"] += 1
+        nthreads = self.random.choice([1, 1, 2, 4])
+        worker = Worker(self.scheduler.worker_joined(number, f"w-{number}", nthreads))
+        self.workers.append(worker)
+        return worker
+
+    def kill_worker(self, worker: Worker, *, blame: bool = True) -> None:
+        """Let a worker die: of what it has sent, some arrives before its death is known, some after, some never."""
+        self.deaths += 1
+        self.workers.remove(worker)
+        for _ in range(self.random.randint(0, len(worker.outbox))):
+            self._hear(worker, worker.outbox.popleft())
+        for run in [*worker.queue, *(step.run for step in worker.executing)]:
+            self._reasons_to_run[run.key] += 1
+        for message in [*worker.inbox, *worker.outbox]:
+            for key in _keys_in(message):
+                self._reasons_to_run[key] += 1
+        for task in worker.state.has:
+            self._reasons_to_run[task.key] += 1
+        for task in worker.state.running:
+            self._reasons_to_run[task.key] += 1
+        self.scheduler.worker_left(worker.number, blame=blame)
+        if worker.outbox and self.random.random() < 0.5:
+            self._hear(worker, worker.outbox.popleft())
+        self._remove_unannounced(worker)
+        self.add_worker()
+
+    def _kill_worker(self) -> None:
+        if self.random.random() < 0.3:
+            self.kill_worker(self.random.choice(self.workers), blame=self.random.random() < 0.3)
+
+    def _retire_worker(self) -> None:
+        if self.random.random() < 0.3:
+            self.scheduler.retire(self.random.choice(self.workers).number)
+
+    def _one(self, having: Callable[[Worker], Any]) -> Worker | None:
+        able = [worker for worker in self.workers if having(worker)]
+        return self.random.choice(able) if able else None
+
+    def _deliver_to_worker(self) -> bool:
+        worker = self._one(lambda worker: worker.inbox)
+        if worker is None:
+            return False
+        kind, content = worker.inbox.popleft()
+        if kind == "run":
+            worker.recalled.discard(content.number)
+            assert content.number not in [run.number for run in worker.queue], f"{content} is queued twice"
+            worker.queue.append(content)
+        elif kind == "recall":
+            worker.recalled.add(content)
+        elif kind == "drop":
+            worker.store.pop(content, None)
+        elif kind == "publish" and content.number in worker.store:
+            place = None if content.key in self.habits.unpicklable else self._place(content.key)
+            worker.outbox.append(("published", content.number, place, content.key))
+        return True
+
+    def _begin(self) -> bool:
+        worker = self._one(lambda worker: worker.queue and len(worker.executing) < worker.state.nthreads)
+        if worker is None:
+            return False
+        run = worker.queue.popleft()
+        if run.number in worker.recalled:
+            worker.recalled.discard(run.number)
+            worker.outbox.append(("recalled", run.number))
+            self._reasons_to_run[run.key] += 1
+        else:
+            worker.executing.append(Step(run))
+        return True
+
+    def _take_inputs(self) -> bool:
+        worker = self._one(lambda worker: any(step.inputs is None for step in worker.executing))
+        if worker is None:
+            return False
+        step = self.random.choice([step for step in worker.executing if step.inputs is None])
+        inputs = []
+        for number, key, location in step.run.deps:
+            value = worker.store.get(number) if location is None else self.locations.get(location)
+            if value is None:  # gone: nobody can be waiting for this run any more
+                worker.executing.remove(step)
+                worker.outbox.append(("failed", step.run.number, ("input-missing", step.run.key)))
+                return True
+            assert value == self.habits.value(key)
+            inputs.append(value)
+        step.inputs = inputs
+        return True
+
+    def _complete(self) -> bool:
+        worker = self._one(lambda worker: any(step.inputs is not None for step in worker.executing))
+        if worker is None:
+            return False
+        step = self.random.choice([step for step in worker.executing if step.inputs is not None])
+        run, key = step.run, step.run.key
+        if key in self.habits.kills:
+            self.kill_worker(worker)
+            return True
+        worker.executing.remove(step)
+        if key in self.habits.fails or (key in self.habits.fails_once and key not in self._failed_once):
+            self._failed_once.add(key)
+            worker.outbox.append(("failed", run.number, ("raised", key)))
+            return True
+        self.n_runs[key] += 1
+        assert self.n_runs[key] <= self._reasons_to_run[key], f"{key} ran {self.n_runs[key]} times"
+        value = hash((key, tuple(step.inputs)))
+        place = None
+        if key in self.habits.small:
+            place = self._place(key)
+        else:
+            worker.store[run.number] = value
+        worker.outbox.append(("finished", run.number, place, key))
+        return True
+
+    def _deliver_to_head(self) -> bool:
+        worker = self._one(lambda worker: worker.outbox)
+        if worker is None:
+            return False
+        self._hear(worker, worker.outbox.popleft())
+        return True
+
+    def _hear(self, worker: Worker, message: tuple[Any, ...]) -> None:
+        """Give a worker's message to the scheduler; some twice."""
+        scheduler, number = self.scheduler, worker.number
+        n_times = 2 if self.random.random() < 0.1 else 1
+        match message:
+            case ("finished", task, place, key):
+                for _ in range(n_times if place is None else 1):
+                    scheduler.finished(number, [task], [100], [self.habits.duration_s.get(key, 0.1)], [place])
+            case ("failed", task, error):
+                state = scheduler.by_number.get(task)
+                heard = state is not None and state.worker is worker.state and state.state is State.RUNNING
+                assert not (heard and error[0] == "input-missing"), f"{state} was sent without its inputs"
+                for _ in range(n_times):
+                    scheduler.failed(number, task, error)
+            case ("published", task, place, _):
+                for _ in range(n_times if place is None else 1):
+                    scheduler.published(number, task, place)
+            case ("recalled", task):
+                for _ in range(n_times):
+                    scheduler.recalled(number, [task])
+
+    # Carrying out
+
+    def _carry_out(self, actions: Actions) -> None:
+        by_state = {worker.state: worker for worker in self.workers}
+        for number, location in actions.free:
+            assert location in self.locations, f"location {location} of {number} is freed twice"
+            del self.locations[location]
+            self._reasons_to_run[self._key_of.get(number, "")] += 1
+            if number >= 0:
+                for worker in self.workers:
+                    worker.inbox.append(("drop", number))
+        for state, tasks in actions.recall.items():
+            if state in by_state:
+                by_state[state].inbox.extend(("recall", task.number) for task in tasks)
+                for task in tasks:
+                    self._reasons_to_run[task.key] += 1
+        for state, numbers in actions.drop.items():
+            if state in by_state:
+                by_state[state].inbox.extend(("drop", number) for number in numbers)
+            for number in numbers:
+                self._reasons_to_run[self._key_of[number]] += 1
+        for state, tasks in actions.run.items():
+            assert state in by_state, f"{tasks} are sent to the dead {state}"
+            for task in tasks:
+                self._send(task, by_state[state])
+        for state, tasks in actions.publish.items():
+            if state in by_state:
+                by_state[state].inbox.extend(("publish", Published(task.number, task.key)) for task in tasks)
+        self._tell(actions)
+        for state in actions.stop:
+            if state in by_state:
+                self._stop(by_state[state])
+
+    def _send(self, task: TaskState, worker: Worker) -> None:
+        for other in self.workers:
+            assert task.number not in _numbers_in(other), f"{task} runs on {other.state} already"
+        self._key_of[task.number] = task.key
+        deps = tuple([(dep.number, dep.key, dep.location) for dep in task.deps])
+        worker.inbox.append(("run", Run(task.number, task.key, deps)))
+
+    def _stop(self, worker: Worker) -> None:
+        self.workers.remove(worker)
+        for task in worker.state.has:
+            self._reasons_to_run[task.key] += 1
+        self.scheduler.worker_left(worker.number, blame=False)
+        self._remove_unannounced(worker)
+        self.add_worker()
+
+    def _remove_unannounced(self, worker: Worker) -> None:
+        """As the head does: remove what a dead worker wrote and never told of."""
+        for message in worker.outbox:
+            if message[0] in ("finished", "published") and message[2] is not None:
+                del self.locations[message[2]]
+
+    def _tell(self, actions: Actions) -> None:
+        for status, told in (("finished", actions.finished), ("erred", actions.erred)):
+            for client, tasks in told.items():
+                for task in tasks:
+                    if task.key in client.status and client in (task.wanted_by or ()):
+                        client.status[task.key] = status
+                    if status == "erred":
+                        self._reasons_to_run[task.key] += 1
+        for client, keys in actions.cancelled.items():
+            for key in keys:
+                task = self.scheduler.tasks.get(key)
+                if task is None or client not in (task.wanted_by or ()):
+                    client.status.pop(key, None)
+
+    def _place(self, key: str) -> int:
+        self._next["location"] += 1
+        self.locations[self._next["location"]] = self.habits.value(key)
+        return self._next["location"]
+
+    def _read(self, task: TaskState) -> int | None:
+        if task.location is not None:
+            return self.locations[task.location]
+        (worker,) = [worker for worker in self.workers if worker.state is task.where]
+        return worker.store[task.number]
+
+
+@dataclass(frozen=True)
+class Published:
+    number: int
+    key: str
+
+
+def _keys_in(message: tuple[Any, ...]) -> list[str]:
+    content = message[1]
+    if isinstance(content, Run):
+        return [content.key]
+    return [message[3]] if len(message) > 3 else []
+
+
+def _numbers_in(worker: Worker) -> set[int]:
+    """Return the tasks that a worker has been sent and has not answered for."""
+    sent = {content.number for kind, content in worker.inbox if kind == "run"}
+    return sent | {run.number for run in worker.queue} | {step.run.number for step in worker.executing}

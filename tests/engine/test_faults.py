@@ -1,0 +1,439 @@
+"""Processes that are killed, tasks that take their worker along, memory that runs out: computed again or a clear error
+within a bound, the cluster usable afterwards, and nothing left behind (`nothing_is_left_behind` checks that too)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import leaks
+import psutil
+import pytest
+import tasks
+from glassloom import Client, as_completed, wait
+from glassloom.errors import ClusterClosed, StoreFull, WorkerLost
+from glassloom.store.segment import SegmentWriter, read_location
+from glassloom_metrics.registry import find_record, read_records
+
+TESTS = str(Path(__file__).parent)
+
+
+def eventually(condition: Callable[[], Any], timeout_s: float = 20.0) -> Any:
+    """Return what `condition` returns once that is true."""
+    deadline_s = time.monotonic() + timeout_s
+    while not (value := condition()):
+        assert time.monotonic() < deadline_s, f"{condition} did not come true within {timeout_s} s"
+        time.sleep(0.005)
+    return value
+
+
+def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
+    os.kill(pid, number)
+
+
+def worker_pids(client: Client) -> list[int]:
+    return [worker["pid"] for worker in client.scheduler_info()["workers"].values()]
+
+
+def kill_a_worker(client: Client) -> None:
+    """Kill one that is alive: the head may not have noticed yet that another isn't."""
+    alive = [pid for pid in worker_pids(client) if psutil.pid_exists(pid)]
+    kill(alive[0])
+
+
+def head_of(client: Client) -> psutil.Process:
+    return psutil.Process(client._record.pid)
+
+
+def fork_server_of(client: Client) -> psutil.Process:
+    (fork_server,) = head_of(client).children()
+    return fork_server
+
+
+@pytest.fixture
+def own_client() -> Iterator[Client]:
+    """A cluster for one test, which may destroy it."""
+    with Client(n_workers=2, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
+        yield client
+
+
+# A worker dies
+
+
+def test_a_task_whose_worker_is_killed_runs_again(client: Client, tmp_path: Path) -> None:
+    begun, go = tmp_path / "begun", tmp_path / "go"
+    future = client.submit(tasks.begin_and_wait, str(begun), str(go), 5)
+    first = int(eventually(lambda: begun.exists() and begun.read_text()))
+    begun.unlink()
+    kill(first)
+    second = int(eventually(lambda: begun.exists() and begun.read_text()))
+    go.touch()
+    assert (future.result(), second != first) == (5, True)
+
+
+def test_a_killed_worker_is_replaced(client: Client) -> None:
+    before = worker_pids(client)
+    kill(before[0])
+    after = eventually(lambda: (pids := worker_pids(client)) and len(pids) == 2 and before[0] not in pids and pids)
+    assert before[1] in after
+
+
+def test_results_lost_with_a_worker_are_computed_again_from_their_inputs(client: Client, tmp_path: Path) -> None:
+    log = tmp_path / "runs"
+    first = client.submit(lambda: tasks.count_run(str(log), tasks.big(1, 2.0)))
+    second = client.submit(tasks.add, first, 1.0)
+    wait(second)
+    del first
+    (owner,) = [w["pid"] for w in client.scheduler_info()["workers"].values() if w["has"]]
+    kill(owner)
+    assert float(second.result().max()) == 3.0
+    assert log.read_text() == "xx"
+
+
+def test_gathering_waits_for_a_result_that_is_being_computed_again(client: Client, tmp_path: Path) -> None:
+    begun, go = tmp_path / "begun", tmp_path / "go"
+
+    def slow_the_second_time() -> Any:
+        if begun.exists():
+            tasks.wait_for(str(go))
+        begun.touch()
+        return tasks.big(1, 7.0)
+
+    future = client.submit(slow_the_second_time)
+    wait(future)
+    (owner,) = [w["pid"] for w in client.scheduler_info()["workers"].values() if w["has"]]
+    kill(owner)
+    eventually(lambda: client.scheduler_info()["tasks"]["memory"] == 0)
+    with ThreadPoolExecutor(1) as pool:
+        gathered = pool.submit(future.result)
+        go.touch()
+        assert float(gathered.result(20).max()) == 7.0
+
+
+def test_a_worker_killed_in_the_middle_of_a_transfer_costs_only_time(client: Client) -> None:
+    future = client.submit(tasks.big, 4, 6.0)
+    wait(future)
+    (owner,) = [w["pid"] for w in client.scheduler_info()["workers"].values() if w["has"]]
+    kill(owner, signal.SIGSTOP)  # it will not answer the request for the result
+    with ThreadPoolExecutor(1) as pool:
+        gathered = pool.submit(future.result)
+        eventually(lambda: client._connection._replies)  # the request is on its way
+        client.scheduler_info()  # answered after it: the head has it
+        kill(owner)
+        assert float(gathered.result(20).max()) == 6.0
+
+
+def test_a_worker_killed_while_another_waits_for_its_result_costs_only_time(client: Client, tmp_path: Path) -> None:
+    pids = worker_pids(client)
+    hold = [client.submit(tasks.wait_for, str(tmp_path / "go"), n) for n in range(2)]
+    future = client.submit(tasks.big, 4, 6.0)
+    wait(future)
+    info = client.scheduler_info()["workers"].values()
+    (owner,) = [w["pid"] for w in info if w["has"]]
+    kill(owner, signal.SIGSTOP)
+    means = [client.submit(lambda array, n: float(array.mean()) + n, future, n) for n in range(20)]
+    client.scheduler_info()
+    kill(owner)
+    assert client.gather(means, errors="raise") == [6.0 + n for n in range(20)]
+    (tmp_path / "go").touch()
+    wait(hold)
+    assert owner in pids
+
+
+def test_all_workers_killed_at_once_cost_only_time(client: Client) -> None:
+    inputs = client.map(tasks.big, [1] * 8, [float(n) for n in range(8)])
+    wait(inputs)
+    for pid in worker_pids(client):
+        kill(pid)
+    assert client.gather(client.map(tasks.mean, inputs)) == [float(n) for n in range(8)]
+
+
+def test_workers_killed_again_and_again_under_a_large_graph_change_no_result(client: Client) -> None:
+    inputs = client.map(tasks.inc, range(3000))
+    sums = [client.submit(tasks.total, inputs[start : start + 100]) for start in range(0, 3000, 100)]
+    total = client.submit(tasks.total, sums)
+    for n_done, _ in enumerate(as_completed(sums)):
+        if n_done in (3, 12):
+            kill_a_worker(client)
+    assert total.result() == 4501500
+
+
+# A task kills its worker
+
+
+@pytest.mark.parametrize(("function", "how"), [(tasks.leave, "os._exit"), (tasks.crash, "a segfault")])
+def test_a_task_that_has_killed_three_workers_is_blamed(client: Client, function: Any, how: str) -> None:
+    future = client.submit(function, pure=False)
+    with pytest.raises(WorkerLost, match=rf"^task '{future.key}' was running on 3 workers when they died, so it is bl"):
+        future.result(timeout=30)
+
+
+def test_a_task_is_not_blamed_for_what_ran_beside_it(client: Client) -> None:
+    wait(client.map(tasks.inc, range(500)))  # so that their queue is deep: they are known to be short
+    innocent = client.map(tasks.inc, range(1000, 1400))
+    guilty = client.submit(tasks.leave, pure=False)
+    more = client.map(tasks.inc, range(2000, 2400))
+    assert client.gather(innocent + more) == [*range(1001, 1401), *range(2001, 2401)]
+    assert isinstance(guilty.exception(timeout=30), WorkerLost)
+
+
+def test_the_blamed_tasks_error_carries_the_users_line(client: Client) -> None:
+    future = client.submit(tasks.leave, pure=False)  # here
+    error = future.exception(timeout=30)
+    assert error.__notes__[0].endswith("future = client.submit(tasks.leave, pure=False)  # here")
+
+
+def test_what_depends_on_a_blamed_task_gets_its_error(client: Client) -> None:
+    error = client.submit(tasks.same, client.submit(tasks.leave, pure=False)).exception(timeout=30)
+    assert isinstance(error, WorkerLost)
+    assert "'leave-" in str(error)
+
+
+def test_a_task_that_kills_its_worker_once_gets_its_result(client: Client, tmp_path: Path) -> None:
+    assert client.submit(tasks.kill_own_worker_once, str(tmp_path / "once"), 4).result(timeout=20) == 4
+
+
+def test_a_task_that_forks_harms_nobody(client: Client) -> None:
+    def fork() -> int:
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    before = eventually(lambda: (pids := worker_pids(client)) and len(pids) == 2 and pids)
+    assert client.gather([client.submit(fork, pure=False) for _ in range(4)]) == [0] * 4
+    assert worker_pids(client) == before
+
+
+def test_a_worker_over_its_memory_limit_is_ended_and_its_task_blamed() -> None:
+    with Client(n_workers=1, threads_per_worker=1, memory_limit="300MB", set_as_default=False) as client:
+        (before,) = worker_pids(client)
+
+        def swell() -> None:
+            kept = []
+            while True:
+                kept.append(b"x" * 2**20)
+                time.sleep(0.001)
+
+        with pytest.raises(WorkerLost, match="it may take more memory than memory_limit"):
+            client.submit(swell).result(timeout=40)
+        assert client.submit(tasks.inc, 1).result(timeout=20) == 2
+        assert worker_pids(client) != [before]
+        log = Path(client._record.directory, "cluster.log").read_text()
+    assert "MiB of memory, over 95% of its limit of 286 MiB" in log
+
+
+def test_a_memory_limit_below_what_an_idle_worker_takes_is_an_error_at_once() -> None:
+    script = "import pandas, pyarrow, glassloom; glassloom.LocalCluster(1, 1, memory_limit='51MiB')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
+    message = r"memory_limit is 51\.00 MiB for each worker, but an idle one takes \d+\.\d\d MiB already; give it more"
+    assert re.search(f"ClusterStartError: the cluster didn't start: {message}", done.stderr), done.stderr
+
+
+# The head, the fork server, the client
+
+
+def test_the_end_of_the_head_wakes_who_waits(own_client: Client, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    future = own_client.submit(tasks.begin_and_wait, str(begun), str(tmp_path / "never"))
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(future.result)
+        eventually(begun.exists)
+        kill(own_client._record.pid)
+        with pytest.raises(ClusterClosed, match="is lost: the cluster has ended"):
+            waiting.result(10)
+    assert own_client.status == "closed"
+
+
+@pytest.mark.parametrize("victim", ["head", "fork server"])
+def test_nothing_is_left_of_a_cluster_whose_process_is_killed(
+    victim: str, tmp_path: Path, nothing_is_left_behind: leaks.Watch
+) -> None:
+    client = Client(n_workers=2, threads_per_worker=1, set_as_default=False)
+    shared = client.submit(tasks.big, 4)
+    shared.result()
+    begun = tmp_path / "begun"
+    running = client.submit(tasks.begin_and_wait, str(begun), str(tmp_path / "never"))
+    eventually(begun.exists)
+    others = set(nothing_is_left_behind.processes()) - {head_of(client), *head_of(client).children(recursive=True)}
+    pids = {client._record.pid, fork_server_of(client).pid, *worker_pids(client)}
+    kill({"head": client._record.pid, "fork server": fork_server_of(client).pid}[victim])
+    eventually(lambda: not pids & {process.pid for process in nothing_is_left_behind.processes()}, 10)
+    eventually(lambda: client.status == "closed", 10)
+    with pytest.raises(ClusterClosed, match="the client is closed: the cluster has ended"):
+        client.submit(tasks.inc, 1)
+    eventually(lambda: not _left_of(nothing_is_left_behind, client.id), 10)  # before anybody closes it
+    client.close()
+    assert running.status == "lost"
+    assert others <= set(nothing_is_left_behind.processes())
+
+
+def _left_of(watch: leaks.Watch, cluster_id: str) -> list[str]:
+    return [line for line in watch.left_outside() if cluster_id in line]
+
+
+def test_head_and_fork_server_killed_together_are_swept_by_who_next_reads_the_registry(
+    nothing_is_left_behind: leaks.Watch,
+) -> None:
+    client = Client(n_workers=1, threads_per_worker=1, set_as_default=False)
+    client.submit(tasks.big, 4).result()
+    fork_server, workers = fork_server_of(client), worker_pids(client)
+    fork_server.suspend()  # so that it can't clean up after the head
+    kill(client._record.pid)
+    fork_server.kill()
+    eventually(lambda: not set(workers) & {process.pid for process in nothing_is_left_behind.processes()}, 10)
+    client.cluster._process.wait()
+    assert client.id not in [record.id for record in read_records()]
+    assert _left_of(nothing_is_left_behind, client.id) == []
+    client.close()
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+import tasks
+from glassloom import Client
+client = Client(n_workers=2, threads_per_worker=1, name={name!r})
+shared = client.submit(tasks.big, 4)
+shared.result()
+client.submit(tasks.begin_and_wait, {begun!r}, {begun!r} + "-never").result()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_a_cluster_ends_with_the_script_that_started_it(
+    number: signal.Signals, tmp_path: Path, nothing_is_left_behind: leaks.Watch
+) -> None:
+    begun, path = tmp_path / "begun", tmp_path / "script.py"
+    path.write_text(SCRIPT.format(tests=TESTS, name=f"script-{number}", begun=str(begun)))
+    script = subprocess.Popen([sys.executable, str(path)])
+    eventually(begun.exists)
+    record = find_record(f"script-{number}")
+    head = psutil.Process(record.pid)
+    processes = [head, *head.children(recursive=True)]
+    script.send_signal(number)
+    script.wait(10)
+    eventually(lambda: not [process for process in processes if process.is_running()], 10)
+    eventually(lambda: not _left_of(nothing_is_left_behind, record.id), 10)
+
+
+def test_a_client_that_attached_by_name_may_die_without_harm(client: Client, tmp_path: Path) -> None:
+    script = f"""
+import os, signal, sys
+sys.path.insert(0, {TESTS!r})
+import tasks
+from glassloom import Client
+client = Client({client.id!r})
+future = client.submit(tasks.big, 4, 9.0)
+future.result()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=50)
+    assert done.returncode == -signal.SIGKILL
+    assert client.submit(tasks.inc, 1).result() == 2
+    eventually(lambda: client.scheduler_info()["tasks"]["memory"] <= 1)
+    eventually(lambda: not list(Path("/dev/shm").glob(f"glassloom-{client.id}-*")))
+
+
+def test_a_detached_cluster_outlives_its_starter_until_it_is_stopped(tmp_path: Path) -> None:
+    started = subprocess.run(
+        [sys.executable, "-m", "glassloom", "cluster", "start", "--detach", "--n-workers", "1"],
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    cluster_id = json.loads(started.stdout)["id"]
+    try:
+        with Client(cluster_id, set_as_default=False) as client:
+            assert client.submit(abs, -1).result() == 1
+    finally:
+        stopped = subprocess.run([sys.executable, "-m", "glassloom", "cluster", "stop", cluster_id], timeout=50)
+    assert stopped.returncode == 0
+    eventually(lambda: cluster_id not in [record.id for record in read_records()])
+
+
+def test_a_stopped_worker_goes_on_where_it_was(client: Client, tmp_path: Path) -> None:
+    pids = worker_pids(client)
+    futures = client.map(tasks.inc, range(200))
+    kill(pids[0], signal.SIGSTOP)
+    more = client.map(tasks.inc, range(1000, 1200))
+    kill(pids[0], signal.SIGCONT)
+    assert client.gather(futures + more) == [*range(1, 201), *range(1001, 1201)]
+    assert worker_pids(client) == pids
+
+
+# No room
+
+
+@pytest.fixture
+def tiny_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Let 1 MiB of tmpfs stand for /dev/shm."""
+    tiny = tmp_path / "shm"
+    tiny.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tiny)]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"only root can mount a file system: {error}")
+    monkeypatch.setattr("glassloom.store.segment.SHARED_MEMORY_DIR", tiny)
+    yield tiny
+    subprocess.run(["umount", "--lazy", str(tiny)], check=True)
+
+
+def test_what_does_not_fit_into_shared_memory_goes_to_disk(tiny_shared_memory: Path, tmp_path: Path) -> None:
+    writer = SegmentWriter("p-", str(tmp_path), "w")
+    location = writer.place(tasks.big(2, 3.0))
+    assert location.path == f"{tmp_path}/p-w-0"
+    assert float(read_location(location).min()) == 3.0
+    assert list(tiny_shared_memory.iterdir()) == []
+
+
+def test_no_room_anywhere_is_a_clear_error(tiny_shared_memory: Path) -> None:
+    writer = SegmentWriter("p-", str(tiny_shared_memory), "w")
+    with pytest.raises(StoreFull, match=r"^no room for a result of 2097\d\d\d bytes: .*/shm and .*/shm are full"):
+        writer.place(tasks.big(2))
+    assert list(tiny_shared_memory.iterdir()) == []
+    assert read_location(writer.place(tasks.big(0, 1.0))).size == 0
+
+
+FULL = """
+import sys
+sys.path.insert(0, {tests!r})
+import numpy as np, tasks
+from glassloom import Client
+from glassloom.errors import GlassloomError
+client = Client(n_workers=2, threads_per_worker=1, local_directory={directory!r})
+fits = client.submit(tasks.big, 0)
+too_large = client.submit(tasks.big, 4)
+for action in (lambda: too_large.result(), lambda: client.scatter(np.ones(2**19))):
+    try:
+        action()
+    except GlassloomError as error:
+        print(type(error).__name__, str(error))
+print(client.submit(tasks.mean, too_large).result(), fits.result().size, client.submit(tasks.inc, 1).result())
+"""
+
+
+def test_a_cluster_goes_on_when_shared_memory_and_disk_are_full(tmp_path: Path) -> None:
+    script = FULL.format(tests=TESTS, directory="/mnt")
+    shell = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && mount -t tmpfs -o size=1m tmpfs /mnt && exec $0 -c "$1"'
+    command = ["unshare", "--mount", "sh", "-c", shell, sys.executable, script]
+    try:
+        subprocess.run(["unshare", "--mount", "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"only root can mount a file system: {error}")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    lines = done.stdout.splitlines()
+    assert done.stderr == ""
+    assert lines[0].startswith("SerialisationError StoreFull: no room for a result of 4194")
+    assert lines[1].startswith("StoreFull no room for a result of 4194")
+    assert lines[2] == "1.0 0 2"
