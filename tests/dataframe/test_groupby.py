@@ -44,7 +44,7 @@ KEYS = ["s", "i", "c", "n", "d", "b", ["s", "b"], ["c", "i"], ["s", "n"]]
 
 @pytest.mark.parametrize("name", SPECS)
 def test_aggregations_are_those_of_pandas(name):
-    @settings(max_examples=15)
+    @settings(max_examples=8)
     @given(cut_frames(min_rows=1), st.sampled_from(KEYS), st.booleans(), st.booleans(), st.booleans())
     def run(pair, by, dropna, sort, observed):
         frame, lazy = pair

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(frame=frames(min_rows=1), groups=st.integers(1, 9), by_file=st.booleans())
 def test_parquet_files_are_read_as_pandas_reads_them(tmp_path, frame, groups, by_file):
     file = tmp_path / "a.parquet"
@@ -133,7 +133,7 @@ def test_bad_parquet_files_are_named(tmp_path):
         gd.to_parquet(gd.from_pandas(pd.DataFrame({"x": [1]})), tmp_path)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     texts=st.lists(st.sampled_from(["plain", "two\nlines", 'a "quoted" word', "comma, here", '"\n"', "x"]), min_size=1),
     blocksize=st.integers(1, 200),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, cut_frames, frames
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,7 +107,7 @@ ROW_BY_ROW = {
 
 @pytest.mark.parametrize("name", ROW_BY_ROW)
 def test_row_by_row_operations_are_those_of_pandas(name):
-    @settings(max_examples=8)
+    @settings(max_examples=5)
     @given(cut_frames(max_rows=12))
     def run(pair):
         check(ROW_BY_ROW[name], *pair)
@@ -148,7 +149,7 @@ REDUCTIONS = {
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_are_those_of_pandas(name):
-    @settings(max_examples=10)
+    @settings(max_examples=6)
     @given(cut_frames(max_rows=20))
     def run(pair):
         frame, lazy = pair
@@ -246,6 +247,9 @@ def test_merge_with_a_small_table_is_that_of_pandas(how, pair, right):
     for on, other in (("i", ["i", "f"]), ("s", ["s", "b"]), (["i", "s"], ["i", "s", "d"])):
         expected = frame.merge(right[other], on=on, how=how)
         got = lazy.merge(right[other], on=on, how=how).compute(**INLINE).reset_index(drop=True)
+        if how == "inner" and not HAS_COPY_ON_WRITE:  # before pandas 3 the order of equal keys was left open
+            columns = list(expected.columns)
+            got, expected = (one.sort_values(columns, ignore_index=True) for one in (got, expected))
         assert_same(got, expected, check_dtype=len(frame) > 0)
 
 

@@ -196,3 +196,13 @@ def test_equal_expressions_have_equal_names_and_others_dont(folder):
     assert (one.x + 1).expr.name != (one.x + 2).expr.name
     pd.DataFrame({"x": [9], "y": [0.5], "s": ["q"], "z": 1}).to_parquet(folder / "b.parquet")
     assert gd.read_parquet(folder).expr.name != one.expr.name
+
+
+def test_partitions_of_columns_of_held_frames_are_chosen_below_the_columns():
+    """Two rules that each put their node below the other's would never come to an end."""
+    held = gd.from_map(lambda n: pd.DataFrame({"x": [n], "y": [-n]}), range(4)).persist()
+    assert labels(held.x.partitions[1]) == ["persisted", "partitions", "getitem"]
+    assert labels(held.partitions[1].x) == ["persisted", "partitions", "getitem"]
+    assert (held.x + held.y).partitions[[2, 3]].compute().tolist() == [0, 0]
+    assert held.partitions[1:].x.head(2).tolist() == [1, 2]
+    assert held[held.x > 1].assign(z=1).partitions[2:][["z"]].compute().z.tolist() == [1, 1]

@@ -73,8 +73,9 @@ class FrameExpr(Expr):
 
     def persisted(self, held: Any = None) -> Expr:
         lengths = self.lengths
-        if lengths is None and isinstance(held, dict) and self.has_rows:
-            lengths = tuple(len(held[key]) for key in self.output_keys())
+        blocks = [held[key] for key in self.output_keys()] if isinstance(held, dict) else []
+        if lengths is None and blocks and all(map(is_frame, blocks)):  # not futures
+            lengths = tuple(map(len, blocks))
         return Held(
             Persisted(self.name, held), self.name, self.meta, self.divisions, lengths, (self.rows, self.layout),
             origin=self.origin,

@@ -28,7 +28,7 @@ def _listed(columns: Any) -> tuple[Any, ...]:
     return tuple(columns) if isinstance(columns, list) else (columns,)
 
 
-# Projections go down: what isn't needed isn't read.
+# Projections go down: what isn't needed isn't read. (Not below `Partitions`: those go down further.)
 
 
 @rule(Projection, Read)
@@ -53,11 +53,6 @@ def project_before_columnwise(node: Projection, inner: Columnwise) -> Expr | Non
 @rule(Projection, Filter)
 def project_before_filter(node: Projection, inner: Filter) -> Expr | None:
     return Filter(Projection(inner.frame, node.columns, origin=node.origin), inner.predicate, origin=inner.origin)
-
-
-@rule(Projection, Partitions)
-def project_before_partitions(node: Projection, inner: Partitions) -> Expr | None:
-    return Partitions(Projection(inner.frame, node.columns, origin=node.origin), inner.numbers, origin=inner.origin)
 
 
 @rule(Projection, Assign)

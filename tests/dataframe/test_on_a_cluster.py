@@ -1,0 +1,52 @@
+"""Frames on worker processes: the same results, held where they were made."""
+
+from __future__ import annotations
+
+import glassloom as gl
+import glassloom.dataframe as gd
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+
+
+@pytest.fixture(scope="module")
+def client():
+    with gl.Client(n_workers=2, threads_per_worker=1) as client:
+        yield client
+
+
+def test_results_are_those_of_threads(client, tmp_path):
+    frame = gd.datasets.timeseries(end="2000-01-09", freq="10s", seed=8)
+    work = frame[frame.x > 0].assign(z=frame.x * frame.y).groupby("name").agg({"z": ["sum", "std"], "id": "nunique"})
+    assert_same(work.compute(), work.compute(scheduler="inline"))
+    gd.to_parquet(frame, tmp_path / "frame")
+    again = gd.read_parquet(tmp_path / "frame")
+    assert_same(again[again.y > 0.5].id.value_counts().compute(), frame[frame.y > 0.5].id.value_counts().compute())
+
+
+def test_persisted_frames_stay_on_the_workers(client):
+    frame = gd.datasets.timeseries(end="2000-01-05", freq="10s", seed=9)
+    held = frame[frame.x > 0].persist()
+    gl.wait(held)
+    assert len(held) == len(frame[frame.x > 0])
+    assert_same((held.x + frame[frame.x > 0].y).head(), (frame.x + frame.y)[frame.x > 0].head())
+    assert held.persist().expr.name == held.expr.name
+    assert sum(client.nbytes().values()) > 4 * 4000 * 8
+
+
+def test_small_tables_are_joined_on_every_worker(client):
+    frame = gd.datasets.timeseries(end="2000-01-04", freq="1min", seed=2)
+    table = pd.DataFrame({"name": list(gd.datasets.NAMES), "number": range(26)})
+    got = frame.merge(table, on="name").number.mean().compute()
+    assert got == frame.compute().merge(table, on="name").number.mean()
+
+
+def test_an_error_is_the_tasks_own_and_the_cluster_goes_on(client):
+    frame = gd.datasets.timeseries(end="2000-01-04", freq="1min", seed=2)
+
+    def fail(block):
+        raise ValueError(f"{len(block)} rows are too many")
+
+    with pytest.raises(ValueError, match="1440 rows are too many"):
+        frame.map_partitions(fail, meta=frame).compute()
+    assert frame.x.count().compute() == 3 * 1440
