@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import glassloom.dataframe as gd
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, cut_frames
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import glassloom.dataframe as gd
 
 STEPS = {
     "filter": lambda f: f[f.i > 0],
