@@ -1,0 +1,131 @@
+"""Array expressions, each on threads of one process beside Dask's threads. One function builds it for both libraries.
+
+Random arrays come from `default_rng` on both sides (the same bit generator), so that what differs is how they are
+evaluated; `w1-scaled` in `cases` keeps the `RandomState` of the workload, which is slower in Dask.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from benchmarks.meter import Contender, Figures, Meter, peak_rss_mib
+
+Build = Callable[[Any], Any]
+"""From the module (``glassloom.array`` or ``dask.array``) to what is computed."""
+
+
+def w1_sum(xp: Any) -> Any:
+    return _w1(xp).sum()
+
+
+def w1_mean(xp: Any) -> Any:
+    return _w1(xp).mean()
+
+
+def w1_std(xp: Any) -> Any:
+    return _w1(xp).std()
+
+
+def _w1(xp: Any) -> Any:
+    x = xp.random.default_rng(0).normal(10, 1, size=(20_000, 20_000), chunks=(2_000, 2_000))
+    return (x + 1)[::2, ::2]
+
+
+def chain(xp: Any) -> Any:
+    """Ten operations and the sum, of `ones` so that generation hardly counts."""
+    x = xp.ones((20_000, 20_000), chunks=(2_000, 2_000))
+    return _ten_operations(x).sum()
+
+
+def chain_kept(xp: Any) -> Any:
+    """Ten operations whose result is kept."""
+    x = xp.ones((10_000, 10_000), chunks=(2_000, 2_000))
+    return _ten_operations(x)
+
+
+def _ten_operations(x: Any) -> Any:
+    return ((((x + 1.5) * 2.0 - 0.5) * 1.1 + 3.0) ** 2 * 0.3 + 1.0) * 1.7 - 0.2
+
+
+def plus_transposed(xp: Any) -> Any:
+    x = _uniform(xp, 10_000)
+    return (x + x.T).sum()
+
+
+def dot_minus_mean(xp: Any) -> Any:
+    x = _uniform(xp, 4_000, 1_000)
+    return x.dot(x.T + 1) - x.mean()
+
+
+def mean(xp: Any) -> Any:
+    return _uniform(xp, 16_000).mean()
+
+
+def std(xp: Any) -> Any:
+    return _uniform(xp, 16_000).std()
+
+
+def transposed(xp: Any) -> Any:
+    return _uniform(xp, 10_000).T
+
+
+def pi(xp: Any) -> Any:
+    """W6: points of the unit square that lie in the circle."""
+    n = 100_000_000
+    xy = xp.random.default_rng(0).uniform(size=(n, 2), chunks=(n // 100, 2))
+    return 4 * ((xy**2).sum(axis=1) < 1).sum() / n
+
+
+def _uniform(xp: Any, length: int, chunk: int = 2_000) -> Any:
+    return xp.random.default_rng(0).random((length, length), chunks=(chunk, chunk))
+
+
+def _glassloom_threads(build: Build) -> Figures:
+    import glassloom.array as ga
+
+    return _compute(build, ga)
+
+
+def _dask_threads(build: Build) -> Figures:
+    import dask.array as da
+
+    with _as_many_threads_as_cores():
+        return _compute(build, da)
+
+
+@contextmanager
+def _as_many_threads_as_cores() -> Iterator[None]:
+    import dask
+
+    with dask.config.set(scheduler="threads", num_workers=len(os.sched_getaffinity(0))):
+        yield
+
+
+def _compute(build: Build, xp: Any) -> Figures:
+    xp.ones(8, chunks=2).sum().compute()  # starts the threads
+    meter = Meter()
+    build(xp).compute()
+    return {"wall_s": meter.wall_s(), "cpu_s": meter.cpu_s(), "peak_rss_mib": peak_rss_mib()}
+
+
+def _case(build: Build) -> dict[str, Contender]:
+    return {"glassloom threads": partial(_glassloom_threads, build), "dask threads": partial(_dask_threads, build)}
+
+
+CASES: dict[str, dict[str, Contender]] = {
+    "w1-sum": _case(w1_sum),
+    "w1-mean": _case(w1_mean),
+    "w1-std": _case(w1_std),
+    "chain-sum": _case(chain),
+    "chain-kept": _case(chain_kept),
+    "plus-transposed": _case(plus_transposed),
+    "dot-minus-mean": _case(dot_minus_mean),
+    "mean": _case(mean),
+    "std": _case(std),
+    "transposed": _case(transposed),
+    "w6-pi": _case(pi),
+}
