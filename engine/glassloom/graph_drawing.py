@@ -130,7 +130,7 @@ def _task_nodes(graph: Graph, results: set[Key]) -> list[Node]:
             key in results,
             [repr(source) for source in task.deps],
         )
-        for key, task in reversed(graph.tasks.items())  # culling has put what is asked for first
+        for key, task in sorted(graph.tasks.items(), key=lambda item: item[0] in results)  # results last
     ]
     known = {node.name for node in made}
     held = dict.fromkeys(key for task in graph.tasks.values() for key in task.deps if repr(key) not in known)

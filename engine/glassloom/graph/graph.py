@@ -56,6 +56,7 @@ def cull(graph: Graph, keys: Iterable[Key], known: frozenset[Key] | set[Key] = f
     tasks = graph.tasks
     wanted: dict[Key, Task] = {}
     stack: list[Key] = list(keys)
+    stack.reverse()  # so that tasks stay in the order in which they are asked for
     while stack:
         key = stack.pop()
         if key in wanted or key in known:
@@ -66,7 +67,7 @@ def cull(graph: Graph, keys: Iterable[Key], known: frozenset[Key] | set[Key] = f
                 f"{_who_needs(key, wanted)} {key!r}, which no task makes; the graph has {len(tasks)} tasks"
             )
         wanted[key] = task
-        stack.extend(task.deps)
+        stack.extend(reversed(task.deps))
     return Graph(wanted, graph.origins, graph.labels, frozenset(known))
 
 

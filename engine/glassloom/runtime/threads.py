@@ -131,15 +131,19 @@ class ThreadsRuntime:
         told_s = monotonic_s()
         while (task := take()) is not None:
             if task.state is not State.RUNNING:  # recalled while it was in the queue
+                finished = self._flush(finished, lane)
                 with self._lock:
                     self._scheduler.recalled(_WORKER, [task.number])
                     self._carry_out(self._scheduler.take_actions())
                 continue
+            if finished.tasks and task.estimate_s > _BATCH_S:
+                finished = self._flush(finished, lane)  # what others wait for shall not wait for a long task
             start_s = monotonic_s()
             try:
                 results = self._results
                 value = task.spec.run({dep.key: results[dep.number] for dep in task.deps})
             except BaseException as error:  # whatever the user's code raises is the task's result
+                finished = self._flush(finished, lane)  # the next task may be long in coming
                 self._fail(task, error, lane, start_s)
                 continue
             stop_s = monotonic_s()
@@ -150,9 +154,14 @@ class ThreadsRuntime:
             finished.stops.append(stop_s)
             del value
             if stop_s - told_s > _BATCH_S or self._queue.empty():
-                self._tell(finished, lane)
-                finished = _Finished()
+                finished = self._flush(finished, lane)
                 told_s = stop_s
+
+    def _flush(self, finished: _Finished, lane: int) -> _Finished:
+        """Tell the scheduler of what a thread has finished, if anything; return an empty list to go on with."""
+        if finished.tasks:
+            self._tell(finished, lane)
+        return _Finished()
 
     def _tell(self, finished: _Finished, lane: int) -> None:
         tasks = finished.tasks
