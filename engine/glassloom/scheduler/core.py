@@ -345,7 +345,10 @@ class Scheduler:
 
     def take_actions(self) -> Actions:
         """Give work to workers that have room, then return all that is to be done since the last call."""
-        with_room = sorted(self._may_have_room, key=lambda worker: len(worker.running) / worker.nthreads)
+        # Who has work of its own goes first: others then see what is left to take over.
+        with_room = sorted(
+            self._may_have_room, key=lambda worker: (not worker.ready, len(worker.running) / worker.nthreads)
+        )
         portion = 1  # in growing rounds, so that one worker's queue doesn't swallow what another could begin at once
         while with_room:
             with_room = [worker for worker in with_room if self._fill(worker, portion * worker.nthreads)]
@@ -652,7 +655,7 @@ class Scheduler:
         task.pinned = True
         self._end_search(task)
         for dependent in list(task.dependents or ()):
-            if dependent.state is STAGING:
+            if dependent.state in (READY, STAGING):
                 self._leave_worker(dependent)
                 self._set_state(dependent, READY)
                 self._enqueue(dependent)

@@ -1,0 +1,670 @@
+"""Each decision of the scheduler by example: events in, the actions in full out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import invariants
+import pytest
+from glassloom.errors import GraphError
+from glassloom.scheduler import Actions, Scheduler, State
+
+SHORT_S, LONG_S = 1e-5, 1.0
+
+
+class Bench:
+    """A scheduler with a few words for what its tests say often; the invariants are checked after each."""
+
+    def __init__(self, *nthreads: int) -> None:
+        self.scheduler = Scheduler(lambda kind, task: (kind, task.key))
+        for number, count in enumerate(nthreads):
+            self.scheduler.worker_joined(number, f"w{number}", count)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self.scheduler, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = method(*args, **kwargs)
+            invariants.check(self.scheduler)
+            return result
+
+        return call
+
+    def submit(
+        self, graph: dict[str, Sequence[str]], wanted: Sequence[str], *, client: Any = "me", **kwargs: Any
+    ) -> None:
+        """Hand in tasks by key with their dependencies; those that aren't in the graph are known already."""
+        external = sorted({dep for deps in graph.values() for dep in deps} - graph.keys())
+        position = {key: number for number, key in enumerate([*graph, *external])}
+        deps = [[position[dep] for dep in below] for below in graph.values()]
+        self.scheduler.submit(
+            client, list(graph), [f"spec {key}" for key in graph], deps, external=external, wanted=wanted, **kwargs
+        )
+        invariants.check(self.scheduler)
+
+    def act(self) -> dict[str, Any]:
+        """Take the actions; return those that there are, with keys for tasks and numbers for workers."""
+        actions: Actions = self.scheduler.take_actions()
+        invariants.check(self.scheduler)
+        invariants.check_settled(self.scheduler)
+        found: dict[str, Any] = {}
+        for name in ("run", "publish", "recall"):
+            found[name] = {
+                worker.number: [task.key for task in tasks] for worker, tasks in getattr(actions, name).items()
+            }
+        found["drop"] = {worker.number: list(numbers) for worker, numbers in actions.drop.items()}
+        for name in ("finished", "erred"):
+            found[name] = {client: [task.key for task in tasks] for client, tasks in getattr(actions, name).items()}
+        found["cancelled"] = {client: list(keys) for client, keys in actions.cancelled.items()}
+        found["free"] = [location for _, location in actions.free]
+        found["located"] = [task.key for task in actions.located]
+        found["stop"] = [worker.number for worker in actions.stop]
+        return {name: value for name, value in found.items() if value}
+
+    def number(self, key: str) -> int:
+        return self.scheduler.tasks[key].number
+
+    def finish(
+        self, worker: int, *keys: str, nbytes: int = 100, duration_s: float = LONG_S, location: Any = None
+    ) -> None:
+        """A worker has run tasks."""
+        n = len(keys)
+        self.finished(worker, [self.number(key) for key in keys], [nbytes] * n, [duration_s] * n, [location] * n)
+
+    def fail(self, worker: int, key: str, error: Any = "error") -> bool:
+        return self.failed(worker, self.number(key), error)
+
+    def state(self, key: str) -> State:
+        return self.scheduler.tasks[key].state
+
+
+# Running
+
+
+def test_a_task_runs_and_its_client_is_told() -> None:
+    bench = Bench(1)
+    bench.submit({"a": []}, ["a"])
+    assert bench.act() == {"run": {0: ["a"]}}
+    bench.finish(0, "a")
+    assert bench.act() == {"finished": {"me": ["a"]}}
+
+
+def test_dependencies_go_first_and_only_wanted_keys_are_told_of() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"]}, ["b"])
+    assert bench.act() == {"run": {0: ["a"]}}
+    bench.finish(0, "a")
+    assert bench.act() == {"run": {0: ["b"]}}
+    bench.finish(0, "b")
+    assert bench.act() == {"drop": {0: [0]}, "finished": {"me": ["b"]}}
+
+
+def test_nothing_runs_without_workers_and_all_runs_once_one_joins() -> None:
+    bench = Bench()
+    bench.submit({"a": []}, ["a"])
+    assert bench.act() == {}
+    bench.worker_joined(7, "w7", 1)
+    assert bench.act() == {"run": {7: ["a"]}}
+
+
+def test_a_task_runs_where_most_of_its_data_is() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"small": [], "large": [], "sum": ["small", "large"]}, ["sum"])
+    assert bench.act() == {"run": {0: ["small"], 1: ["large"]}}
+    bench.finish(0, "small", nbytes=10)
+    bench.finish(1, "large", nbytes=10_000)
+    assert bench.act() == {"publish": {0: ["small"]}}
+    assert bench.state("sum") is State.STAGING
+    bench.published(0, bench.number("small"), "place")
+    assert bench.act() == {"run": {1: ["sum"]}}
+
+
+def test_data_that_all_can_reach_draws_a_task_nowhere() -> None:
+    bench = Bench(1, 1)
+    bench.add_data("me", "data", "place", 10)
+    bench.submit({"a-1": ["data"], "a-2": ["data"]}, ["a-1", "a-2"])
+    assert bench.act()["run"] == {0: ["a-1"], 1: ["a-2"]}
+
+
+def test_a_result_is_published_once_for_many_readers() -> None:
+    bench = Bench(1, 1, 1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.act()
+    bench.submit({f"b-{n}": ["a"] for n in range(9)}, [f"b-{n}" for n in range(9)])
+    assert bench.act() == {"run": {0: ["b-0"]}, "publish": {0: ["a"]}}
+
+
+def test_the_first_tasks_of_an_unknown_kind_go_one_to_a_thread() -> None:
+    bench = Bench(2, 1)
+    bench.submit({f"a-{n}": [] for n in range(10)}, [f"a-{n}" for n in range(10)])
+    assert bench.act() == {"run": {0: ["a-0", "a-1"], 1: ["a-2"]}}
+
+
+def test_short_tasks_are_queued_deep() -> None:
+    bench = Bench(1)
+    bench.submit({f"a-{n}": [] for n in range(5000)}, ["a-4999"] + [f"a-{n}" for n in range(4999)])
+    bench.act()
+    bench.finish(0, "a-0", duration_s=1e-4)
+    assert len(bench.act()["run"][0]) == 101  # 10 ms of work, and the one that crosses the line
+
+
+def test_a_queue_has_at_most_a_thousand_tasks() -> None:
+    bench = Bench(1)
+    bench.submit({f"a-{n}": [] for n in range(5000)}, [f"a-{n}" for n in range(5000)])
+    bench.act()
+    bench.finish(0, "a-0", duration_s=1e-9)
+    assert len(bench.act()["run"][0]) == 1000
+
+
+def test_long_tasks_are_withheld_until_a_thread_is_free() -> None:
+    bench = Bench(1)
+    bench.submit({f"a-{n}": [] for n in range(3)}, ["a-0", "a-1", "a-2"])
+    assert bench.act() == {"run": {0: ["a-0"]}}
+    bench.finish(0, "a-0", duration_s=LONG_S)
+    assert bench.act()["run"] == {0: ["a-1"]}
+
+
+def test_a_load_is_withheld_while_a_loaded_block_can_be_reduced() -> None:
+    bench = Bench(1)
+    graph = {f"load-{n}": [] for n in range(3)} | {f"sum-{n}": [f"load-{n}"] for n in range(3)}
+    bench.submit(graph, ["sum-0", "sum-1", "sum-2"])
+    assert bench.act() == {"run": {0: ["load-0"]}}
+    bench.finish(0, "load-0")
+    assert bench.act() == {"run": {0: ["sum-0"]}}
+
+
+def test_an_idle_worker_takes_what_is_queued_for_a_busy_one() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.submit({f"b-{n}": ["a"] for n in range(4)}, [f"b-{n}" for n in range(4)])
+    assert bench.act() == {"run": {0: ["b-0"]}, "publish": {0: ["a"]}, "finished": {"me": ["a"]}}
+    assert bench.state("b-1") is State.STAGING
+    assert bench.scheduler.tasks["b-1"].worker is bench.scheduler.workers[1]
+
+
+def test_a_busy_workers_next_round_is_left_to_it() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.submit({"b-0": ["a"], "b-1": ["a"]}, ["b-0", "b-1"])
+    assert bench.act()["run"] == {0: ["b-0"]}
+    assert bench.state("b-1") is State.READY
+
+
+def test_the_larger_priority_goes_first_then_the_earlier_graph() -> None:
+    bench = Bench(1)
+    bench.submit({"busy": []}, ["busy"])
+    bench.act()
+    bench.submit({"low": []}, ["low"], priority=-1)
+    bench.submit({"first": []}, ["first"])
+    bench.submit({"second": []}, ["second"])
+    bench.submit({"high": []}, ["high"], priority=3)
+    order = []
+    for done in ("busy", "high", "first", "second"):
+        bench.finish(0, done)
+        order += bench.act()["run"][0]
+    assert order == ["high", "first", "second", "low"]
+
+
+# Failing
+
+
+def test_a_failure_reaches_all_that_waits_and_nothing_else() -> None:
+    bench = Bench(2)
+    bench.submit({"a": [], "b": ["a"], "c": ["b"], "other": []}, ["a", "c", "other"])
+    bench.act()
+    assert bench.fail(0, "a") is True
+    assert bench.act() == {"erred": {"me": ["a", "c"]}}
+    assert [bench.state(key) for key in ("b", "other")] == [State.ERRED, State.RUNNING]
+
+
+def test_retries_are_used_up_before_a_task_fails() -> None:
+    bench = Bench(1)
+    bench.submit({"a": []}, ["a"], retries=1)
+    bench.act()
+    assert bench.fail(0, "a") is False
+    assert bench.act() == {"run": {0: ["a"]}}
+    assert bench.fail(0, "a") is True
+    assert bench.act() == {"erred": {"me": ["a"]}}
+
+
+def test_a_failed_task_that_is_handed_in_again_runs_again() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"]}, ["b"])
+    bench.act()
+    bench.fail(0, "a")
+    bench.act()
+    bench.submit({"a": [], "b": ["a"]}, ["b"])
+    assert bench.act() == {"run": {0: ["a"]}}
+
+
+def test_what_builds_on_a_failed_task_fails_at_once() -> None:
+    bench = Bench(1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.fail(0, "a", "why")
+    bench.act()
+    bench.submit({"b": ["a"]}, ["b"])
+    assert bench.act() == {"erred": {"me": ["b"]}}
+    assert bench.scheduler.tasks["b"].error == "why"
+
+
+# Letting go
+
+
+def test_a_result_is_dropped_when_its_last_reader_is_done() -> None:
+    bench = Bench(2)
+    bench.submit({"a": [], "b": ["a"], "c": ["a"]}, ["b", "c"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.act()
+    bench.finish(0, "b")
+    assert bench.act() == {"finished": {"me": ["b"]}}
+    bench.finish(0, "c")
+    assert bench.act() == {"drop": {0: [bench.number("a")]}, "finished": {"me": ["c"]}}
+
+
+def test_releasing_a_result_forgets_it_and_what_only_it_depended_on() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"]}, ["b"])
+    for key in ("a", "b"):
+        bench.act()
+        bench.finish(0, key)
+    bench.act()
+    bench.release("me", ["b"])
+    assert bench.act() == {"drop": {0: [1]}}
+    assert bench.scheduler.tasks == {}
+
+
+def test_a_result_is_held_until_the_last_client_lets_go() -> None:
+    bench = Bench(1)
+    for client in ("me", "you"):
+        bench.submit({"a": []}, ["a"], client=client)
+    assert bench.act() == {"run": {0: ["a"]}}
+    bench.finish(0, "a")
+    assert bench.act() == {"finished": {"me": ["a"], "you": ["a"]}}
+    bench.release("me", ["a"])
+    assert bench.act() == {}
+    bench.client_left("you")
+    assert bench.act() == {"drop": {0: [0]}}
+
+
+def test_a_running_task_that_nobody_needs_is_recalled_and_its_result_dropped() -> None:
+    bench = Bench(1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    number = bench.number("a")
+    bench.release("me", ["a"])
+    assert bench.act() == {"recall": {0: ["a"]}}
+    bench.finished(0, [number], [100], [LONG_S], [None])
+    assert bench.act() == {"drop": {0: [number]}}
+    assert bench.scheduler.workers[0].stopping == {}
+
+
+def test_nothing_is_queued_behind_a_task_that_was_stopped_but_has_not_ended() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"stuck": [], "other": []}, ["stuck", "other"])
+    bench.act()
+    bench.cancel(["stuck"])
+    bench.act()
+    bench.submit({"a": []}, ["a"])
+    assert bench.act() == {}
+    bench.finish(1, "other")
+    assert bench.act()["run"] == {1: ["a"]}
+
+
+def test_a_stopped_task_that_is_wanted_again_waits_for_its_last_run() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": [], "b": ["a"]}, ["a"])
+    bench.submit({"a": [], "keep": ["a"]}, ["keep"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.act()
+    bench.finish(0, "keep")
+    bench.release("me", ["a"])
+    bench.act()  # 'a' is remembered below 'keep', its result is not
+    bench.want("me", ["a"])
+    (worker,) = bench.act()["run"]
+    bench.release("me", ["a"])
+    bench.act()
+    bench.want("me", ["a"])
+    assert bench.act() == {}
+    bench.finish(worker, "a")
+    assert bench.act() == {"finished": {"me": ["a"]}}
+
+
+def test_cancelling_tells_every_client_and_takes_dependents_along() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"]}, ["a", "b"])
+    bench.submit({"c": ["a"]}, ["c"], client="you")
+    bench.act()
+    bench.cancel(["a"])
+    assert bench.act() == {"recall": {0: ["a"]}, "cancelled": {"me": ["a", "b"], "you": ["c"]}}
+    assert bench.scheduler.tasks == {}
+
+
+def test_cancelling_a_ladder_of_diamonds_visits_each_task_once() -> None:
+    bench = Bench(1)
+    graph: dict[str, list[str]] = {"x-0": []}
+    for rung in range(1, 60):  # 2**59 ways lead from the bottom to the top
+        graph |= {
+            f"l-{rung}": [f"x-{rung - 1}"],
+            f"r-{rung}": [f"x-{rung - 1}"],
+            f"x-{rung}": [f"l-{rung}", f"r-{rung}"],
+        }
+    bench.submit(graph, ["x-59"])
+    bench.act()
+    bench.cancel(["x-0"])
+    assert bench.act() == {"recall": {0: ["x-0"]}, "cancelled": {"me": ["x-59"]}}
+
+
+def test_wanting_what_is_unknown_is_answered_as_cancelled() -> None:
+    bench = Bench(1)
+    bench.want("me", ["gone"])
+    assert bench.act() == {"cancelled": {"me": ["gone"]}}
+
+
+# Data handed in, results read
+
+
+def test_data_handed_in_is_there_at_once_and_freed_when_let_go() -> None:
+    bench = Bench(1)
+    bench.add_data("me", "data", "place", 10)
+    assert bench.act() == {"finished": {"me": ["data"]}}
+    bench.release("me", ["data"])
+    assert bench.act() == {"free": ["place"]}
+
+
+def test_data_is_kept_while_a_known_task_may_read_it_again() -> None:
+    bench = Bench(1)
+    bench.add_data("me", "data", "place", 10)
+    bench.submit({"a": ["data"]}, ["a"])
+    bench.act()
+    bench.release("me", ["data"])
+    bench.finish(0, "a")
+    assert bench.act() == {"finished": {"me": ["a"]}}
+    bench.release("me", ["a"])
+    assert bench.act() == {"drop": {0: [1]}, "free": ["place"]}
+
+
+def test_a_second_copy_of_equal_data_is_freed() -> None:
+    bench = Bench(1)
+    bench.add_data("me", "data", "first", 10)
+    bench.add_data("you", "data", "second", 10)
+    assert bench.act() == {"finished": {"me": ["data"], "you": ["data"]}, "free": ["second"]}
+
+
+def test_locating_a_result_publishes_it() -> None:
+    bench = Bench(1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.act()
+    bench.locate("a")
+    assert bench.act() == {"publish": {0: ["a"]}}
+    bench.published(0, bench.number("a"), "place")
+    assert bench.act() == {"located": ["a"]}
+
+
+def test_a_result_that_is_lost_while_it_is_sought_is_located_once_it_is_back() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.act()
+    bench.locate("a")
+    bench.act()
+    bench.worker_left(0)
+    assert bench.act() == {"run": {1: ["a"]}}
+    bench.finish(1, "a")
+    assert bench.act() == {"publish": {1: ["a"]}, "finished": {"me": ["a"]}}
+    bench.published(1, bench.number("a"), "place")
+    assert bench.act() == {"located": ["a"]}
+
+
+@pytest.mark.parametrize("end", ["released", "failed"])
+def test_who_seeks_a_result_is_told_when_it_will_never_come(end: str) -> None:
+    bench = Bench(1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.locate("a")
+    if end == "released":
+        bench.release("me", ["a"])
+    else:
+        bench.fail(0, "a")
+    assert bench.act()["located"] == ["a"]
+
+
+def test_a_result_that_cannot_be_sent_draws_its_readers_to_it() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"lock": [], "large": [], "both": ["lock", "large"]}, ["both"])
+    assert bench.act()["run"] == {0: ["lock"], 1: ["large"]}
+    bench.finish(0, "lock", nbytes=1)
+    bench.finish(1, "large", nbytes=10_000)
+    assert bench.act() == {"publish": {0: ["lock"]}}
+    bench.published(0, bench.number("lock"), None)
+    assert bench.act() == {"publish": {1: ["large"]}}
+    bench.published(1, bench.number("large"), "place")
+    assert bench.act() == {"run": {0: ["both"]}}
+
+
+def test_two_results_that_cannot_be_sent_cannot_meet() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"lock-0": [], "lock-1": [], "both": ["lock-0", "lock-1"]}, ["lock-0", "lock-1", "both"])
+    bench.act()
+    bench.finish(0, "lock-0")
+    bench.finish(1, "lock-1")
+    bench.act()
+    for number in range(2):
+        bench.locate(f"lock-{number}")
+        bench.published(number, bench.number(f"lock-{number}"), None)
+    assert bench.act()["erred"] == {"me": ["both"]}
+    assert bench.scheduler.tasks["both"].error[0] == "pinned"
+
+
+# Deaths
+
+
+def test_a_dead_workers_task_runs_elsewhere() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": [], "b": []}, ["a", "b"])
+    bench.act()
+    bench.worker_left(0)
+    bench.finish(1, "b")
+    assert bench.act() == {"run": {1: ["a"]}, "finished": {"me": ["b"]}}
+
+
+def test_lost_results_are_computed_again_as_far_back_as_needed() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": [], "b": ["a"], "c": ["b"]}, ["c"])
+    for key in ("a", "b"):
+        assert bench.act()["run"] == {0: [key]}
+        bench.finish(0, key)
+    assert bench.act() == {"run": {0: ["c"]}, "drop": {0: [0]}}
+    bench.worker_left(0)
+    for key in ("a", "b", "c"):
+        assert bench.act()["run"] == {1: [key]}
+        bench.finish(1, key)
+    assert bench.act()["finished"] == {"me": ["c"]}
+
+
+def test_a_published_result_outlives_its_worker() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.locate("a")
+    bench.published(0, bench.number("a"), "place")
+    bench.act()
+    bench.worker_left(0)
+    assert bench.act() == {}
+    assert bench.state("a") is State.MEMORY
+
+
+def test_a_task_is_blamed_for_the_third_death() -> None:
+    bench = Bench(1)
+    bench.submit({"a": []}, ["a"])
+    for number in range(3):
+        assert bench.act() == {"run": {number: ["a"]}}
+        bench.worker_left(number)
+        bench.worker_joined(number + 1, f"w{number + 1}", 1)
+    assert bench.act() == {"erred": {"me": ["a"]}}
+    assert bench.scheduler.tasks["a"].error == ("worker-lost", "a")
+
+
+def test_deaths_that_are_nobodys_fault_are_not_counted() -> None:
+    bench = Bench(1)
+    bench.submit({"a": []}, ["a"])
+    for number in range(5):
+        assert bench.act() == {"run": {number: ["a"]}}
+        bench.worker_left(number, blame=False)
+        bench.worker_joined(number + 1, f"w{number + 1}", 1)
+    assert bench.act() == {"run": {5: ["a"]}}
+
+
+def test_a_task_on_its_last_chance_runs_alone() -> None:
+    bench = Bench(2)
+    bench.submit({"a": [], "b": []}, ["a", "b"])
+    for number in range(2):
+        assert bench.act() == {"run": {number: ["a", "b"]}}
+        bench.worker_left(number)
+        bench.worker_joined(number + 1, f"w{number + 1}", 2)
+    assert bench.act() == {"run": {2: ["a"]}}
+    bench.worker_left(2)
+    bench.worker_joined(3, "w3", 2)
+    assert bench.act() == {"run": {3: ["b"]}, "erred": {"me": ["a"]}}
+
+
+def test_messages_of_a_dead_worker_change_nothing() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.worker_left(0)
+    bench.finish(0, "a", location="place")
+    assert bench.fail(0, "a") is False
+    bench.recalled(0, [bench.number("a")])
+    assert bench.act() == {"run": {1: ["a"]}, "free": ["place"]}
+
+
+def test_a_result_told_twice_counts_once() -> None:
+    bench = Bench(1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.finish(0, "a")
+    assert bench.act() == {"finished": {"me": ["a"]}}
+
+
+def test_a_retiring_worker_hands_over_its_results_and_gets_no_tasks() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": [], "b": []}, ["a", "b"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.retire(0)
+    assert bench.act() == {"publish": {0: ["a"]}, "finished": {"me": ["a"]}}
+    bench.submit({"c": ["a"]}, ["c"])
+    assert bench.act() == {}
+    bench.published(0, bench.number("a"), "place")
+    assert bench.act() == {"stop": [0]}
+
+
+# Bad graphs
+
+
+def test_a_cycle_is_refused_and_nothing_has_changed() -> None:
+    bench = Bench(1)
+    with pytest.raises(GraphError, match=r"^the graph has a cycle through '[ab]'$"):
+        bench.submit({"a": ["b"], "b": ["a"]}, ["a"])
+    assert (bench.scheduler.tasks, bench.act()) == ({}, {})
+
+
+def test_building_on_an_unknown_key_is_refused_and_nothing_has_changed() -> None:
+    bench = Bench(1)
+    message = r"^the graph builds on 'gone', which the cluster doesn't know \(released or cancelled\?\)$"
+    with pytest.raises(GraphError, match=message):
+        bench.submit({"a": ["gone"]}, ["a"])
+    assert (bench.scheduler.tasks, bench.act()) == ({}, {})
+
+
+# Memory: how many results are held at once when tasks take equal time
+
+
+def peak_held(graph: dict[str, Sequence[str]], wanted: Sequence[str], nthreads: int) -> int:
+    """Run a graph on one worker, its threads in step; return the largest number of results held at once."""
+    bench = Bench(nthreads)
+    bench.submit(graph, wanted)
+    peak, scheduler = 0, bench.scheduler
+    while True:
+        runs = scheduler.take_actions().run
+        tasks = [task for tasks in runs.values() for task in tasks]
+        if not tasks:
+            break
+        peak = max(peak, len(scheduler.workers[0].has) + len(tasks))
+        scheduler.finished(0, [t.number for t in tasks], [1] * len(tasks), [LONG_S] * len(tasks), [None] * len(tasks))
+    assert all(scheduler.tasks[key].state is State.MEMORY for key in wanted)
+    return peak
+
+
+def tree_reduction(n_leaves: int) -> dict[str, list[str]]:
+    graph: dict[str, list[str]] = {f"load-{n}": [] for n in range(n_leaves)}
+    level, row = 0, list(graph)
+    while len(row) > 1:
+        graph |= {f"sum{level}-{n}": row[2 * n : 2 * n + 2] for n in range(len(row) // 2)}
+        row = [f"sum{level}-{n}" for n in range(len(row) // 2)]
+        level += 1
+    return graph
+
+
+def test_a_tree_reduction_holds_about_one_block_a_level() -> None:
+    graph = tree_reduction(1024)
+    assert peak_held(graph, ["sum9-0"], 1) == 12
+    assert peak_held(graph, ["sum9-0"], 4) <= 4 * 12
+
+
+def map_overlap(n_blocks: int) -> dict[str, list[str]]:
+    """Each block is read with both its neighbours; the results are summed in a tree."""
+    graph: dict[str, list[str]] = {f"load-{n}": [] for n in range(n_blocks)}
+    tree = tree_reduction(n_blocks)
+    for n in range(n_blocks):
+        graph[f"overlap-{n}"] = [f"load-{m}" for m in (n - 1, n, n + 1) if 0 <= m < n_blocks]
+    overlapped = {key: [dep.replace("load", "overlap") for dep in deps] for key, deps in tree.items() if deps}
+    return graph | overlapped
+
+
+def test_an_overlapping_map_holds_a_few_neighbours() -> None:
+    graph = map_overlap(512)
+    assert peak_held(graph, ["sum8-0"], 1) <= 16
+    assert peak_held(graph, ["sum8-0"], 4) <= 40
+
+
+def transpose_sum(n: int) -> dict[str, list[str]]:
+    """``(x + x.T).sum()`` of n by n blocks, summed row by row."""
+    graph: dict[str, list[str]] = {f"x-{i}-{j}": [] for i in range(n) for j in range(n)}
+    for i in range(n):
+        for j in range(n):
+            graph[f"add-{i}-{j}"] = list(dict.fromkeys([f"x-{i}-{j}", f"x-{j}-{i}"]))
+            graph[f"part-{i}-{j}"] = [f"add-{i}-{j}"]
+        graph[f"row-{i}"] = [f"part-{i}-{j}" for j in range(n)]
+    graph["total"] = [f"row-{i}" for i in range(n)]
+    return graph
+
+
+def test_adding_a_transpose_holds_less_than_the_lower_triangle_and_its_sums() -> None:
+    n = 16
+    assert peak_held(transpose_sum(n), ["total"], 1) <= n * n // 2 + 2 * n
+
+
+def test_elementwise_chains_of_many_blocks_hold_one_block_a_thread() -> None:
+    graph: dict[str, list[str]] = {}
+    for n in range(200):
+        graph |= {f"load-{n}": [], f"inc-{n}": [f"load-{n}"], f"dec-{n}": [f"inc-{n}"], f"store-{n}": [f"dec-{n}"]}
+    graph["all"] = []
+    wanted = [f"store-{n}" for n in range(200)]
+    held = peak_held(graph, [*wanted, "all"], 4) - len(wanted) - 1  # what is wanted is held to the end
+    assert held <= 4
