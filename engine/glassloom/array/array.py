@@ -1,6 +1,7 @@
 """`Array`: the lazy, chunked array that users hold. Every method returns a new array around another node.
 
-Not safe to change from several threads: ``x += y`` and ``compute_chunk_sizes`` rebind the array.
+Not safe to change from several threads: ``x[key] = value``, ``out=x`` and ``compute_chunk_sizes`` give the array
+another node. Arrays that were made of it before keep what they had: they are never views.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import glassloom.array.nodes.rules  # noqa: F401 - registers the rules
 from glassloom.array.chunks import Chunks, normalize_chunks
 from glassloom.array.explain import explain
 from glassloom.array.html import array_html
-from glassloom.array.nodes import contraction, reductions, shaping, slicing
+from glassloom.array.methods import FunctionMethods
+from glassloom.array.nodes import assignment, contraction, indexing, reductions, shaping, slicing
 from glassloom.array.nodes.base import ArrayExpr, describe, normalize_axes, normalize_axis
 from glassloom.array.nodes.creation import from_numpy
 from glassloom.array.nodes.elementwise import Output, astype, elementwise
@@ -41,7 +43,7 @@ def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return lambda self: apply_ufunc(ufunc, self)
 
 
-class Array(Collection):
+class Array(FunctionMethods, Collection):
     """An array cut into blocks, computed when asked for.
 
     Made by `ones`, `arange`, `from_array`, `random` and others, not by this class.
@@ -242,14 +244,15 @@ class Array(Collection):
         if isinstance(key, str) or (isinstance(key, list) and key and all(isinstance(name, str) for name in key)):
             return self._with_expr(elementwise(operator.getitem, self.expr, key))
         keys = tuple(map(_plain_key, key)) if isinstance(key, tuple) else _plain_key(key)
-        return self._with_expr(slicing.select(self.expr, keys))
+        return self._with_expr(indexing.select(self.expr, keys))
 
     def __iter__(self) -> Iterator[Any]:
         for number in range(len(self)):
             yield self[number]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise TypeError("a lazy array can't be assigned to; use where(condition, value, array)")
+        keys = tuple(map(_plain_key, key)) if isinstance(key, tuple) else _plain_key(key)
+        self._expr = assignment.assign(self.expr, keys, operand_of(value))
 
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
@@ -491,7 +494,7 @@ class Array(Collection):
         return self._with_expr(slicing.take(whole.expr, indices, place))
 
     def copy(self) -> Self:
-        """Return the array: lazy arrays don't change."""
+        """Return the array as it is now: what is assigned later doesn't change the copy."""
         return self._with_expr(self.expr)
 
 

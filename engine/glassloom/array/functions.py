@@ -187,8 +187,8 @@ def _nan_variance(
 
 
 @implements(np.where)
-def where(condition: Any, x: Any, y: Any) -> Array:
-    """Return elements of `x` where the condition is true, else of `y`.
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """Return elements of `x` where the condition is true, else of `y`; with the condition alone, as `nonzero`.
 
     Examples
     --------
@@ -197,6 +197,12 @@ def where(condition: Any, x: Any, y: Any) -> Array:
     >>> ga.where(x > 1, x, 0).compute()
     array([0, 0, 2, 3])
     """
+    if x is None and y is None:
+        return asarray(condition).nonzero()
+    if x is None or y is None:
+        raise ValueError("where takes either the condition alone, or both x and y")
+    if not builtins.any(isinstance(value, Array) for value in (condition, x, y)):
+        condition = asarray(condition)
     return Array(elementwise(np.where, *(operand_of(value) for value in (condition, x, y))))
 
 

@@ -123,7 +123,10 @@ def transpose(node: ArrayExpr, axes: Sequence[int] | None = None) -> ArrayExpr:
     order = tuple(normalize_axis(axis, node.ndim, "axes") for axis in order)
     if len(set(order)) != node.ndim:
         raise ValueError(f"axes={tuple(axes or ())} names an axis twice")
-    return node if order == tuple(range(node.ndim)) else Transpose(node, order)
+    source = node
+    if isinstance(node, Transpose):
+        source, order = node.array, tuple(node.axes[axis] for axis in order)
+    return source if order == tuple(range(node.ndim)) else Transpose(source, order)
 
 
 def broadcast_to(node: ArrayExpr, shape: tuple[int, ...], chunks: Chunks | None = None) -> ArrayExpr:

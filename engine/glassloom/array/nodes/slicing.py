@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -12,9 +11,7 @@ import numpy as np
 
 from glassloom.array.chunks import UNKNOWN, Chunks, is_known, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, View, describe, make_meta
-from glassloom.array.nodes.creation import from_numpy
 from glassloom.array.nodes.rechunk import pick_axes, rechunk
-from glassloom.array.nodes.shaping import ravel, transpose
 from glassloom.backends.arrays import concatenate, namespace_of
 from glassloom.errors import ChunkError
 from glassloom.expr import Pick
@@ -325,37 +322,6 @@ class CompressBlock:
         return block[(*(slice(None),) * self.axis, mask)]
 
 
-def select(node: ArrayExpr, key: Any) -> ArrayExpr:
-    """Return ``array[key]``.
-
-    Raises
-    ------
-    IndexError
-        If the key has too many entries, or one that is out of bounds or no index.
-    """
-    entries = _expand(node, key if isinstance(key, tuple) else (key,))
-    masks = [entry for entry in entries if _is_mask(entry) and entry.ndim > 1]
-    if masks:
-        return _select_by_mask(node, masks[0], entries)
-    plain = [entry for entry in entries if entry is not None]
-    lists = [axis for axis, entry in enumerate(plain) if _is_list(entry)]
-    if len(lists) > 1:
-        raise NotImplementedError(
-            f"index with {len(lists)} lists of positions; index one axis after the other, such as x[rows][:, columns]"
-        )
-    selectors = [None if axis in lists else _selector(entry, node, axis) for axis, entry in enumerate(plain)]
-    made = slice_array(node, tuple(selectors))
-    moved = False
-    if lists:
-        axis = lists[0] - sum(isinstance(selector, int) for selector in selectors[: lists[0]])
-        made = take(made, plain[lists[0]], axis, node)
-        moved = axis > 0 and _is_split(plain, lists[0])
-        if moved:
-            made = transpose(made, (axis, *(other for other in range(made.ndim) if other != axis)))
-    new_axes = _new_axes(entries, list_first=lists[0] if moved else None)
-    return NewAxes(made, new_axes) if new_axes else made
-
-
 def slice_array(node: ArrayExpr, selectors: tuple[Selector, ...]) -> ArrayExpr:
     """Return a `Slice`, or the array itself if everything is taken."""
     canonical = tuple(
@@ -383,7 +349,7 @@ def take(node: ArrayExpr, positions: Any, axis: int, whole: ArrayExpr | None = N
         raise IndexError(f"positions must be integers or booleans, got {array.dtype}: {positions!r}")
     if array.ndim != 1:
         raise NotImplementedError(f"positions must be one list, got an array with {array.ndim} axes")
-    _check_known(node, axis)
+    check_known(node, axis)
     array = array.astype(np.intp)
     wrong = array[(array < -length) | (array >= length)]
     if len(wrong):
@@ -416,7 +382,7 @@ def _cut(positions: np.ndarray[Any, Any], length: int) -> list[np.ndarray[Any, A
 
 
 def _compress(node: ArrayExpr, mask: ArrayExpr, axis: int) -> ArrayExpr:
-    if mask.ndim != 1 or not _may_be_equal(mask.shape[0], node.shape[axis]):
+    if mask.ndim != 1 or not may_be_equal(mask.shape[0], node.shape[axis]):
         raise IndexError(f"a mask of {describe(mask)} for axis {axis} of an array of {describe(node)}")
     if is_known(node.chunks[axis]) and is_known(mask.chunks[0]):
         mask = rechunk(mask, (node.chunks[axis],))
@@ -425,84 +391,8 @@ def _compress(node: ArrayExpr, mask: ArrayExpr, axis: int) -> ArrayExpr:
     return Compress(node, mask, axis)
 
 
-def _select_by_mask(node: ArrayExpr, mask: Any, entries: Sequence[Any]) -> ArrayExpr:
-    """Return the elements where a mask of several axes is true, in C order: blocks must be whole rows for that."""
-    others = [entry for entry in entries if entry is not mask and entry != slice(None)]
-    if others or entries[0] is not mask:
-        raise NotImplementedError("a mask of several axes must be the first and only index")
-    mask_node = mask if isinstance(mask, ArrayExpr) else from_numpy(mask, tuple((length,) for length in mask.shape))
-    if not all(map(_may_be_equal, mask_node.shape, node.shape[: mask_node.ndim])):
-        raise IndexError(f"a mask of shape {mask_node.shape} for an array of {describe(node)}")
-    rows = (node.chunks[0], *((length,) for length in node.shape[1 : mask_node.ndim]))
-    node = rechunk(node, (*rows, *node.chunks[mask_node.ndim :]))
-    mask_node = rechunk(mask_node, rows)
-    flat = ravel(node, mask_node.ndim)
-    return Compress(flat, ravel(mask_node, mask_node.ndim), 0)
-
-
-def _expand(node: ArrayExpr, key: tuple[Any, ...]) -> list[Any]:
-    """Return one entry for each axis, and None for each new axis: ellipsis and missing entries filled in."""
-    entries = [_plain_entry(entry) for entry in key]
-    n_axes = sum(_axes_used(entry) for entry in entries)
-    if n_axes > node.ndim:
-        raise IndexError(f"too many indices: {n_axes} for an array of {describe(node)}, which has {node.ndim} axes")
-    dots = [place for place, entry in enumerate(entries) if entry is Ellipsis]
-    if len(dots) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    place = dots[0] if dots else len(entries)
-    fill = [slice(None)] * (node.ndim - n_axes)
-    return [*entries[:place], *fill, *entries[place + len(dots) :]]
-
-
-def _plain_entry(entry: Any) -> Any:
-    if entry is None or entry is Ellipsis or isinstance(entry, (slice, ArrayExpr)):
-        return entry
-    if isinstance(entry, (list, tuple, range)):
-        entry = np.asarray(entry)
-    if isinstance(entry, np.ndarray) and entry.ndim > 0:
-        return entry
-    if isinstance(entry, (bool, np.bool_)):
-        raise NotImplementedError(f"a single {entry!r} as an index")
-    try:
-        return operator.index(entry)
-    except TypeError:
-        raise IndexError(
-            f"{entry!r} is not an index; use integers, slices, '...', None, lists of integers or masks"
-        ) from None
-
-
-def _axes_used(entry: Any) -> int:
-    if entry is None or entry is Ellipsis:
-        return 0
-    return int(entry.ndim) if _is_mask(entry) else 1
-
-
-def _is_mask(entry: Any) -> bool:
-    return isinstance(entry, (np.ndarray, ArrayExpr)) and entry.dtype.kind == "b"
-
-
-def _is_list(entry: Any) -> bool:
-    return isinstance(entry, (np.ndarray, ArrayExpr))
-
-
-def _selector(entry: Any, node: ArrayExpr, axis: int) -> Selector:
-    if isinstance(entry, slice) and entry == slice(None):
-        return None
-    length = _check_known(node, axis)
-    if isinstance(entry, slice):
-        try:
-            found = range(length)[entry]
-        except TypeError:
-            raise IndexError(f"{entry!r} is not a slice of integers") from None
-        if entry.step == 0:
-            raise ValueError("slice step cannot be zero")
-        return range(found.start, found.start + len(found) * found.step, found.step) if found else range(0)
-    if not -length <= entry < length:
-        raise IndexError(f"index {entry} is out of bounds for axis {axis} with {length} elements")
-    return int(entry % length)
-
-
-def _check_known(node: ArrayExpr, axis: int) -> int:
+def check_known(node: ArrayExpr, axis: int) -> int:
+    """Return the length of an axis; raise `ChunkError` if it isn't known."""
     if not is_known(node.chunks[axis]):
         raise ChunkError(f"axis {axis} has blocks of unknown length; call compute_chunk_sizes() first")
     return int(node.shape[axis])
@@ -512,25 +402,6 @@ def _known_length(blocks: tuple[int, ...]) -> int:
     return sum(blocks) if is_known(blocks) else -1
 
 
-def _is_split(plain: list[Any], place: int) -> bool:
-    """Whether a slice stands between the list and an integer: NumPy then puts the list's axis first."""
-    advanced = [axis for axis, entry in enumerate(plain) if isinstance(entry, int)] + [place]
-    return len(advanced) > 1 and max(advanced) - min(advanced) >= len(advanced)
-
-
-def _new_axes(entries: list[Any], list_first: int | None) -> tuple[int, ...]:
-    """Return where in the result the new axes are."""
-    found, position, axis = [], 0 if list_first is None else 1, 0
-    for entry in entries:
-        if entry is None:
-            found.append(position)
-            position += 1
-            continue
-        if not isinstance(entry, int) and axis != list_first:
-            position += 1
-        axis += 1
-    return tuple(found)
-
-
-def _may_be_equal(one: float, other: float) -> bool:
+def may_be_equal(one: float, other: float) -> bool:
+    """Whether two lengths are equal as far as they are known."""
     return one == other or math.isnan(one) or math.isnan(other)

@@ -1,0 +1,226 @@
+"""An array with some of its elements replaced: what ``x[key] = value`` makes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.chunks import Chunks, is_known
+from glassloom.array.nodes.base import ArrayExpr, describe
+from glassloom.array.nodes.creation import from_numpy
+from glassloom.array.nodes.elementwise import elementwise
+from glassloom.array.nodes.indexed import indexed
+from glassloom.array.nodes.indexing import Parsed, parse
+from glassloom.array.nodes.joining import same_block
+from glassloom.array.nodes.points import Positions, first_axes, group_points
+from glassloom.array.nodes.rechunk import rechunk
+from glassloom.array.nodes.shaping import broadcast_to, reshape, transpose
+from glassloom.array.nodes.slicing import NewAxes, Selector, cut_axis, slice_array, take
+from glassloom.backends.arrays import namespace_of
+from glassloom.errors import ChunkError
+from glassloom.expr.blockwise import block_indices
+from glassloom.graph import Key, Task
+
+
+class Assign(ArrayExpr):
+    """`value` in place of some elements: at `points` along `axes` (none for plain slices), and where `index` has
+    selectors for the other axes. Blocks that nothing changes are passed on.
+
+    `value` has the axes: points (if there are), then one for each other axis; its blocks are those of `groups`.
+    """
+
+    parameters = ("array", "value", "axes", "points", "index")
+
+    array: ArrayExpr
+    value: ArrayExpr
+    axes: tuple[int, ...]
+    points: tuple[Positions, ...]
+    index: tuple[Selector, ...]
+
+    @cached_property
+    def chunks(self) -> Chunks:
+        return self.array.chunks
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.array.meta
+
+    def tasks(self) -> dict[Key, Task]:
+        rest = [axis for axis in range(self.ndim) if axis not in self.axes]
+        cuts = [
+            {
+                number: (position, place)
+                for position, (number, place, _) in enumerate(cut_axis(entry, self.chunks[axis]))
+            }
+            for entry, axis in zip(self.index, rest, strict=True)
+        ]
+        groups = {}
+        if self.axes:
+            found = group_points(self.points, self.chunks, self.axes)
+            groups = {numbers: (position, place) for position, (numbers, _, place) in enumerate(found)}
+        function = AssignBlock(self.axes)
+        tasks: dict[Key, Task] = {}
+        for index in block_indices(self.numblocks):
+            key: Key = (self.name, *index)
+            source: Key = (self.array.name, *index)
+            at_points = groups.get(tuple(index[axis] for axis in self.axes)) if self.axes else (None, ())
+            in_rest = [cut.get(index[axis]) for cut, axis in zip(cuts, rest, strict=True)]
+            if at_points is None or None in in_rest:
+                tasks[key] = Task.of_blocks(key, same_block, [source])
+                continue
+            places = (*at_points[1], *(entry[1] for entry in in_rest if entry is not None))
+            numbers = [entry[0] for entry in in_rest if entry is not None]
+            first = [] if at_points[0] is None else [at_points[0]]
+            value: Key = (self.value.name, *first, *numbers)
+            tasks[key] = Task.of_blocks(key, function, [source, value], (places,))
+        return tasks
+
+
+class AssignBlock:
+    """Returns a block with a part of it replaced."""
+
+    def __init__(self, axes: tuple[int, ...]) -> None:
+        self.axes = axes
+
+    def __call__(self, block: Any, value: Any, places: tuple[Any, ...]) -> Any:
+        xp = namespace_of(block)
+        made = block.copy()
+        where = tuple(place if isinstance(place, slice) else xp.asarray(place) for place in places)
+        first_axes(made, self.axes)[where] = value
+        return made
+
+
+def assign(node: ArrayExpr, key: Any, value: Any) -> ArrayExpr:
+    """Return the array as ``array[key] = value`` leaves it.
+
+    Parameters
+    ----------
+    value
+        A node, or a scalar.
+
+    Raises
+    ------
+    IndexError
+        If the key is none of the array.
+    ValueError
+        If the value doesn't broadcast to what the key selects.
+    """
+    value_node = value if isinstance(value, ArrayExpr) else from_numpy(np.asarray(value), ((),) * 0)
+    parsed = parse(node, key)
+    if parsed.mask is not None:
+        return _assign_by_mask(node, parsed, value_node)
+    lists = [entry for _, entry in parsed.lists]
+    if any(isinstance(entry, ArrayExpr) for entry in lists):
+        raise NotImplementedError("assigning to lazy positions; compute() them first, or use a mask")
+    wanted = _fit(value_node, parsed.shape, node)
+    if 0 in parsed.shape:
+        return node
+    return _assign_plainly(node, parsed, _canonical(wanted, parsed))
+
+
+def _fit(value: ArrayExpr, shape: tuple[int, ...], node: ArrayExpr) -> ArrayExpr:
+    """Return the value repeated to a shape; further axes of length 1 in front are dropped, as NumPy does."""
+    extra = value.ndim - len(shape)
+    if extra > 0 and all(length == 1 for length in value.shape[:extra]):
+        value = slice_array(value, (0,) * extra + (None,) * len(shape))
+    try:
+        return broadcast_to(value, shape)
+    except ValueError:
+        raise ValueError(
+            f"a value of {describe(value)} can't be assigned to a part of shape {shape} of an array of {describe(node)}"
+        ) from None
+
+
+def _canonical(value: ArrayExpr, parsed: Parsed) -> ArrayExpr:
+    """Return the value with the axes that `Assign` wants: points first, then one for each other axis of the array."""
+    n_points, before = parsed.n_point_axes, parsed.points_at
+    if n_points and before:
+        rest = [axis for axis in range(value.ndim) if not before <= axis < before + n_points]
+        value = transpose(value, (*range(before, before + n_points), *rest))
+    kept: list[Any] = [None] * n_points
+    new: list[int] = []
+    for entry in parsed.others:
+        if entry is None:
+            kept.append(0)  # a new axis: away with it
+        elif not isinstance(entry, int):
+            kept.append(None)
+    value = slice_array(value, tuple(kept))
+    if n_points != 1 and n_points:
+        value = reshape(value, (-1 if value.size else 0, *value.shape[n_points:]))
+    position = 1 if n_points else 0
+    for entry in parsed.others:
+        if isinstance(entry, int):
+            new.append(position)
+        if entry is not None:
+            position += 1
+    return NewAxes(value, tuple(new)) if new else value
+
+
+def _assign_plainly(node: ArrayExpr, parsed: Parsed, value: ArrayExpr) -> ArrayExpr:
+    axes = tuple(axis for axis, _ in parsed.lists)
+    rest = [axis for axis in range(node.ndim) if axis not in axes]
+    entries = [entry for entry in parsed.others if entry is not None]
+    index = tuple(range(e, e + 1) if isinstance(e, int) else e for e in parsed.selectors(entries, node, rest))
+    lengths = [
+        tuple(length for _, _, length in cut_axis(entry, node.chunks[axis]))
+        for entry, axis in zip(index, rest, strict=True)
+    ]
+    points: tuple[Positions, ...] = ()
+    if axes:
+        several = np.broadcast_arrays(*(entry for _, entry in parsed.lists))
+        points = tuple(each.ravel() for each in several)
+        groups = group_points(points, node.chunks, axes)
+        order = np.concatenate([which for _, which, _ in groups])
+        points = tuple(each[order] for each in points)
+        value = take(value, order, 0)
+        lengths.insert(0, tuple(len(which) for _, which, _ in groups))
+    return Assign(node, rechunk(value, tuple(lengths)), axes, points, index)
+
+
+def _assign_by_mask(node: ArrayExpr, parsed: Parsed, value: ArrayExpr) -> ArrayExpr:
+    """A lazy mask: how many elements it selects isn't known, so the value must not have an axis for them."""
+    mask, axis = parsed.mask, parsed.mask_axis
+    assert mask is not None
+    n_behind = node.ndim - axis - mask.ndim
+    if not axis and not is_known(value.chunks[0] if value.ndim else ()) and value.ndim == 1 + n_behind:
+        return _assign_masked_values(node, mask, value)
+    if value.ndim > n_behind and any(length != 1 for length in value.shape[: value.ndim - n_behind]):
+        raise NotImplementedError(
+            f"a value of {describe(value)} for the elements where a lazy mask is true; only values that are the same "
+            "for all of them can be assigned: use where(mask, values, x)"
+        )
+    if any(entry != slice(None) for entry in parsed.others):
+        raise NotImplementedError("assigning with a lazy mask and other indices; use where(mask & ..., value, x)")
+    spread = NewAxes(mask, tuple(range(mask.ndim, mask.ndim + n_behind))) if n_behind else mask
+    flat = _fit(value, node.shape[axis + mask.ndim :], node) if value.ndim else value
+    return elementwise(replace_where, node, spread, flat)
+
+
+def _assign_masked_values(node: ArrayExpr, mask: ArrayExpr, value: ArrayExpr) -> ArrayExpr:
+    """A value for each element where the mask is true, made of ``x[mask]``: its blocks belong to those of the mask."""
+    first = node.chunks[0] if value.numblocks[0] > 1 else (node.shape[0],)
+    rows = (first, *((length,) for length in node.shape[1 : mask.ndim]))
+    behind = node.chunks[mask.ndim :]
+    if len(rows[0]) != value.numblocks[0]:
+        raise ChunkError(
+            f"a value of {describe(value)} doesn't line up with a mask of {describe(mask)}; use where(mask, values, x)"
+        )
+    nodes = [rechunk(node, (*rows, *behind)), rechunk(mask, rows), rechunk(value, (value.chunks[0], *behind))]
+    own = tuple(range(node.ndim))
+    labels = [own, own[: mask.ndim], (0, *own[mask.ndim :])]
+    return indexed(assign_masked, nodes, labels, own, meta=node.meta, align=False)
+
+
+def assign_masked(block: Any, mask: Any, value: Any) -> Any:
+    """Return a block with values, one after the other, where a mask is true."""
+    made = block.copy()
+    made[mask] = value
+    return made
+
+
+def replace_where(block: Any, mask: Any, value: Any) -> Any:
+    """Return a block with a value where a mask is true; the type stays the block's."""
+    xp = namespace_of(block)
+    return xp.where(mask, xp.asarray(value).astype(block.dtype), block)
