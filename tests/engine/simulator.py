@@ -477,9 +477,11 @@ class Simulation:
             for number in numbers:
                 self._reasons_to_run[self._key_of[number]] += 1
         for state, tasks in actions.run.items():
-            assert state in by_state, f"{tasks} are sent to the dead {state}"
             for task in tasks:
-                self._send(task, by_state[state])
+                if state in by_state:
+                    self._send(task, by_state[state])
+                else:  # decided before it died, and undone since
+                    assert task.worker is not state, f"{task} is sent to the dead {state}"
         for state, tasks in actions.publish.items():
             if state in by_state:
                 by_state[state].inbox.extend(("publish", Published(task.number, task.key)) for task in tasks)

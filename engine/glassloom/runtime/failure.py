@@ -17,7 +17,9 @@ import tblib
 from glassloom.errors import (
     DataLost,
     GlassloomError,
+    GraphError,
     SerialisationError,
+    StoreFull,
     WorkerLost,
 )
 
@@ -46,7 +48,7 @@ class RemoteError(GlassloomError):
 _Link = tuple[BaseException, dict[str, Any] | None, bool]
 """An exception, its traceback as a dict, and whether what led to it is its cause (else its context)."""
 
-_OWN_ERRORS = {error.__name__: error for error in (WorkerLost, DataLost, SerialisationError)}
+_OWN_ERRORS = {error.__name__: error for error in (WorkerLost, DataLost, GraphError, SerialisationError, StoreFull)}
 
 
 def describe(error: BaseException) -> Failure:
@@ -77,9 +79,9 @@ def restore(failure: Failure) -> BaseException:
 
 
 def annotate(error: BaseException, key: str, origin: str) -> BaseException:
-    """Add a note that names the task and the user's line, unless the exception carries it already."""
+    """Add a note that names the task (if there is one) and the user's line, unless the exception has it already."""
     note = f"Task {key}" + (f", built at {origin}" if origin else "")
-    if note not in getattr(error, "__notes__", ()):
+    if key and note not in getattr(error, "__notes__", ()):
         error.add_note(note)
     return error
 

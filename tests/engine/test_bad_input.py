@@ -1,0 +1,254 @@
+"""What a person may get wrong: a clear error at once, and the cluster stays usable (the `client` fixture checks it)."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+import pytest
+import tasks
+from glassloom import Client, LocalCluster, compute, delayed, wait
+from glassloom.cluster.local import parse_memory_limit
+from glassloom.errors import (
+    CancelledError,
+    ClusterClosed,
+    ClusterNotFound,
+    ClusterStartError,
+    GraphError,
+    OptionError,
+    SerialisationError,
+)
+from glassloom.futures import futures_of
+from glassloom.graph import Graph, Task, TaskRef
+from glassloom.units import format_bytes, parse_bytes
+
+# Starting a cluster
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"memory_limit": "lots"},
+            r"^memory_limit='lots' is not a size: write bytes, text such as '4GB' or '500 MiB', ",
+        ),
+        ({"memory_limit": -1}, r"^memory_limit=-1 is not a size: "),
+        ({"memory_limit": "1kB"}, r"^memory_limit='1kB' is 1000 B; a worker needs at least 50\.00 MiB$"),
+        ({"memory_limit": "5 potatoes"}, r"^memory_limit='5 potatoes' is not a size: "),
+        ({"memory_limit": float("nan")}, r"^memory_limit=nan is not a size: "),
+        ({"memory_limit": [1]}, r"^memory_limit=\[1\] is not a size: "),
+        ({"n_workers": -1}, r"^n_workers=-1 should be a whole number, 0 or more$"),
+        ({"n_workers": 0.5}, r"^n_workers=0\.5 should be a whole number, 0 or more$"),
+        ({"n_workers": "2"}, r"^n_workers='2' should be a whole number, 0 or more$"),
+        ({"n_workers": True}, r"^n_workers=True should be a whole number, 0 or more$"),
+        ({"threads_per_worker": 0}, r"^threads_per_worker=0 should be a whole number, 1 or more$"),
+        ({"threads_per_worker": -3}, r"^threads_per_worker=-3 should be a whole number, 1 or more$"),
+        ({"name": ""}, r"^name='' should be text of 1 to 200 characters$"),
+        ({"name": "x" * 201}, r"^name='x+' should be text of 1 to 200 characters$"),
+        ({"name": 3}, r"^name=3 should be text of 1 to 200 characters$"),
+    ],
+)
+@pytest.mark.parametrize("start", [Client, LocalCluster])
+def test_an_option_with_no_sense_is_refused_before_anything_starts(
+    start: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        start(**options)
+
+
+def test_an_unknown_option_is_refused() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nworkers'"):
+        Client(nworkers=2)
+
+
+def test_a_local_directory_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ClusterStartError, match=r"can't make the cluster's directory '/no/such/.*No such file"):
+        LocalCluster(n_workers=1, threads_per_worker=1, local_directory="/no/such")
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [("1GB", 10**9), ("500 MiB", 500 * 2**20), (10**9, 10**9), (None, None), (0, None)]
+)
+def test_memory_limits_are_read(limit: Any, expected: int | None) -> None:
+    assert parse_memory_limit(limit, 1, 1) == expected
+
+
+@pytest.mark.parametrize("size", ["", "GB", "1.2.3 MB", "-5MB", "1 XB", "1 iB", None, True, [1], -1, float("nan")])
+def test_text_that_is_no_size_is_refused(size: Any) -> None:
+    with pytest.raises(OptionError, match="is not a size in bytes; write a number, or text such as '4GB' or '128 MiB'"):
+        parse_bytes(size)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [("10", 10), ("1k", 1000), ("1 KiB", 1024), (".5 MB", 500_000), ("2 tb", 2 * 10**12), (1.9, 1), ("1b", 1)],
+)
+def test_sizes_are_read(size: Any, expected: int) -> None:
+    assert parse_bytes(size) == expected
+
+
+def test_sizes_are_written_in_binary_units() -> None:
+    sizes = [0, 1023, 1024, 2**30, 2**70]
+    assert [format_bytes(size) for size in sizes] == ["0 B", "1023 B", "1.00 KiB", "1.00 GiB", "1024.00 EiB"]
+
+
+# Connecting
+
+
+def test_an_unknown_cluster_is_an_error_that_lists_the_running_ones(client: Client) -> None:
+    with pytest.raises(ClusterNotFound, match=rf"^no cluster 'c7'; running: '{client.name}'$"):
+        Client("c7")
+
+
+def test_an_address_of_another_engine_is_refused_with_what_to_do() -> None:
+    with pytest.raises(
+        OptionError, match=r"'tcp://1\.2\.3\.4:8786': clusters of dask\.distributed are not supported yet"
+    ):
+        Client("tcp://1.2.3.4:8786")
+
+
+def test_an_address_that_is_no_text_is_refused() -> None:
+    with pytest.raises(OptionError, match="address=5 should be a LocalCluster, or the name or id of a running cluster"):
+        Client(5)  # type: ignore[arg-type]
+
+
+def test_a_closed_cluster_cannot_be_connected_to() -> None:
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1)
+    cluster.close()
+    with pytest.raises(ClusterClosed, match="the cluster can't be reached"):
+        Client(cluster)
+
+
+@pytest.fixture(scope="module")
+def closed_client() -> Client:
+    client = Client(n_workers=1, threads_per_worker=1, set_as_default=False)
+    client.close()
+    return client
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda client: client.submit(tasks.inc, 1),
+        lambda client: client.map(tasks.inc, [1]),
+        lambda client: client.scatter(1),
+        lambda client: client.scatter(np.zeros(10**6)),
+        lambda client: client.compute(delayed(1)),
+        lambda client: client.persist(delayed(1)),
+        lambda client: delayed(1).compute(scheduler=client),
+        lambda client: client.scheduler_info(),
+        lambda client: client.run(len, []),
+        lambda client: client.who_has(),
+        lambda client: client.restart(),
+    ],
+)
+def test_a_closed_client_says_so(closed_client: Client, use: Any) -> None:
+    with pytest.raises(ClusterClosed, match="^the client is closed: it was closed$"):
+        use(closed_client)
+
+
+# Calls
+
+
+@pytest.mark.parametrize("function", [None, 3, "text"])
+def test_what_cannot_be_called_is_refused(client: Client, function: Any) -> None:
+    with pytest.raises(TypeError, match=r"can't be called; to send a value, use scatter\(\)"):
+        client.submit(function)
+
+
+@pytest.mark.parametrize("key", [5, 1.5, ("a", 1.5), (1, "a"), (), b"bytes", ("a", None), ["a"]])
+def test_a_key_of_the_wrong_kind_is_refused(client: Client, key: Any) -> None:
+    with pytest.raises(
+        OptionError, match=r"should be text, or a tuple of text and whole numbers such as \('load', 3\)"
+    ):
+        client.submit(tasks.inc, 1, key=key)
+
+
+@pytest.mark.parametrize("retries", [-1, 1.5, "2", None, True])
+def test_retries_must_be_a_number_of_times(client: Client, retries: Any) -> None:
+    with pytest.raises(OptionError, match=r"^retries=.* should be a whole number, 0 or more$"):
+        client.submit(tasks.inc, 1, retries=retries)
+
+
+@pytest.mark.parametrize("priority", [1.5, "high", None, 2**40])
+def test_priority_must_be_a_whole_number(client: Client, priority: Any) -> None:
+    with pytest.raises(OptionError, match=r"^priority=.* should be a whole number$"):
+        client.map(tasks.inc, [1], priority=priority)
+
+
+def test_map_needs_as_many_keys_as_calls(client: Client) -> None:
+    with pytest.raises(ValueError, match="^key has 2 elements for 3 calls$"):
+        client.map(tasks.inc, range(3), key=["a", "b"])
+
+
+def test_workers_are_numbers(client: Client) -> None:
+    with pytest.raises(OptionError, match="^workers='x' should be a whole number, 0 or more$"):
+        client.run(len, [], workers=["x"])  # type: ignore[list-item]
+
+
+def test_gather_takes_two_ways_with_errors(client: Client) -> None:
+    with pytest.raises(OptionError, match="^errors='ignore' should be 'raise' or 'skip'$"):
+        client.gather([], errors="ignore")
+
+
+def test_gather_refuses_an_iterator(client: Client) -> None:
+    with pytest.raises(TypeError, match="^expected futures, got generator; make a list of it first$"):
+        client.gather(future for future in [])
+
+
+def test_wait_knows_two_ways_to_return(client: Client) -> None:
+    with pytest.raises(ValueError, match="^return_when='SOMETIMES' should be 'ALL_COMPLETED' or 'FIRST_COMPLETED'$"):
+        wait([], return_when="SOMETIMES")  # type: ignore[arg-type]
+
+
+def test_wait_refuses_what_holds_no_futures() -> None:
+    with pytest.raises(TypeError, match="^expected futures or a persisted collection, got int: 3$"):
+        futures_of([3])
+
+
+def test_an_unpicklable_argument_leaves_no_trace(client: Client) -> None:
+    with pytest.raises(SerialisationError, match="an argument of task"):
+        client.submit(tasks.same, (number for number in range(3)))
+    tasks_now = client.scheduler_info()["tasks"]
+    assert (tasks_now["waiting"], tasks_now["ready"], tasks_now["running"], tasks_now["erred"]) == (0, 0, 0, 0)
+
+
+def test_a_graph_with_a_cycle_is_refused_by_the_cluster(client: Client) -> None:
+    graph = Graph({"a": Task("a", tasks.inc, (TaskRef("b"),)), "b": Task("b", tasks.inc, (TaskRef("a"),))})
+    with pytest.raises(GraphError, match="the graph has a cycle through '[ab]'"):
+        client.get(graph, ["a"])
+
+
+def test_a_graph_that_builds_on_an_unknown_key_is_refused_by_the_cluster(client: Client) -> None:
+    graph = Graph({"a": Task("a", tasks.inc, (TaskRef("gone"),))})
+    with pytest.raises(GraphError, match=r"the graph builds on 'gone', which the cluster doesn't know"):
+        client.get(graph, ["a"])
+
+
+def test_a_future_of_a_cancelled_task_cannot_be_used(client: Client, tmp_path: Any) -> None:
+    future = client.submit(tasks.wait_for, str(tmp_path / "go"))
+    future.cancel()
+    wait(future)
+    (tmp_path / "go").touch()
+    with pytest.raises((GraphError, CancelledError), match="doesn't know|cancelled"):
+        client.submit(tasks.inc, future).result()
+
+
+def test_compute_of_no_collections_returns_the_arguments() -> None:
+    assert compute(1, "a", [2]) == (1, "a", [2])
+
+
+def test_a_worker_function_that_was_never_importable_there_is_that_tasks_error(client: Client) -> None:
+    import sys
+    import types
+
+    module = types.ModuleType("only_here")
+    exec("def f(): return 1", module.__dict__)
+    sys.modules["only_here"] = module
+    try:
+        with pytest.raises(ModuleNotFoundError, match="No module named 'only_here'"):
+            client.submit(module.f).result()
+    finally:
+        with contextlib.suppress(KeyError):
+            del sys.modules["only_here"]
