@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from glassloom import backends as _backends  # noqa: F401 - tells where NumPy's and pandas' dispatches are
+
 if TYPE_CHECKING:
     from glassloom.client import Client, default_client
     from glassloom.cluster import LocalCluster

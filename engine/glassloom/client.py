@@ -550,7 +550,7 @@ def _keyed(value: Any) -> Any:
     if isinstance(value, Future):
         return ("future", value.key)
     kind = type(value)
-    if kind in (list, tuple):
+    if kind in (list, tuple, set):
         return kind(_keyed(item) for item in value)
     if kind is dict:
         return {name: _keyed(item) for name, item in value.items()}

@@ -77,6 +77,7 @@ def test_map_of_nothing_is_an_empty_list(client: Client) -> None:
         (lambda x: ([x, 1], {"a": x}), ([5, 1], {"a": 5})),
         (lambda x: ({"a": [x, (x, 2)]}, 0), ({"a": [5, (5, 2)]}, 0)),
         (lambda x: ((), [[]]), ((), [[]])),
+        (lambda x: ({x, 1}, 0), ({5, 1}, 0)),
     ],
 )
 def test_futures_inside_arguments_become_their_results(client: Client, args: Any, expected: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from glassloom.graph.keys import Key
 
-_CONTAINERS = frozenset({list, tuple, dict})
+_CONTAINERS = frozenset({list, tuple, dict, set})
 
 
 class TaskRef:
@@ -47,7 +47,7 @@ class Task:
     func
         What is called.
     args, kwargs
-        Its arguments. A `TaskRef` in them, also inside lists, tuples and dicts, stands for another task's result.
+        Its arguments. A `TaskRef` in them, also inside lists, tuples, sets and dicts, stands for another task's result.
     """
 
     __slots__ = ("args", "deps", "func", "key", "kwargs")
@@ -98,7 +98,7 @@ class Task:
 
 
 def find_refs(value: Any) -> Iterator[Key]:
-    """Yield the keys of all references inside `value`, looking into exact lists, tuples and dicts."""
+    """Yield the keys of all references inside `value`, looking into exact lists, tuples, sets and dicts."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -109,6 +109,8 @@ def find_refs(value: Any) -> Iterator[Key]:
             stack.extend(reversed(item))
         elif kind is dict:
             stack.extend(reversed(item.values()))
+        elif kind is set:
+            stack.extend(item)
 
 
 def resolve(value: Any, results: Mapping[Key, Any]) -> Any:
@@ -122,4 +124,6 @@ def resolve(value: Any, results: Mapping[Key, Any]) -> Any:
         return tuple(resolve(item, results) for item in value)
     if kind is dict:
         return {name: resolve(item, results) for name, item in value.items()}
+    if kind is set:
+        return {resolve(item, results) for item in value}
     return value

@@ -76,7 +76,7 @@ def _feed(update: Callable[[bytes], Any], value: Any) -> None:
             _feed(update, name)
             _feed(update, item)
     elif kind is set or kind is frozenset:
-        update(b"S%d:" % len(value))
+        update(b"%s%d:" % (b"S" if kind is set else b"F", len(value)))
         for token in sorted(tokenize(item) for item in value):
             update(token.encode())
     else:

@@ -1,8 +1,8 @@
 """Tasks as they travel: a call (function and the shape of its arguments, pickled once for many tasks), the literals
 among the arguments, and the positions of the dependencies.
 
-The shape has, for each argument, the number of a dependency, -1 for the next literal, or a nested list, tuple or dict
-of these.
+The shape has, for each argument, the number of a dependency, -1 for the next literal, or a nested list, tuple, set or
+dict of these.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LARGE_LITERAL_BYTES = 64 * 1024
 
 _LITERAL = -1
 _SMALL = frozenset([int, float, bool, str, bytes, type(None), complex, slice, type(Ellipsis)])
-_NESTING = frozenset([list, tuple, dict])
+_NESTING = frozenset([list, tuple, dict, set])
 
 Shape = int | tuple[Any, ...]
 
@@ -175,4 +175,4 @@ def _fill(shape: Shape, literals: Iterator[Any], deps: Sequence[Any]) -> Any:
     if kind == "dict":
         return {name: _fill(item, literals, deps) for name, item in items}
     values = [_fill(item, literals, deps) for _, item in items]
-    return tuple(values) if kind == "tuple" else values
+    return values if kind == "list" else tuple(values) if kind == "tuple" else set(values)

@@ -1,0 +1,73 @@
+"""The ``glassloom`` command, run as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+from glassloom import Client
+from glassloom.cli import main
+from glassloom_metrics.registry import read_records
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "glassloom", *arguments], capture_output=True, text=True, timeout=50)
+
+
+def test_a_cluster_is_started_listed_used_and_stopped() -> None:
+    started = run("cluster", "start", "--detach", "--name", "mine", "--n-workers", "1", "--memory-limit", "none")
+    record = json.loads(started.stdout)
+    assert record["name"] == "mine"
+    try:
+        listed = run("cluster", "list").stdout
+        assert listed.startswith(f"{record['id']}  mine  processes  pid ")
+        with Client("mine", set_as_default=False) as client:
+            assert client.submit(abs, -3).result() == 3
+            assert [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()] == [None]
+    finally:
+        stopped = run("cluster", "stop", "mine")
+    assert (stopped.returncode, stopped.stderr) == (0, "")
+    assert run("cluster", "list").stdout == ""
+
+
+def test_a_cluster_in_the_foreground_ends_with_ctrl_c() -> None:
+    command = [sys.executable, "-m", "glassloom", "cluster", "start", "--n-workers", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        cluster_id = json.loads(process.stdout.readline())["id"]
+        assert cluster_id in [record.id for record in read_records()]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    finally:
+        process.kill()
+        process.communicate()
+    assert cluster_id not in [record.id for record in read_records()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["cluster", "stop", "nobody"], "glassloom: no cluster 'nobody'; running: none\n"),
+        (
+            ["cluster", "start", "--n-workers", "-2"],
+            "glassloom: n_workers=-2 should be a whole number, 0 or more\n",
+        ),
+        (
+            ["cluster", "start", "--memory-limit", "1kB"],
+            "glassloom: memory_limit='1kB' is 1000 B; a worker needs at least 50.00 MiB\n",
+        ),
+    ],
+)
+def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert main(arguments) == 1
+    assert capsys.readouterr().err == message
+
+
+def test_no_command_shows_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([])
+    assert capsys.readouterr().err.startswith("usage: glassloom [-h] COMMAND")

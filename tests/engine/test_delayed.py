@@ -1,0 +1,149 @@
+"""`delayed`, `compute` and `persist` on threads: laziness, sharing, operators, nesting."""
+
+from __future__ import annotations
+
+import operator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tasks
+from glassloom import Delayed, compute, delayed, persist
+from glassloom.delayed_call import DelayedTuple
+
+
+def test_nothing_runs_before_compute(tmp_path: Path) -> None:
+    log = tmp_path / "runs"
+    lazy = delayed(tasks.count_run)(str(log), 3)
+    assert not log.exists()
+    assert (lazy.compute(), log.read_text()) == (3, "x")
+
+
+def test_delayed_values_inside_arguments_become_their_results() -> None:
+    one, two = delayed(tasks.inc)(0), delayed(tasks.inc)(1)
+    lazy = delayed(lambda *args, **kwargs: (args, kwargs))(one, [one, (two, {"a": one})], b={two})
+    assert lazy.compute() == ((1, [1, (2, {"a": 1})]), {"b": {2}})
+
+
+def test_a_function_may_be_decorated() -> None:
+    @delayed
+    def double(value: int) -> int:
+        """Twice the value."""
+        return 2 * value
+
+    assert double(double(3)).compute() == 12
+    assert (double.__name__, double.__doc__) == ("double", "Twice the value.")
+
+
+def test_a_method_may_be_decorated() -> None:
+    class Scale:
+        factor = 3
+
+        @delayed
+        def apply(self, value: int) -> int:
+            return self.factor * value
+
+    assert Scale().apply(5).compute() == 15
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        (lambda x: x + 1, 7), (lambda x: 1 + x, 7), (lambda x: x - 1, 5), (lambda x: 10 - x, 4), (lambda x: x * x, 36),
+        (lambda x: x / 4, 1.5), (lambda x: 13 // x, 2), (lambda x: x % 4, 2), (lambda x: 2**x, 64), (lambda x: -x, -6),
+        (lambda x: abs(-x), 6), (lambda x: ~x, -7), (lambda x: x == 6, True), (lambda x: x != 6, False),
+        (lambda x: x < 7, True), (lambda x: x >= 7, False), (lambda x: x & 2, 2), (lambda x: x | 1, 7),
+        (lambda x: x << 1, 12), (lambda x: x.real, 6), (lambda x: x.bit_length(), 3),
+    ],
+)  # fmt: skip
+def test_operators_are_lazy_too(operation: Any, expected: Any) -> None:
+    lazy = operation(delayed(6))
+    assert isinstance(lazy, Delayed)
+    assert lazy.compute() == expected
+
+
+def test_indexing_and_attributes_are_lazy_too() -> None:
+    assert delayed({"a": [1, 2]})["a"][1].compute() == 2
+    assert delayed("abc").upper().compute() == "ABC"
+
+
+def test_a_private_attribute_is_no_call() -> None:
+    with pytest.raises(AttributeError, match="'Delayed' object has no attribute '_secret'"):
+        _ = delayed(1)._secret
+
+
+def test_impure_calls_are_each_their_own_and_pure_ones_are_shared() -> None:
+    impure, pure = delayed(tasks.inc), delayed(tasks.inc, pure=True)
+    assert impure(1).name != impure(1).name
+    assert pure(1).name == pure(1).name != pure(2).name
+
+
+def test_shared_calls_run_once(tmp_path: Path) -> None:
+    log = tmp_path / "runs"
+    shared = delayed(tasks.count_run)(str(log), 1)
+    assert compute(shared + 1, shared + 2, [shared]) == (2, 3, [1])
+    assert log.read_text() == "x"
+
+
+def test_nout_unpacks_a_tuple() -> None:
+    both = delayed(divmod, nout=2)(7, 3)
+    assert isinstance(both, DelayedTuple)
+    quotient, rest = both
+    assert compute(quotient, rest) == (2, 1)
+
+
+@pytest.mark.parametrize("nout", [-1, 1.5, "2"])
+def test_nout_must_be_a_number_of_results(nout: Any) -> None:
+    with pytest.raises(ValueError, match="^nout=.* should be a number of results, 0 or more$"):
+        delayed(divmod, nout=nout)
+
+
+def test_iterating_an_unknown_length_says_what_to_do() -> None:
+    with pytest.raises(TypeError, match=r"can't be iterated; use delayed\(f, nout=n\)"):
+        list(delayed([1, 2]))
+
+
+def test_the_truth_is_not_known_before_compute() -> None:
+    with pytest.raises(TypeError, match=r"the truth of a Delayed object is not known before compute\(\)"):
+        bool(delayed(1))
+
+
+def test_delayed_of_a_delayed_is_itself() -> None:
+    lazy = delayed(1)
+    assert delayed(lazy) is lazy
+
+
+def test_a_name_is_what_the_task_is_called() -> None:
+    assert delayed(tasks.inc, name="plus-one")(1).name.startswith("plus-one-")
+    assert delayed(lambda: 1)().name.startswith("lambda-")
+
+
+def test_compute_looks_into_containers_and_keeps_their_kind() -> None:
+    one = delayed(1)
+    assert compute([one, (one, 2)], {"a": {one}}, 5) == ([1, (1, 2)], {"a": {1}}, 5)
+
+
+def test_compute_can_leave_containers_alone() -> None:
+    one = delayed(1)
+    (kept, computed) = compute([one], one, traverse=False)
+    assert (kept[0] is one, computed) == (True, 1)
+
+
+def test_persist_keeps_results_for_later(tmp_path: Path) -> None:
+    log = tmp_path / "runs"
+    (held,) = persist(delayed(tasks.count_run)(str(log), 4))
+    assert [held.compute(), (held + 1).compute()] == [4, 5]
+    assert log.read_text() == "x"
+
+
+def test_a_deep_expression_does_not_overflow_the_stack() -> None:
+    lazy = delayed(0)
+    for _ in range(3000):
+        lazy = lazy + 1
+    assert lazy.compute() == 3000
+
+
+def test_delayed_values_can_be_keys_of_dicts() -> None:
+    one = delayed(1)
+    assert {one: "kept"}[one] == "kept"
+    assert operator.index(hash(one)) == hash(one)

@@ -1,0 +1,295 @@
+"""Where results live: pickles, segments of shared memory, a worker's store, and a cluster whose results don't fit."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import tasks
+from glassloom import Client, wait
+from glassloom.backends.sizeof import sizeof
+from glassloom.errors import DataLost, SerialisationError
+from glassloom.store.pickling import dump_buffers, dumps, loads
+from glassloom.store.segment import Segment, SegmentWriter, free_location, location_bytes, read_location
+from glassloom.store.store import Store
+from glassloom_metrics.protocol import Action, TaskEvents, column
+from glassloom_metrics.registry import find_record
+from glassloom_metrics.subscriber import subscribe
+
+MIB = 2**20
+
+VALUES = [
+    1, "text", None, [1, {"a": (2, 3)}], np.arange(10), np.zeros((0, 3)), np.asfortranarray(np.ones((3, 4))),
+    np.array(["a", None], dtype=object), np.array("2020", "M8[Y]"), np.arange(100_000), np.arange(200_000)[::2],
+    [np.arange(50_000), np.ones(3)], bytes(10), bytes(100_000), collections.OrderedDict(a=1),
+    pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), pd.DataFrame({"a": np.arange(100_000)}),
+]  # fmt: skip
+
+
+def same(left: Any, right: Any) -> bool:
+    if isinstance(left, pd.DataFrame):
+        return bool(left.equals(right))
+    if isinstance(left, np.ndarray):
+        return left.dtype == right.dtype and left.shape == right.shape and bool(np.all(left == right))
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+# Pickles
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: f"{type(value).__name__}")
+def test_values_survive_pickling(value: Any) -> None:
+    assert same(value, loads(dumps(value)))
+    head, buffers = dump_buffers(value)
+    assert same(value, loads(head, [memoryview(bytes(buffer)) for buffer in buffers]))
+
+
+def test_large_arrays_are_not_copied_into_the_pickle() -> None:
+    array = np.arange(100_000)
+    head, (buffer,) = dump_buffers(array)
+    assert len(head) < 500
+    assert np.shares_memory(np.frombuffer(buffer, array.dtype), array)
+
+
+def test_what_cannot_be_pickled_names_its_type() -> None:
+    with pytest.raises(
+        SerialisationError, match=r"^a value of type _thread\.lock can't be sent to another process: Typ"
+    ):
+        dumps(threading.Lock())
+
+
+# Segments
+
+
+@pytest.fixture
+def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SegmentWriter:
+    (tmp_path / "shm").mkdir()
+    monkeypatch.setattr("glassloom.store.segment.SHARED_MEMORY_DIR", tmp_path / "shm")
+    return SegmentWriter("p-", str(tmp_path), "w")
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: f"{type(value).__name__}")
+def test_values_survive_being_placed(writer: SegmentWriter, value: Any) -> None:
+    assert same(value, read_location(writer.place(value)))
+
+
+def test_small_values_need_no_file(writer: SegmentWriter, tmp_path: Path) -> None:
+    location = writer.place(np.arange(1000))
+    assert isinstance(location, bytes)
+    assert location_bytes(location) == 0
+    assert list((tmp_path / "shm").iterdir()) == []
+
+
+def test_a_large_value_lies_in_one_private_aligned_file(writer: SegmentWriter, tmp_path: Path) -> None:
+    location = writer.place([np.ones(10_001), np.zeros(7, "u1")])
+    assert isinstance(location, Segment)
+    assert Path(location.path) == tmp_path / "shm" / "p-w-0"
+    status = os.stat(location.path)
+    assert (status.st_size, status.st_mode & 0o777) == (location.nbytes, 0o600)
+    assert location.nbytes % 64 == 0
+    ones, _ = read_location(location)
+    assert ones.__array_interface__["data"][0] % 64 == 0
+
+
+def test_arrays_in_a_segment_are_read_only(writer: SegmentWriter) -> None:
+    array = read_location(writer.place(np.ones(10_000)))
+    with pytest.raises(ValueError, match="assignment destination is read-only"):
+        array[0] = 5
+
+
+def test_a_reader_keeps_what_it_sees_when_the_segment_is_freed(writer: SegmentWriter) -> None:
+    location = writer.place(np.ones(10_000))
+    array = read_location(location)
+    free_location(location)
+    free_location(location)
+    assert float(array.sum()) == 10_000.0
+    with pytest.raises(DataLost, match=r"^the shared memory of a result is gone: .*/p-w-0$"):
+        read_location(location)
+
+
+# A worker's store
+
+
+class Spills:
+    def __init__(self) -> None:
+        self.events: list[tuple[Action, int, int]] = []
+
+    def __call__(self, action: Action, number: int, start_s: float, stop_s: float, nbytes: int) -> None:
+        assert start_s <= stop_s
+        self.events.append((action, number, nbytes))
+
+
+@pytest.fixture
+def spills() -> Spills:
+    return Spills()
+
+
+@pytest.fixture
+def store(tmp_path: Path, spills: Spills) -> Iterator[Store]:
+    """A store with room for 6 MiB of results."""
+    store = Store(10 * MIB, str(tmp_path), spills)
+    yield store
+    for number in range(20):
+        store.drop(number)
+    assert (store.managed_bytes, store.spilled_bytes, list(tmp_path.iterdir())) == (0, 0, [])
+
+
+def block(number: int) -> np.ndarray:
+    return np.full(2 * MIB // 8, float(number))
+
+
+def fill(store: Store, numbers: range) -> None:
+    for number in numbers:
+        store.put(number, block(number), 2 * MIB)
+
+
+def test_nothing_is_spilled_while_there_is_room(store: Store, spills: Spills) -> None:
+    fill(store, range(3))
+    assert (spills.events, store.managed_bytes) == ([], 6 * MIB)
+
+
+def test_the_least_recently_used_results_are_spilled(store: Store, spills: Spills) -> None:
+    fill(store, range(3))
+    store.get(0)
+    fill(store, range(3, 5))
+    assert spills.events == [(Action.SPILL_WRITE, 1, 2 * MIB), (Action.SPILL_WRITE, 2, 2 * MIB)]
+    assert (store.managed_bytes, store.spilled_bytes) == (6 * MIB, 4 * MIB)
+
+
+def test_a_spilled_result_is_read_back_and_another_goes(store: Store, spills: Spills, tmp_path: Path) -> None:
+    fill(store, range(4))
+    spills.events.clear()
+    assert np.array_equal(store.get(0), block(0))
+    assert spills.events == [(Action.SPILL_READ, 0, 2 * MIB), (Action.SPILL_WRITE, 1, 2 * MIB)]
+    assert (store.managed_bytes, store.spilled_bytes, len(list(tmp_path.iterdir()))) == (6 * MIB, 2 * MIB, 1)
+
+
+def test_spilled_arrays_can_be_written_to_as_before(store: Store) -> None:
+    fill(store, range(4))
+    array = store.get(0)
+    array[0] = 7.0
+    assert array[0] == 7.0
+
+
+def test_what_cannot_be_pickled_stays_in_memory(store: Store, spills: Spills) -> None:
+    store.put(9, [threading.Lock()], 4 * MIB)
+    fill(store, range(3))
+    assert [number for _, number, _ in spills.events] == [0, 1]
+    assert store.managed_bytes == 6 * MIB
+
+
+def test_small_results_are_not_worth_a_file(store: Store, spills: Spills) -> None:
+    store.put(9, "small", 100)
+    fill(store, range(4))
+    assert 9 not in [number for _, number, _ in spills.events]
+
+
+def test_a_full_disk_loses_nothing(store: Store, spills: Spills, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_directory", "/no/such/folder")
+    fill(store, range(5))
+    assert spills.events == []
+    assert np.array_equal(store.get(0), block(0))
+
+
+def test_a_shared_result_takes_no_memory_of_the_stores_own(store: Store, spills: Spills) -> None:
+    store.put(0, block(0), 2 * MIB)
+    store.replace(0, block(0))
+    fill(store, range(1, 4))
+    assert (store.managed_bytes, spills.events) == (6 * MIB, [])
+
+
+def test_an_unknown_result_is_a_key_error(store: Store) -> None:
+    with pytest.raises(KeyError, match="3"):
+        store.get(3)
+    store.drop(3)
+    store.replace(3, "value")
+    assert 3 not in store
+
+
+def test_threads_may_use_a_store_at_once(store: Store) -> None:
+    wrong: list[int] = []
+
+    def use(first: int) -> None:
+        for turn in range(12):
+            number = first + turn % 3
+            store.put(number, block(number), 2 * MIB)
+            if float(store.get(number)[0]) != number:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=use, args=(first,)) for first in (0, 3, 6, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert wrong == []
+
+
+# Sizes
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(np.zeros(1000), 8000), (np.zeros((10, 10), "u1"), 100), (1, 32), (None, 32), (True, 32)]
+)
+def test_sizes_are_those_of_the_data(value: Any, expected: int) -> None:
+    assert sizeof(value) == expected
+
+
+def test_the_size_of_a_list_is_estimated_from_a_sample() -> None:
+    arrays = [np.zeros(1000)] * 100
+    assert sizeof(arrays) == pytest.approx(800_000, rel=0.01)
+
+
+class _Broken:
+    @property
+    def nbytes(self) -> int:
+        raise RuntimeError("no size")
+
+
+def test_what_breaks_when_measured_counts_as_small() -> None:
+    assert sizeof(_Broken()) == 32
+
+
+# A cluster whose results don't fit into memory
+
+
+def test_a_cluster_computes_more_than_fits_into_its_memory_limit() -> None:
+    with Client(n_workers=2, threads_per_worker=1, memory_limit="200MB", set_as_default=False) as client:
+        blocks = client.map(tasks.big, [16] * 24, [float(n) for n in range(24)])  # 384 MiB; 115 MiB a worker stay
+        wait(blocks)
+        assert client.gather(client.map(tasks.mean, blocks)) == [float(n) for n in range(24)]
+        pids = [worker["pid"] for worker in client.scheduler_info()["workers"].values()]
+        events = asyncio.run(_events(client, Action.SPILL_READ))
+        assert [worker["pid"] for worker in client.scheduler_info()["workers"].values()] == pids
+        assert list(Path(client._record.directory).glob("spill-*")) != []
+    actions = collections.Counter(Action(value) for event in events for value in column(event, "action"))
+    assert actions[Action.SPILL_WRITE] >= 24 - 2 * 7
+    assert actions[Action.SPILL_READ] >= 1
+    sizes = {
+        size
+        for event in events
+        for action, size in zip(column(event, "action"), column(event, "nbytes"), strict=True)
+        if action in (Action.SPILL_READ, Action.SPILL_WRITE)
+    }
+    assert sizes == {16 * MIB}
+
+
+async def _events(client: Client, until: Action) -> list[TaskEvents]:
+    """Return the task events from the cluster's beginning until there is one of a kind."""
+    seen: list[TaskEvents] = []
+    async with asyncio.timeout(20):
+        async for message in subscribe(find_record(client.id)):
+            if isinstance(message, TaskEvents):
+                seen.append(message)
+                if until in column(message, "action"):
+                    break
+    return seen
