@@ -61,6 +61,16 @@ class Blockwise(Expr):
         return ()
 
     @property
+    def tiled(self) -> Any:
+        """How `function` is run on a part of a block at a time, in terms of `program_type`; None if it can't be."""
+        return None
+
+    @property
+    def program_type(self) -> type[Program]:
+        """What runs the steps of a fused block whose last step is this node's."""
+        return Program
+
+    @property
     def fusible(self) -> bool:
         """Whether the node may become a part of its consumer's task."""
         return True
@@ -136,35 +146,41 @@ def _compose_axis(outer: Mapping, entry: int | None | Pick) -> int | None | Pick
     return Pick(followed, entry.blocks if followed is not None else entry.blocks[:1])
 
 
+class Step(NamedTuple):
+    """A call in a `Program`. Slots below the number of inputs are inputs, the others results of earlier steps."""
+
+    function: Callable[..., Any]
+    slots: tuple[int, ...]
+    tiled: Any = None
+    """How it is run on a part of a block at a time, for programs that do so."""
+
+
 class Program:
-    """A fused block: steps that call functions on inputs and on each other's results.
+    """A fused block: steps that call functions on inputs and on each other's results, each on whole blocks.
 
     Parameters
     ----------
     n_inputs
         Number of arguments of the call.
     steps
-        ``(function, slots)`` in order of execution. Slots below `n_inputs` are arguments, the others results of
-        earlier steps.
+        In order of execution; the last one's result is the program's.
     label
         What to call it in messages.
     """
 
     __slots__ = ("_last_use", "label", "n_inputs", "steps")
 
-    def __init__(
-        self, n_inputs: int, steps: tuple[tuple[Callable[..., Any], tuple[int, ...]], ...], label: str
-    ) -> None:
+    def __init__(self, n_inputs: int, steps: tuple[Step, ...], label: str) -> None:
         self.n_inputs = n_inputs
         self.steps = steps
         self.label = label
-        last_use = {slot: number for number, (_, slots) in enumerate(steps) for slot in slots}
+        last_use = {slot: number for number, step in enumerate(steps) for slot in step.slots}
         self._last_use = [
-            tuple(slot for slot in set(slots) if last_use[slot] == number) for number, (_, slots) in enumerate(steps)
+            tuple(slot for slot in set(step.slots) if last_use[slot] == number) for number, step in enumerate(steps)
         ]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Program, (self.n_inputs, self.steps, self.label))
+        return (type(self), (self.n_inputs, self.steps, self.label))
 
     def __glassloom_tokenize__(self) -> Any:
         return (self.n_inputs, self.steps)
@@ -175,7 +191,7 @@ class Program:
 
     def __call__(self, *inputs: Any) -> Any:
         values: list[Any] = list(inputs)
-        for (function, slots), finished in zip(self.steps, self._last_use, strict=True):
+        for (function, slots, _), finished in zip(self.steps, self._last_use, strict=True):
             values.append(function(*[values[slot] for slot in slots]))
             for slot in finished:
                 values[slot] = None  # free temporaries as early as possible
@@ -248,9 +264,9 @@ class Fused(Blockwise):
             inputs.extend(range(next_literal, next_literal + n_literals[number]))
             next_literal += n_literals[number]
             function = node.final_function if node is self.root else node.function
-            steps.append((function, tuple(inputs)))
+            steps.append(Step(function, tuple(inputs), node.tiled))
             slots[node.name, mapping] = n_inputs + number
-        return Program(n_inputs, tuple(steps), self.label)
+        return self.root.program_type(n_inputs, tuple(steps), self.label)
 
     @property
     def label(self) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.chunks import Chunks, is_known, starts, text_of
+from glassloom.array.tiles import TiledProgram
 from glassloom.backends.arrays import compact, join, namespace_of
 from glassloom.errors import ChunkError
 from glassloom.expr import Blockwise, Expr, Persisted
-from glassloom.expr.blockwise import block_indices
+from glassloom.expr.blockwise import Program, block_indices
 from glassloom.graph import Key, Task
 
 
@@ -123,6 +124,10 @@ class BlockwiseArray(ArrayExpr, Blockwise):
     """A node that makes one block from one block of each dependency."""
 
     dependencies: list[ArrayExpr]  # type: ignore[assignment]
+
+    @property
+    def program_type(self) -> type[Program]:
+        return TiledProgram
 
 
 class View(BlockwiseArray):

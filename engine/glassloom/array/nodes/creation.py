@@ -11,6 +11,7 @@ import numpy as np
 
 from glassloom.array.chunks import Chunks, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta
+from glassloom.array.nodes.tiled import TiledFull, TiledSame
 from glassloom.backends.arrays import backend_named
 from glassloom.expr import Expr
 from glassloom.graph import Key, Task, TaskRef, tokenize
@@ -35,6 +36,10 @@ class Full(BlockwiseArray):
     @cached_property
     def function(self) -> Any:
         return FullBlock(self.fill, self.dtype, self.backend)
+
+    @property
+    def tiled(self) -> Any:
+        return TiledFull(self.fill, self.dtype) if self.backend == "numpy" and self.fill is not None else None
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
         return (self.block_shape(index),)
@@ -146,6 +151,10 @@ class FromArray(BlockwiseArray):
     @cached_property
     def function(self) -> Any:
         return _same if self.source.in_memory else LoadBlock(self.source.array)
+
+    @property
+    def tiled(self) -> Any:
+        return TiledSame() if self.source.in_memory else None
 
     @cached_property
     def _slices(self) -> list[list[slice]]:

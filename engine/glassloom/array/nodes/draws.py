@@ -15,6 +15,7 @@ import numpy as np
 
 from glassloom.array.chunks import Chunks
 from glassloom.array.nodes.base import BlockwiseArray
+from glassloom.array.nodes.tiled import TiledDraw
 from glassloom.backends.arrays import backend_named
 
 
@@ -35,6 +36,10 @@ class Draw(BlockwiseArray):
     @cached_property
     def function(self) -> Any:
         return DrawBlock(self.streams, self.method, self.args, self.kwargs)
+
+    @cached_property
+    def tiled(self) -> Any:
+        return TiledDraw.of(self.function, self.dtype)
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
         return (sum(map(mul, index, self._strides)), self.block_shape(index))

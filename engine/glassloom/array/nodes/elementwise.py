@@ -11,6 +11,7 @@ import numpy as np
 from glassloom.array.chunks import Chunks, common_refinement, is_known, text_of
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray
 from glassloom.array.nodes.rechunk import rechunk
+from glassloom.array.nodes.tiled import TiledCast, TiledElementwise
 from glassloom.errors import ChunkError
 
 
@@ -43,9 +44,17 @@ class Elementwise(BlockwiseArray):
     def function(self) -> Callable[..., Any]:
         if not self.kwargs and all(isinstance(arg, ArrayExpr) for arg in self.args):
             return self.ufunc
-        return Applied(
-            self.ufunc, tuple(_BLOCK if isinstance(arg, ArrayExpr) else arg for arg in self.args), self.kwargs
-        )
+        return Applied(self.ufunc, self._args, self.kwargs)
+
+    @property
+    def tiled(self) -> Any:
+        if self.ufunc is cast:
+            return TiledCast(self.kwargs["dtype"])
+        return TiledElementwise.of(self.ufunc, self._args, self.kwargs, _BLOCK)
+
+    @property
+    def _args(self) -> tuple[Any, ...]:
+        return tuple(_BLOCK if isinstance(arg, ArrayExpr) else arg for arg in self.args)
 
 
 class _Block:

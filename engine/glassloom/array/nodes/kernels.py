@@ -22,6 +22,8 @@ class Kernel:
 
     name: str
     needs_position: ClassVar[bool] = False
+    merges_tiles: ClassVar[bool] = False
+    """Whether a block's partial result may be that of its parts combined, and has length 1 along reduced axes."""
 
     def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
         raise NotImplementedError
@@ -37,6 +39,7 @@ class Kernel:
 class Fold(Kernel):
     """A ufunc applied over and over, such as ``add`` for sums. `skips_nan` replaces NaN by `identity` first."""
 
+    merges_tiles: ClassVar[bool] = True
     name: str
     ufunc: str
     dtype: Any = None
@@ -78,6 +81,7 @@ _METHODS = {
 class Mean(Kernel):
     """The sum over the number of elements; with `skips_nan` over the number of those that are not NaN."""
 
+    merges_tiles: ClassVar[bool] = True
     dtype: Any
     result: Any
     skips_nan: bool = False
@@ -111,6 +115,7 @@ class Variance(Kernel):
     """Count, mean and sum of squared distances from it, merged as in Chan, Golub and LeVeque (1979), "Updating
     formulae and a pairwise algorithm for computing sample variances": sound however large the mean is."""
 
+    merges_tiles: ClassVar[bool] = True
     dtype: Any
     result: Any
     ddof: float

@@ -13,6 +13,7 @@ import numpy as np
 from glassloom.array.chunks import Chunks, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, describe, make_meta, normalize_axes
 from glassloom.array.nodes.kernels import ArgExtreme, Fold, Kernel, Mean, Variance
+from glassloom.array.nodes.tiled import TiledFinish, TiledFirstStage
 from glassloom.backends.arrays import join
 from glassloom.errors import OptionError
 from glassloom.expr.blockwise import Mapping, block_indices
@@ -51,6 +52,10 @@ class ReduceBlocks(BlockwiseArray):
     @cached_property
     def function(self) -> Any:
         return FirstStage(self.kernel, self.axes)
+
+    @property
+    def tiled(self) -> Any:
+        return TiledFirstStage(self.kernel, self.axes) if self.kernel.merges_tiles else None
 
 
 class ReduceBlocksAt(ReduceBlocks):
@@ -167,6 +172,10 @@ class Finish(BlockwiseArray):
     def function(self) -> Any:
         grid = (1,) * self.array.ndim
         return JoinStage(self.kernel, self.axes, grid, () if self.keepdims else self.axes)
+
+    @property
+    def tiled(self) -> Any:
+        return TiledFinish(self.function) if self.kernel.merges_tiles else None
 
 
 class FirstStage:

@@ -10,6 +10,7 @@ from typing import Any
 from glassloom.array.chunks import Chunks, is_known, text_of
 from glassloom.array.nodes.base import ArrayExpr, View, describe, make_meta, normalize_axis
 from glassloom.array.nodes.rechunk import rechunk
+from glassloom.array.nodes.tiled import TiledPermute
 from glassloom.backends.arrays import namespace_of
 from glassloom.errors import ChunkError
 from glassloom.expr.blockwise import Mapping, align_right
@@ -38,6 +39,10 @@ class Transpose(View):
     @cached_property
     def function(self) -> Any:
         return Permute(self.axes)
+
+    @property
+    def tiled(self) -> Any:
+        return TiledPermute(self.axes)
 
 
 class Permute:

@@ -12,6 +12,7 @@ import numpy as np
 from glassloom.array.chunks import UNKNOWN, Chunks, is_known, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, View, describe, make_meta
 from glassloom.array.nodes.rechunk import pick_axes, rechunk
+from glassloom.array.nodes.tiled import TiledNewAxes, TiledSlice
 from glassloom.backends.arrays import concatenate, namespace_of
 from glassloom.errors import ChunkError
 from glassloom.expr import Pick
@@ -71,6 +72,10 @@ class Slice(View):
     @property
     def function(self) -> Any:
         return operator.getitem
+
+    @property
+    def tiled(self) -> Any:
+        return TiledSlice()
 
     @cached_property
     def _places(self) -> list[list[Any]]:
@@ -153,6 +158,10 @@ class NewAxes(View):
     @cached_property
     def function(self) -> Any:
         return InsertAxes(self.axes)
+
+    @property
+    def tiled(self) -> Any:
+        return TiledNewAxes(self.axes)
 
 
 class InsertAxes:

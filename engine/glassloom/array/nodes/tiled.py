@@ -1,0 +1,400 @@
+"""How the steps of fused blocks are run on tiles: functions of elements, draws, fills, views, reductions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from glassloom.array.nodes.kernels import Kernel
+from glassloom.array.tiles import (
+    TILE_BYTES,
+    WHOLE,
+    Along,
+    Bounds,
+    Buffers,
+    Place,
+    Run,
+    Sink,
+    Spec,
+    TiledForm,
+    along_slice,
+    is_number,
+)
+from glassloom.backends.arrays import join
+
+_ELEMENTWISE = (np.where, np.isclose)
+"""Functions besides ufuncs that work element by element and return new arrays."""
+
+_SEQUENTIAL = frozenset(
+    {
+        "beta", "binomial", "exponential", "gamma", "lognormal", "normal", "poisson", "random", "random_sample",
+        "standard_exponential", "standard_gamma", "standard_normal", "uniform",
+    }
+)  # fmt: skip
+"""Methods of NumPy's generators that fill an array in C order, so that a block can be drawn in pieces."""
+
+_INTO_ARRAY = {"standard_normal": (), "random": ()}
+"""Methods of `numpy.random.Generator` that fill an array which is there, and their only arguments."""
+
+
+class TiledElementwise(TiledForm):
+    """A function of elements: `args` holds its scalars, and `block` for each array."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], block: Any) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.places_of_blocks = tuple(place for place, arg in enumerate(args) if arg is block)
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], block: Any
+    ) -> TiledElementwise | None:
+        """Return the form; None if the function may do something else than working element by element."""
+        if isinstance(function, np.ufunc):
+            fits = function.signature is None and function.nout == 1 and function.nin == len(args)
+            fits = fits and not kwargs.keys() - {"dtype", "casting"}
+        else:
+            fits = function in _ELEMENTWISE
+        if not fits or any(np.ndim(arg) for arg in args if arg is not block):
+            return None
+        return cls(function, args, kwargs, block)
+
+    def spec(self, operands: Sequence[Any]) -> Spec | None:
+        if any(type(operand) is not Spec or operand.dtype is None for operand in operands):
+            return None
+        shape = _broadcast([operand.shape for operand in operands])
+        if shape is None:
+            return None
+        made = self._call([np.ones((0,) if operand.shape else (), operand.dtype) for operand in operands])
+        return Spec(shape, made.dtype) if is_number(made.dtype) else None
+
+    def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
+        lengths = _broadcast([operand.shape for operand in operands]) or ()
+        return [_broadcast_place(own, lengths, operand.shape) for operand in operands]
+
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+        if self.kwargs or not isinstance(self.function, np.ufunc):
+            return lambda shape, bounds, tiles, out: self._call(tiles)
+
+        def run(shape: tuple[int, ...], bounds: Bounds, tiles: list[Any], out: Any) -> Any:
+            return self._call(tiles, out=buffers.take(shape, spec.dtype) if out is None else out)
+
+        return run
+
+    def _call(self, blocks: Sequence[Any], **out: Any) -> Any:
+        args = list(self.args)
+        for place, block in zip(self.places_of_blocks, blocks, strict=True):
+            args[place] = block
+        return self.function(*args, **self.kwargs, **out)
+
+
+class TiledCast(TiledForm):
+    """Another type."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = np.dtype(dtype)
+
+    def spec(self, operands: Sequence[Any]) -> Spec | None:
+        (operand,) = operands
+        if type(operand) is not Spec or operand.dtype is None or not is_number(self.dtype):
+            return None
+        return Spec(operand.shape, self.dtype)
+
+    def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
+        return [own]
+
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+        def run(shape: tuple[int, ...], bounds: Bounds, tiles: list[Any], out: Any) -> Any:
+            made = buffers.take(shape, spec.dtype) if out is None else out
+            np.copyto(made, tiles[0], casting="unsafe")
+            return made
+
+        return run
+
+
+class TiledFull(TiledForm):
+    """One value everywhere: a single tile serves for all. Operands: the shape."""
+
+    is_leaf = True
+
+    def __init__(self, fill: Any, dtype: Any) -> None:
+        self.fill, self.dtype = fill, np.dtype(dtype)
+
+    def spec(self, operands: Sequence[Any]) -> Spec | None:
+        return Spec(operands[0], self.dtype) if is_number(self.dtype) else None
+
+    def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
+        return [None]
+
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+        made: dict[tuple[int, ...], Any] = {}
+
+        def run(shape: tuple[int, ...], bounds: Bounds, tiles: list[Any], out: Any) -> Any:
+            if shape not in made:
+                made[shape] = np.full(shape, self.fill, dtype=self.dtype)
+            return made[shape]
+
+        return run
+
+
+class TiledDraw(TiledForm):
+    """Random numbers, drawn piece by piece in C order: the same numbers as drawn at once. Operands: number, shape."""
+
+    is_leaf = True
+
+    def __init__(self, block: Any, dtype: Any) -> None:
+        self.block, self.dtype = block, np.dtype(dtype)
+
+    @classmethod
+    def of(cls, block: Any, dtype: Any) -> TiledDraw | None:
+        """Return the form for a `DrawBlock`; None if the method or the generator isn't known to draw in C order."""
+        is_numpy = block.streams.maker == "numpy" or block.streams.maker is np.random.RandomState
+        return cls(block, dtype) if is_numpy and block.method in _SEQUENTIAL else None
+
+    def spec(self, operands: Sequence[Any]) -> Spec | None:
+        return Spec(operands[1], self.dtype) if operands[1] else None
+
+    def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
+        n_along = sum(isinstance(entry, Along) for entry in own)
+        in_order = all(
+            isinstance(entry, Along) and entry.axis == axis and entry.step > 0
+            for axis, entry in enumerate(own[:n_along])
+        )
+        if not in_order or any(entry != WHOLE for entry in own[n_along:]) or math.prod(shape[n_along:]) != 1:
+            return None
+        return [None, None]
+
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+        n_along = sum(isinstance(entry, Along) for entry in place)
+        axis = min(sink.cut_axis, n_along - 1)
+        row_shape = spec.shape[axis + 1 :]
+        row = math.prod(row_shape)
+        strides = [math.prod(spec.shape[before + 1 :]) for before in range(axis)]
+        pieces = _Pieces(self.block, operands[0], spec.dtype, buffers)
+
+        def run(shape: tuple[int, ...], bounds: Bounds, tiles: list[Any], out: Any) -> Any:
+            parts = [along_slice(entry, bounds) if isinstance(entry, Along) else entry for entry in place]
+            start, stop, step = parts[axis].start, parts[axis].stop, parts[axis].step
+            begin = sum(part.start * stride for part, stride in zip(parts, strides, strict=False))
+            drawn = pieces.take(begin + start * row, (stop - start) * row)
+            drawn = drawn.reshape((stop - start, *row_shape))[(slice(None, None, step), *parts[axis + 1 :])]
+            return drawn.reshape(shape) if axis else drawn
+
+        return run
+
+
+class _Pieces:
+    """The numbers of a block's stream, piece after piece."""
+
+    def __init__(self, block: Any, number: int, dtype: Any, buffers: Buffers) -> None:
+        generator = block.streams.of_block(number)
+        self._method = getattr(generator, block.method)
+        self._args, self._kwargs = block.args, block.kwargs
+        self._fills = isinstance(generator, np.random.Generator) and _INTO_ARRAY.get(block.method) == block.args
+        self._dtype, self._buffers = dtype, buffers
+        self._position = 0
+
+    def take(self, begin: int, length: int) -> Any:
+        """Return `length` numbers from `begin` on, which doesn't lie before what was taken last."""
+        longest = TILE_BYTES // self._dtype.itemsize
+        while self._position < begin:
+            self._buffers.give_back(self._draw(min(longest, begin - self._position)))
+        return self._draw(length)
+
+    def _draw(self, length: int) -> Any:
+        self._position += length
+        if not self._fills:
+            return self._method(*self._args, size=length, **self._kwargs)
+        return self._method(out=self._buffers.take((length,), self._dtype), **self._kwargs)
+
+
+class TiledSlice(TiledForm):
+    """Evenly spaced parts. Operands: the array, and an index with a slice or an integer for each axis."""
+
+    is_view = True
+
+    def spec(self, operands: Sequence[Any]) -> Spec | None:
+        array, index = operands
+        if type(array) is not Spec or array.dtype is None or len(index) != len(array.shape):
+            return None
+        if any(not isinstance(entry, (slice, int)) for entry in index):
+            return None
+        shape = [
+            len(range(length)[entry])
+            for entry, length in zip(index, array.shape, strict=True)
+            if isinstance(entry, slice)
+        ]
+        return Spec(tuple(shape), array.dtype)
+
+    def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
+        array, index = operands
+        entries = iter(own)
+        return [
+            tuple(
+                _compose(next(entries), range(length)[entry])
+                if isinstance(entry, slice)
+                else slice(range(length)[entry], range(length)[entry] + 1)
+                for entry, length in zip(index, array.shape, strict=True)
+            ),
+            None,
+        ]
+
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+        dropped = tuple(slice(None) if isinstance(entry, slice) else 0 for entry in operands[1])
+        if all(dropped):
+            return lambda shape, bounds, tiles, out: tiles[0]
+        return lambda shape, bounds, tiles, out: tiles[0][dropped]
+
+
+class TiledPermute(TiledForm):
+    """Axes in another order."""
+
+    is_view = True
+
+    def __init__(self, axes: tuple[int, ...]) -> None:
+        self.axes = axes
+
+    def spec(self, operands: Sequence[Any]) -> Spec | None:
+        (array,) = operands
+        if type(array) is not Spec or array.dtype is None:
+            return None
+        return Spec(tuple(array.shape[axis] for axis in self.axes), array.dtype)
+
+    def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
+        return [tuple(own[self.axes.index(axis)] for axis in range(len(own)))]
+
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+        return lambda shape, bounds, tiles, out: tiles[0].transpose(self.axes)
+
+
+class TiledNewAxes(TiledForm):
+    """Axes of length 1 put in."""
+
+    is_view = True
+
+    def __init__(self, axes: tuple[int, ...]) -> None:
+        self.axes = axes
+
+    def spec(self, operands: Sequence[Any]) -> Spec | None:
+        (array,) = operands
+        if type(array) is not Spec or array.dtype is None:
+            return None
+        lengths = iter(array.shape)
+        ndim = len(array.shape) + len(self.axes)
+        return Spec(tuple(1 if axis in self.axes else next(lengths) for axis in range(ndim)), array.dtype)
+
+    def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
+        return [tuple(entry for axis, entry in enumerate(own) if axis not in self.axes)]
+
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+        index = tuple(None if axis in self.axes else slice(None) for axis in range(len(spec.shape)))
+        return lambda shape, bounds, tiles, out: tiles[0][index]
+
+
+class TiledSame(TiledForm):
+    """What is there already."""
+
+    is_view = True
+
+    def spec(self, operands: Sequence[Any]) -> Spec | None:
+        return operands[0] if type(operands[0]) is Spec else None
+
+    def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
+        return [own]
+
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+        return lambda shape, bounds, tiles, out: tiles[0]
+
+
+class TiledFirstStage(TiledForm):
+    """A reduction to partial results, which are merged as those of blocks are."""
+
+    merges: ClassVar[bool] = True
+
+    def __init__(self, kernel: Kernel, axes: tuple[int, ...]) -> None:
+        self.kernel, self.axes = kernel, axes
+
+    def spec(self, operands: Sequence[Any]) -> Spec | None:
+        (array,) = operands
+        if type(array) is not Spec or array.dtype is None or not array.shape or not math.prod(array.shape):
+            return None
+        shape = tuple(1 if axis in self.axes else length for axis, length in enumerate(array.shape))
+        return Spec(shape, None, array.dtype)
+
+    def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
+        (array,) = operands
+        reduced = math.prod(array.shape[axis] for axis in self.axes)
+        if reduced * array.dtype.itemsize > TILE_BYTES:
+            return None
+        return [tuple(WHOLE if axis in self.axes else entry for axis, entry in enumerate(own))]
+
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+        return lambda shape, bounds, tiles, out: self.kernel.first(tiles[0], self.axes)
+
+    def merges_well(self, sink: Sink) -> bool:
+        lengths = (*(1,) * sink.cut_axis, sink.length, *sink.shape[sink.cut_axis + 1 :])
+        return math.prod(lengths[axis] for axis in self.axes) > 1
+
+    def merge(self, parts: list[Any], grid: tuple[int, ...]) -> Any:
+        if isinstance(parts[0], tuple):
+            joined: Any = tuple(join(list(each), grid) for each in zip(*parts, strict=True))
+        else:
+            joined = join(parts, grid)
+        if all(grid[axis] == 1 for axis in self.axes):
+            return joined
+        return self.kernel.combine(joined, self.axes)
+
+
+class TiledFinish(TiledForm):
+    """The end of a reduction: `stage` gets one partial result, and the axes in `dropped` go away."""
+
+    def __init__(self, stage: Any) -> None:
+        self.stage = stage
+
+    def spec(self, operands: Sequence[Any]) -> Spec | None:
+        (partial,) = operands
+        if type(partial) is not Spec or partial.partial_of is None:
+            return None
+        sample = np.ones((1,) * len(partial.shape), partial.partial_of)
+        with np.errstate(all="ignore"):
+            made = self.stage(self.stage.kernel.first(sample, self.stage.axes))
+        shape = tuple(length for axis, length in enumerate(partial.shape) if axis not in self.stage.dropped)
+        return Spec(shape, made.dtype) if is_number(made.dtype) else None
+
+    def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
+        (partial,) = operands
+        entries = iter(own)
+        return [tuple(WHOLE if axis in self.stage.dropped else next(entries) for axis in range(len(partial.shape)))]
+
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+        return lambda shape, bounds, tiles, out: self.stage(tiles[0])
+
+
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """Return the shape of several arrays together; None if they don't go together."""
+    first = shapes[0] if shapes else ()
+    if all(shape == first for shape in shapes):
+        return first
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
+def _broadcast_place(own: Place, lengths: tuple[int, ...], shape: tuple[int, ...]) -> Place:
+    """Return where in an operand of this shape lies what is needed for `own` of a result with these lengths."""
+    offset = len(lengths) - len(shape)
+    return tuple(WHOLE if length != lengths[offset + axis] else own[offset + axis] for axis, length in enumerate(shape))
+
+
+def _compose(entry: Along | slice, taken: range) -> Along | slice:
+    """Return where an entry of a slice lies in what it was taken of."""
+    if isinstance(entry, Along):
+        return Along(entry.axis, taken.start + entry.start * taken.step, entry.step * taken.step)
+    found = taken[entry]
+    if not found:
+        return slice(0, 0)
+    stop = found.start + len(found) * found.step
+    return slice(found.start, stop if stop >= 0 else None, found.step)

@@ -1,0 +1,249 @@
+"""Fused blocks run over tiles: the same bits as whole blocks, inputs unchanged, and less memory."""
+
+import pickle
+import tracemalloc
+from contextlib import contextmanager
+from unittest import mock
+
+import glassloom.array as ga
+import numpy as np
+import pytest
+from array_strategies import arrays, chunks_of, full_shapes, indices_of
+from glassloom.array import tiles
+from glassloom.array.nodes import tiled
+from glassloom.array.nodes.draws import DrawBlock, Streams
+from glassloom.expr import lower, optimize
+from glassloom.expr.blockwise import Program
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+
+@contextmanager
+def tiles_of(nbytes):
+    """Let tiles be so small that small arrays have many of them."""
+    with mock.patch.object(tiles, "TILE_BYTES", nbytes), mock.patch.object(tiled, "TILE_BYTES", nbytes):
+        yield
+
+
+def whole_blocks():
+    """Evaluate blocks whole, as the result to compare with."""
+    return mock.patch.object(tiles.TiledProgram, "__call__", Program.__call__)
+
+
+def both(lazy, nbytes=64):
+    with whole_blocks(), np.errstate(all="ignore"):
+        expected = np.asarray(lazy.compute(scheduler="inline"))
+    with tiles_of(nbytes), np.errstate(all="ignore"):
+        return np.asarray(lazy.compute(scheduler="inline")), expected
+
+
+def same_bits(lazy, nbytes=64):
+    found, expected = both(lazy, nbytes)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    assert found.tobytes() == expected.tobytes()
+
+
+def n_tile_runs(lazy, nbytes=64):
+    """How often a sink was made tile by tile."""
+    with tiles_of(nbytes), mock.patch.object(tiles, "_TileRun", wraps=tiles._TileRun) as runs:
+        lazy.compute(scheduler="inline")
+    return runs.call_count
+
+
+UNARY = [np.sqrt, np.exp, np.sin, np.negative, np.abs, np.isnan, np.sign, np.floor]
+BINARY = [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.arctan2, np.less, np.equal, np.logical_and]
+
+
+@st.composite
+def element_wise(draw):
+    """An expression of elements of arrays that broadcast against each other, sliced and transposed."""
+    shape = draw(full_shapes)
+    made, values = [], []
+    for _ in range(draw(st.integers(1, 3))):
+        own = tuple(1 if draw(st.integers(0, 4)) == 0 else n for n in shape)[draw(st.integers(0, len(shape) - 1)) :]
+        array, lazy = draw(arrays(own))
+        made.append(lazy)
+        values.append(array)
+    made.append(ga.random.default_rng(3).normal(size=shape, chunks=draw(chunks_of(shape))))
+    for _ in range(draw(st.integers(1, 7))):
+        x, y = draw(st.sampled_from(made)), draw(st.sampled_from(made))
+        kind = draw(st.sampled_from(["unary", "binary", "scalar", "slice", "transpose", "cast", "where"]))
+        try:
+            with np.errstate(all="ignore"):
+                if kind == "unary":
+                    new = draw(st.sampled_from(UNARY))(x)
+                elif kind == "binary":
+                    new = draw(st.sampled_from(BINARY))(x, y)
+                elif kind == "scalar":
+                    new = draw(st.sampled_from([lambda x: x + 2.5, lambda x: 3 * x, lambda x: x**2, lambda x: x > 1]))(
+                        x
+                    )
+                elif kind == "slice":
+                    new = x[draw(indices_of(x.shape))]
+                elif kind == "transpose":
+                    new = x.T
+                elif kind == "where":
+                    new = ga.where(x > 0, x, y)
+                else:
+                    new = x.astype(draw(st.sampled_from(["float32", "complex64", "int32", ">f8"])))
+        except (TypeError, ValueError):
+            continue  # not for these types or shapes
+        made.append(new)
+    return made[-1], values, [value.copy() for value in values]
+
+
+@settings(max_examples=300)
+@given(element_wise(), st.sampled_from([8, 64, 200]))
+def test_element_wise_results_are_bit_for_bit_those_of_whole_blocks(case, nbytes):
+    lazy, values, copies = case
+    same_bits(lazy, nbytes)
+    for value, copy in zip(values, copies, strict=True):
+        assert value.tobytes() == copy.tobytes()
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:Casting complex values to real")
+REDUCTIONS = ["sum", "prod", "min", "max", "any", "all", "mean", "var", "std"]
+
+
+@settings(max_examples=200)
+@given(element_wise(), st.sampled_from(REDUCTIONS), st.data())
+def test_reductions_agree_with_those_of_whole_blocks(case, name, data):
+    lazy, _, _ = case
+    assume(0 not in lazy.shape)
+    axes = data.draw(st.none() | st.sets(st.integers(0, max(lazy.ndim - 1, 0))).map(tuple)) if lazy.ndim else None
+    try:
+        reduced = getattr(lazy, name)(axis=axes, keepdims=data.draw(st.booleans()))
+    except TypeError:
+        assume(False)
+    found, expected = both(reduced * 2 if reduced.dtype.kind == "f" else reduced)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    finite = np.abs(expected[np.isfinite(expected)]).max(initial=1)
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6 * finite)
+
+
+@pytest.mark.parametrize("maker", ["numpy", np.random.RandomState])
+@pytest.mark.parametrize(
+    ("method", "args"),
+    [
+        ("normal", (10, 1)), ("uniform", (-1, 2.5)), ("random", ()), ("random_sample", ()), ("standard_normal", ()),
+        ("exponential", (2.0,)), ("standard_exponential", ()), ("gamma", (2.0, 3.0)), ("gamma", (0.3, 1.0)),
+        ("standard_gamma", (0.7,)), ("beta", (0.5, 0.5)), ("beta", (2.0, 3.0)), ("lognormal", (0.0, 1.0)),
+        ("poisson", (4.0,)), ("poisson", (40.0,)), ("binomial", (5, 0.3)), ("binomial", (500, 0.3)),
+    ],
+)  # fmt: skip
+def test_a_block_drawn_in_pieces_has_the_numbers_of_one_drawn_at_once(maker, method, args):
+    streams = Streams(5, 0, maker)
+    if not hasattr(streams.of_block(0), method):
+        pytest.skip("not a method of this generator")
+    block = DrawBlock(streams, method, args, {})
+    expected = block(0, (4099,))
+    pieces = tiled._Pieces(block, 0, expected.dtype, tiles.Buffers())
+    found = [pieces.take(begin, length).copy() for begin, length in [(0, 1), (1, 1000), (1001, 7), (1008, 3091)]]
+    assert np.concatenate(found).tobytes() == expected.tobytes()
+    later = tiled._Pieces(block, 0, expected.dtype, tiles.Buffers())
+    assert later.take(1234, 5).tobytes() == expected[1234:1239].tobytes()
+
+
+def test_every_method_that_is_drawn_in_pieces_is_tested():
+    marks = test_a_block_drawn_in_pieces_has_the_numbers_of_one_drawn_at_once.pytestmark
+    (methods,) = [mark.args[1] for mark in marks if mark.args[0] == ("method", "args")]
+    assert {method for method, _ in methods} == tiled._SEQUENTIAL
+
+
+def test_half_precision_and_other_draws_keep_their_streams():
+    rng = ga.random.default_rng(1)
+    for x in (
+        rng.random((40, 40), dtype="float32", chunks=20),
+        rng.integers(0, 5, size=(40, 40), dtype="uint8", chunks=20),
+        rng.choice(7, size=400, chunks=100),
+    ):
+        same_bits(x + 1)
+        same_bits(x[::3] * 2)
+
+
+normal = lambda: ga.random.default_rng(1).normal(size=(40, 30), chunks=(20, 30))  # noqa: E731
+
+
+@pytest.mark.parametrize(
+    ("make", "runs"),
+    [
+        (lambda: (normal() + 1)[::2, ::2].sum(), 2),
+        (lambda: (normal() + 1)[::2, ::2], 2),
+        (lambda: (normal()[::-1] + 1).sum(), 2),  # the draw is whole, the rest isn't
+        (lambda: (normal().T + 1).sum(), 2),
+        (lambda: normal().sum(axis=1), 2),
+        (lambda: (normal() ** 2).std(), 2),
+        (lambda: ga.from_array(np.ones((40, 30)), chunks=20).sum(), 4),
+        (lambda: ga.from_array(np.ones((40, 30)), chunks=20) + 1, 0),  # one call is best
+        (lambda: (ga.from_array(np.ones((40, 30)), chunks=20) + 1) * 2, 4),
+        (lambda: ga.from_array(np.ones((40, 30)), chunks=20).T[3:], 0),  # views are free
+        (lambda: ((ga.ones((40, 4), chunks=(20, 4)) ** 2).sum(axis=1) < 1).sum(), 2),
+        (lambda: (ga.ones((40, 30), chunks=(20, 30)) + 1).argmax(axis=0), 2),
+    ],
+)
+def test_what_is_run_on_tiles(make, runs):
+    assert n_tile_runs(make()) == runs
+    found, expected = both(make())
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        np.ma.masked_array(np.arange(60.0), mask=np.arange(60) % 7 == 0),
+        np.arange(60).astype(object),
+        np.arange(60).astype(">f8"),
+        np.arange(60).astype("datetime64[D]"),
+    ],
+)
+def test_blocks_that_are_no_plain_numbers_are_evaluated_whole(chunk):
+    x = ga.from_array(chunk, chunks=20)
+    y = (x - x[::-1]).T
+    assert n_tile_runs(y) == 0
+    with tiles_of(64):
+        found = y.compute(scheduler="inline")
+    np.testing.assert_array_equal(found, chunk - chunk[::-1])
+    assert type(found) is type(chunk)
+
+
+def test_one_value_read_in_two_places_is_made_whole():
+    x = ga.random.default_rng(1).normal(size=(50, 6), chunks=(50, 6))
+    y = (x * 2)[1:] - (x * 2)[:-1]
+    same_bits(y)
+    assert n_tile_runs(y) == 1
+
+
+def test_a_block_smaller_than_a_tile_is_evaluated_whole():
+    assert n_tile_runs((normal() + 1).sum(), nbytes=20 * 30 * 8) == 0
+
+
+def test_errors_inside_tiles_are_the_users():
+    x = ga.from_array(np.zeros((40, 30)), chunks=20)
+    with tiles_of(64), np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        ((x + 1) / x).compute(scheduler="inline")
+
+
+def test_tiled_programs_survive_pickling():
+    graph, keys = lower(optimize([(normal() + 1)[::2, ::2].sum().expr]))
+    task = next(task for task in graph.tasks.values() if isinstance(task.func, tiles.TiledProgram))
+    with tiles_of(64):
+        assert pickle.loads(pickle.dumps(task.func))(*task.args) == task.func(*task.args)
+
+
+def test_a_drawn_block_never_exists_as_a_whole():
+    x = ga.random.default_rng(1).normal(10, 1, size=(2000, 2000), chunks=2000)
+    y = (x + 1)[::2, ::2].sum()
+    y.compute(scheduler="inline")
+    tracemalloc.start()
+    y.compute(scheduler="inline")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * tiles.TILE_BYTES  # the block has 32 MB
+
+
+@pytest.mark.parametrize("offset", [0, 1e9])
+def test_variances_of_tiles_are_sound_however_large_the_mean(offset):
+    values = np.random.default_rng(2).normal(offset, 1, 300_000)
+    with tiles_of(8192):
+        found = (ga.from_array(values, chunks=100_000) + 0).var().compute(scheduler="inline")
+    assert found == pytest.approx((values + 0).var(), rel=1e-9)
