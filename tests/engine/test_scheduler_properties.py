@@ -6,7 +6,7 @@ import pytest
 from simulator import Simulation
 
 N_SIMULATIONS = 120
-STEPS_EACH = 800
+STEPS_EACH = 850
 
 
 @pytest.mark.parametrize("batch", range(12))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from glassloom_metrics.recorder import Recorder
 
 from glassloom.scheduler import Scheduler, State
+from glassloom.scheduler.state import DATA_LAYER
 
 
 def note_layers(scheduler: Scheduler, recorder: Recorder) -> None:
@@ -17,6 +18,8 @@ def note_layers(scheduler: Scheduler, recorder: Recorder) -> None:
 def progress_counts(scheduler: Scheduler, recorder: Recorder) -> None:
     """Tell the recorder of layers whose tasks have moved on."""
     for layer in scheduler.changed_layers:
+        if layer.number == DATA_LAYER:
+            continue
         counts = layer.counts
         recorder.set_progress(
             layer.number,

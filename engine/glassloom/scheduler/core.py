@@ -19,6 +19,7 @@ from glassloom.graph.keys import Key, key_layer, layer_name
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.order import Cycle, order
 from glassloom.scheduler.state import (
+    DATA_LAYER,
     ERRED,
     FORGOTTEN,
     MEMORY,
@@ -61,6 +62,7 @@ class Scheduler:
         self.changed_layers: set[Layer] = set()
         self.grown_layers: dict[Layer, None] = {}
         self._make_error = make_error
+        self._data = Layer(DATA_LAYER, "data", "data", "")
         self._actions = Actions()
         self._ready: list[tuple[int, int, TaskState]] = []
         self._numbers = itertools.count()
@@ -203,7 +205,7 @@ class Scheduler:
 
     def add_data(self, client: Any, key: Key, location: Any, nbytes: int) -> None:
         """A client has put a value where every process can reach it."""
-        task = self._known_or_new(key, None)
+        task = self.tasks.get(key) or self._new_task(key, self._data)
         if task.wanted_by is None:
             task.wanted_by = set()
         task.wanted_by.add(client)
@@ -363,20 +365,27 @@ class Scheduler:
 
     def _known_or_new(self, key: Key, labels: dict[str, tuple[str, str]] | None) -> TaskState:
         task = self.tasks.get(key)
-        if task is not None:
+        if task is not None and not (task.layer is self._data and task.state is RELEASED):
             return task
         name = key_layer(key)
         layer = self.layers.get(name)
         if layer is None:
             label, origin = (labels or {}).get(name, ("", ""))
             layer = self.layers[name] = Layer(len(self.layers), name, label or layer_name(name), origin)
+        self.grown_layers[layer] = None
+        if task is None:
+            return self._new_task(key, layer)
+        self._data.count(RELEASED, -1)  # lost data that is now to be computed
+        task.layer = layer
+        layer.count(RELEASED, 1)
+        return task
+
+    def _new_task(self, key: Key, layer: Layer) -> TaskState:
         number = next(self._numbers)
         task = TaskState(number, key, layer)
         self.tasks[key] = self.by_number[number] = task
-        layer.total += 1
-        layer.counts[RELEASED] += 1
+        layer.count(RELEASED, 1)
         self.changed_layers.add(layer)
-        self.grown_layers[layer] = None
         return task
 
     def _layers_built_elsewhere(self, labels: dict[str, tuple[str, str]]) -> dict[str, str]:

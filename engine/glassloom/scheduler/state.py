@@ -9,6 +9,8 @@ from glassloom.graph.keys import Key, key_index
 
 UNKNOWN_DURATION_S = 0.5
 _SMOOTHING = 0.3
+DATA_LAYER = -1
+"""Number of the layer of values that clients hand in: they are no tasks, and no progress is counted by them."""
 
 
 class State(IntEnum):
@@ -49,6 +51,11 @@ class Layer:
         self.total = 0
         self.counts = [0] * len(State)
         self.duration_s = UNKNOWN_DURATION_S
+
+    def count(self, state: State, change: int) -> None:
+        """Count tasks that come to the layer, or leave it."""
+        self.total += change
+        self.counts[state] += change
 
     def learn_duration(self, duration_s: float) -> None:
         """Take one more measurement into the moving average."""
