@@ -30,8 +30,13 @@ class FunctionMethods:
     choose = _method(np.choose)
     diagonal = _method(np.diagonal)
     nonzero = _method(np.nonzero)
+    repeat = _method(np.repeat)
     searchsorted = _method(np.searchsorted)
     trace = _method(np.trace)
+
+    def map_overlap(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Apply a function to blocks that reach into their neighbours; see `glassloom.array.map_overlap`."""
+        return implementation_of("map_overlap")(function, self, *args, **options)  # type: ignore[misc]
 
     @property
     def vindex(self) -> Any:

@@ -92,8 +92,7 @@ def _aligned(arrays: Sequence[ArrayExpr], indices: Sequence[Sequence[Label]], ou
     """Return arrays with equal blocks along axes of one name, one block along axes that the result lacks."""
     several: dict[Label, list[tuple[int, ...]]] = {}
     for node, labels in zip(arrays, indices, strict=True):
-        if len(labels) != node.ndim:
-            raise ValueError(f"index {tuple(labels)!r} names {len(labels)} axes of an array of {describe(node)}")
+        check_labels(node, labels)
         for label, blocks, length in zip(labels, node.chunks, node.shape, strict=True):
             if length != 1:
                 several.setdefault(label, []).append(blocks)
@@ -108,6 +107,12 @@ def _aligned(arrays: Sequence[ArrayExpr], indices: Sequence[Sequence[Label]], ou
         )
         for node, labels in zip(arrays, indices, strict=True)
     ]
+
+
+def check_labels(node: ArrayExpr, labels: Sequence[Label]) -> None:
+    """Raise `ValueError` if there isn't one name for each axis."""
+    if len(labels) != node.ndim:
+        raise ValueError(f"index {tuple(labels)!r} names {len(labels)} axes of an array of {describe(node)}")
 
 
 def _common(label: Label, several: list[tuple[int, ...]], is_kept: bool) -> tuple[int, ...]:

@@ -1,0 +1,477 @@
+"""Functions that put arrays together, cut them up and turn them: `block`, `tile`, `roll`, `pad`, `split`, `hstack`..."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.array import Array, asarray
+from glassloom.array.creation import full
+from glassloom.array.functions import concatenate, flip, moveaxis
+from glassloom.array.nodes import slicing
+from glassloom.array.nodes.base import normalize_axis
+from glassloom.array.nodes.mapping import map_blocks
+from glassloom.array.protocol import implements
+from glassloom.backends.arrays import namespace_of
+
+_PAD_BY_POSITION = ("edge", "reflect", "symmetric", "wrap")
+
+
+@implements(np.block)
+def block(arrays: Any) -> Array:
+    """Return an array put together out of nested lists of arrays: the innermost along the last axis.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.block([[ga.eye(2), ga.zeros((2, 1))], [ga.ones((1, 3))]]).compute()
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [1., 1., 1.]])
+    """
+    depth = _depth(arrays)
+    ndim = max(depth, _most_axes(arrays))
+    return _block(arrays, depth, ndim)
+
+
+def _depth(arrays: Any) -> int:
+    if not isinstance(arrays, list):
+        return 0
+    if not arrays:
+        raise ValueError("block: a list without arrays")
+    depths = {_depth(each) for each in arrays}
+    if len(depths) > 1:
+        raise ValueError(f"block: lists are nested to different depths {sorted(depths)}")
+    return 1 + depths.pop()
+
+
+def _most_axes(arrays: Any) -> int:
+    return max(map(_most_axes, arrays)) if isinstance(arrays, list) else asarray(arrays).ndim
+
+
+def _block(arrays: Any, depth: int, ndim: int) -> Array:
+    if depth:
+        return concatenate([_block(each, depth - 1, ndim) for each in arrays], -depth)
+    whole = asarray(arrays)
+    return whole[(None,) * (ndim - whole.ndim)] if whole.ndim < ndim else whole
+
+
+@implements(np.tile)
+def tile(A: Any, reps: Any) -> Array:
+    """Return the array repeated along each axis.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.tile(ga.arange(2), (2, 2)).compute()
+    array([[0, 1, 0, 1],
+           [0, 1, 0, 1]])
+    """
+    counts = tuple(reps) if isinstance(reps, (tuple, list, np.ndarray)) else (reps,)
+    if any(count < 0 for count in counts):
+        raise ValueError(f"tile: reps={reps!r} holds a negative number")
+    whole = asarray(A)
+    if len(counts) > whole.ndim:
+        whole = whole[(None,) * (len(counts) - whole.ndim)]
+    counts = (1,) * (whole.ndim - len(counts)) + counts
+    for axis, count in enumerate(counts):
+        if count == 0:
+            whole = whole[(*(slice(None),) * axis, slice(0, 0))]
+        elif count > 1:
+            whole = concatenate([whole] * int(count), axis)
+    return whole
+
+
+@implements(np.repeat)
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Array:
+    """Return each element repeated, along an axis or of the flat array.
+
+    Parameters
+    ----------
+    repeats
+        How often: an integer, or one for each element along the axis.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.repeat(ga.arange(3, chunks=2), 2).compute()
+    array([0, 0, 1, 1, 2, 2])
+    """
+    whole = asarray(a).ravel() if axis is None else asarray(a)
+    place = 0 if axis is None else normalize_axis(axis, whole.ndim)
+    counts = np.asarray(repeats.compute() if isinstance(repeats, Array) else repeats)
+    if counts.dtype.kind not in "iu" and counts.size:
+        raise TypeError(f"repeat: repeats={repeats!r} must be integers")
+    if (counts < 0).any():
+        raise ValueError(f"repeat: repeats={repeats!r} holds a negative number")
+    if counts.size != 1:
+        if counts.shape != (whole.shape[place],):
+            raise ValueError(f"repeat: {counts.shape} repeats for axis {place} with {whole.shape[place]} elements")
+        return whole.take(np.repeat(np.arange(len(counts)), counts), axis=place)
+    count = int(counts.reshape(())[()])
+    chunks = tuple(
+        tuple(length * count for length in blocks) if each == place else blocks
+        for each, blocks in enumerate(whole.chunks)
+    )
+    options = {"repeats": count, "axis": place}
+    return Array(map_blocks(repeat_block, (whole.expr,), options, dtype=whole.dtype, chunks=chunks))
+
+
+def repeat_block(block: Any, repeats: int, axis: int) -> Any:
+    """Return each element of a block repeated along an axis."""
+    return namespace_of(block).repeat(block, repeats, axis=axis)
+
+
+@implements(np.roll)
+def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+    """Return the elements moved along axes; those that leave at one end come in at the other.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.roll(ga.arange(5, chunks=2), 2).compute()
+    array([3, 4, 0, 1, 2])
+    """
+    whole = asarray(a)
+    if axis is None:
+        shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
+        flat = whole.ravel()
+        return _rolled(flat, int(sum(shifts)), 0).reshape(whole.shape)
+    for by, along in np.broadcast(shift, axis):
+        whole = _rolled(whole, int(by), normalize_axis(int(along), whole.ndim))
+    return whole
+
+
+def _rolled(whole: Array, by: int, axis: int) -> Array:
+    length = whole.shape[axis]
+    first = -by % length if length else 0
+    if not first:
+        return whole
+    before = (slice(None),) * axis
+    return concatenate([whole[(*before, slice(first, None))], whole[(*before, slice(0, first))]], axis)
+
+
+@implements(np.flipud)
+def flipud(m: Any) -> Array:
+    """Return the rows in reverse order.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.flipud(ga.arange(4).reshape(2, 2)).compute()
+    array([[2, 3],
+           [0, 1]])
+    """
+    return flip(m, 0)
+
+
+@implements(np.fliplr)
+def fliplr(m: Any) -> Array:
+    """Return the columns in reverse order.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.fliplr(ga.arange(4).reshape(2, 2)).compute()
+    array([[1, 0],
+           [3, 2]])
+    """
+    return flip(m, 1)
+
+
+@implements(np.rot90)
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+    """Return the array turned by `k` quarters in the plane of two axes, from the first to the second.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.rot90(ga.arange(4).reshape(2, 2)).compute()
+    array([[1, 3],
+           [0, 2]])
+    """
+    whole = asarray(m)
+    one, other = (normalize_axis(axis, whole.ndim, "axes") for axis in axes)
+    if one == other:
+        raise ValueError(f"rot90: axes={axes!r} are the same axis")
+    quarters = k % 4
+    if quarters == 0:
+        return whole
+    if quarters == 2:
+        return flip(whole, (one, other))
+    return flip(whole, other).swapaxes(one, other) if quarters == 1 else flip(whole.swapaxes(one, other), other)
+
+
+@implements(np.rollaxis)
+def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+    """Return one axis moved in front of another.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.rollaxis(ga.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
+    whole = asarray(a)
+    place = normalize_axis(axis, whole.ndim)
+    target = normalize_axis(start, whole.ndim + 1, "start")
+    return moveaxis(whole, place, target - (target > place))
+
+
+@implements(np.pad)
+def pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> Array:
+    """Return the array with further elements before and behind, along each axis.
+
+    Parameters
+    ----------
+    pad_width
+        How many: an integer, a pair (before, behind), or a pair for each axis; or a dict by axis.
+    mode
+        ``"constant"`` (with ``constant_values``), ``"empty"``, ``"edge"``, ``"reflect"``, ``"symmetric"`` or ``"wrap"``.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.pad(ga.arange(3, chunks=2), 2, mode="reflect").compute()
+    array([2, 1, 0, 1, 2, 1, 0])
+    """
+    whole = asarray(array)
+    if isinstance(pad_width, dict):
+        pad_width = [pad_width.get(axis, pad_width.get(axis - whole.ndim, 0)) for axis in range(whole.ndim)]
+        pad_width = [width if isinstance(width, tuple) else (width, width) for width in pad_width]
+    widths = np.broadcast_to(np.asarray(pad_width, dtype=np.intp), (whole.ndim, 2)).tolist()
+    if any(width < 0 for pair in widths for width in pair):
+        raise ValueError(f"pad: pad_width={pad_width!r} holds a negative number")
+    allowed = {"constant": {"constant_values"}}.get(mode, set())
+    if set(options) - allowed:
+        raise TypeError(f"pad: mode={mode!r} takes {sorted(allowed) or 'no options'}, got {sorted(options)}")
+    if mode in ("constant", "empty"):
+        values = np.broadcast_to(np.asarray(options.get("constant_values", 0)), (whole.ndim, 2))
+        for axis, pair in enumerate(widths):
+            ends = [None, None] if mode == "empty" else list(values[axis])
+            whole = _between(whole, axis, [_filler(whole, axis, n, end) for n, end in zip(pair, ends, strict=True)])
+        return whole
+    if mode not in _PAD_BY_POSITION:
+        raise NotImplementedError(f"pad: mode={mode!r}; there are {['constant', 'empty', *_PAD_BY_POSITION]}")
+    for axis, (before, behind) in enumerate(widths):
+        if before or behind:
+            positions = np.pad(np.arange(whole.shape[axis]), (before, behind), mode=mode)  # type: ignore[call-overload]
+            front, back = positions[:before], positions[len(positions) - behind :]
+            ends_here = [whole.take(end, axis=axis) if len(end) else None for end in (front, back)]
+            whole = _between(whole, axis, ends_here)
+    return whole
+
+
+def _filler(whole: Array, axis: int, length: int, value: Any) -> Array | None:
+    if not length:
+        return None
+    shape = tuple(length if each == axis else n for each, n in enumerate(whole.shape))
+    chunks = tuple((length,) if each == axis else blocks for each, blocks in enumerate(whole.chunks))
+    value = 0 if value is None else whole.dtype.type(value) if whole.dtype.kind in "biufc" else value
+    return full(shape, value, chunks=chunks, dtype=whole.dtype, like=whole)
+
+
+def _between(whole: Array, axis: int, ends: Sequence[Array | None]) -> Array:
+    parts = [ends[0], whole, ends[1]]
+    kept = [part for part in parts if part is not None]
+    return concatenate(kept, axis) if len(kept) > 1 else whole
+
+
+def _atleast(arrays: tuple[Any, ...], ndim: int) -> Any:
+    made = [_with_axes(asarray(array), ndim) for array in arrays]
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def _with_axes(whole: Array, ndim: int) -> Array:
+    if whole.ndim >= ndim:
+        return whole
+    if ndim == 3 and whole.ndim:
+        return whole[None, :, None] if whole.ndim == 1 else whole[:, :, None]
+    return whole[(None,) * (ndim - whole.ndim)]
+
+
+@implements(np.atleast_1d)
+def atleast_1d(*arrays: Any) -> Any:
+    """Return arrays with at least one axis.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.atleast_1d(3).shape
+    (1,)
+    """
+    return _atleast(arrays, 1)
+
+
+@implements(np.atleast_2d)
+def atleast_2d(*arrays: Any) -> Any:
+    """Return arrays with at least two axes.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.atleast_2d(ga.ones(3)).shape
+    (1, 3)
+    """
+    return _atleast(arrays, 2)
+
+
+@implements(np.atleast_3d)
+def atleast_3d(*arrays: Any) -> Any:
+    """Return arrays with at least three axes.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.atleast_3d(ga.ones(3)).shape
+    (1, 3, 1)
+    """
+    return _atleast(arrays, 3)
+
+
+@implements(np.dstack)
+def dstack(tup: Sequence[Any]) -> Array:
+    """Return arrays behind each other, along the third axis.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.dstack([ga.ones(3), ga.zeros(3)]).shape
+    (1, 3, 2)
+    """
+    return concatenate([atleast_3d(array) for array in tup], 2)
+
+
+@implements(np.column_stack)
+def column_stack(tup: Sequence[Any]) -> Array:
+    """Return arrays as the columns of one.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.column_stack([ga.ones(3), ga.zeros((3, 2))]).shape
+    (3, 3)
+    """
+    wholes = [asarray(array) for array in tup]
+    return concatenate([whole if whole.ndim > 1 else whole.ravel()[:, None] for whole in wholes], 1)
+
+
+@implements(np.unstack)
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """Return the parts of an array along an axis, without that axis.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> [part.compute().tolist() for part in ga.unstack(ga.eye(2))]
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    whole = asarray(x)
+    before = (slice(None),) * normalize_axis(axis, whole.ndim)
+    return tuple(whole[(*before, number)] for number in range(whole.shape[len(before)]))
+
+
+@implements(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Return the array cut into parts along an axis: a number of about equal ones, or at positions.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> [part.shape for part in ga.array_split(ga.arange(5), 2)]
+    [(3,), (2,)]
+    """
+    whole = asarray(ary)
+    place = normalize_axis(axis, whole.ndim)
+    length = whole.shape[place]
+    if isinstance(indices_or_sections, (int, np.integer)):
+        count = int(indices_or_sections)
+        if count <= 0:
+            raise ValueError(f"array_split into {count} parts")
+        each, extra = divmod(length, count)
+        edges = np.cumsum([0] + [each + 1] * extra + [each] * (count - extra)).tolist()
+    else:
+        edges = [0, *map(int, indices_or_sections), length]
+    before = (slice(None),) * place
+    parts = []
+    for number, (begin, end) in enumerate(zip(edges, edges[1:], strict=False)):
+        is_last = number == len(edges) - 2
+        parts.append(whole[(*before, slice(begin, None if is_last else end))])
+    return parts
+
+
+@implements(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Return the array cut into equal parts along an axis, or at positions.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> [part.shape for part in ga.split(ga.arange(6), 2)]
+    [(3,), (3,)]
+    """
+    whole = asarray(ary)
+    length = whole.shape[normalize_axis(axis, whole.ndim)]
+    if isinstance(indices_or_sections, (int, np.integer)) and length % indices_or_sections:
+        raise ValueError(f"split of {length} elements into {indices_or_sections} equal parts; use array_split")
+    return array_split(whole, indices_or_sections, axis)
+
+
+@implements(np.vsplit)
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Return the array cut into parts below each other.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> [part.shape for part in ga.vsplit(ga.ones((4, 2)), 2)]
+    [(2, 2), (2, 2)]
+    """
+    return split(ary, indices_or_sections, 0)
+
+
+@implements(np.hsplit)
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Return the array cut into parts beside each other.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> [part.shape for part in ga.hsplit(ga.ones((4, 2)), 2)]
+    [(4, 1), (4, 1)]
+    """
+    whole = asarray(ary)
+    return split(whole, indices_or_sections, 0 if whole.ndim == 1 else 1)
+
+
+@implements(np.append)
+def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+    """Return values behind an array, along an axis or both flat.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.append(ga.arange(2), 7).compute()
+    array([0, 1, 7])
+    """
+    return concatenate([asarray(arr), asarray(values)], axis) if axis is not None else concatenate(
+        [asarray(arr).ravel(), asarray(values).ravel()]
+    )  # fmt: skip
+
+
+@implements(np.delete)
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
+    """Return the array without the elements at positions, along an axis or of the flat array.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.delete(ga.arange(5, chunks=2), [0, 3]).compute()
+    array([1, 2, 4])
+    """
+    whole = asarray(arr).ravel() if axis is None else asarray(arr)
+    place = 0 if axis is None else normalize_axis(axis, whole.ndim)
+    kept = np.delete(np.arange(whole.shape[place]), obj)
+    return Array(slicing.take(whole.expr, kept, place))

@@ -1,0 +1,578 @@
+"""Functions of the user's applied to blocks, lines and windows: `blockwise`, `apply_gufunc`, `map_overlap`, `reduction`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.arranging import pad
+from glassloom.array.array import Array, asarray
+from glassloom.array.chunks import Chunks, is_known, starts
+from glassloom.array.functions import map_blocks
+from glassloom.array.nodes.base import ArrayExpr, describe, make_meta, normalize_axes, normalize_axis
+from glassloom.array.nodes.elementwise import align
+from glassloom.array.nodes.indexed import IndexedBlocks, check_labels, indexed
+from glassloom.array.nodes.mapping import BLOCK, MappedCall
+from glassloom.array.nodes.overlap import Overlap, Trim, Windows
+from glassloom.array.nodes.reductions import reduce_with
+from glassloom.array.nodes.user_reduction import UserReduction
+from glassloom.array.protocol import implements
+from glassloom.backends.arrays import namespace_of
+from glassloom.errors import ChunkError, OptionError
+
+_SIGNATURE = re.compile(
+    r"^\s*(\([\w\s,]*\)(?:\s*,\s*\([\w\s,]*\))*)?\s*->\s*(\([\w\s,]*\)(?:\s*,\s*\([\w\s,]*\))*)\s*$"
+)
+_BOUNDARIES = {"reflect": "symmetric", "periodic": "wrap", "nearest": "edge"}
+
+
+def blockwise(
+    function: Callable[..., Any],
+    out_ind: Sequence[Any],
+    *args: Any,
+    dtype: Any = None,
+    meta: Any = None,
+    new_axes: Mapping[Any, Any] | None = None,
+    adjust_chunks: Mapping[Any, Any] | None = None,
+    align_arrays: bool = True,
+    **kwargs: Any,
+) -> Array:
+    """Apply a function to blocks whose axes are named, as in Einstein's notation.
+
+    Parameters
+    ----------
+    function
+        Called as ``function(*blocks, **kwargs)``.
+    out_ind
+        The names of the result's axes, such as ``"ij"``.
+    args
+        Pairs of an array and the names of its axes; a value with None for names is passed on as it is. Axes that
+        `out_ind` lacks arrive as a whole.
+    dtype, meta
+        Type of the result, or a chunk without elements. Without them the function is tried on blocks of one element.
+    new_axes
+        Lengths of axes that no array has: an integer, or a tuple of lengths of blocks.
+    adjust_chunks
+        New lengths of blocks along axes: an integer, lengths, or a function from old length to new.
+    align_arrays
+        Whether to rechunk arrays until axes of one name have equal blocks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = ga.arange(4, chunks=2)
+    >>> ga.blockwise(np.multiply.outer, "ij", x, "i", x, "j").sum().compute()
+    np.int64(36)
+    """
+    if len(args) % 2:
+        raise ValueError(f"blockwise takes pairs of an array and the names of its axes, got {len(args)} arguments")
+    pairs = list(zip(args[::2], args[1::2], strict=True))
+    arrays = [(asarray(array).expr, tuple(names)) for array, names in pairs if names is not None]
+    if not arrays:
+        raise ValueError("blockwise needs at least one array with names of axes")
+    call_args = tuple(value if names is None else BLOCK for value, names in pairs)
+    sizes = {name: size if isinstance(size, tuple) else (size,) for name, size in (new_axes or {}).items()}
+    for node, names in arrays:
+        check_labels(node, names)
+    unknown = set(out_ind) - {name for _, names in arrays for name in names} - set(sizes)
+    if unknown:
+        raise ValueError(
+            f"blockwise: {sorted(map(str, unknown))} of {out_ind!r} are axes of no array; say new_axes=..."
+        )
+    made = indexed(
+        function, [node for node, _ in arrays], [names for _, names in arrays], tuple(out_ind),
+        meta=np.empty((0,) * len(out_ind)), sizes=sizes, align=align_arrays,
+    )  # fmt: skip
+    chunks = tuple(
+        _adjusted(blocks, (adjust_chunks or {}).get(name)) for name, blocks in zip(out_ind, made.chunks, strict=True)
+    )
+    call = MappedCall(function, call_args, kwargs, wants_block_id=False)
+    if meta is None:
+        like = arrays[0][0].meta
+        tiny = [namespace_of(node.meta).ones((1,) * node.ndim, dtype=node.dtype) for node, _ in arrays]
+        meta = make_meta(like, len(chunks), _tried(call, tiny, "blockwise").dtype if dtype is None else dtype)
+    return Array(IndexedBlocks(call, made.arrays, made.indices, made.out, chunks, meta))
+
+
+def _adjusted(blocks: tuple[int, ...], change: Any) -> tuple[int, ...]:
+    if change is None:
+        return blocks
+    if callable(change):
+        return tuple(change(length) for length in blocks)
+    if isinstance(change, (int, np.integer)):
+        return (int(change),) * len(blocks)
+    if len(change) != len(blocks):
+        raise ChunkError(f"adjust_chunks={change!r} has {len(change)} lengths for {len(blocks)} blocks")
+    return tuple(change)
+
+
+def _tried(function: Callable[..., Any], tiny: Sequence[Any], what: str) -> Any:
+    """Return what a function makes of blocks of one element."""
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*tiny))
+    except Exception as error:  # the function is the user's: it may do anything to a block of one element
+        name = getattr(function, "label", getattr(function, "__name__", "the function"))
+        raise ValueError(
+            f"{what} tried {name} on blocks of one element to learn its type, but it raised "
+            f"{type(error).__name__}: {error}. Say dtype=..."
+        ) from error
+
+
+def apply_gufunc(
+    function: Callable[..., Any],
+    signature: str,
+    *args: Any,
+    output_dtypes: Any = None,
+    output_sizes: Mapping[str, int] | None = None,
+    vectorize: bool = False,
+    allow_rechunk: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Apply a generalised ufunc: a function of whole core axes, over loops of the other axes that broadcast.
+
+    Parameters
+    ----------
+    function
+        Called with blocks whose core axes are the last ones.
+    signature
+        Core axes of arrays and results, such as ``"(i,j),(j)->(i)"``.
+    output_dtypes
+        Type of the result, or of each of several. Without it the function is tried on blocks of one element.
+    output_sizes
+        Lengths of core axes that only results have.
+    vectorize
+        Whether the function takes no loop axes, so that `numpy.vectorize` has to loop.
+    allow_rechunk
+        Whether core axes of several blocks may be joined; otherwise they are an error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = ga.ones((4, 6), chunks=(2, 3))
+    >>> ga.apply_gufunc(lambda block: block.sum(axis=-1), "(i)->()", x).compute()
+    array([6., 6., 6., 6.])
+    """
+    ins, outs, is_tuple = _parse_signature(signature)
+    nodes = [asarray(array).expr for array in args]
+    if len(nodes) != len(ins):
+        raise ValueError(f"signature {signature!r} names {len(ins)} arrays, got {len(nodes)}")
+    for node, core in zip(nodes, ins, strict=True):
+        if node.ndim < len(core):
+            raise ValueError(f"signature {signature!r}: core axes {core} of an array of {describe(node)}")
+        split = [
+            name for name, blocks in zip(core, node.chunks[node.ndim - len(core) :], strict=True) if len(blocks) > 1
+        ]
+        if split and not allow_rechunk:
+            raise ChunkError(f"core axis {split[0]!r} has several blocks; rechunk it to one, or say allow_rechunk=True")
+    call = np.vectorize(function, signature=signature, excluded=set(kwargs)) if vectorize else function
+    n_loop = max((node.ndim - len(core) for node, core in zip(nodes, ins, strict=True)), default=0)
+    loop = tuple(f"loop {axis}" for axis in range(n_loop))
+    indices = [(*loop[n_loop - (node.ndim - len(core)) :], *core) for node, core in zip(nodes, ins, strict=True)]
+    lengths = {
+        name: length for node, names in zip(nodes, indices, strict=True) for name, length in zip(names, node.shape, strict=True)
+    }  # fmt: skip
+    sizes = {**lengths, **(output_sizes or {})}
+    lacking = {name for core in outs for name in core} - set(sizes)
+    if lacking:
+        raise ValueError(f"signature {signature!r}: the length of {sorted(lacking)} isn't known; say output_sizes=...")
+    dtypes = _output_dtypes(call, kwargs, nodes, output_dtypes, len(outs), is_tuple)
+    if vectorize:  # of blocks without elements it asks for the types
+        call = np.vectorize(function, signature=signature, excluded=set(kwargs), otypes=dtypes)
+    like = nodes[0].meta
+    if not is_tuple:
+        new = {name: (sizes[name],) for name in outs[0]}
+        meta = make_meta(like, n_loop + len(outs[0]), dtypes[0])
+        return Array(_with_core(call, nodes, indices, loop, outs[0], new, meta, kwargs))
+    together = _with_core(call, nodes, indices, loop, (), {}, like, kwargs)
+    results = []
+    for number, (names, dtype) in enumerate(zip(outs, dtypes, strict=True)):
+        chunks = (*together.chunks, *((sizes[name],) for name in names))
+        part = MappedCall(PartOf(number), (BLOCK,), {}, wants_block_id=False)
+        meta = make_meta(like, n_loop + len(names), dtype)
+        results.append(Array(IndexedBlocks(part, (together,), (loop,), (*loop, *names), chunks, meta)))
+    return tuple(results)
+
+
+def _with_core(
+    call: Any, nodes: Sequence[ArrayExpr], indices: Any, loop: tuple[str, ...], names: tuple[str, ...], core: Any,
+    meta: Any, kwargs: dict[str, Any],
+) -> IndexedBlocks:  # fmt: skip
+    """Return the function of blocks, whose core axes become whole: inside they get names that the result lacks."""
+    inner = [tuple(name if name in loop else ("core", name) for name in index) for index in indices]
+    outer = (*loop, *(("out", name) for name in names))
+    sizes: dict[Hashable, Any] = {("out", name): size for name, size in core.items()}
+    return indexed(call, nodes, inner, outer, meta=meta, sizes=sizes, kwargs=kwargs)
+
+
+def _output_dtypes(
+    call: Any, kwargs: dict[str, Any], nodes: Sequence[ArrayExpr], given: Any, count: int, is_tuple: bool
+) -> list[Any]:
+    if given is not None:
+        dtypes = list(given) if isinstance(given, (list, tuple)) else [given] * count
+        if len(dtypes) != count:
+            raise ValueError(f"output_dtypes={given!r} has {len(dtypes)} types for {count} results")
+        return dtypes
+    tiny = [namespace_of(node.meta).ones((1,) * node.ndim, dtype=node.dtype) for node in nodes]
+    try:
+        with np.errstate(all="ignore"):
+            made = call(*tiny, **kwargs)
+    except Exception as error:  # the function is the user's: it may do anything to a block of one element
+        raise ValueError(
+            f"apply_gufunc tried the function on blocks of one element to learn its types, but it raised "
+            f"{type(error).__name__}: {error}. Say output_dtypes=..."
+        ) from error
+    return [np.asarray(each).dtype for each in (made if is_tuple else (made,))]
+
+
+class PartOf:
+    """Takes one of several results."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    @property
+    def __name__(self) -> str:
+        return f"part{self.number}"
+
+    def __glassloom_tokenize__(self) -> int:
+        return self.number
+
+    def __call__(self, results: Any) -> Any:
+        return namespace_of(results[self.number]).asarray(results[self.number])
+
+
+def _parse_signature(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], bool]:
+    found = _SIGNATURE.match(signature)
+    if found is None:
+        raise ValueError(f"{signature!r} is not a signature such as '(i,j),(j)->(i)'")
+    sides = [_cores(side or "") for side in found.groups()]
+    return sides[0], sides[1], len(sides[1]) > 1
+
+
+def _cores(text: str) -> list[tuple[str, ...]]:
+    return [
+        tuple(name.strip() for name in core.split(",") if name.strip()) for core in re.findall(r"\(([^)]*)\)", text)
+    ]
+
+
+def as_gufunc(signature: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that makes a function a generalised ufunc of lazy arrays; see `apply_gufunc` for the options.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> @ga.as_gufunc("(i)->()", output_dtypes=float)
+    ... def spread(block):
+    ...     return block.max(axis=-1) - block.min(axis=-1)
+    >>> spread(ga.arange(6, chunks=2).reshape(2, 3)).compute()
+    array([2, 2])
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        def gufunc(*args: Any, **more: Any) -> Any:
+            return apply_gufunc(function, signature, *args, **{**options, **more})
+
+        gufunc.__name__ = getattr(function, "__name__", "gufunc")
+        gufunc.__doc__ = function.__doc__
+        return gufunc
+
+    return decorate
+
+
+@implements(np.apply_along_axis)
+def apply_along_axis(
+    function: Callable[..., Any], axis: int, arr: Any, *args: Any, dtype: Any = None, shape: Any = None, **kwargs: Any
+) -> Array:
+    """Apply a function to each line along an axis, which becomes one block.
+
+    Parameters
+    ----------
+    dtype, shape
+        Type and shape of what the function returns; without them it is tried on a line of ones.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.apply_along_axis(sorted, 1, ga.asarray([[3, 1], [2, 5]])).compute()
+    array([[1, 3],
+           [2, 5]])
+    """
+    whole = asarray(arr)
+    place = normalize_axis(axis, whole.ndim)
+    if dtype is None or shape is None:
+        line = namespace_of(whole.expr.meta).ones(whole.shape[place], dtype=whole.dtype)
+        tried = _tried(lambda row: function(row, *args, **kwargs), [line], "apply_along_axis")
+        dtype, shape = tried.dtype if dtype is None else dtype, tried.shape if shape is None else shape
+    own = tuple(range(whole.ndim))
+    new = tuple(f"new {number}" for number in range(len(shape)))
+    made = indexed(
+        AlongAxis(function, place, args, kwargs, tuple(shape), np.dtype(dtype)), [whole.expr], [own], (*own[:place], *new, *own[place + 1 :]),
+        dtype=np.dtype(dtype), sizes={name: (length,) for name, length in zip(new, shape, strict=True)},
+    )  # fmt: skip
+    return Array(made)
+
+
+class AlongAxis:
+    """Applies a function to each line of a block."""
+
+    def __init__(
+        self, function: Callable[..., Any], axis: int, args: tuple[Any, ...], kwargs: dict[str, Any],
+        shape: tuple[int, ...], dtype: Any,
+    ) -> None:  # fmt: skip
+        self.function, self.axis, self.args, self.kwargs = function, axis, args, kwargs
+        self.shape, self.dtype = shape, dtype
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.function, "__name__", "apply-along-axis"))
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.function, self.axis, self.args, self.kwargs, self.shape, self.dtype)
+
+    def __call__(self, block: Any) -> Any:
+        before, behind = block.shape[: self.axis], block.shape[self.axis + 1 :]
+        if 0 in (*before, *behind):  # no lines
+            return namespace_of(block).zeros((*before, *self.shape, *behind), dtype=self.dtype)
+        return namespace_of(block).apply_along_axis(self.function, self.axis, block, *self.args, **self.kwargs)
+
+
+@implements(np.apply_over_axes)
+def apply_over_axes(function: Callable[..., Any], a: Any, axes: Any) -> Array:
+    """Apply a function over several axes, one after the other; axes that it removes stay with length 1.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.apply_over_axes(ga.sum, ga.ones((2, 3), chunks=2), [0, 1]).compute()
+    array([[6.]])
+    """
+    whole = asarray(a)
+    for axis in normalize_axes(axes, whole.ndim):
+        made = asarray(function(whole, axis))
+        whole = made if made.ndim == whole.ndim else made[(*(slice(None),) * axis, None)]
+    return whole
+
+
+def reduction(
+    x: Any,
+    chunk: Callable[..., Any],
+    aggregate: Callable[..., Any],
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    combine: Callable[..., Any] | None = None,
+    dtype: Any = None,
+    split_every: int | None = None,
+    name: str | None = None,
+) -> Array:
+    """Reduce an array with functions of your own, in a tree.
+
+    Parameters
+    ----------
+    chunk, combine, aggregate
+        Called as ``f(array, axis=axes, keepdims=True)``: of each block, of several results joined, and in the end.
+        `combine` is `aggregate` by default.
+    axis
+        An axis, a tuple of axes, or None for all.
+    dtype
+        Type of the result; without it the functions are tried on one element.
+    split_every
+        How many blocks a task joins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> ga.reduction(ga.arange(10, chunks=3), np.max, np.max).compute()
+    np.int64(9)
+    """
+    whole = asarray(x)
+    axes = normalize_axes(axis, whole.ndim)
+    label = name or str(getattr(chunk, "__name__", "reduction")).strip("<>")
+    kernel = UserReduction(label, chunk, combine or aggregate, aggregate)
+    if dtype is None:
+        tiny = namespace_of(whole.expr.meta).ones((1,) * whole.ndim, dtype=whole.dtype)
+        dtype = _tried(lambda block: kernel.finish(kernel.first(block, axes), axes), [tiny], "reduction").dtype
+    return Array(reduce_with(whole.expr, kernel, axes, keepdims, dtype, split_every))
+
+
+def overlap(x: Any, depth: Any, boundary: Any = "none") -> Array:
+    """Return the array with blocks that reach `depth` elements into their neighbours.
+
+    Parameters
+    ----------
+    depth
+        An integer, a pair (in front, behind), one for each axis, or a dict by axis (0 for others).
+    boundary
+        What lies beyond the ends: ``"none"`` (nothing), ``"reflect"``, ``"periodic"``, ``"nearest"`` or a number; one
+        for all axes, for each, or a dict by axis.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.overlap(ga.arange(6, chunks=3), depth=1, boundary=9).compute()
+    array([9, 0, 1, 2, 3, 2, 3, 4, 5, 9])
+    """
+    whole = asarray(x)
+    depths, ends = _depths(depth, whole.ndim), _boundaries(boundary, whole.ndim)
+    return _overlapped(whole, depths, ends)
+
+
+def _overlapped(whole: Array, depths: list[tuple[int, int]], ends: list[Any]) -> Array:
+    if not all(map(is_known, whole.chunks)):
+        raise ChunkError(f"overlap of an array of {describe(whole.expr)}; call compute_chunk_sizes() first")
+    padded = whole
+    for axis, (width, end) in enumerate(zip(depths, ends, strict=True)):
+        if end == "none" or width == (0, 0):
+            continue
+        widths = [width if other == axis else (0, 0) for other in range(whole.ndim)]
+        if isinstance(end, str):
+            if max(width) > whole.shape[axis]:
+                raise ChunkError(f"depth {max(width)} along axis {axis} with {whole.shape[axis]} elements")
+            padded = pad(padded, widths, mode=_BOUNDARIES[end])
+        else:
+            padded = pad(padded, widths, mode="constant", constant_values=end)
+    return Array(Overlap(padded.expr, _windows(whole.chunks, depths, ends)))
+
+
+def _windows(chunks: Chunks, depths: list[tuple[int, int]], ends: list[Any]) -> Windows:
+    found = []
+    for blocks, (front, behind), end in zip(chunks, depths, ends, strict=True):
+        total = sum(blocks)
+        pairs = zip(starts(blocks), blocks, strict=True)
+        if end == "none":
+            found.append(tuple((max(0, s - front), min(total, s + n + behind)) for s, n in pairs))
+        else:  # positions in the padded array
+            found.append(tuple((s, s + n + front + behind) for s, n in pairs))
+    return tuple(found)
+
+
+def trim_overlap(x: Any, depth: Any, boundary: Any = "none") -> Array:
+    """Return an array whose blocks overlap without their margins: what undoes `overlap`.
+
+    Without a boundary only the first and last blocks are taken to have less than the whole margin.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.arange(6, chunks=3)
+    >>> ga.trim_overlap(ga.overlap(x, 1, "reflect"), 1, "reflect").compute()
+    array([0, 1, 2, 3, 4, 5])
+    """
+    whole = asarray(x)
+    depths, ends = _depths(depth, whole.ndim), _boundaries(boundary, whole.ndim)
+    margins = []
+    for blocks, (front, behind), end in zip(whole.chunks, depths, ends, strict=True):
+        last = len(blocks) - 1
+        is_open = end == "none"
+        margins.append(
+            tuple((0 if is_open and n == 0 else front, 0 if is_open and n == last else behind) for n in range(last + 1))
+        )
+    return Array(Trim(whole.expr, tuple(margins)))
+
+
+@implements("map_overlap")
+def map_overlap(
+    function: Callable[..., Any],
+    *args: Any,
+    depth: Any = None,
+    boundary: Any = "none",
+    trim: bool = True,
+    dtype: Any = None,
+    meta: Any = None,
+    chunks: Any = None,
+    **kwargs: Any,
+) -> Array:
+    """Apply a function to blocks that reach into their neighbours, and take the margins off again.
+
+    Parameters
+    ----------
+    function
+        Called as ``function(*blocks, **kwargs)``; returns a block of the same shape (or of `chunks`, with
+        ``trim=False``).
+    args
+        Arrays of one shape, and other values, which are passed on.
+    depth, boundary
+        As for `overlap`.
+    trim
+        Whether the margins are taken off; otherwise the function does so, and says `chunks` where lengths change.
+    dtype, meta
+        As for `map_blocks`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = ga.arange(6, chunks=3)
+    >>> ga.map_overlap(lambda block: block + np.roll(block, 1), x, depth=1, boundary="periodic").compute()
+    array([5, 1, 3, 5, 7, 9])
+    """
+    if depth is None:
+        raise OptionError("map_overlap needs a depth: an integer, one for each axis, or a dict by axis")
+    args = tuple(Array(node) if isinstance(node, ArrayExpr) else node for node in align([
+        arg.expr if isinstance(arg, Array) else arg for arg in args
+    ]))  # fmt: skip
+    arrays = [arg for arg in args if isinstance(arg, Array)]
+    if not arrays:
+        raise ValueError("map_overlap needs at least one array")
+    ndim = max(array.ndim for array in arrays)
+    depths, ends = _depths(depth, ndim), _boundaries(boundary, ndim)
+    for arg in arrays:
+        if arg.shape != arrays[0].shape:
+            raise ValueError(f"map_overlap: arrays of shapes {arrays[0].shape} and {arg.shape}")
+    if trim and any(0 in blocks and max(d) for blocks, d in zip(arrays[0].chunks, depths, strict=True)):
+        raise ChunkError(f"map_overlap of an array of {describe(arrays[0].expr)}: rechunk blocks of length 0 away")
+    extended = [_overlapped(arg, depths, ends) if isinstance(arg, Array) else arg for arg in args]
+    made = map_blocks(function, *extended, dtype=dtype, meta=meta, chunks=chunks, **kwargs)
+    return Array(Trim(made.expr, _margins(arrays[0].chunks, depths, ends))) if trim else made
+
+
+def _margins(chunks: Chunks, depths: list[tuple[int, int]], ends: list[Any]) -> Windows:
+    """Return what blocks of these lengths got in front and behind: less than the depth near an end without boundary."""
+    found = []
+    for blocks, windows, (front, _), end in zip(chunks, _windows(chunks, depths, ends), depths, ends, strict=True):
+        first = [start + (0 if end == "none" else front) for start in starts(blocks)]
+        found.append(tuple((s - low, high - s - n) for s, n, (low, high) in zip(first, blocks, windows, strict=True)))
+    return tuple(found)
+
+
+def _depths(depth: Any, ndim: int) -> list[tuple[int, int]]:
+    """Return what a block gets in front and behind, for each axis."""
+    return [_pair(each, axis) for axis, each in enumerate(_of_each_axis(depth, ndim, 0, "depth"))]
+
+
+def _pair(depth: Any, axis: int) -> tuple[int, int]:
+    pair = tuple(depth) if isinstance(depth, (tuple, list)) else (depth, depth)
+    if len(pair) != 2 or not all(isinstance(each, (int, np.integer)) and each >= 0 for each in pair):
+        raise OptionError(f"depth={depth!r} of axis {axis} is neither an integer of 0 or more nor a pair of such")
+    return (int(pair[0]), int(pair[1]))
+
+
+def _boundaries(boundary: Any, ndim: int) -> list[Any]:
+    found = []
+    for axis, each in enumerate(_of_each_axis(boundary, ndim, "none", "boundary")):
+        end = "none" if each is None else each
+        if isinstance(end, str) and end != "none" and end not in _BOUNDARIES:
+            raise OptionError(f"boundary={end!r} of axis {axis} is no number and none of {['none', *_BOUNDARIES]}")
+        found.append(end)
+    return found
+
+
+def _of_each_axis(value: Any, ndim: int, default: Any, what: str) -> list[Any]:
+    if isinstance(value, Mapping):
+        wrong = [axis for axis in value if not -ndim <= axis < ndim]
+        if wrong:
+            raise OptionError(f"{what}={value!r} names axis {wrong[0]} of an array with {ndim} axes")
+        by_axis = {axis % ndim: each for axis, each in value.items()}
+        return [by_axis.get(axis, default) for axis in range(ndim)]
+    if isinstance(value, (tuple, list)):
+        if len(value) != ndim:
+            raise OptionError(f"{what}={value!r} has {len(value)} entries for an array with {ndim} axes")
+        return list(value)
+    return [value] * ndim

@@ -1,0 +1,108 @@
+"""Running sums and the like: each block on its own, then what stood before it is added.
+
+Blocks are scanned in parallel; only the totals go from block to block along the axis. So sums of floats may differ from
+NumPy's, which adds one element after the other, in the last digits.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.chunks import Chunks
+from glassloom.array.nodes.base import ArrayExpr, make_meta
+from glassloom.backends.arrays import namespace_of
+from glassloom.expr.blockwise import block_indices
+from glassloom.graph import Key, Task
+
+
+class Scan(ArrayExpr):
+    """A ufunc accumulated along an axis."""
+
+    parameters = ("array", "ufunc", "axis", "dtype")
+
+    array: ArrayExpr
+    ufunc: str
+    axis: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.ufunc}-scan"
+
+    @cached_property
+    def chunks(self) -> Chunks:
+        return self.array.chunks
+
+    @cached_property
+    def meta(self) -> Any:
+        return make_meta(self.array.meta, self.ndim, self.dtype)
+
+    @property
+    def n_tasks(self) -> int:
+        return 3 * super().n_tasks
+
+    def tasks(self) -> dict[Key, Task]:
+        scan = ScanBlock(self.ufunc, self.axis, self.dtype)
+        total, add = LastTotal(self.ufunc, self.axis), AddBefore(self.ufunc)
+        local, carry = f"{self.name}-local", f"{self.name}-carry"
+        tasks: dict[Key, Task] = {}
+        for index in block_indices(self.numblocks):
+            number = index[self.axis]
+            before = (*index[: self.axis], number - 1, *index[self.axis + 1 :])
+            key: Key = (self.name, *index)
+            is_first, is_last = number == 0, number == self.numblocks[self.axis] - 1
+            own: Key = key if is_first else (local, *index)
+            tasks[own] = Task.of_blocks(own, scan, [(self.array.name, *index)])
+            if not is_first:
+                tasks[key] = Task.of_blocks(key, add, [own, (carry, *before)])
+            if not is_last:
+                sources: list[Key] = [own] if is_first else [own, (carry, *before)]
+                total_key: Key = (carry, *index)
+                tasks[total_key] = Task.of_blocks(total_key, total, sources)
+        return tasks
+
+
+class ScanBlock:
+    """Accumulates a ufunc along an axis of a block."""
+
+    def __init__(self, ufunc: str, axis: int, dtype: Any) -> None:
+        self.ufunc, self.axis, self.dtype = ufunc, axis, dtype
+
+    def __call__(self, block: Any) -> Any:
+        xp = namespace_of(block)
+        if self.ufunc in ("add", "multiply"):
+            scan = xp.cumsum if self.ufunc == "add" else xp.cumprod
+            return scan(block, axis=self.axis, dtype=self.dtype)
+        return getattr(xp, self.ufunc).accumulate(block, axis=self.axis).astype(self.dtype, copy=False)
+
+
+class LastTotal:
+    """The last of a scanned block with what stood before it; None while there were no elements."""
+
+    def __init__(self, ufunc: str, axis: int) -> None:
+        self.ufunc, self.axis = ufunc, axis
+
+    def __call__(self, scanned: Any, before: Any = None) -> Any:
+        if not scanned.shape[self.axis]:
+            return before
+        last = scanned[(*(slice(None),) * self.axis, slice(-1, None))]
+        return last.copy() if before is None else getattr(namespace_of(last), self.ufunc)(last, before)
+
+
+class AddBefore:
+    """Adds what stood before a block to it."""
+
+    def __init__(self, ufunc: str) -> None:
+        self.ufunc = ufunc
+
+    def __call__(self, scanned: Any, before: Any) -> Any:
+        if before is None:
+            return scanned
+        return getattr(namespace_of(scanned), self.ufunc)(scanned, before).astype(scanned.dtype, copy=False)
+
+
+def scan(node: ArrayExpr, ufunc: str, axis: int, dtype: Any) -> ArrayExpr:
+    """Return a ufunc accumulated along an axis."""
+    return Scan(node, ufunc, axis, np.dtype(dtype))
