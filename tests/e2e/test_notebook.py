@@ -96,6 +96,7 @@ def test_the_button_of_the_clients_repr_opens_its_dashboard(page, lab, small_not
     open_notebook(page, lab, small_notebook)
     run_all(page)
     page.get_by_role("button", name="Open dashboard").click()
+    expect(page.locator(".gl-Card")).to_have_count(1)  # the server looks for clusters once a second
     (cluster,) = clusters_of(lab)
     pane = page.locator(f"#glassloom-{cluster['id']}-status")
     expect(pane).to_have_attribute("data-state", "live", timeout=OPENING_MS)
