@@ -125,7 +125,8 @@ def test_reductions_agree_with_those_of_whole_blocks(case, name, data):
 @pytest.mark.parametrize(
     ("method", "args"),
     [
-        ("normal", (10, 1)), ("uniform", (-1, 2.5)), ("random", ()), ("random_sample", ()), ("standard_normal", ()),
+        ("normal", (10, 1)), ("normal", (-3.7, 0.25)), ("normal", (0, 1)), ("normal", (5, 1.3)), ("normal", (2, 0)),
+        ("uniform", (-1, 2.5)), ("uniform", (0, 1)), ("uniform", (-3.1, 0.9)), ("uniform", (1, 1)), ("random", ()), ("random_sample", ()), ("standard_normal", ()),
         ("exponential", (2.0,)), ("standard_exponential", ()), ("gamma", (2.0, 3.0)), ("gamma", (0.3, 1.0)),
         ("standard_gamma", (0.7,)), ("beta", (0.5, 0.5)), ("beta", (2.0, 3.0)), ("lognormal", (0.0, 1.0)),
         ("poisson", (4.0,)), ("poisson", (40.0,)), ("binomial", (5, 0.3)), ("binomial", (500, 0.3)),
@@ -148,6 +149,28 @@ def test_every_method_that_is_drawn_in_pieces_is_tested():
     marks = test_a_block_drawn_in_pieces_has_the_numbers_of_one_drawn_at_once.pytestmark
     (methods,) = [mark.args[1] for mark in marks if mark.args[0] == ("method", "args")]
     assert {method for method, _ in methods} == tiled._SEQUENTIAL
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8", "uint16"])
+def test_x_squared_has_the_bits_of_a_power(dtype):
+    values = (np.random.default_rng(1).normal(0, 50, 10_000)).astype(dtype)
+    x = ga.from_array(values, chunks=5000)
+    for lazy, expected in [(x**2, values**2), (x**2.0, values**2.0), (ga.power(x, 2), np.power(values, 2))]:
+        found = lazy.compute(scheduler="inline")
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "mean"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "uint32"])
+@pytest.mark.parametrize("length", [1, 2, 8])
+def test_short_rows_are_reduced_by_columns(name, dtype, length):
+    values = np.random.default_rng(1).integers(0, 100, (300, length)).astype(dtype)
+    values[3, 0] = np.nan if dtype.startswith("f") else 1
+    x = ga.from_array(values, chunks=(300, length))
+    found, expected = getattr(x, name)(axis=1).compute(scheduler="inline"), getattr(values, name)(axis=1)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_half_precision_and_other_draws_keep_their_streams():

@@ -13,6 +13,9 @@ import numpy as np
 
 from glassloom.backends.arrays import namespace_of
 
+_SHORT_ROW = 8
+"""Up to this length adding up columns is faster than adding up rows."""
+
 Axes = tuple[int, ...]
 Partial = Any
 
@@ -61,6 +64,8 @@ class Fold(Kernel):
         return folded if self.result is None else folded.astype(self.result)
 
     def _fold(self, block: Any, axes: Axes, dtype: Any) -> Any:
+        if self.ufunc in _BY_COLUMNS and _is_short_row(block, axes):
+            return self._fold_columns(block, dtype)
         xp = namespace_of(block)
         ufunc = getattr(np, self.ufunc)
         if ufunc.identity is None:
@@ -71,7 +76,16 @@ class Fold(Kernel):
             return getattr(xp, method)(block, axis=axes, keepdims=True, **extra)
         return ufunc.reduce(block, axis=axes, keepdims=True)
 
+    def _fold_columns(self, block: Any, dtype: Any) -> Any:
+        """Return the fold along a short last axis: NumPy's own takes 20 ns for each row, however short."""
+        ufunc = getattr(np, self.ufunc)
+        folded = block[..., :1].astype(dtype or block.dtype)
+        for column in range(1, block.shape[-1]):
+            ufunc(folded, block[..., column : column + 1], out=folded)
+        return folded
 
+
+_BY_COLUMNS = frozenset({"add", "multiply", "minimum", "maximum"})
 _METHODS = {
     "add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
@@ -197,6 +211,13 @@ class ArgExtreme(Kernel):
 
     def finish(self, joined: Partial, axes: Axes) -> Any:
         return self.combine(joined, axes)[1]
+
+
+def _is_short_row(block: Any, axes: Axes) -> bool:
+    """Whether a plain array of numbers is reduced along its last axis alone, which is short beside the others."""
+    if axes != (block.ndim - 1,) or type(block) is not np.ndarray or block.dtype.kind not in "iuf":
+        return False
+    return 0 < block.shape[-1] <= _SHORT_ROW and block.size > 100 * block.shape[-1]
 
 
 def _count(xp: Any, block: Any, axes: Axes) -> Any:

@@ -36,8 +36,9 @@ _SEQUENTIAL = frozenset(
 )  # fmt: skip
 """Methods of NumPy's generators that fill an array in C order, so that a block can be drawn in pieces."""
 
-_INTO_ARRAY = {"standard_normal": (), "random": ()}
-"""Methods of `numpy.random.Generator` that fill an array which is there, and their only arguments."""
+_FILLS = {"standard_normal": "standard_normal", "random": "random", "normal": "standard_normal", "uniform": "random"}
+"""Methods of `numpy.random.Generator` whose numbers are those of another that can fill an array which is there: as
+they are, or ``loc + scale * number``."""
 
 
 class TiledElementwise(TiledForm):
@@ -190,11 +191,13 @@ class _Pieces:
 
     def __init__(self, block: Any, number: int, dtype: Any, buffers: Buffers) -> None:
         generator = block.streams.of_block(number)
-        self._method = getattr(generator, block.method)
+        self._draw_new = getattr(generator, block.method)
         self._args, self._kwargs = block.args, block.kwargs
-        self._fills = isinstance(generator, np.random.Generator) and _INTO_ARRAY.get(block.method) == block.args
         self._dtype, self._buffers = dtype, buffers
         self._position = 0
+        self._loc, self._scale = _loc_and_scale(block.method, block.args)
+        can_fill = isinstance(generator, np.random.Generator) and block.method in _FILLS and _is_exact(self._scale)
+        self._fill = getattr(generator, _FILLS[block.method]) if can_fill else None
 
     def take(self, begin: int, length: int) -> Any:
         """Return `length` numbers from `begin` on, which doesn't lie before what was taken last."""
@@ -205,9 +208,31 @@ class _Pieces:
 
     def _draw(self, length: int) -> Any:
         self._position += length
-        if not self._fills:
-            return self._method(*self._args, size=length, **self._kwargs)
-        return self._method(out=self._buffers.take((length,), self._dtype), **self._kwargs)
+        if self._fill is None:
+            return self._draw_new(*self._args, size=length, **self._kwargs)
+        drawn = self._fill(out=self._buffers.take((length,), self._dtype), **self._kwargs)
+        if self._scale != 1:
+            np.multiply(drawn, self._scale, out=drawn)
+        if self._loc is not None:
+            np.add(drawn, self._loc, out=drawn)
+        return drawn
+
+
+def _loc_and_scale(method: str, args: tuple[Any, ...]) -> tuple[float | None, float]:
+    """Return what is added to the numbers (None for nothing, not even 0, which makes 0.0 of -0.0) and their factor."""
+    if method == "normal":
+        loc, scale = args
+        return float(loc), float(scale)
+    if method == "uniform":
+        low, high = args
+        return float(low), float(high) - float(low)
+    return None, 1.0
+
+
+def _is_exact(scale: float) -> bool:
+    """Whether a factor is a power of 2: ``loc + scale * number`` is then rounded once, whether or not the compiler
+    made one instruction of it."""
+    return scale > 0 and math.frexp(scale)[0] == 0.5
 
 
 class TiledSlice(TiledForm):
