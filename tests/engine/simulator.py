@@ -180,11 +180,8 @@ class Simulation:
 
     def check_outcome(self) -> None:
         """Check, after `settle`, that every wish is fulfilled or refused with reason, and told of."""
-        may_fail = (
-            self.habits.above(set(self.habits.fails | self.habits.fails_once | self.habits.kills))
-            if self._may_fail()
-            else set()
-        )
+        habits = self.habits
+        may_fail = habits.above(set(habits.fails | habits.fails_once | habits.kills))
         for client in self.clients:
             for key, status in client.status.items():
                 task = self.scheduler.tasks[key]
@@ -192,16 +189,13 @@ class Simulation:
                 told = {State.MEMORY: "finished", State.ERRED: "erred"}[task.state]
                 assert status == told, (key, status, told)
                 if told == "finished":
-                    assert self._read(task) == self.habits.value(key)
+                    assert self._read(task) == habits.value(key)
                 else:
                     kind = task.error[0]
-                    assert kind != "pinned" or self.habits.unpicklable
+                    assert kind != "pinned" or habits.unpicklable
                     assert kind != "raised" or key in may_fail, key
                     assert kind != "worker-lost" or self.deaths >= 3
                     assert kind in ("pinned", "raised", "worker-lost"), task.error
-
-    def _may_fail(self) -> bool:
-        return True
 
     def _do_one_of(self, events: list[tuple[int, Callable[[], Any]]]) -> None:
         (event,) = self.random.choices([event for _, event in events], [weight for weight, _ in events])

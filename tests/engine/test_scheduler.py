@@ -541,6 +541,19 @@ def test_a_task_on_its_last_chance_runs_alone() -> None:
     assert bench.act() == {"run": {3: ["b"]}, "erred": {"me": ["a"]}}
 
 
+def test_a_task_on_its_last_chance_waits_until_its_worker_is_empty() -> None:
+    bench = Bench(2)
+    bench.submit({"a": []}, ["a"])
+    for number in range(2):
+        bench.act()
+        bench.worker_left(number)
+        bench.worker_joined(number + 1, f"w{number + 1}", 2)
+    bench.submit({"b": []}, ["b"], priority=1)
+    assert bench.act() == {"run": {2: ["b"]}}
+    bench.finish(2, "b")
+    assert bench.act()["run"] == {2: ["a"]}
+
+
 def test_messages_of_a_dead_worker_change_nothing() -> None:
     bench = Bench(1, 1)
     bench.submit({"a": []}, ["a"])
@@ -572,6 +585,20 @@ def test_a_retiring_worker_hands_over_its_results_and_gets_no_tasks() -> None:
     assert bench.act() == {}
     bench.published(0, bench.number("a"), "place")
     assert bench.act() == {"stop": [0]}
+
+
+def test_what_is_queued_for_a_retiring_worker_goes_elsewhere() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": [], "b": []}, ["a", "b"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.submit({"c-0": ["a"], "c-1": ["a"]}, ["c-0", "c-1"])
+    assert bench.act()["run"] == {0: ["c-0"]}
+    bench.retire(0)
+    bench.act()
+    bench.published(0, bench.number("a"), "place")
+    bench.finish(1, "b")
+    assert bench.act()["run"] == {1: ["c-1"]}
 
 
 # Bad graphs

@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 from simulator import Simulation
 
-N_SIMULATIONS = 120
-STEPS_EACH = 850
+N_BATCHES = 12
+SIMULATIONS_EACH = 10
+STEPS_EACH = 1000  # 120,000 in all, and those until all is settled
 
 
-@pytest.mark.parametrize("batch", range(12))
+@pytest.mark.parametrize("batch", range(N_BATCHES))
 def test_no_wish_result_or_byte_is_lost_whatever_happens(batch: int) -> None:
-    per_batch = N_SIMULATIONS // 12
-    n_steps = 0
-    for seed in range(batch * per_batch, (batch + 1) * per_batch):
+    for seed in range(batch * SIMULATIONS_EACH, (batch + 1) * SIMULATIONS_EACH):
         simulation = Simulation(seed)
         try:
             for _ in range(STEPS_EACH):
@@ -24,5 +23,3 @@ def test_no_wish_result_or_byte_is_lost_whatever_happens(batch: int) -> None:
         except Exception as error:
             error.add_note(f"in simulation {seed}, step {simulation.n_steps}")
             raise
-        n_steps += simulation.n_steps
-    assert n_steps >= 100_000 // 12
