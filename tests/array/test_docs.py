@@ -13,7 +13,7 @@ MODULES = [
     "glassloom.units",
     *(
         module.name
-        for package in (glassloom.array, glassloom.array.nodes)
+        for package in (glassloom.array, glassloom.array.linalg, glassloom.array.nodes)
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     ),
 ]

@@ -1,4 +1,4 @@
-"""Linear algebra of lazy arrays: norms, and QR and SVD of arrays that are tall or wide.
+"""Norms, and QR and SVD of arrays that are tall or wide.
 
 A matrix with many rows is cut into blocks of whole rows, each block is factorised, and the triangular factors are
 stacked and factorised again, as a tree (Demmel, Grigori, Hoemmen and Langou, 2012, "Communication-optimal parallel and
@@ -17,6 +17,7 @@ from glassloom.array.array import Array, asarray, matmul
 from glassloom.array.chunks import Chunks
 from glassloom.array.nodes.base import make_meta, normalize_axis
 from glassloom.array.nodes.mapping import BLOCK, MapBlocks, MappedCall
+from glassloom.array.protocol import implements
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.blas import one_blas_thread
 
@@ -39,6 +40,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
+@implements(np.linalg.qr)
 def qr(a: Any) -> QRResult:
     """Return Q with orthonormal columns and an upper triangular R with ``Q @ R == a``.
 
@@ -59,6 +61,7 @@ def qr(a: Any) -> QRResult:
     return _tall_qr(whole.rechunk({0: _tall_blocks(whole), 1: -1}))
 
 
+@implements(np.linalg.svd)
 def svd(a: Any) -> SVDResult:
     """Return the reduced singular value decomposition: ``U * S @ Vh == a``.
 
@@ -89,6 +92,7 @@ def svd(a: Any) -> SVDResult:
     return SVDResult(matmul(q, u), s, vh)
 
 
+@implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the norm of vectors or matrices, as `numpy.linalg.norm`.
 

@@ -1,0 +1,220 @@
+"""What is computed of each matrix as a whole: determinants, inverses of any shape, eigenvalues of Hermitian matrices.
+
+The last two axes become one block; stacks of matrices are worked on block by block. There is no general `eig`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from glassloom.array.array import Array, asarray, matmul
+from glassloom.array.blockwise import apply_gufunc
+from glassloom.array.creation import eye
+from glassloom.array.linalg.factors import norm
+from glassloom.array.linalg.solving import inv
+from glassloom.array.protocol import implements
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of a determinant and the logarithm of its absolute value."""
+
+    sign: Array
+    logabsdet: Array
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues in ascending order, and eigenvectors as columns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+@implements(np.linalg.det)
+def det(a: Any) -> Array:
+    """Return the determinant of a square matrix, or of each of a stack.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.det(ga.asarray([[1.0, 2.0], [3.0, 4.0]])).compute().round(6)
+    np.float64(-2.0)
+    """
+    whole = _matrices(a, "det", is_square=True)
+    made: Array = apply_gufunc(np.linalg.det, "(n,n)->()", whole, output_dtypes=whole.dtype)
+    return made
+
+
+@implements(np.linalg.slogdet)
+def slogdet(a: Any) -> SlogdetResult:
+    """Return sign and logarithm of the determinant.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.slogdet(ga.eye(3) * 2).sign.compute()
+    np.float64(1.0)
+    """
+    whole = _matrices(a, "slogdet", is_square=True)
+    return SlogdetResult(
+        *apply_gufunc(np.linalg.slogdet, "(n,n)->(),()", whole, output_dtypes=[whole.dtype, _real(whole)])
+    )
+
+
+@implements(np.linalg.eigh)
+def eigh(a: Any) -> EighResult:
+    """Return eigenvalues and eigenvectors of a Hermitian matrix, or of each of a stack; the lower half is read.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.eigh(ga.eye(2)).eigenvalues.compute()
+    array([1., 1.])
+    """
+    whole = _matrices(a, "eigh", is_square=True)
+    made = apply_gufunc(np.linalg.eigh, "(n,n)->(n),(n,n)", whole, output_dtypes=[_real(whole), whole.dtype])
+    return EighResult(*made)
+
+
+@implements(np.linalg.eigvalsh)
+def eigvalsh(a: Any) -> Array:
+    """Return the eigenvalues of a Hermitian matrix in ascending order.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.eigvalsh(ga.asarray([[2.0, 0.0], [0.0, 1.0]])).compute()
+    array([1., 2.])
+    """
+    whole = _matrices(a, "eigvalsh", is_square=True)
+    made: Array = apply_gufunc(np.linalg.eigvalsh, "(n,n)->(n)", whole, output_dtypes=_real(whole))
+    return made
+
+
+@implements(np.linalg.pinv)
+def pinv(a: Any, *, rtol: Any = None) -> Array:
+    """Return the pseudo-inverse of a matrix, or of each of a stack.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.pinv(ga.ones((2, 1))).compute().round(6)
+    array([[0.5, 0.5]])
+    """
+    whole = _matrices(a, "pinv")
+    options = {} if rtol is None else {"rtol": rtol}
+    made: Array = apply_gufunc(np.linalg.pinv, "(m,n)->(n,m)", whole, output_dtypes=whole.dtype, **options)
+    return made
+
+
+@implements(np.linalg.matrix_rank)
+def matrix_rank(a: Any, *, rtol: Any = None) -> Array:
+    """Return the number of singular values that are not as good as zero.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.matrix_rank(ga.ones((3, 3))).compute()
+    np.int64(1)
+    """
+    whole = _matrices(a, "matrix_rank")
+    options = {} if rtol is None else {"rtol": rtol}
+    made: Array = apply_gufunc(np.linalg.matrix_rank, "(m,n)->()", whole, output_dtypes=np.int64, **options)
+    return made
+
+
+@implements(np.linalg.svdvals)
+def svdvals(x: Any, /) -> Array:
+    """Return the singular values of a matrix, or of each of a stack, in descending order.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.svdvals(ga.eye(2) * 3).compute()
+    array([3., 3.])
+    """
+    whole = _matrices(x, "svdvals")
+    sizes = {"k": min(whole.shape[-2:])}
+    made: Array = apply_gufunc(np.linalg.svdvals, "(m,n)->(k)", whole, output_dtypes=_real(whole), output_sizes=sizes)
+    return made
+
+
+@implements(np.linalg.matrix_power)
+def matrix_power(a: Any, n: int) -> Array:
+    """Return a square matrix multiplied by itself `n` times; of its inverse if `n` is negative.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.matrix_power(ga.asarray([[1, 1], [0, 1]]), 3).compute()
+    array([[1, 3],
+           [0, 1]])
+    """
+    whole = asarray(a)
+    if whole.ndim < 2 or whole.shape[-1] != whole.shape[-2]:
+        raise ValueError(f"matrix_power of an array of shape {whole.shape}; it needs a square matrix")
+    if n < 0:
+        whole, n = inv(whole), -n
+    made: Array | None = None
+    while n:
+        if n % 2:
+            made = whole if made is None else matmul(made, whole)
+        n //= 2
+        whole = matmul(whole, whole) if n else whole
+    if made is None:
+        one = eye(whole.shape[-1], chunks=whole.chunks[-2:], dtype=whole.dtype)
+        made = np.broadcast_to(one, whole.shape)  # type: ignore[assignment]
+    return made  # type: ignore[return-value]
+
+
+@implements(np.linalg.vector_norm)
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+    """Return the norm of vectors along axes; of the flat array by default.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.vector_norm(ga.asarray([[3.0], [4.0]])).compute()
+    np.float64(5.0)
+    """
+    whole = asarray(x)
+    axes = tuple(range(whole.ndim)) if axis is None else tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple(axis % whole.ndim for axis in axes)
+    rest = tuple(axis for axis in range(whole.ndim) if axis not in axes)
+    flat = whole.transpose((*rest, *axes)).reshape((*(whole.shape[axis] for axis in rest), -1 if whole.size else 0))
+    made = norm(flat, ord=ord, axis=-1)
+    return made.reshape(tuple(1 if a in axes else n for a, n in enumerate(whole.shape))) if keepdims else made
+
+
+@implements(np.linalg.matrix_norm)
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """Return the norm of the matrices in the last two axes.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.matrix_norm(ga.asarray([[3.0], [4.0]])).compute()
+    np.float64(5.0)
+    """
+    whole = _matrices(x, "matrix_norm")
+    if ord in ("nuc", 2, -2):
+        values = svdvals(whole)
+        made = values.sum(-1) if ord == "nuc" else values.max(-1) if ord == 2 else values.min(-1)
+        return made[..., None, None] if keepdims else made
+    return norm(whole, ord=ord, axis=(-2, -1), keepdims=keepdims)
+
+
+def _matrices(a: Any, what: str, is_square: bool = False) -> Array:
+    whole = asarray(a)
+    if whole.dtype.kind in "biu":
+        whole = whole.astype(float)
+    if whole.ndim < 2 or is_square and whole.shape[-1] != whole.shape[-2]:
+        raise ValueError(
+            f"{what} of an array of shape {whole.shape}; it needs a {'square ' if is_square else ''}matrix"
+        )
+    return whole
+
+
+def _real(whole: Array) -> Any:
+    return np.finfo(whole.dtype).dtype
