@@ -73,6 +73,8 @@ class TiledForm:
     """Whether the result shares its operand's memory, so that it costs nothing to make it whole."""
     is_leaf: ClassVar[bool] = False
     """Whether it makes an array of literals."""
+    writes_over: bool = False
+    """Whether a tile may be written over an operand's that nobody else reads, without changing a bit."""
     merges: ClassVar[bool] = False
     """Whether, as a sink, it merges what it makes of each tile (and is cut as its operand is)."""
 
@@ -118,9 +120,18 @@ class Buffers:
         """Note that a tile is not read any more; nothing happens if it isn't in a buffer of ours."""
         if type(tile) is not np.ndarray:
             return
-        buffer = self._lent.pop(id(tile if tile.base is None else tile.base), None)
+        buffer = self._lent.pop(id(_memory(tile)), None)
         if buffer is not None:
             self._free.setdefault((buffer.shape, buffer.dtype), []).append(buffer)
+
+    def holds(self, tile: Any) -> bool:
+        """Return whether a tile is in a buffer of ours, without gaps."""
+        return type(tile) is np.ndarray and id(_memory(tile)) in self._lent and tile.flags.c_contiguous
+
+
+def _memory(tile: Any) -> Any:
+    """Return the array that owns the memory of a tile."""
+    return tile if tile.base is None else tile.base
 
 
 class TiledProgram(Program):
@@ -322,6 +333,12 @@ class _TileRun:
             slot: [memory for memory, reader in last_reader.items() if reader == slot and memory != slots[-1]]
             for slot in slots
         }
+        specs = evaluation.specs
+        self._over = {
+            slot: [memory for memory in finished if memory != slot and _fits_over(specs[slot], specs[memory])]
+            for slot, finished in self._finished.items()
+            if evaluation.steps[slot - evaluation.first].tiled.writes_over
+        }
 
     def tile(self, bounds: Bounds, out: Any) -> Any:
         """Return the sink's tile at `bounds`, in `out` if the sink's form likes."""
@@ -336,10 +353,20 @@ class _TileRun:
                 else _part(value, _region(where, bounds))
                 for operand, value, where in sources
             ]
-            made[slot] = run(_shape(place, lengths, bounds), bounds, tiles, out if slot == last else None)
+            shape = _shape(place, lengths, bounds)
+            made[slot] = run(shape, bounds, tiles, out if slot == last else self._to_write_over(slot, shape))
             for memory in self._finished[slot]:
-                self._buffers.give_back(made[memory])
+                if made[memory] is not made[slot]:
+                    self._buffers.give_back(made[memory])
         return made[last]
+
+    def _to_write_over(self, slot: int, shape: tuple[int, ...]) -> Any:
+        """Return a tile that this step is the last to read and that its own fits into, or None."""
+        for memory in self._over.get(slot, ()):
+            tile = self._made[memory]
+            if tile.shape == shape and self._buffers.holds(tile):
+                return tile
+        return None
 
 
 class _Opaque:
@@ -359,6 +386,11 @@ def _spec_of(value: Any) -> Spec | None:
 
 def _part(value: Any, region: tuple[slice, ...]) -> Any:
     return tuple(each[region] for each in value) if type(value) is tuple else value[region]
+
+
+def _fits_over(spec: Spec | None, operand: Spec | None) -> bool:
+    """Whether a tile may be written over an operand's: complex products are rounded more than once."""
+    return spec is not None and operand is not None and spec.dtype == operand.dtype and spec.dtype.kind in "iuf"
 
 
 def _has_tiles(place: Place) -> bool:

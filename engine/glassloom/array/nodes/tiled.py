@@ -28,6 +28,11 @@ from glassloom.backends.arrays import join
 _ELEMENTWISE = (np.where, np.isclose)
 """Functions besides ufuncs that work element by element and return new arrays."""
 
+_ROUNDED_ONCE = frozenset(
+    {np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.square, np.sqrt, np.reciprocal}
+)
+"""Functions whose bits don't depend on how they are computed. Others choose another way if input and output overlap."""
+
 _SEQUENTIAL = frozenset(
     {
         "beta", "binomial", "exponential", "gamma", "lognormal", "normal", "poisson", "random", "random_sample",
@@ -46,6 +51,7 @@ class TiledElementwise(TiledForm):
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], block: Any) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
+        self.writes_over = function in _ROUNDED_ONCE and not kwargs
         self.places_of_blocks = tuple(place for place, arg in enumerate(args) if arg is block)
 
     @classmethod
