@@ -320,10 +320,12 @@ def _label(value: Any) -> Any:
 def _read_piece(piece: Piece, layout: Layout, condition: tuple[tuple[str, str, Any], ...] | None) -> Any:
     """Read row groups; with a condition, first the columns in it, and the others only if any row is left."""
     footer = _footer(piece.state)
-    if condition and not _may_match(footer, piece.groups, condition):
+    wanted = list(dict.fromkeys([*layout.columns, *([layout.index_column] if layout.index_column else [])]))
+    # The categories of a categorical column are in its data: a partition without rows must have them too.
+    has_categories = any(pa.types.is_dictionary(layout.schema.field(name).type) for name in wanted)
+    if condition and not has_categories and not _may_match(footer, piece.groups, condition):
         schema = footer.schema.to_arrow_schema()
         return _to_frame(schema.empty_table(), np.empty(0, dtype="int64"), layout)
-    wanted = list(dict.fromkeys([*layout.columns, *([layout.index_column] if layout.index_column else [])]))
     numbers = np.arange(piece.first_row, piece.first_row + piece.n_rows)
     try:
         with pq.ParquetFile(piece.path, metadata=footer) as file:
@@ -338,7 +340,8 @@ def _read_piece(piece: Piece, layout: Layout, condition: tuple[tuple[str, str, A
                 fulfilled = pc.fill_null(_COMPARISONS[operator](first[column], value), False)
                 mask = fulfilled if mask is None else pc.and_(mask, fulfilled)
             if not pc.any(mask).as_py():
-                return _to_frame(file.schema_arrow.empty_table(), numbers[:0], layout)
+                none = _groups(file, piece, wanted).slice(0, 0) if has_categories else file.schema_arrow.empty_table()
+                return _to_frame(none, numbers[:0], layout)
             rest = [name for name in wanted if name not in named]
             table = _groups(file, piece, rest) if rest else first
             if rest:
@@ -362,6 +365,8 @@ def _read_filtered(file: Any, piece: Piece, layout: Layout, wanted: list[str], n
     table = _groups(file, piece, file.schema_arrow.names)
     marked = table.append_column("__glassloom_row__", pa.array(numbers))
     kept = marked.filter(expression)
+    if not kept.num_rows:
+        kept = marked.slice(0, 0)  # which keeps the categories of categorical columns
     return _to_frame(kept.select(wanted), kept["__glassloom_row__"].to_numpy(), layout)
 
 
