@@ -40,6 +40,12 @@ class Calls(_Message, frozen=True, tag="calls"):
     calls: dict[int, bytes]
 
 
+class DropCalls(_Message, frozen=True, tag="drop-calls"):
+    """No task will use these calls any more."""
+
+    calls: list[int]
+
+
 class Run(_Message, frozen=True, tag="run"):
     tasks: list[RunTask]
 
@@ -73,7 +79,7 @@ class Stop(_Message, frozen=True, tag="stop"):
     """End the process."""
 
 
-ToWorker = Calls | Run | Publish | Drop | Recall | Invoke | Stop
+ToWorker = Calls | DropCalls | Run | Publish | Drop | Recall | Invoke | Stop
 
 
 # Worker to head

@@ -96,6 +96,9 @@ class Worker:
                     self._queue.put(task)
             case messages.Calls():
                 self._calls.update(message.calls)
+            case messages.DropCalls():
+                for number in message.calls:
+                    self._calls.pop(number, None)
             case messages.Drop():
                 for number in message.numbers:
                     self._mapped.pop(number, None)

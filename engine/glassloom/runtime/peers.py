@@ -1,0 +1,77 @@
+"""The head's ends of its connections: to workers and to clients. Data, and how to write to them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from glassloom.runtime import messages
+from glassloom.runtime.codebook import Code
+from glassloom.runtime.messages import framed
+from glassloom.runtime.options import WorkerOptions
+from glassloom.scheduler import WorkerState
+
+
+@dataclass(eq=False)
+class WorkerPeer:
+    """A worker process as the head sees it."""
+
+    options: WorkerOptions
+    writer: asyncio.StreamWriter
+    pid: int
+    state: WorkerState
+    known_code: set[int] = field(default_factory=set)
+    sample: messages.Sample | None = None
+    shared_bytes: int = 0
+    """Size of the segments that it wrote and that are still there."""
+    ending: str = ""
+    """Why it is being ended, if it is."""
+    expected: bool = False
+    """Whether its end is no accident."""
+
+    @property
+    def number(self) -> int:
+        """The worker's number on the cluster."""
+        return self.options.number
+
+    def tell(self, message: messages.ToWorker) -> None:
+        """Send a message; it is buffered, and lost if the worker is gone."""
+        self.writer.write(framed(message))
+
+    def teach(self, codes: list[Code]) -> None:
+        """Send code that it doesn't have yet."""
+        new = {code.number: code.data for code in codes if code.number not in self.known_code}
+        if new:
+            self.known_code.update(new)
+            self.tell(messages.Calls(new))
+
+    def info(self) -> messages.WorkerInfo:
+        """Return what is known of it, for clients."""
+        options, sample = self.options, self.sample or messages.Sample(0.0, 0.0, 0, 0, 0, 0, 0)
+        return messages.WorkerInfo(
+            number=options.number,
+            name=options.name,
+            pid=self.pid,
+            nthreads=options.nthreads,
+            memory_limit_bytes=options.memory_limit_bytes,
+            rss_bytes=sample.rss_bytes,
+            managed_bytes=sample.managed_bytes,
+            spilled_bytes=sample.spilled_bytes,
+            shared_bytes=self.shared_bytes,
+            cpu_percent=sample.cpu_percent,
+            running=len(self.state.running),
+            has=len(self.state.has),
+        )
+
+
+@dataclass(eq=False)
+class ClientPeer:
+    """A client as the head sees it; also the scheduler's name for it."""
+
+    number: int
+    writer: asyncio.StreamWriter
+
+    def tell(self, message: messages.FromHead) -> None:
+        """Send a message; it is buffered, and lost if the client is gone."""
+        if not self.writer.is_closing():
+            self.writer.write(framed(message))
