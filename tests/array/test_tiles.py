@@ -236,6 +236,15 @@ def test_one_value_read_in_two_places_is_made_whole():
     assert n_tile_runs(y) == 1
 
 
+def test_a_block_that_is_kept_is_reduced_tile_by_tile_where_that_saves_temporaries():
+    x = normal().persist(scheduler="inline")
+    assert n_tile_runs(x.std()) == n_tile_runs(ga.nansum(x)) == 2
+    assert n_tile_runs(x.sum()) == 0
+    for lazy in (x.std(), x.var(axis=0), ga.nansum(x, axis=1), ga.nanmean(x)):
+        found, expected = both(lazy)
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+
+
 def test_a_block_smaller_than_a_tile_is_evaluated_whole():
     assert n_tile_runs((normal() + 1).sum(), nbytes=20 * 30 * 8) == 0
 

@@ -28,6 +28,11 @@ class Kernel:
     merges_tiles: ClassVar[bool] = False
     """Whether a block's partial result may be that of its parts combined, and has length 1 along reduced axes."""
 
+    @property
+    def makes_temporaries(self) -> bool:
+        """Whether `first` makes arrays as large as the block."""
+        return False
+
     def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
         raise NotImplementedError
 
@@ -48,6 +53,10 @@ class Fold(Kernel):
     dtype: Any = None
     skips_nan: bool = False
     result: Any = None
+
+    @property
+    def makes_temporaries(self) -> bool:
+        return self.skips_nan
 
     def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
         if self.skips_nan:
@@ -104,6 +113,10 @@ class Mean(Kernel):
     def name(self) -> str:  # type: ignore[override]
         return "nanmean" if self.skips_nan else "mean"
 
+    @property
+    def makes_temporaries(self) -> bool:
+        return self.skips_nan
+
     def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
         xp = namespace_of(block)
         if not self.skips_nan:
@@ -139,6 +152,10 @@ class Variance(Kernel):
     @property
     def name(self) -> str:  # type: ignore[override]
         return ("nan" if self.skips_nan else "") + ("std" if self.root else "var")
+
+    @property
+    def makes_temporaries(self) -> bool:
+        return True
 
     def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
         xp = namespace_of(block)

@@ -14,9 +14,10 @@ from glassloom.array.chunks import Chunks, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, describe, make_meta, normalize_axes
 from glassloom.array.nodes.kernels import ArgExtreme, Fold, Kernel, Mean, Variance
 from glassloom.array.nodes.tiled import TiledFinish, TiledFirstStage
+from glassloom.array.tiles import TiledProgram
 from glassloom.backends.arrays import join
 from glassloom.errors import OptionError
-from glassloom.expr.blockwise import Mapping, block_indices
+from glassloom.expr.blockwise import Mapping, Step, block_indices
 from glassloom.graph import Key, Task
 
 DEFAULT_SPLIT_EVERY = 16
@@ -56,6 +57,12 @@ class ReduceBlocks(BlockwiseArray):
     @property
     def tiled(self) -> Any:
         return TiledFirstStage(self.kernel, self.axes) if self.kernel.merges_tiles else None
+
+    @cached_property
+    def final_function(self) -> Any:
+        if self.tiled is None or not self.kernel.makes_temporaries:
+            return self.function
+        return TiledProgram(1, (Step(self.function, (0,), self.tiled),), self.kernel.name)  # tiles a block that is kept
 
 
 class ReduceBlocksAt(ReduceBlocks):
