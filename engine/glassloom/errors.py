@@ -72,3 +72,7 @@ class StoreFull(GlassloomError, OSError):
 
 class CancelledError(GlassloomError):
     """The task was cancelled before it had a result."""
+
+
+class RemoteError(GlassloomError):
+    """What a task raised can't be sent from its process, or isn't safe to raise in the user's; this stands in for it."""

@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 import tasks
 from glassloom import Client, LocalCluster, as_completed, compute, default_client, delayed, persist, wait
-from glassloom.errors import CancelledError, ClusterClosed, SerialisationError
-from glassloom.runtime.failure import RemoteError
+from glassloom.errors import CancelledError, ClusterClosed, RemoteError, SerialisationError
 
 
 def eventually(condition: Any, timeout_s: float = 20.0) -> Any:

@@ -18,6 +18,7 @@ from glassloom.errors import (
     DataLost,
     GlassloomError,
     GraphError,
+    RemoteError,
     SerialisationError,
     StoreFull,
     WorkerLost,
@@ -39,10 +40,6 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
     pickled: bytes = b""
     key: str = ""
     origin: str = ""
-
-
-class RemoteError(GlassloomError):
-    """Stands in for an exception that could not be sent from the process where it was raised."""
 
 
 _Link = tuple[BaseException, dict[str, Any] | None, bool]
@@ -75,7 +72,16 @@ def restore(failure: Failure) -> BaseException:
     except Exception:  # unpickling runs the user's code
         error = RemoteError(f"{failure.exception}: {failure.message}")
         error.add_note("The exception could not be sent whole; its traceback was:\n" + failure.traceback)
-    return annotate(error, failure.key, failure.origin)
+    return annotate(harmless(error), failure.key, failure.origin)
+
+
+def harmless(error: BaseException) -> BaseException:
+    """Return an exception that is safe to raise in the user's process: a task's ``sys.exit()`` must not end that too."""
+    if isinstance(error, Exception):
+        return error
+    stand_in = RemoteError(f"the task raised {type(error).__name__}: {error}").with_traceback(error.__traceback__)
+    stand_in.__cause__ = error
+    return stand_in
 
 
 def annotate(error: BaseException, key: str, origin: str) -> BaseException:
