@@ -291,7 +291,7 @@ class Client:
         )
         for result in answer.results:
             if isinstance(result, Failure):
-                raise failure.restore(result)
+                raise failure.harmless(failure.restore(result))
         results = [loads(result) for result in answer.results if isinstance(result, bytes)]
         return dict(zip(answer.workers, results, strict=True))
 
@@ -346,7 +346,7 @@ class Client:
         for key in keys:
             state = self._connection.state(key)
             if state is not None and state.status == ERROR and state.failure is not None:
-                raise failure.restore(state.failure)
+                raise failure.harmless(failure.restore(state.failure))
             if state is not None and state.inline is not None:
                 results[key] = loads(state.inline)
             else:
@@ -355,7 +355,7 @@ class Client:
             self._connection.check_open()
             for key, location in zip(remote, self._connection.locate(remote), strict=True):
                 if isinstance(location, Failure):
-                    raise failure.restore(location)
+                    raise failure.harmless(failure.restore(location))
                 results[key] = read_location(location)
         return [results[key] for key in keys]
 

@@ -232,7 +232,7 @@ def raise_unless_finished(future: Future) -> None:
     """Raise what kept a future from having a result."""
     status, reason = future.status, future._state.failure
     if status == ERROR and reason is not None:
-        raise failure.restore(reason)
+        raise failure.harmless(failure.restore(reason))
     if status == CANCELLED:
         raise CancelledError(f"task {key_text(future.key)} was cancelled, or its result was released before")
     if status == LOST:

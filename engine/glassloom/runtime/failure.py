@@ -72,7 +72,7 @@ def restore(failure: Failure) -> BaseException:
     except Exception:  # unpickling runs the user's code
         error = RemoteError(f"{failure.exception}: {failure.message}")
         error.add_note("The exception could not be sent whole; its traceback was:\n" + failure.traceback)
-    return annotate(harmless(error), failure.key, failure.origin)
+    return annotate(error, failure.key, failure.origin)
 
 
 def harmless(error: BaseException) -> BaseException:
@@ -81,6 +81,8 @@ def harmless(error: BaseException) -> BaseException:
         return error
     stand_in = RemoteError(f"the task raised {type(error).__name__}: {error}").with_traceback(error.__traceback__)
     stand_in.__cause__ = error
+    for note in getattr(error, "__notes__", ()):
+        stand_in.add_note(note)
     return stand_in
 
 

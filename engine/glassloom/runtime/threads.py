@@ -106,7 +106,7 @@ class ThreadsRuntime:
         if computation.error is not None:
             self._release(computation, unique)
             task, error = computation.error
-            raise failure.annotate(failure.harmless(error), key_text(task.key), task.origin)
+            raise failure.harmless(failure.annotate(error, key_text(task.key), task.origin))
         with self._lock:
             values = {key: self._results[self._scheduler.tasks[key].number] for key in unique}
         self._release(computation, unique)
