@@ -37,6 +37,8 @@ def order(deps: Sequence[Sequence[int]]) -> list[int]:
     [0, 1, 2]
     """
     n_tasks = len(deps)
+    if not any(deps):
+        return list(range(n_tasks))
     topological, n_dependents = _topological(deps)
     weight = [1] * n_tasks
     for task in topological:
