@@ -43,7 +43,11 @@ def test_w6_is_one_task_a_chunk_and_the_tree(draw):
     n = 1000
     xy = draw.uniform(size=(n, 2), chunks=n // 10)
     pi = 4 * ((xy**2).sum(axis=1) < 1).sum() / n
-    assert steps(pi) == [("uniform square sum sum-aggregate less sum", 10), ("sum-aggregate", 1), ("multiply divide", 1)]
+    assert steps(pi) == [
+        ("uniform square sum sum-aggregate less sum", 10),
+        ("sum-aggregate", 1),
+        ("multiply divide", 1),
+    ]
     assert pi.compute() == pytest.approx(3.14, abs=0.3)
 
 
