@@ -252,7 +252,7 @@ class _Evaluation:
         streamed: dict[int, list[int]] = {}
         for slot in sorted(self.streams):
             streamed.setdefault(self.streams[slot].sink, []).append(slot)
-        last_reader = self._last_readers()
+        finished = self._finished_after()
         for slot in range(self.first, len(self.specs)):
             if self.done[slot] or slot in self.streams:
                 continue
@@ -261,26 +261,28 @@ class _Evaluation:
                 self.values[slot] = self._run_tiles(slot, streamed.get(slot, []))
             else:
                 self.values[slot] = step.function(*[self.values[operand] for operand in step.slots])
-            for operand, reader in last_reader.items():
-                if reader == slot:
-                    self.values[operand] = None  # free temporaries as early as possible
+            for operand in finished.get(slot, ()):
+                self.values[operand] = None  # free temporaries as early as possible
         return self.values[-1]
 
-    def _last_readers(self) -> dict[int, int]:
-        """Return after which step each value is not needed any more."""
+    def _finished_after(self) -> dict[int, list[int]]:
+        """Return which values are not needed any more after each step."""
         readers: dict[int, int] = {}
         for number, step in enumerate(self.steps):
             slot = self.first + number
             reader = self.streams[slot].sink if slot in self.streams else slot
             for operand in step.slots:
                 readers[operand] = max(reader, readers.get(operand, 0))
-        return readers
+        finished: dict[int, list[int]] = {}
+        for operand, reader in readers.items():
+            finished.setdefault(reader, []).append(operand)
+        return finished
 
     def _run_tiles(self, sink_slot: int, streamed: list[int]) -> Any:
         """Return the value of a sink, made tile by tile of the steps that are streamed for it."""
         cut, self.reads[sink_slot] = self.cuts[sink_slot]
         step = self.steps[sink_slot - self.first]
-        sink = _cut_shape(cut.shape, TILE_BYTES / self._bytes_per_position(sink_slot, streamed, cut.shape))
+        sink = _cut_shape(cut.shape, TILE_BYTES / self._bytes_per_position(sink_slot, streamed))
         own = tuple(Along(axis, 0, 1) for axis in range(len(sink.shape)))
         buffers = Buffers()
         run = _TileRun(self, [*streamed, sink_slot], own, sink, buffers)
@@ -295,7 +297,7 @@ class _Evaluation:
                 place[...] = made
         return whole
 
-    def _bytes_per_position(self, sink: int, streamed: list[int], shape: tuple[int, ...]) -> float:
+    def _bytes_per_position(self, sink: int, streamed: list[int]) -> float:
         """Return how much of the largest streamed value belongs to one position in the sink."""
         largest = 1.0 if not self.steps[sink - self.first].tiled.merges else 8.0
         for slot in [*streamed, sink]:

@@ -158,10 +158,12 @@ class TiledDraw(TiledForm):
     def of(cls, block: Any, dtype: Any) -> TiledDraw | None:
         """Return the form for a `DrawBlock`; None if the method or the generator isn't known to draw in C order."""
         is_numpy = block.streams.maker == "numpy" or block.streams.maker is np.random.RandomState
-        return cls(block, dtype) if is_numpy and block.method in _SEQUENTIAL else None
+        has_scalars = not any(np.ndim(arg) for arg in block.args) and not block.kwargs.keys() - {"dtype"}
+        return cls(block, dtype) if is_numpy and has_scalars and block.method in _SEQUENTIAL else None
 
     def spec(self, operands: Sequence[Any]) -> Spec | None:
-        return Spec(operands[1], self.dtype) if operands[1] else None
+        _, shape = operands
+        return Spec(shape, self.dtype) if shape else None
 
     def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
         n_along = sum(isinstance(entry, Along) for entry in own)
