@@ -29,6 +29,10 @@ def check(scheduler: Scheduler) -> None:
         known = counts.get(layer, [0] * len(State))
         known[State.FORGOTTEN] = layer.total - sum(known)
         _that(layer.counts == known, f"counts {layer.counts} should be {known}", layer)
+        let_go = [task for task in scheduler.tasks.values() if task.layer is layer and task.was_held]
+        _that(all(task.state is RELEASED for task in let_go), "lets go of what it had held only", layer)
+        gone = known[State.FORGOTTEN] - layer.n_failed
+        _that(0 <= layer.n_released - len(let_go) <= gone, f"released {layer.n_released} results", layer)
     for worker in scheduler.workers.values():
         _check_worker(scheduler, worker)
 

@@ -8,6 +8,7 @@ from typing import Any
 import invariants
 import pytest
 from glassloom.errors import GraphError
+from glassloom.runtime.progress import layer_counts
 from glassloom.scheduler import Actions, Scheduler, State
 
 SHORT_S, LONG_S = 1e-5, 1.0
@@ -368,6 +369,46 @@ def test_wanting_what_is_unknown_is_answered_as_cancelled() -> None:
     bench = Bench(1)
     bench.want("me", ["gone"])
     assert bench.act() == {"cancelled": {"me": ["gone"]}}
+
+
+# What people who watch are told: waiting, ready, running, in memory, released, erred
+
+
+def told(bench: Bench) -> dict[str, tuple[int, ...]]:
+    return {layer.name: layer_counts(layer) for layer in bench.scheduler.layers.values()}
+
+
+def test_only_what_had_a_result_is_told_as_released() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"], "c": ["b"]}, ["a", "c"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.cancel(["a"])
+    assert bench.scheduler.tasks == {}
+    assert told(bench) == {"a": (0, 0, 0, 0, 1, 0), "b": (0, 0, 0, 0, 0, 0), "c": (0, 0, 0, 0, 0, 0)}
+
+
+def test_a_failure_is_told_as_one_after_it_was_let_go() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"]}, ["b"])
+    bench.act()
+    bench.fail(0, "a")
+    bench.release("me", ["b"])
+    assert bench.scheduler.tasks == {}
+    assert told(bench) == {"a": (0, 0, 0, 0, 0, 1), "b": (0, 0, 0, 0, 0, 1)}
+
+
+def test_a_lost_result_is_not_told_as_released_while_it_is_made_again() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.worker_left(0)
+    bench.act()
+    assert told(bench) == {"a": (0, 0, 1, 0, 0, 0)}
+    bench.finish(1, "a")
+    bench.release("me", ["a"])
+    assert told(bench) == {"a": (0, 0, 0, 0, 1, 0)}
 
 
 # Data handed in, results read

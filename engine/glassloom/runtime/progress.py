@@ -5,7 +5,7 @@ from __future__ import annotations
 from glassloom_metrics.recorder import Recorder
 
 from glassloom.scheduler import Scheduler, State
-from glassloom.scheduler.state import DATA_LAYER
+from glassloom.scheduler.state import DATA_LAYER, Layer
 
 
 def note_layers(scheduler: Scheduler, recorder: Recorder) -> None:
@@ -18,18 +18,19 @@ def note_layers(scheduler: Scheduler, recorder: Recorder) -> None:
 def progress_counts(scheduler: Scheduler, recorder: Recorder) -> None:
     """Tell the recorder of layers whose tasks have moved on."""
     for layer in scheduler.changed_layers:
-        if layer.number == DATA_LAYER:
-            continue
-        counts = layer.counts
-        recorder.set_progress(
-            layer.number,
-            (
-                counts[State.WAITING],
-                counts[State.READY] + counts[State.STAGING],
-                counts[State.RUNNING],
-                counts[State.MEMORY],
-                counts[State.RELEASED] + counts[State.FORGOTTEN],
-                counts[State.ERRED],
-            ),
-        )
+        if layer.number != DATA_LAYER:
+            recorder.set_progress(layer.number, layer_counts(layer))
     scheduler.changed_layers = set()
+
+
+def layer_counts(layer: Layer) -> tuple[int, ...]:
+    """Return the number of a layer's tasks in each state, in the order of `recorder.STATES`; a failure stays one."""
+    counts = layer.counts
+    return (
+        counts[State.WAITING],
+        counts[State.READY] + counts[State.STAGING],
+        counts[State.RUNNING],
+        counts[State.MEMORY],
+        layer.n_released,
+        counts[State.ERRED] + layer.n_failed,
+    )

@@ -211,6 +211,7 @@ class Scheduler:
         task.wanted_by.add(client)
         if task.state in (RELEASED, ERRED):
             task.error = None
+            self._begin_anew(task)
             self._hold(task, None, location, nbytes)
             return
         self._actions.free.append((-1, location))  # known already: equal keys mean equal values
@@ -375,6 +376,7 @@ class Scheduler:
         self.grown_layers[layer] = None
         if task is None:
             return self._new_task(key, layer)
+        self._begin_anew(task)
         self._data.count(RELEASED, -1)  # lost data that is now to be computed
         task.layer = layer
         layer.count(RELEASED, 1)
@@ -407,6 +409,8 @@ class Scheduler:
             task = stack.pop()
             if task.state is not RELEASED or not task.needed:
                 continue
+            if task.was_held:
+                self._begin_anew(task)
             if task.spec is None:
                 self._err(task, self._make_error("data-lost", task))
                 continue
@@ -720,6 +724,14 @@ class Scheduler:
             self._actions.free.append((task.number, task.location))
             task.location = None
         task.pinned = False
+        task.was_held = True
+        task.layer.n_released += 1
+
+    def _begin_anew(self, task: TaskState) -> None:
+        """A result that was let go is made once more: its task doesn't count as done meanwhile."""
+        if task.was_held:
+            task.was_held = False
+            task.layer.n_released -= 1
 
     def _forget(self, task: TaskState) -> None:
         """Forget a task that nobody wants and no known task depends on, then what only it depended on."""
@@ -732,6 +744,8 @@ class Scheduler:
                 self._stop(task)
             elif task.state is MEMORY:
                 self._drop_result(task, tell=True)
+            elif task.state is ERRED:
+                task.layer.n_failed += 1
             self._set_state(task, FORGOTTEN)
             if self._sought:
                 self._end_search(task)

@@ -41,7 +41,7 @@ RELEASED, WAITING, READY, STAGING, RUNNING, MEMORY, ERRED, FORGOTTEN = State
 class Layer:
     """Tasks of one operation: what progress is counted by, and durations are learnt from."""
 
-    __slots__ = ("counts", "duration_s", "label", "name", "number", "origin", "total")
+    __slots__ = ("counts", "duration_s", "label", "n_failed", "n_released", "name", "number", "origin", "total")
 
     def __init__(self, number: int, name: str, label: str, origin: str) -> None:
         self.number = number
@@ -50,6 +50,10 @@ class Layer:
         self.origin = origin
         self.total = 0
         self.counts = [0] * len(State)
+        self.n_released = 0
+        """Tasks whose result was held once and isn't any more, forgotten ones too; those given up before are no part."""
+        self.n_failed = 0
+        """Forgotten tasks that had failed."""
         self.duration_s = UNKNOWN_DURATION_S
 
     def count(self, state: State, change: int) -> None:
@@ -94,6 +98,7 @@ class TaskState:
         "state",
         "waiters",
         "wanted_by",
+        "was_held",
         "where",
         "worker",
     )
@@ -124,6 +129,8 @@ class TaskState:
         """Where it is staged or running."""
         self.where: WorkerState | None = None
         self.location: Any = None
+        self.was_held = False
+        """There was a result, and it was let go."""
         self.pinned = False
         """The result cannot be sent anywhere: its consumers must run where it is."""
         self.error: Any = None
