@@ -99,14 +99,6 @@ def test_shapes_that_do_not_broadcast_are_named_with_their_chunks():
         x + y
 
 
-def test_out_and_where_of_ufuncs_say_that_they_are_not_there():
-    x = ga.ones(3)
-    with pytest.raises(NotImplementedError, match=r"add\(out=...\)"):
-        np.add(x, 1, out=(np.empty(3),))
-    with pytest.raises(NotImplementedError, match=r"add\(where=...\)"):
-        np.add(x, 1, where=np.array([True, False, True]))
-
-
 def test_an_unsafe_cast_is_refused_where_casting_forbids_it():
     with pytest.raises(TypeError, match="from float64 to int64 with casting='safe'"):
         ga.ones(3).astype(int, casting="safe")

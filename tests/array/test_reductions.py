@@ -102,7 +102,7 @@ def test_numpys_functions_and_ufunc_reduce_come_here():
     equal(np.add.reduce(x), np.arange(12).reshape(3, 4).sum(axis=0))
     equal(np.maximum.reduce(x, axis=1), [3, 7, 11])
     with pytest.raises(TypeError):
-        np.add.accumulate(x)
+        np.add.reduceat(x, [0])
 
 
 @pytest.mark.parametrize(

@@ -223,13 +223,15 @@ class Array(FunctionMethods, Collection):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "reduce" and not set(kwargs) - {"axis", "dtype", "keepdims"}:
             return _reduce(ufunc, inputs[0], **kwargs)
+        if method == "outer" and not kwargs:
+            return apply_ufunc(ufunc, *_outer_operands(*inputs))
+        if method == "accumulate" and ufunc.__name__ in _SCANS and not set(kwargs) - {"axis", "dtype"}:
+            return implementation_of(f"{ufunc.__name__}.accumulate")(inputs[0], **kwargs)  # type: ignore[misc]
         if method != "__call__":
             return NotImplemented
-        unsupported = [name for name in ("out", "where") if kwargs.get(name, True) is not True]
-        if unsupported:
-            raise NotImplementedError(
-                f"{ufunc.__name__}({unsupported[0]}=...) on a lazy array; assign the result instead"
-            )
+        out, where = kwargs.pop("out", None), kwargs.pop("where", True)
+        if out is not None or where is not True:
+            return _apply_into(ufunc, inputs, out, where, kwargs)
         if ufunc.signature is not None:
             return matmul(*inputs) if ufunc is np.matmul else NotImplemented
         return apply_ufunc(ufunc, *inputs, **kwargs)
@@ -584,6 +586,36 @@ def matmul(left: Any, right: Any) -> Array:
            [4., 4.]])
     """
     return Array(contraction.matmul(asarray(left).expr, asarray(right).expr))
+
+
+_SCANS = ("add", "multiply")
+
+
+def _outer_operands(left: Any, right: Any) -> tuple[Any, Any]:
+    one, other = asarray(left), asarray(right)
+    return one[(..., *(None,) * other.ndim)], other
+
+
+def _apply_into(ufunc: np.ufunc, inputs: Any, out: Any, where: Any, kwargs: dict[str, Any]) -> Any:
+    """Return a ufunc whose results are put into lazy arrays, where a condition is true."""
+    targets = out if isinstance(out, tuple) else (out,) * ufunc.nout
+    if out is None:
+        raise NotImplementedError(f"{ufunc.__name__}(where=...) without out=: elsewhere there would be no values")
+    if not all(isinstance(target, Array) for target in targets):
+        raise TypeError(f"{ufunc.__name__}: out={out!r} must be lazy arrays, because the result is; or compute() it")
+    made = matmul(*inputs, **kwargs) if ufunc is np.matmul else apply_ufunc(ufunc, *inputs, **kwargs)
+    if made is NotImplemented:
+        return made
+    for target, result in zip(targets, made if isinstance(made, tuple) else (made,), strict=True):
+        if not np.can_cast(result.dtype, target.dtype, kwargs.get("casting", "same_kind")):
+            raise TypeError(f"{ufunc.__name__}: a result of type {result.dtype} doesn't go into out={target!r}")
+        node = shaping.broadcast_to(result.expr, target.shape)
+        if where is not True:
+            node = elementwise(np.where, operand_of(where), node, target.expr)
+        if node.shape != target.shape:
+            raise ValueError(f"{ufunc.__name__}: where of shape {np.shape(where)} for out={target!r}")
+        target._expr = astype(node, target.dtype)
+    return targets[0] if ufunc.nout == 1 else targets
 
 
 _REDUCTIONS: dict[Any, str] = {

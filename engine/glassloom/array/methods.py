@@ -24,19 +24,64 @@ def _method(function: Any) -> Callable[..., Any]:
     return method
 
 
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
 class FunctionMethods:
     """The methods."""
 
+    argsort = _method(np.argsort)
+    argtopk = _method("argtopk")
     choose = _method(np.choose)
+    cumprod = _method(np.cumprod)
+    cumsum = _method(np.cumsum)
     diagonal = _method(np.diagonal)
     nonzero = _method(np.nonzero)
+    ptp = _method(np.ptp)
     repeat = _method(np.repeat)
     searchsorted = _method(np.searchsorted)
+    topk = _method("topk")
     trace = _method(np.trace)
+
+    def store(self, target: Any, **options: Any) -> None:
+        """Write the array into a target; see `glassloom.array.store`."""
+        implementation_of("store")(self, target, **options)  # type: ignore[misc]
+
+    def to_zarr(self, url: Any, **options: Any) -> None:
+        """Write the array as a Zarr array; see `glassloom.array.to_zarr`."""
+        implementation_of("to_zarr")(self, url, **options)  # type: ignore[misc]
 
     def map_overlap(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Apply a function to blocks that reach into their neighbours; see `glassloom.array.map_overlap`."""
         return implementation_of("map_overlap")(function, self, *args, **options)  # type: ignore[misc]
+
+    # The array API standard, and the exchange of memory.
+
+    @property
+    def device(self) -> str:
+        """Where blocks are made: ``"cpu"``; CuPy's are on the device of their worker."""
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        """Return the array if it is there already; nothing else is possible."""
+        if device != self.device:
+            raise ValueError(
+                f"to_device({device!r}): only {self.device!r} is there; use like='cupy' to make GPU arrays"
+            )
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if api_version not in (None, *_API_VERSIONS):
+            raise ValueError(f"api_version={api_version!r} is none of {_API_VERSIONS}")
+        return implementation_of("namespace")()  # type: ignore[misc]
+
+    def __dlpack__(self: Any, **options: Any) -> Any:
+        """Compute the array and hand over its memory."""
+        return np.asarray(self.compute()).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return that computed arrays are in the main memory."""
+        return (1, 0)
 
     @property
     def vindex(self) -> Any:

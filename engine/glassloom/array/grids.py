@@ -1,0 +1,163 @@
+"""Arrays made of positions: `meshgrid`, `indices`, `fromfunction`, `tri`, `logspace`, `geomspace`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.array import Array, asarray
+from glassloom.array.chunks import normalize_chunks
+from glassloom.array.creation import arange, eye, linspace, ones
+from glassloom.array.functions import broadcast_to, stack
+from glassloom.array.nodes.mapping import map_blocks
+from glassloom.array.protocol import implements
+
+
+@implements(np.meshgrid)
+def meshgrid(*xi: Any, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[Array, ...]:
+    """Return the coordinates of a grid's points: an array for each axis.
+
+    Parameters
+    ----------
+    indexing
+        ``"xy"`` (the first two axes swapped, as for pictures) or ``"ij"``.
+    sparse
+        Whether axes along which nothing changes keep length 1.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.meshgrid(ga.arange(2), ga.arange(3))[0].compute()
+    array([[0, 1],
+           [0, 1],
+           [0, 1]])
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing={indexing!r} is neither 'xy' nor 'ij'")
+    lines = [asarray(x).ravel() for x in xi]
+    order = list(range(len(lines)))
+    if indexing == "xy" and len(lines) > 1:
+        order[0], order[1] = 1, 0
+    shape = tuple(lines[axis].shape[0] for axis in order)
+    chunks = tuple(lines[axis].chunks[0] for axis in order)
+    made = []
+    for number, line in enumerate(lines):
+        place = order.index(number)
+        spread = line[tuple(slice(None) if axis == place else None for axis in range(len(lines)))]
+        made.append(spread if sparse else broadcast_to(spread, shape, chunks=chunks))
+    return tuple(made)
+
+
+def indices(dimensions: Any, dtype: Any = int, *, sparse: bool = False, chunks: Any = "auto") -> Any:
+    """Return the positions along each axis of every point of a grid.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.indices((2, 2), chunks=1)[0].compute()
+    array([[0, 0],
+           [1, 1]])
+    """
+    shape = tuple(dimensions)
+    blocks = normalize_chunks(chunks, shape, dtype)
+    lines = [arange(n, chunks=(own,), dtype=dtype) for n, own in zip(shape, blocks, strict=True)]
+    grids = meshgrid(*lines, indexing="ij", sparse=sparse) if lines else ()
+    if sparse:
+        return grids
+    return stack(grids) if grids else asarray(np.empty((0,), dtype=dtype))
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, chunks: Any = "auto", **kwargs: Any
+) -> Array:
+    """Return an array of what a function makes of positions, block by block.
+
+    Parameters
+    ----------
+    function
+        Called with an array of positions for each axis, all of a block's shape.
+    dtype
+        Type of the positions.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.fromfunction(lambda i, j: i * 10 + j, (2, 3), chunks=2, dtype=int).compute()
+    array([[ 0,  1,  2],
+           [10, 11, 12]])
+    """
+    lengths = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    blocks = normalize_chunks(chunks, lengths, dtype)
+    lines = [arange(n, chunks=(own,), dtype=dtype) for n, own in zip(lengths, blocks, strict=True)]
+    grids = tuple(grid.expr for grid in meshgrid(*lines, indexing="ij"))
+    if not grids:
+        raise ValueError("fromfunction of a shape without axes")
+    return Array(map_blocks(function, grids, kwargs))
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, chunks: Any = "auto") -> Array:
+    """Return ones at and below a diagonal, zeros above.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.tri(2, 3, chunks=1).compute()
+    array([[1., 0., 0.],
+           [1., 1., 0.]])
+    """
+    columns = N if M is None else M
+    rows, across = normalize_chunks(chunks, (N, columns), dtype)
+    below = arange(columns, chunks=(across,))[None, :] <= arange(N, chunks=(rows,))[:, None] + k
+    made: Array = below.astype(dtype)
+    return made
+
+
+def identity(n: int, dtype: Any = float, *, chunks: Any = "auto") -> Array:
+    """Return a square matrix with ones on its diagonal.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.identity(2, chunks=1).compute()
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return eye(n, dtype=dtype, chunks=chunks)
+
+
+def logspace(
+    start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, chunks: Any = "auto",
+    dtype: Any = None,
+) -> Array:  # fmt: skip
+    """Return powers of `base` whose exponents are evenly spaced.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.logspace(0, 2, 3, chunks=2).compute()
+    array([  1.,  10., 100.])
+    """
+    made: Array = base ** linspace(start, stop, num, endpoint=endpoint, chunks=chunks)
+    return made if dtype is None else made.astype(dtype)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+    """Return the powers of each element as rows: a Vandermonde matrix.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.vander(ga.asarray([1, 2, 3]), 3).compute()
+    array([[1, 1, 1],
+           [4, 2, 1],
+           [9, 3, 1]])
+    """
+    line = asarray(x)
+    if line.ndim != 1:
+        raise ValueError(f"vander of an array of shape {line.shape}; it needs one axis")
+    count = line.shape[0] if N is None else N
+    powers = arange(count) if increasing else arange(count - 1, -1, -1)
+    made: Array = line[:, None] ** powers[None, :] if count else ones((line.shape[0], 0), dtype=line.dtype)
+    return made.astype(np.result_type(line.dtype, np.int64) if line.dtype.kind in "biu" else line.dtype)

@@ -1,0 +1,243 @@
+"""Running sums and differences: `cumsum`, `cumprod`, `diff`, `gradient`..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.array import Array, asarray
+from glassloom.array.functions import concatenate, where
+from glassloom.array.nodes.base import normalize_axes, normalize_axis
+from glassloom.array.nodes.scans import scan
+from glassloom.array.protocol import implements
+
+
+def _scanned(function: Any, ufunc: str, array: Any, axis: int | None, dtype: Any) -> Array:
+    whole = asarray(array)
+    if axis is None:
+        whole = whole.ravel()
+    place = 0 if axis is None else normalize_axis(axis, whole.ndim)
+    result = function(np.ones(1, dtype=whole.dtype), dtype=dtype).dtype
+    return Array(scan(whole.expr, ufunc, place, result))
+
+
+@implements(np.cumsum)
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
+    """Return running sums along an axis, or of the flat array.
+
+    Blocks are summed in parallel, so sums of floats may differ from NumPy's in the last digits.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.cumsum(ga.arange(5, chunks=2)).compute()
+    array([ 0,  1,  3,  6, 10])
+    """
+    return _scanned(np.cumsum, "add", a, axis, dtype)
+
+
+@implements(np.cumprod)
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
+    """Return running products along an axis, or of the flat array.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.cumprod(ga.arange(1, 5, chunks=2)).compute()
+    array([ 1,  2,  6, 24])
+    """
+    return _scanned(np.cumprod, "multiply", a, axis, dtype)
+
+
+def _accumulated(function: Callable[..., Array]) -> Callable[..., Array]:
+    def accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Array:
+        kept = asarray(a).dtype if dtype is None else dtype
+        return function(a, axis, kept)
+
+    return accumulate
+
+
+implements("add.accumulate")(_accumulated(cumsum))
+implements("multiply.accumulate")(_accumulated(cumprod))
+
+
+def _without_nan(a: Any, identity: int) -> Array:
+    whole = asarray(a)
+    return where(np.isnan(whole), whole.dtype.type(identity), whole) if whole.dtype.kind in "fc" else whole
+
+
+@implements(np.nancumsum)
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
+    """Return running sums with NaN taken as zero.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.nancumsum(ga.asarray([1.0, float("nan"), 2.0])).compute()
+    array([1., 1., 3.])
+    """
+    return cumsum(_without_nan(a, 0), axis, dtype)
+
+
+@implements(np.nancumprod)
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
+    """Return running products with NaN taken as one.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.nancumprod(ga.asarray([3.0, float("nan"), 2.0])).compute()
+    array([3., 3., 6.])
+    """
+    return cumprod(_without_nan(a, 1), axis, dtype)
+
+
+def _with_initial(scanned: Array, axis: int, include: bool, value: int) -> Array:
+    if not include:
+        return scanned
+    shape = tuple(1 if each == axis else length for each, length in enumerate(scanned.shape))
+    return concatenate([asarray(np.full(shape, value, dtype=scanned.dtype)), scanned], axis)
+
+
+def _scan_axis(whole: Array, axis: int | None, what: str) -> int:
+    if axis is None:
+        if whole.ndim != 1:
+            raise ValueError(f"{what} of an array with {whole.ndim} axes needs an axis")
+        return 0
+    return normalize_axis(axis, whole.ndim)
+
+
+@implements(np.cumulative_sum)
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+    """Return running sums along an axis, on request with a zero in front.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.cumulative_sum(ga.arange(3), include_initial=True).compute()
+    array([0, 0, 1, 3])
+    """
+    whole = asarray(x)
+    place = _scan_axis(whole, axis, "cumulative_sum")
+    return _with_initial(cumsum(whole, place, dtype), place, include_initial, 0)
+
+
+@implements(np.cumulative_prod)
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+    """Return running products along an axis, on request with a one in front.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.cumulative_prod(ga.arange(1, 4), include_initial=True).compute()
+    array([1, 1, 2, 6])
+    """
+    whole = asarray(x)
+    place = _scan_axis(whole, axis, "cumulative_prod")
+    return _with_initial(cumprod(whole, place, dtype), place, include_initial, 1)
+
+
+@implements(np.diff)
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+    """Return the n-th differences of neighbours along an axis.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.diff(ga.arange(4, chunks=2) ** 2).compute()
+    array([1, 3, 5])
+    """
+    whole = asarray(a)
+    if n < 0:
+        raise ValueError(f"diff: n={n} is negative")
+    place = normalize_axis(axis, whole.ndim)
+    ends = [None if end is None or end is np._NoValue else _end(end, whole, place) for end in (prepend, append)]
+    parts = [part for part in (ends[0], whole, ends[1]) if part is not None]
+    whole = concatenate(parts, place) if len(parts) > 1 else whole
+    before = (slice(None),) * place
+    for _ in range(n):
+        after, first = whole[(*before, slice(1, None))], whole[(*before, slice(None, -1))]
+        whole = after != first if whole.dtype.kind == "b" else after - first
+    return whole
+
+
+def _end(value: Any, whole: Array, axis: int) -> Array:
+    end = asarray(value)
+    if end.ndim:
+        return end
+    shape = tuple(1 if each == axis else length for each, length in enumerate(whole.shape))
+    made: Array = np.broadcast_to(end, shape)  # type: ignore[assignment]
+    return made
+
+
+@implements(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    """Return the differences of neighbours in the flat array, with values in front and behind.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ediff1d(ga.asarray([1, 4, 9]), to_end=[0]).compute()
+    array([3, 5, 0])
+    """
+    flat = asarray(ary).ravel()
+    parts = [diff(flat)]
+    if to_begin is not None:
+        parts.insert(0, asarray(to_begin).ravel().astype(flat.dtype))
+    if to_end is not None:
+        parts.append(asarray(to_end).ravel().astype(flat.dtype))
+    return concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+@implements(np.gradient)
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Return the slope along each axis: central differences inside, one-sided ones at the ends.
+
+    Parameters
+    ----------
+    varargs
+        The distance between elements: one number, or one number for each axis.
+    axis
+        An axis, several, or None for all.
+    edge_order
+        1 or 2: the accuracy at the ends.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.gradient(ga.arange(4, chunks=2) ** 2).compute()
+    array([1., 2., 4., 5.])
+    """
+    whole = asarray(f)
+    axes = normalize_axes(axis, whole.ndim)
+    if isinstance(axis, (tuple, list)):
+        axes = tuple(normalize_axis(each, whole.ndim) for each in axis)
+    if any(np.ndim(step) for step in varargs):
+        raise NotImplementedError("gradient with coordinates; give the distance between elements as a number")
+    if len(varargs) not in (0, 1, len(axes)):
+        raise TypeError(f"gradient along {len(axes)} axes takes no distance, 1 or {len(axes)}, got {len(varargs)}")
+    if edge_order not in (1, 2):
+        raise ValueError(f"gradient: edge_order={edge_order!r} is neither 1 nor 2")
+    steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
+    whole = whole if whole.dtype.kind in "fc" else whole.astype(float)
+    made = tuple(_slope(whole, along, step, edge_order) for along, step in zip(axes, steps, strict=True))
+    return made[0] if len(axes) == 1 else made
+
+
+def _slope(whole: Array, axis: int, step: Any, edge_order: int) -> Array:
+    if whole.shape[axis] < edge_order + 1:
+        raise ValueError(f"gradient along axis {axis} with {whole.shape[axis]} elements; it needs {edge_order + 1}")
+
+    def part(begin: int | None, end: int | None) -> Array:
+        made: Array = whole[(*(slice(None),) * axis, slice(begin, end))]
+        return made
+
+    inside = (part(2, None) - part(None, -2)) / (2.0 * step)
+    if edge_order == 1:
+        first, last = (part(1, 2) - part(0, 1)) / step, (part(-1, None) - part(-2, -1)) / step
+    else:
+        first = -1.5 / step * part(0, 1) + 2.0 / step * part(1, 2) - 0.5 / step * part(2, 3)
+        last = 0.5 / step * part(-3, -2) - 2.0 / step * part(-2, -1) + 1.5 / step * part(-1, None)
+    return concatenate([first, inside, last], axis).rechunk({axis: whole.chunks[axis]})

@@ -1,0 +1,540 @@
+"""Order and spread: `quantile`, `median`, `sort`, `topk`, `unique`, `average`, `cov`.
+
+Quantiles, medians and sorting are exact: the axis becomes one block for them (the whole array without an axis), so a
+line along it must fit into memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from glassloom.array.array import Array, asarray
+from glassloom.array.chunks import UNKNOWN
+from glassloom.array.creation import arange
+from glassloom.array.functions import dot, vstack
+from glassloom.array.nodes.base import make_meta, normalize_axes, normalize_axis
+from glassloom.array.nodes.collecting import collect
+from glassloom.array.nodes.indexed import indexed
+from glassloom.array.nodes.mapping import map_blocks
+from glassloom.array.protocol import implements
+from glassloom.backends.arrays import namespace_of
+
+
+class UniqueAll(NamedTuple):
+    """Values, where each is first, where to find each element among them, and how often each occurs."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """Values, and how often each occurs."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """Values, and where to find each element among them."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def _quantile(name: str, example: str) -> Callable[..., Array]:
+    function = getattr(np, name)
+
+    def quantile_function(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+        return _of_lines(a, axis, keepdims, function, {"q": _plain(q), "method": method}, np.shape(q))
+
+    what = "percentiles (0 to 100)" if "percentile" in name else "quantiles (0 to 1)"
+    nan = ", ignoring NaN" if name.startswith("nan") else ""
+    quantile_function.__name__ = quantile_function.__qualname__ = name
+    quantile_function.__module__ = __name__
+    quantile_function.__doc__ = f"""Return {what} over axes{nan}: exact, the axes become one block.
+
+    Parameters
+    ----------
+    a
+        The array.
+    q
+        One, or several; their axes come first in the result.
+    axis
+        An axis, several, or None for all.
+    method
+        How to interpolate between elements, as for `numpy.{name}`.
+    keepdims
+        Whether the axes stay with length 1.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> {example}
+    np.float64(2.0)
+    """
+    return implements(function)(quantile_function)
+
+
+quantile = _quantile("quantile", "ga.quantile(ga.arange(5, chunks=2), 0.5).compute()")
+percentile = _quantile("percentile", "ga.percentile(ga.arange(5, chunks=2), 50).compute()")
+nanquantile = _quantile("nanquantile", "ga.nanquantile(ga.arange(5, chunks=2), 0.5).compute()")
+nanpercentile = _quantile("nanpercentile", "ga.nanpercentile(ga.arange(5, chunks=2), 50).compute()")
+
+
+def _plain(q: Any) -> Any:
+    return q if isinstance(q, (int, float)) else np.asarray(q)  # NumPy's own scalars have a type, Python's don't
+
+
+@implements(np.median)
+def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the median over axes: exact, the axes become one block.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.median(ga.asarray([5, 1, 3])).compute()
+    np.float64(3.0)
+    """
+    return _of_lines(a, axis, keepdims, np.median, {}, ())
+
+
+@implements(np.nanmedian)
+def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the median over axes of what isn't NaN: exact, the axes become one block.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.nanmedian(ga.asarray([5, 1, float("nan")])).compute()
+    np.float64(3.0)
+    """
+    return _of_lines(a, axis, keepdims, np.nanmedian, {}, ())
+
+
+def _of_lines(a: Any, axis: Any, keepdims: bool, function: Any, options: dict[str, Any], new: tuple[int, ...]) -> Array:
+    """Return a function of lines along axes, which go away; it may put new axes in front."""
+    whole = asarray(a)
+    axes = normalize_axes(axis, whole.ndim)
+    tiny = np.ones((1,) * max(whole.ndim, 1), dtype=whole.dtype)
+    dtype = np.asarray(function(tiny, **options)).dtype
+    own = tuple(range(whole.ndim))
+    front = tuple(f"q{number}" for number in range(len(new)))
+    rest = tuple(each for each in own if each not in axes)
+    sizes: dict[Any, Any] = {name: (length,) for name, length in zip(front, new, strict=True)}
+    call = OfLines(function, axes, options, dtype, new)
+    made = Array(indexed(call, [whole.expr], [own], (*front, *rest), dtype=dtype, sizes=sizes))
+    if not keepdims:
+        return made
+    return made[(*(slice(None),) * len(front), *(None if each in axes else slice(None) for each in own))]
+
+
+class OfLines:
+    """Calls a function of NumPy's over axes of a block."""
+
+    def __init__(
+        self, function: Any, axes: tuple[int, ...], options: dict[str, Any], dtype: Any, new: tuple[int, ...]
+    ) -> None:
+        self.function, self.axes, self.options, self.dtype, self.new = function, axes, options, dtype, new
+
+    @property
+    def __name__(self) -> str:
+        return str(self.function.__name__)
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.function.__name__, self.axes, self.options, self.dtype, self.new)
+
+    def __call__(self, block: Any) -> Any:
+        xp = namespace_of(block)
+        rest = tuple(length for axis, length in enumerate(block.shape) if axis not in self.axes)
+        if 0 in rest:  # no lines; NumPy's nan-functions then forget their shape
+            return xp.empty((*self.new, *rest), dtype=self.dtype)
+        made = getattr(xp, self.function.__name__)(block, axis=self.axes, **self.options)
+        return xp.asarray(made, dtype=self.dtype)  # NumPy's own type may depend on whether all is NaN
+
+
+@implements(np.ptp)
+def ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return the distance from the smallest to the largest element, over axes.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ptp(ga.asarray([5, 1, 3])).compute()
+    np.int64(4)
+    """
+    whole = asarray(a)
+    made: Array = whole.max(axis, keepdims) - whole.min(axis, keepdims)
+    return made
+
+
+@implements(np.average)
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    """Return the mean over axes, weighted on request; with `returned` the sums of weights too.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.average(ga.asarray([1.0, 5.0]), weights=[3, 1]).compute()
+    np.float64(2.0)
+    """
+    whole = asarray(a)
+    if weights is None:
+        made = whole.mean(axis, keepdims=keepdims)
+        count = math.prod(whole.shape[each] for each in normalize_axes(axis, whole.ndim))
+        totals: Any = np.full(made.shape, count, dtype=made.dtype)
+        return (made, asarray(totals)) if returned else made
+    parts = asarray(weights)
+    if parts.shape != whole.shape:
+        if axis is None or isinstance(axis, (tuple, list)) or parts.ndim != 1:
+            raise TypeError(
+                f"average: weights of shape {parts.shape} for an array of shape {whole.shape}; say axis=..."
+            )
+        place = normalize_axis(axis, whole.ndim)
+        if parts.shape[0] != whole.shape[place]:
+            raise ValueError(f"average: {parts.shape[0]} weights for axis {place} with {whole.shape[place]} elements")
+        parts = parts[(slice(None), *(None,) * (whole.ndim - place - 1))]
+    dtype = np.result_type(whole.dtype, parts.dtype, "f8" if whole.dtype.kind in "biu" else whole.dtype)
+    spread: Any = np.broadcast_to(parts, whole.shape)
+    total = spread.sum(axis, dtype=dtype, keepdims=keepdims)
+    made = (whole * parts).sum(axis, dtype=dtype, keepdims=keepdims) / total
+    return (made, total) if returned else made
+
+
+@implements(np.cov)
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, *, dtype: Any = None
+) -> Array:
+    """Return the covariances of variables: rows, or columns if not `rowvar`.
+
+    Parameters
+    ----------
+    y
+        Further variables.
+    bias
+        Whether to divide by the number of observations, not by that less one; `ddof` overrides it.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.cov(ga.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).compute()
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    whole = _variables(m, rowvar)
+    if y is not None:
+        whole = vstack([whole, _variables(y, rowvar)])
+    kind = np.result_type(whole.dtype, np.float64) if dtype is None else np.dtype(dtype)
+    whole = whole.astype(kind)
+    less = (0 if bias else 1) if ddof is None else ddof
+    centred = whole - whole.mean(axis=1, keepdims=True)
+    made: Array = dot(centred, np.conjugate(centred.T)) / max(whole.shape[1] - less, 0)
+    return made.squeeze() if 1 in made.shape else made
+
+
+def _variables(m: Any, rowvar: bool) -> Array:
+    whole = asarray(m)
+    if whole.ndim > 2:
+        raise ValueError(f"cov of an array with {whole.ndim} axes, shape {whole.shape}; it needs at most 2")
+    whole = whole if whole.ndim == 2 else whole.reshape(1, -1)
+    return whole if rowvar or asarray(m).ndim != 2 else whole.T
+
+
+@implements(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
+    """Return the correlations of variables: rows, or columns if not `rowvar`.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.corrcoef(ga.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])).compute()
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    spread = cov(x, y, rowvar, dtype=dtype)
+    if not spread.ndim:
+        made: Array = spread / spread
+        return made
+    n = arange(spread.shape[0])
+    deviation = np.sqrt(spread.vindex[n, n].real)
+    scaled: Array = spread / deviation[:, None] / deviation[None, :]
+    return scaled.clip(-1, 1) if scaled.dtype.kind == "f" else scaled
+
+
+def _along(whole: Array, axis: int, name: str, dtype: Any = None, length: int | None = None, **options: Any) -> Array:
+    """Return a function of the array namespace applied along an axis, which becomes one block."""
+    own = tuple(range(whole.ndim))
+    inner = tuple("line" if each == axis else each for each in own)
+    sizes: dict[Any, Any] = {"new": (whole.shape[axis] if length is None else length,)}
+    out = tuple("new" if each == axis else each for each in own)
+    call = Along(name, axis, options)
+    meta = make_meta(whole.expr.meta, whole.ndim, whole.dtype if dtype is None else dtype)
+    return Array(indexed(call, [whole.expr], [inner], out, meta=meta, sizes=sizes))
+
+
+class Along:
+    """Calls a function of a chunk's library, or one of ours, along an axis of a block."""
+
+    def __init__(self, name: str, axis: int, options: dict[str, Any]) -> None:
+        self.name, self.axis, self.options = name, axis, options
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.name, self.axis, self.options)
+
+    def __call__(self, block: Any) -> Any:
+        own = _OURS.get(self.name)
+        function: Any = own or getattr(namespace_of(block), self.name)
+        return function(block, axis=self.axis, **self.options)
+
+
+@implements(np.sort)
+def sort(a: Any, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Array:
+    """Return the elements in ascending order along an axis, which becomes one block; None sorts the flat array.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.sort(ga.asarray([3, 1, 2])).compute()
+    array([1, 2, 3])
+    """
+    whole = asarray(a).ravel() if axis is None else asarray(a)
+    place = normalize_axis(-1 if axis is None else axis, whole.ndim)
+    made = _along(whole, place, "sort", kind="stable" if stable else None)
+    return made[(*(slice(None),) * place, slice(None, None, -1))] if descending else made
+
+
+@implements(np.argsort)
+def argsort(a: Any, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Array:
+    """Return the positions that sort along an axis, which becomes one block; None sorts the flat array.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.argsort(ga.asarray([3, 1, 2])).compute()
+    array([1, 2, 0])
+    """
+    whole = asarray(a).ravel() if axis is None else asarray(a)
+    place = normalize_axis(-1 if axis is None else axis, whole.ndim)
+    if descending:
+        return _along(whole, place, "argsort_descending", np.intp)
+    return _along(whole, place, "argsort", np.intp, kind="stable" if stable else None)
+
+
+def argsort_descending(block: Any, axis: int) -> Any:
+    """Return the positions that sort a block from large to small; equal elements keep their order."""
+    xp = namespace_of(block)
+    backwards = xp.argsort(xp.flip(block, axis), axis=axis, kind="stable")
+    return xp.flip(block.shape[axis] - 1 - backwards, axis)
+
+
+@implements("topk")
+def topk(a: Any, k: int, axis: int = -1) -> Array:
+    """Return the `k` largest elements along an axis, largest first; the smallest, ascending, if `k` is negative.
+
+    Only `k` elements of each block are kept until the last step.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.topk(ga.asarray([5, 1, 3, 6]), 2).compute()
+    array([6, 5])
+    """
+    whole, place, kept = _candidates(a, k, axis, "topk")
+    picked = _pick_blocks(whole, place, kept, "top_of_block", whole.dtype, k)
+    return _along(picked, place, "top_of_block", k=k, length=min(abs(k), whole.shape[place]))
+
+
+@implements("argtopk")
+def argtopk(a: Any, k: int, axis: int = -1) -> Array:
+    """Return where the `k` largest elements along an axis are; the smallest if `k` is negative.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.argtopk(ga.asarray([5, 1, 3, 6]), 2).compute()
+    array([3, 0])
+    """
+    whole, place, _ = _candidates(a, k, axis, "argtopk")
+    return _along(whole, place, "argtop_of_block", np.intp, k=k, length=min(abs(k), whole.shape[place]))
+
+
+def _candidates(a: Any, k: int, axis: int, what: str) -> tuple[Array, int, tuple[int, ...]]:
+    whole = asarray(a)
+    if not isinstance(k, (int, np.integer)) or not k:
+        raise ValueError(f"{what}: k={k!r} must be an integer other than 0")
+    place = normalize_axis(axis, whole.ndim)
+    return whole, place, tuple(min(abs(k), length) for length in whole.chunks[place])
+
+
+def _pick_blocks(whole: Array, place: int, kept: tuple[int, ...], name: str, dtype: Any, k: int) -> Array:
+    chunks = tuple(kept if each == place else blocks for each, blocks in enumerate(whole.chunks))
+    return Array(map_blocks(Along(name, place, {"k": k}), (whole.expr,), {}, dtype=dtype, chunks=chunks))
+
+
+def top_of_block(block: Any, axis: int, k: int) -> Any:
+    """Return the largest (smallest, if `k` is negative) elements of a block, in order."""
+    ordered = namespace_of(block).sort(block, axis=axis)
+    before = (slice(None),) * axis
+    return ordered[(*before, slice(None, -k - 1, -1))] if k > 0 else ordered[(*before, slice(None, -k))]
+
+
+def argtop_of_block(block: Any, axis: int, k: int) -> Any:
+    """Return where the largest (smallest) elements of a block are, in order."""
+    before = (slice(None),) * axis
+    order = namespace_of(block).argsort(block, axis=axis, kind="stable")
+    return order[(*before, slice(None, -k - 1, -1))] if k > 0 else order[(*before, slice(None, -k))]
+
+
+_OURS = {
+    "argsort_descending": argsort_descending,
+    "argtop_of_block": argtop_of_block,
+    "top_of_block": top_of_block,
+}
+
+
+@implements(np.unique)
+def unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
+    *, equal_nan: bool = True, sorted: bool = True,
+) -> Any:  # fmt: skip
+    """Return the different elements, sorted; how many they are is known when they have been computed.
+
+    Parameters
+    ----------
+    return_index, return_inverse, return_counts
+        Whether also to return where each is first in the flat array, where each element of the array is among them,
+        and how often each occurs.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.unique(ga.asarray([3, 1, 3])).compute()
+    array([1, 3])
+    """
+    if axis is not None:
+        raise NotImplementedError(f"unique along axis={axis!r}; only that of the flat array is there")
+    whole = asarray(ar)
+    flat = whole.ravel()
+    position = arange(flat.size, chunks=flat.chunks, dtype=np.intp)
+    counted = indexed(
+        unique_of_block, [flat.expr, position.expr], [(0,), (0,)], (0,), meta=flat.expr.meta,
+        kwargs={"equal_nan": equal_nan},
+    )  # fmt: skip
+    joined = collect(counted, UniqueOfAll(equal_nan), ((UNKNOWN,),), flat.expr.meta)
+    values, index, counts = (
+        Array(
+            indexed(
+                part_of, [joined], [(0,)], (0,), kwargs={"number": number}, meta=make_meta(flat.expr.meta, 1, dtype)
+            )
+        )
+        for number, dtype in enumerate((flat.dtype, np.dtype(np.intp), np.dtype(np.intp)))
+    )
+    results = [values]
+    if return_index:
+        results.append(index)
+    if return_inverse:
+        names = tuple(range(whole.ndim))
+        inverse = indexed(place_among, [whole.expr, values.expr], [names, ("v",)], names, dtype=np.intp)
+        results.append(Array(inverse))
+    if return_counts:
+        results.append(counts)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def unique_of_block(block: Any, position: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
+    """Return the different elements of a block, where each is first in the whole array, and how often it occurs."""
+    xp = namespace_of(block)
+    values, first, counts = xp.unique(block, return_index=True, return_counts=True, equal_nan=equal_nan)
+    return values, xp.asarray(position)[first], counts
+
+
+class UniqueOfAll:
+    """Joins what `unique_of_block` found."""
+
+    __name__ = "unique"
+
+    def __init__(self, equal_nan: bool) -> None:
+        self.equal_nan = equal_nan
+
+    def __glassloom_tokenize__(self) -> Any:
+        return self.equal_nan
+
+    def __call__(self, parts: list[Any]) -> tuple[Any, Any, Any]:
+        xp = namespace_of(parts[0][0])
+        values, first, counts = (xp.concatenate(several) for several in zip(*parts, strict=True))
+        found, leader, inverse = xp.unique(values, return_index=True, return_inverse=True, equal_nan=self.equal_nan)
+        totals = xp.bincount(inverse.ravel(), weights=counts, minlength=len(found)).astype(np.intp)
+        return found, first[leader], totals
+
+
+def part_of(results: Any, number: int) -> Any:
+    """Return one of several results."""
+    return results[number]
+
+
+def place_among(block: Any, values: Any) -> Any:
+    """Return where each element of a block is among sorted values."""
+    xp = namespace_of(block)
+    return xp.asarray(xp.searchsorted(values, block))
+
+
+@implements(np.unique_values)
+def unique_values(x: Any) -> Array:
+    """Return the different elements, each NaN on its own.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.unique_values(ga.asarray([3, 1, 3])).compute()
+    array([1, 3])
+    """
+    made: Array = unique(x, equal_nan=False)
+    return made
+
+
+@implements(np.unique_counts)
+def unique_counts(x: Any) -> UniqueCounts:
+    """Return the different elements, each NaN on its own, and how often each occurs.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.unique_counts(ga.asarray([3, 1, 3])).counts.compute()
+    array([1, 2])
+    """
+    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False))
+
+
+@implements(np.unique_inverse)
+def unique_inverse(x: Any) -> UniqueInverse:
+    """Return the different elements, and where each element is among them.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.unique_inverse(ga.asarray([3, 1, 3])).inverse_indices.compute()
+    array([1, 0, 1])
+    """
+    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False))
+
+
+@implements(np.unique_all)
+def unique_all(x: Any) -> UniqueAll:
+    """Return the different elements, where each is first, where each element is among them, and how often it occurs.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.unique_all(ga.asarray([3, 1, 3])).indices.compute()
+    array([1, 0])
+    """
+    return UniqueAll(*unique(x, True, True, True, equal_nan=False))

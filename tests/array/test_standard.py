@@ -1,0 +1,62 @@
+"""What the array API standard asks for, and results put into lazy arrays."""
+
+import glassloom.array as ga
+import numpy as np
+import pytest
+from array_strategies import arrays, equal, full_shapes, values_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@given(arrays(full_shapes, ("float64", "int64")), st.data())
+def test_results_go_into_lazy_arrays_where_a_condition_holds(pair, data):
+    array, lazy = pair
+    mask = data.draw(values_of(array.shape, "bool"))
+    target, lazy_target = np.full(array.shape, 7.0), ga.full(array.shape, 7.0, chunks=2)
+    assert np.add(lazy, 1, out=lazy_target, where=ga.from_array(mask, chunks=2)) is lazy_target
+    np.add(array, 1, out=target, where=mask)
+    equal(lazy_target, target)
+    lazy_target *= 2
+    np.negative(lazy_target, lazy_target)
+    equal(lazy_target, -2 * target)
+
+
+def test_where_without_out_and_wrong_targets_are_errors():
+    x = ga.arange(4, chunks=2)
+    with pytest.raises(NotImplementedError, match="without out="):
+        np.add(x, 1, where=x > 1)
+    with pytest.raises(TypeError, match="must be lazy arrays"):
+        np.add(x, 1, out=np.zeros(4))
+    with pytest.raises(TypeError, match="float64 doesn't go into out="):
+        np.sqrt(x, out=x)
+    with pytest.raises(ValueError, match="doesn't broadcast"):
+        np.add(x, 1, out=ga.zeros(3))
+
+
+@given(arrays(full_shapes, ("int64", "float64")))
+def test_outer_products_and_accumulations_of_ufuncs(pair):
+    array, lazy = pair
+    equal(np.add.outer(lazy, lazy), np.add.outer(array, array))
+    equal(np.add.accumulate(lazy), np.add.accumulate(array), rtol=1e-9)
+
+
+def test_the_namespace_says_what_it_is():
+    x = ga.ones(4, chunks=2)
+    assert x.__array_namespace__() is ga
+    assert x.__array_namespace__(api_version="2024.12") is ga
+    with pytest.raises(ValueError, match="api_version='1999.1'"):
+        x.__array_namespace__(api_version="1999.1")
+    info = ga.__array_namespace_info__()
+    assert info.dtypes(kind="bool") == {"bool": np.dtype(bool)}
+    assert x.to_device(x.device) is x
+    with pytest.raises(ValueError, match="only 'cpu' is there"):
+        x.to_device("gpu")
+    np.testing.assert_array_equal(np.from_dlpack(x), np.ones(4))
+    equal(ga.from_dlpack(np.arange(3)), np.arange(3))
+    assert ga.result_type(x, "c8") == np.dtype("complex128")
+    assert ga.isdtype(x.dtype, "real floating")
+    assert ga.concat is ga.concatenate
+
+
+def test_the_second_of_evenly_spaced_values_is_rounded_once_as_numpys_is():
+    equal(ga.arange(-2.0, 0.0, 1.354777761732679, chunks=1, dtype="f4"), np.arange(-2.0, 0.0, 1.354777761732679, "f4"))
