@@ -3,6 +3,7 @@ within a bound, the cluster usable afterwards, and nothing left behind (`nothing
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -22,7 +23,9 @@ import tasks
 from glassloom import Client, as_completed, wait
 from glassloom.errors import ClusterClosed, StoreFull, WorkerLost
 from glassloom.store.segment import SegmentWriter, read_location
+from glassloom_metrics.protocol import TaskError
 from glassloom_metrics.registry import find_record, read_records
+from glassloom_metrics.subscriber import subscribe
 
 TESTS = str(Path(__file__).parent)
 
@@ -190,6 +193,20 @@ def test_the_blamed_tasks_error_carries_the_users_line(client: Client) -> None:
     future = client.submit(tasks.leave, pure=False)  # here
     error = future.exception(timeout=30)
     assert error.__notes__[0].endswith("future = client.submit(tasks.leave, pure=False)  # here")
+
+
+def test_the_blamed_task_is_among_the_errors_that_dashboards_show(client: Client) -> None:
+    assert isinstance(client.submit(tasks.leave, pure=False).exception(timeout=30), WorkerLost)
+    error = asyncio.run(_first_error(client))
+    assert (error.exception, error.worker, error.key.startswith("'leave-")) == ("WorkerLost", -1, True)
+
+
+async def _first_error(client: Client) -> TaskError:
+    async with asyncio.timeout(20):
+        async for message in subscribe(find_record(client.id)):
+            if isinstance(message, TaskError):
+                return message
+    raise AssertionError("the cluster ended")
 
 
 def test_what_depends_on_a_blamed_task_gets_its_error(client: Client) -> None:

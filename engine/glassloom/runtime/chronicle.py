@@ -17,6 +17,9 @@ from glassloom.runtime.progress import note_layers, progress_counts
 from glassloom.scheduler import Scheduler, TaskState, WorkerState
 from glassloom.store.segment import location_bytes
 
+NO_WORKER = -1
+"""The worker of an error that was no worker's."""
+
 
 class Chronicle:
     """Keeps the recorder of one cluster. Times of messages are monotonic; those of rows are the clock's."""
@@ -74,8 +77,8 @@ class Chronicle:
             ok=False,
         )
 
-    def error(self, task: TaskState, worker: int, error: Failure) -> None:
-        """A task has failed for good."""
+    def error(self, task: TaskState, error: Failure, worker: int = NO_WORKER) -> None:
+        """A task has failed for good; on no worker if the scheduler gave it up."""
         self._recorder.record(
             TaskError(
                 self._clock.now_s(),

@@ -73,7 +73,7 @@ class Head:
         self._clock = Clock()
         hello = Hello(PROTOCOL_VERSION, cluster_id, options.name, "processes", self._clock.now_s())
         self._recorder = Recorder(hello, spool_path=Path(directory) / "spool.glr")
-        self._scheduler = Scheduler(_make_error)
+        self._scheduler = Scheduler(self._give_up)
         self._chronicle = Chronicle(self._recorder, self._scheduler, self._clock)
         self._publisher = Publisher(self._recorder, self._secret, self._obey)
         self._workforce = Workforce(
@@ -274,7 +274,7 @@ class Head:
         self._chronicle.failed(task, number, message)
         error = msgspec.structs.replace(message.failure, key=key_text(task.key), origin=task.origin)
         if self._scheduler.failed(number, message.number, error):
-            self._chronicle.error(task, number, error)
+            self._chronicle.error(task, error, number)
 
     def _result_published(self, worker: WorkerPeer, message: messages.Published) -> None:
         task = self._scheduler.by_number.get(message.number)
@@ -406,6 +406,12 @@ class Head:
         if numbers:
             for worker in self._workforce.peers.values():
                 worker.tell(messages.Drop(numbers))
+
+    def _give_up(self, kind: str, task: TaskState) -> Failure:
+        """The scheduler gives a task up: make its error, and show it to who watches."""
+        error = _make_error(kind, task)
+        self._chronicle.error(task, error)
+        return error
 
     def _tell_clients(self, actions: Actions) -> None:
         for ended in (actions.finished.pop(_HEAD, []), actions.erred.pop(_HEAD, [])):
