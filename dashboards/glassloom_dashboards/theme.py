@@ -150,6 +150,8 @@ _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 class ColourBook:
     """Gives each layer name a colour: by the name's hash, or the next one that is still free in this cluster.
 
+    When none is free, the one that was given out longest ago: layers of one computation then differ.
+
     >>> book = ColourBook()
     >>> book.place("sum") == book.place("sum") == ColourBook().place("sum")
     True
@@ -165,8 +167,13 @@ class ColourBook:
             wanted = zlib.crc32(name.encode("utf-8", "surrogatepass")) % count
             taken = set(self._places.values())
             free = (place for place in ((wanted + step) % count for step in range(count)) if place not in taken)
-            self._places[name] = next(free, wanted)
+            place = next(free, None)
+            self._places[name] = self._longest_ago() if place is None else place
         return self._places[name]
+
+    def _longest_ago(self) -> int:
+        last_given = {place: turn for turn, place in enumerate(self._places.values())}
+        return min(last_given, key=last_given.__getitem__)
 
 
 def rgba(colour: str, alpha: float = 1.0) -> int:

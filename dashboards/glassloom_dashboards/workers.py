@@ -1,7 +1,7 @@
 """Bars by worker: which workers or groups of workers get a bar, and how such a figure is built.
 
-Up to `MAX_BARS` workers have a bar each, in the order in which they joined. More are put in order of the value shown and
-cut into equal groups, of which a bar shows the mean; the legend says so.
+Up to `MAX_BARS` workers have a bar each, in the order of the task stream's lanes. More are put in order of the value
+shown and cut into equal groups, of which a bar shows the mean; the legend says so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Bar:
 
 def bars_of(aggregate: ClusterAggregate, values: dict[int, float]) -> list[Bar]:
     """Return the bars from top to bottom; `values` (by worker id) decide the order of groups."""
-    ids = list(aggregate.workers)
+    ids = sorted(aggregate.workers)
     if len(ids) <= MAX_BARS:
         return [Bar((worker,), aggregate.worker_name(worker)) for worker in ids]
     ordered = sorted(ids, key=lambda worker: (-values.get(worker, 0.0), worker))

@@ -11,12 +11,13 @@ from bokeh.document import Document
 from bokeh.document.events import DocumentPatchedEvent
 from bokeh.protocol import Protocol
 from glassloom_dashboards.aggregate import STATES, ClusterAggregate
+from glassloom_dashboards.lanes import lane_names, lanes_of
 from glassloom_dashboards.lod import MAX_BINS, MAX_SINGLE_EVENTS
 from glassloom_dashboards.page import PAGE_CARDS, PageView
 from glassloom_dashboards.progress import MAX_LAYERS
 from glassloom_dashboards.task_stream import ALL, DEBOUNCE_S, LATEST_RUN, fit_texts
 from glassloom_dashboards.theme import DARK, LIGHT, ColourBook, Palette, blend, rgba
-from glassloom_dashboards.workers import MAX_BARS
+from glassloom_dashboards.workers import MAX_BARS, bars_of
 from glassloom_metrics.pages import PAGES
 from glassloom_metrics.protocol import (
     GpuSample,
@@ -26,6 +27,7 @@ from glassloom_metrics.protocol import (
     Progress,
     TaskError,
     TaskEvents,
+    WorkerJoined,
     WorkerLeft,
     decode,
     pack_column,
@@ -250,6 +252,14 @@ def test_progress_shows_the_latest_layers_and_says_how_many_more_there_are():
     assert (last["count"], last["origin"]) == ("7 / 10", "cell 0")
 
 
+def test_bars_are_in_the_order_of_the_lanes_whichever_worker_joined_first():
+    aggregate = ClusterAggregate()
+    for worker in (0, 2, 1):
+        aggregate.apply(WorkerJoined(STARTED_AT_S, worker, f"w{worker}", 1, 1))
+    assert [bar.label for bar in bars_of(aggregate, {})] == ["w0", "w1", "w2"]
+    assert lane_names(lanes_of(aggregate), aggregate) == ["w0", "w1", "w2"]
+
+
 @pytest.mark.parametrize("page", ["workers-memory", "workers-cpu"])
 def test_few_workers_have_a_bar_each_and_many_share_bars_that_say_so(page):
     few, many = (Opened(page, aggregate_of(Shape(workers=workers, tasks=0))) for workers in (3, 500))
@@ -358,6 +368,12 @@ def test_layers_of_one_cluster_have_different_colours_as_long_as_there_are_any()
     assert sorted(places) == list(range(len(LIGHT.layers)))
     assert book.place("layer-3") == places[3]
     assert 0 <= book.place("one more") < len(LIGHT.layers)
+
+
+def test_layers_that_come_when_all_colours_are_taken_take_the_oldest_ones_in_turn():
+    book = ColourBook()
+    places = [book.place(f"layer-{n}") for n in range(len(LIGHT.layers))]
+    assert [book.place(f"more-{n}") for n in range(len(LIGHT.layers))] == places
 
 
 def test_blending_goes_from_the_background_to_the_colour():
