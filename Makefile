@@ -23,9 +23,15 @@ $(CURDIR)/.tools/bin/uv:
 .venv/bin/python: | $(UV)
 	$(UV) venv --python $(PYTHON) .venv
 
-# uv rebuilds the extension when its sources changed (see cache-keys in pyproject.toml) and returns at once otherwise.
-setup: .venv/bin/python
+# uv resolves and builds anew whenever it is asked (10 s), so it is asked only after one of these changed.
+SETUP_SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock \
+  $(shell find jupyter-config labextension/src labextension/style labextension/schema -type f)
+
+setup: .venv/.set-up
+
+.venv/.set-up: $(SETUP_SOURCES) | .venv/bin/python
 	$(UV) pip install --quiet -c constraints.txt -e ".[test]"
+	touch $@
 
 labextension/node_modules: setup
 	test -d $@ || ($(JLPM) install --immutable)

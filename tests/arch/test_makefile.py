@@ -1,0 +1,41 @@
+"""`make setup`, and with it `make lab`, does nothing when there is nothing to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FILES = ("Makefile", "pyproject.toml", "constraints.txt", "labextension/package.json", "labextension/yarn.lock")
+FOLDERS = ("jupyter-config", "labextension/src", "labextension/style", "labextension/schema")
+OLD_S, NEW_S = 1_000_000_000, 1_000_000_100
+
+
+def has_work(root: Path) -> bool:
+    command = ["make", "--question", "setup", f"UV={sys.executable}"]  # any program that is there
+    status = subprocess.run(command, cwd=root, capture_output=True, check=False).returncode
+    assert status in (0, 1)
+    return status == 1
+
+
+def test_setup_runs_again_only_after_its_sources_changed(tmp_path: Path) -> None:
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, tmp_path / name)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (OLD_S, OLD_S))
+    assert has_work(tmp_path)
+    stamp = tmp_path / ".venv" / ".set-up"
+    stamp.touch()
+    os.utime(stamp, (NEW_S, NEW_S))
+    assert not has_work(tmp_path)
+    (tmp_path / "labextension" / "src" / "index.ts").touch()
+    assert has_work(tmp_path)
