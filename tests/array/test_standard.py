@@ -60,3 +60,24 @@ def test_the_namespace_says_what_it_is():
 
 def test_the_second_of_evenly_spaced_values_is_rounded_once_as_numpys_is():
     equal(ga.arange(-2.0, 0.0, 1.354777761732679, chunks=1, dtype="f4"), np.arange(-2.0, 0.0, 1.354777761732679, "f4"))
+
+
+def test_a_type_a_copy_and_a_device_may_be_asked_for():
+    equal(ga.asarray([1, 2], dtype="f4"), np.asarray([1, 2], dtype="f4"))
+    source = np.arange(3)
+    copied = ga.asarray(source, copy=True)
+    source[0] = 9
+    equal(copied, [0, 1, 2])
+    equal(ga.ones(2, device="cpu"), np.ones(2))
+    for make in (lambda: ga.asarray(1, device="gpu"), lambda: ga.zeros_like(copied, device="gpu")):
+        with pytest.raises(ValueError, match="device='gpu': only 'cpu' is there"):
+            make()
+    with pytest.raises(ValueError, match="needs a copy"):
+        ga.asarray(source, dtype="f4", copy=False)
+
+
+def test_what_is_not_there_yet_says_so():
+    with pytest.raises(AttributeError, match=r"glassloom.array has no 'lexsort' yet; map_blocks"):
+        ga.lexsort  # noqa: B018
+    with pytest.raises(AttributeError, match="module 'glassloom.array' has no attribute 'nonsense'"):
+        ga.nonsense  # noqa: B018

@@ -9,6 +9,9 @@ ga.Array<sum-aggregate, shape=(), dtype=float64, chunksize=(), numpy.ndarray>
 True
 """
 
+from typing import Any as _Any
+
+import numpy as _np
 from numpy import e, inf, nan, newaxis, pi
 
 from glassloom.array import fft, linalg, random
@@ -326,6 +329,15 @@ bitwise_right_shift = right_shift
 concat = concatenate
 pow = power
 bool = bool_
+
+
+def __getattr__(name: str) -> _Any:
+    if not name.startswith("_") and hasattr(_np, name):
+        raise AttributeError(
+            f"glassloom.array has no {name!r} yet; map_blocks(numpy.{name}, x) applies it block by block"
+        )
+    raise AttributeError(f"module 'glassloom.array' has no attribute {name!r}")
+
 
 __all__ = [
     "Array",

@@ -530,8 +530,19 @@ class BlockView:
         return Array(blocks_at(node, tuple(numbers)))
 
 
-def asarray(value: Any) -> Array:
+def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: Any = None) -> Array:
     """Return a value as a lazy array: lazy arrays as they are, others in one block.
+
+    Parameters
+    ----------
+    value
+        An array, a number, or nested lists of numbers.
+    dtype
+        Type of the elements; the value's own by default.
+    copy
+        Whether later changes of the value must not show; by default arrays in memory are not copied.
+    device
+        ``"cpu"`` or None.
 
     Examples
     --------
@@ -539,12 +550,27 @@ def asarray(value: Any) -> Array:
     >>> ga.asarray([[1, 2], [3, 4]]).sum(axis=0).compute()
     array([4, 6])
     """
+    check_device(device)
     if isinstance(value, Array):
-        return value
+        made = value if dtype is None else value.astype(dtype)
+        return made.copy() if copy else made
     if isinstance(value, Delayed):
         raise TypeError("a Delayed has no shape; use from_delayed(value, shape=..., dtype=...)")
-    plain = value if hasattr(value, "__array_function__") and hasattr(value, "dtype") else np.asarray(value)
+    is_array = hasattr(value, "__array_function__") and hasattr(value, "dtype")
+    plain = value if is_array else np.asarray(value, dtype=dtype)
+    if dtype is not None and plain.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"asarray to type {dtype} of an array of type {plain.dtype} needs a copy")
+        plain = plain.astype(dtype)
+    elif copy:
+        plain = plain.copy()
     return Array(from_numpy(plain, tuple((length,) for length in plain.shape)))
+
+
+def check_device(device: Any) -> None:
+    """Raise `ValueError` if blocks can't be made on a device."""
+    if device not in (None, "cpu"):
+        raise ValueError(f"device={device!r}: only 'cpu' is there; use like='cupy' to make GPU arrays")
 
 
 def is_operand(value: Any) -> bool:

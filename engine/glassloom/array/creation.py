@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.array import Array, asarray
+from glassloom.array.array import Array, asarray, check_device
 from glassloom.array.chunks import normalize_chunks
 from glassloom.array.nodes.base import ArrayExpr
 from glassloom.array.nodes.creation import Arange, FromArray, FromBlock, Full, Source
@@ -19,7 +19,13 @@ from glassloom.errors import OptionError
 
 
 def full(
-    shape: int | tuple[int, ...], fill_value: Any, *, chunks: Any = "auto", dtype: Any = None, like: Any = None
+    shape: int | tuple[int, ...],
+    fill_value: Any,
+    *,
+    chunks: Any = "auto",
+    dtype: Any = None,
+    like: Any = None,
+    device: Any = None,
 ) -> Array:
     """Return an array of one value.
 
@@ -42,6 +48,7 @@ def full(
     >>> ga.full(3, 7, chunks=2).compute()
     array([7, 7, 7])
     """
+    check_device(device)
     if np.ndim(fill_value) != 0:
         raise ValueError(f"fill_value must be one value, got {fill_value!r}; use broadcast_to for an array")
     kind = np.asarray(fill_value).dtype if dtype is None else np.dtype(dtype)
@@ -49,7 +56,9 @@ def full(
     return _filled(shape, value, chunks, kind, like)
 
 
-def ones(shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = float, like: Any = None) -> Array:
+def ones(
+    shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = float, like: Any = None, device: Any = None
+) -> Array:
     """Return an array of ones; see `full` for the parameters.
 
     Examples
@@ -58,10 +67,13 @@ def ones(shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = flo
     >>> ga.ones((15,), chunks=5).sum().compute()
     np.float64(15.0)
     """
+    check_device(device)
     return _filled(shape, 1, chunks, np.dtype(dtype), like)
 
 
-def zeros(shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = float, like: Any = None) -> Array:
+def zeros(
+    shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = float, like: Any = None, device: Any = None
+) -> Array:
     """Return an array of zeros; see `full` for the parameters.
 
     Examples
@@ -70,10 +82,13 @@ def zeros(shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = fl
     >>> ga.zeros(3, chunks=2, dtype=int).compute()
     array([0, 0, 0])
     """
+    check_device(device)
     return _filled(shape, 0, chunks, np.dtype(dtype), like)
 
 
-def empty(shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = float, like: Any = None) -> Array:
+def empty(
+    shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = float, like: Any = None, device: Any = None
+) -> Array:
     """Return an array of whatever is in memory; see `full` for the parameters.
 
     Examples
@@ -82,11 +97,14 @@ def empty(shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = fl
     >>> ga.empty((2, 3), chunks=2).shape
     (2, 3)
     """
+    check_device(device)
     return _filled(shape, None, chunks, np.dtype(dtype), like)
 
 
 @implements(np.full_like)
-def full_like(array: Any, fill_value: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None) -> Array:
+def full_like(
+    array: Any, fill_value: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None, device: Any = None
+) -> Array:
     """Return an array of one value with the shape, type and blocks of another.
 
     Examples
@@ -95,6 +113,7 @@ def full_like(array: Any, fill_value: Any, *, dtype: Any = None, chunks: Any = N
     >>> ga.full_like(ga.arange(3), 5).compute()
     array([5, 5, 5])
     """
+    check_device(device)
     other = asarray(array)
     wanted = other.shape if shape is None else shape
     blocks = chunks if chunks is not None else (other.chunks if wanted == other.shape else "auto")
@@ -102,7 +121,7 @@ def full_like(array: Any, fill_value: Any, *, dtype: Any = None, chunks: Any = N
 
 
 @implements(np.ones_like)
-def ones_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None) -> Array:
+def ones_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None, device: Any = None) -> Array:
     """Return ones with the shape, type and blocks of another array.
 
     Examples
@@ -111,11 +130,12 @@ def ones_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any =
     >>> ga.ones_like(ga.arange(3)).compute()
     array([1, 1, 1])
     """
+    check_device(device)
     return full_like(array, 1, dtype=dtype, chunks=chunks, shape=shape)
 
 
 @implements(np.zeros_like)
-def zeros_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None) -> Array:
+def zeros_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None, device: Any = None) -> Array:
     """Return zeros with the shape, type and blocks of another array.
 
     Examples
@@ -124,11 +144,12 @@ def zeros_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any 
     >>> ga.zeros_like(ga.arange(3)).compute()
     array([0, 0, 0])
     """
+    check_device(device)
     return full_like(array, 0, dtype=dtype, chunks=chunks, shape=shape)
 
 
 @implements(np.empty_like)
-def empty_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None) -> Array:
+def empty_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None, device: Any = None) -> Array:
     """Return whatever is in memory with the shape, type and blocks of another array.
 
     Examples
@@ -137,6 +158,7 @@ def empty_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any 
     >>> ga.empty_like(ga.arange(3)).dtype
     dtype('int64')
     """
+    check_device(device)
     other = asarray(array)
     wanted = other.shape if shape is None else shape
     blocks = chunks if chunks is not None else (other.chunks if wanted == other.shape else "auto")
@@ -144,7 +166,14 @@ def empty_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any 
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = 1, *, chunks: Any = "auto", dtype: Any = None, like: Any = None
+    start: Any,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    chunks: Any = "auto",
+    dtype: Any = None,
+    like: Any = None,
+    device: Any = None,
 ) -> Array:
     """Return evenly spaced values from `start` up to, but without, `stop`.
 
@@ -161,6 +190,7 @@ def arange(
     >>> ga.arange(1, 50, 3, chunks=5).chunks
     ((5, 5, 5, 2),)
     """
+    check_device(device)
     if stop is None:
         start, stop = 0, start
     for name, value in (("start", start), ("stop", stop), ("step", step)):
@@ -179,7 +209,14 @@ def arange(
 
 
 def linspace(
-    start: float, stop: float, num: int = 50, *, endpoint: bool = True, chunks: Any = "auto", dtype: Any = None
+    start: float,
+    stop: float,
+    num: int = 50,
+    *,
+    endpoint: bool = True,
+    chunks: Any = "auto",
+    dtype: Any = None,
+    device: Any = None,
 ) -> Array:
     """Return `num` evenly spaced values from `start` to `stop`.
 
@@ -189,6 +226,7 @@ def linspace(
     >>> ga.linspace(0, 1, 5, chunks=2).compute()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
+    check_device(device)
     if num < 0:
         raise ValueError(f"linspace: num={num} is negative")
     gaps = num - 1 if endpoint else num
@@ -200,7 +238,9 @@ def linspace(
     return values if dtype is None else values.astype(dtype)
 
 
-def eye(n: int, m: int | None = None, k: int = 0, *, chunks: Any = "auto", dtype: Any = float) -> Array:
+def eye(
+    n: int, m: int | None = None, k: int = 0, *, chunks: Any = "auto", dtype: Any = float, device: Any = None
+) -> Array:
     """Return an array with ones on a diagonal and zeros elsewhere.
 
     Examples
@@ -209,6 +249,7 @@ def eye(n: int, m: int | None = None, k: int = 0, *, chunks: Any = "auto", dtype
     >>> ga.eye(3, chunks=2).sum().compute()
     np.float64(3.0)
     """
+    check_device(device)
     rows, columns = normalize_chunks(chunks, (n, n if m is None else m), dtype)
     down = arange(n, chunks=(rows,))[:, None]
     across = arange(n if m is None else m, chunks=(columns,))[None, :]
