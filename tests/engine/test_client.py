@@ -673,6 +673,14 @@ def test_closing_twice_does_nothing_more() -> None:
     assert repr(client) == f"<Client: {client.name!r}, closed (it was closed)>"
 
 
+def test_a_closed_client_shows_why_and_no_workers_or_limits() -> None:
+    client = Client(n_workers=1, threads_per_worker=1)
+    client.close()
+    looks = client._repr_html_()
+    assert "it was closed" in looks
+    assert not any(words in looks for words in ("Workers", "Threads", "no limit"))
+
+
 def test_closing_a_client_leaves_a_cluster_that_it_did_not_start() -> None:
     with LocalCluster(n_workers=1, threads_per_worker=1) as cluster:
         Client(cluster).close()
