@@ -91,7 +91,6 @@ class Client:
             raise
         welcome = self._connection.welcome
         self._segments = SegmentWriter(welcome.shm_prefix, welcome.directory, f"c{welcome.client}")
-        self._connection.on_close(lambda: unset_current(self))
         if set_as_default:
             set_current(self)
 

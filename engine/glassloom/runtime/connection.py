@@ -75,7 +75,6 @@ class Connection:
         self._replies: dict[int, tuple[threading.Event, list[Any]]] = {}
         self._requests = itertools.count()
         self._released: SimpleQueue[Key | None] = SimpleQueue()
-        self._on_close: list[Callable[[], None]] = []
         threading.Thread(target=self._read, name="glassloom-client", daemon=True).start()
         threading.Thread(target=self._release, name="glassloom-release", daemon=True).start()
 
@@ -161,21 +160,13 @@ class Connection:
         if self.closed_because:
             raise ClusterClosed(f"the client is closed: {self.closed_because}")
 
-    def on_close(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when the connection ends, whoever ends it."""
-        with self.lock:
-            if not self.closed_because:
-                self._on_close.append(callback)
-                return
-        callback()
-
     def close(self, reason: str) -> None:
         """End the connection; whoever waits for a key or an answer is woken."""
         with self.lock:
             if self.closed_because:
                 return
             self.closed_because = reason
-            wake = list(self._on_close)
+            wake: list[Callable[[], None]] = []
             for state in self._states.values():
                 if state.status == PENDING:
                     state.status = LOST

@@ -157,6 +157,7 @@ class Worker:
             except BaseException as error:  # whatever the user's code raises is the task's result
                 self._executing -= 1
                 self._flush()
+                _explain_read_only(error)
                 described = failure.describe(_without_our_frame(error))
                 self._send(messages.Failed(task.number, lane, start_s, monotonic_s(), described))
                 continue
@@ -248,6 +249,14 @@ def _inline(value: Any, nbytes: int) -> bytes | None:
     if kind.__module__ == "numpy" and nbytes <= _INLINE_BYTES and hasattr(value, "dtype") and not value.dtype.hasobject:
         return pickle.dumps(value, 5)
     return None
+
+
+def _explain_read_only(error: BaseException) -> None:
+    """Say why an input can't be written to: NumPy only says that it can't."""
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        error.add_note(
+            "Inputs of tasks are shared between processes, so they can't be changed; change a copy: x = x.copy()"
+        )
 
 
 def _without_our_frame(error: BaseException) -> BaseException:
