@@ -95,6 +95,7 @@ class Head:
         self._settling = False
         self._ended = asyncio.Event()
         self._end_reason = ""
+        self._last_loss = ""
 
     async def run(self, fork_server: tuple[int, Any]) -> None:
         """Start the workers, say that the cluster is ready, serve until it shall end, clean up."""
@@ -176,6 +177,7 @@ class Head:
             self._settle_soon()
 
     def _worker_lost(self, worker: WorkerPeer, reason: str) -> None:
+        self._last_loss = reason
         self._remove_unannounced_segments(worker.number)
         self._scheduler.worker_left(worker.number, blame=not worker.expected)
         lost = failure.own_failure(WorkerLost(f"worker {worker.options.name} is gone: {reason}"))
@@ -409,7 +411,7 @@ class Head:
 
     def _give_up(self, kind: str, task: TaskState) -> Failure:
         """The scheduler gives a task up: make its error, and show it to who watches."""
-        error = _make_error(kind, task)
+        error = _make_error(kind, task, self._last_loss)
         self._chronicle.error(task, error)
         return error
 
@@ -478,13 +480,13 @@ def _run(worker: WorkerPeer, tasks: list[TaskState]) -> None:
     worker.tell(messages.Run(run))
 
 
-def _make_error(kind: str, task: TaskState) -> Failure:
-    """Return what a task's error is when the scheduler has given it up."""
+def _make_error(kind: str, task: TaskState, last_loss: str) -> Failure:
+    """Return what a task's error is when the scheduler has given it up; `last_loss`: how the last worker ended."""
     key = key_text(task.key)
     errors = {
         "worker-lost": WorkerLost(
-            f"task {key} was running on {task.n_deaths} workers when they died, so it is blamed for it: it may take "
-            "more memory than memory_limit, crash the process, or call os._exit"
+            f"task {key} was running on {task.n_deaths} workers when they died, so it is blamed for it. How the last one "
+            f"ended: {last_loss}"
         ),
         "data-lost": DataLost(f"the value of {key} is gone, and it was not computed but handed in: scatter it again"),
         "pinned": SerialisationError(
