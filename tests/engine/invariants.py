@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from glassloom.scheduler import Scheduler, State, TaskState
+from collections.abc import Collection
+
+from glassloom.scheduler import Pressure, Scheduler, State, TaskState, WorkerState
+from glassloom.scheduler.state import ReadyQueue, would_grow_memory
 
 UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
 PLACED = frozenset([State.STAGING, State.RUNNING])
@@ -13,15 +16,21 @@ class Broken(AssertionError):
     """An invariant doesn't hold."""
 
 
-def check(scheduler: Scheduler) -> None:
-    """Raise `Broken` if the scheduler's books contradict each other."""
+def check(scheduler: Scheduler, read_a_lost_result: Collection[int] = ()) -> None:
+    """Raise `Broken` if the scheduler's books contradict each other.
+
+    Parameters
+    ----------
+    read_a_lost_result
+        Numbers of running tasks one of whose inputs was lost after they had been sent: they have it, or are given back.
+    """
     queued = _queued(scheduler)
     counts: dict[object, list[int]] = {}
     for key, task in scheduler.tasks.items():
         _that(task.key == key and scheduler.by_number.get(task.number) is task, "is known by key and number", task)
         _that(bool(task.wanted_by) or bool(task.dependents), "is known only while somebody may need it", task)
         _check_neighbours(scheduler, task)
-        _check_state(scheduler, task)
+        _check_state(scheduler, task, task.number in read_a_lost_result)
         _that((task.state is READY) == (task in queued), "is queued if and only if it is ready", task)
         counts.setdefault(task.layer, [0] * len(State))[task.state] += 1
     _that(len(scheduler.by_number) == len(scheduler.tasks), "numbers and keys are as many", scheduler)
@@ -39,17 +48,28 @@ def check(scheduler: Scheduler) -> None:
 
 def check_settled(scheduler: Scheduler) -> None:
     """Raise `Broken` if work is left undone right after `take_actions()`: a worker with room, a task it could run."""
+    busy = [task for worker in scheduler.workers.values() for task in worker.running if not _has_seceded(task)]
     for worker in scheduler.workers.values():
         if not scheduler._has_room(worker):
             continue
-        heaps = [worker.ready, scheduler._ready]
-        fit = [task for heap in heaps for _, stamp, task in heap if task.state is READY and task.stamp == stamp]
+        fit = [task for queue in (worker.ready, scheduler._ready) for task in _fit(queue, worker, not busy)]
         _that(not fit or _is_suspect_in_company(fit, worker), f"has room for {fit}", worker)
 
 
-def _is_suspect_in_company(tasks: list[TaskState], worker: object) -> bool:
+def _fit(queue: ReadyQueue, worker: WorkerState, all_is_still: bool) -> list[TaskState]:
+    """Return what the worker should have taken; where memory is short, not what would need more, unless all is still."""
+    if worker.pressure is Pressure.NONE or all_is_still:
+        return _tasks_in(queue)
+    return [task for task in _current(queue._heap) if not would_grow_memory(task)]
+
+
+def _is_suspect_in_company(tasks: list[TaskState], worker: WorkerState) -> bool:
     """A task on its last chance runs alone: it waits until the worker is empty, and what is behind it too."""
-    return any(task.n_deaths for task in tasks) and bool(worker.running or worker.stopping)
+    return any(task.n_deaths for task in tasks) and worker.n_busy > 0
+
+
+def _has_seceded(task: TaskState) -> bool:
+    return task.worker is not None and task.number in task.worker.seceded
 
 
 def _check_neighbours(scheduler: Scheduler, task: TaskState) -> None:
@@ -63,7 +83,7 @@ def _check_neighbours(scheduler: Scheduler, task: TaskState) -> None:
     _that(task.waiters == n_waiters, f"has {task.waiters} waiters, should be {n_waiters}", task)
 
 
-def _check_state(scheduler: Scheduler, task: TaskState) -> None:
+def _check_state(scheduler: Scheduler, task: TaskState, read_a_lost_result: bool) -> None:
     state = task.state
     _that(state is not State.FORGOTTEN, "isn't forgotten", task)
     if task.needed:
@@ -71,7 +91,7 @@ def _check_state(scheduler: Scheduler, task: TaskState) -> None:
     else:
         _that(state not in UNDER_WAY, "is under way, so somebody needs it", task)
     missing = [dep for dep in task.deps if dep.state is not MEMORY]
-    if state in (READY, STAGING, State.RUNNING):
+    if state in (READY, STAGING) or (state is State.RUNNING and not read_a_lost_result):
         _that(not missing, f"needs {missing}", task)
     if state is WAITING:
         _that(task.n_waiting == len(missing), f"waits for {task.n_waiting}, should be {missing}", task)
@@ -85,7 +105,7 @@ def _check_state(scheduler: Scheduler, task: TaskState) -> None:
         away = [dep for dep in task.deps if dep.location is None and dep.where is not task.worker]
         _that(task.n_staging == len(away) > 0, f"is staged for {task.n_staging}, should be {away}", task)
         _that(all(dep in dep.where.publishing for dep in away), f"is staged for what is being published: {away}", task)
-    if state is State.RUNNING:
+    if state is State.RUNNING and not read_a_lost_result:
         away = [dep for dep in task.deps if dep.location is None and dep.where is not task.worker]
         _that(not away, f"can reach {away}", task)
     held = task.where is not None or task.location is not None
@@ -97,7 +117,12 @@ def _check_state(scheduler: Scheduler, task: TaskState) -> None:
         _that(scheduler.workers.get(task.where.number) is task.where, f"lies on the living {task.where}", task)
 
 
-def _check_worker(scheduler: Scheduler, worker: object) -> None:
+def _check_worker(scheduler: Scheduler, worker: WorkerState) -> None:
+    sent = {task.number for task in worker.running if task.state is State.RUNNING} | worker.stopping.keys()
+    _that(worker.seceded <= sent, f"has sent {sent} when {worker.seceded} secede", worker)
+    _that(not (worker.stopping.keys() & {task.number for task in worker.running}), "runs or stops, not both", worker)
+    is_short = worker.pressure is Pressure.HIGH
+    _that((worker in scheduler._short_of_memory) == is_short, f"is {worker.pressure.name}", worker)
     _that(all(task.worker is worker for task in worker.running), "runs what is placed on it", worker)
     _that(all(task.where is worker for task in worker.has), "has what lies on it", worker)
     _that(all(task in worker.has for task in worker.publishing), "publishes what lies on it", worker)
@@ -111,10 +136,18 @@ def _is_stopping(scheduler: Scheduler, task: TaskState) -> bool:
 
 
 def _queued(scheduler: Scheduler) -> set[TaskState]:
-    heaps = [scheduler._ready, *(worker.ready for worker in scheduler.workers.values())]
-    entries = [task for heap in heaps for _, stamp, task in heap if task.state is READY and task.stamp == stamp]
+    queues = [scheduler._ready, *(worker.ready for worker in scheduler.workers.values())]
+    entries = [task for queue in queues for task in _tasks_in(queue)]
     _that(len(entries) == len(set(entries)), f"queues each once: {entries}", scheduler)
     return set(entries)
+
+
+def _tasks_in(queue: ReadyQueue) -> list[TaskState]:
+    return _current(queue._heap + queue._held_back)
+
+
+def _current(heap: list[tuple[int, int, TaskState]]) -> list[TaskState]:
+    return [task for _, stamp, task in heap if task.state is READY and task.stamp == stamp]
 
 
 def _that(condition: bool, claim: str, subject: object) -> None:

@@ -1,7 +1,7 @@
 """A whole cluster without processes: clients and workers that talk to a scheduler through queues, and keep books.
 
 A simulated worker does what `glassloom.runtime.worker` does, message by message; when anything happens is drawn from a
-seed. It dies, answers late or, when it dies, never. The books notice results that are wrong, inputs that are missing,
+seed. It dies, answers late or, when it dies, never; it runs short of memory, and loses results. The books notice results that are wrong, inputs that are missing,
 places that are freed twice or never, and tasks that run twice without need.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import invariants
 from glassloom.errors import GraphError
-from glassloom.scheduler import Actions, Scheduler, State, TaskState, WorkerState
+from glassloom.scheduler import Actions, Pressure, Scheduler, State, TaskState, WorkerState
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Step:
 
     run: Run
     inputs: list[int] | None = None
+    has_seceded: bool = False
 
 
 @dataclass(eq=False)
@@ -47,10 +48,16 @@ class Worker:
     recalled: set[int] = field(default_factory=set)
     executing: list[Step] = field(default_factory=list)
     store: dict[int, int] = field(default_factory=dict)
+    lost: set[int] = field(default_factory=set)
+    """Results that were in the store and can't be read any more."""
 
     @property
     def number(self) -> int:
         return self.state.number
+
+    @property
+    def has_free_thread(self) -> bool:
+        return sum(not step.has_seceded for step in self.executing) < self.state.nthreads
 
 
 @dataclass(eq=False)
@@ -75,6 +82,7 @@ class Habits:
     unpicklable: frozenset[str] = frozenset()
     small: frozenset[str] = frozenset()
     duration_s: dict[str, float] = field(default_factory=dict)
+    nbytes: dict[str, int] = field(default_factory=dict)
 
     def value(self, key: str) -> int:
         """Return what the key's result must be."""
@@ -109,6 +117,7 @@ def random_habits(random: Random, n_keys: int) -> Habits:
         unpicklable=some(random.choice([0, 0.1])),
         small=some(0.3),
         duration_s={key: random.choice([1e-6, 1e-3, 1.0]) for key in keys},
+        nbytes={key: random.choice([10, 10_000, 100_000]) for key in keys},
     )
 
 
@@ -128,6 +137,7 @@ class Simulation:
         self._data: set[str] = set()
         self._failed_once: set[str] = set()
         self._key_of: dict[int, str] = {}
+        self._read_a_lost_result: set[int] = set()
         self._reasons_to_run: Counter[str] = Counter()
         self.n_runs: Counter[str] = Counter()
         for _ in range(n_workers):
@@ -146,6 +156,9 @@ class Simulation:
             (1, self._client_leaves),
             (1, self._kill_worker),
             (1, self._retire_worker),
+            (1, self._lose_results),
+            (1, self._change_pressure),
+            (2, self._secede_or_rejoin),
         ]
         self._quiet = self._events[:5]
 
@@ -156,7 +169,14 @@ class Simulation:
         self._do_one_of(self._events)
 
     def settle(self) -> None:
-        """Let the cluster work until nothing moves; nobody asks for anything more and nobody dies by chance."""
+        """Let the cluster work until nothing moves; nobody asks for anything more and nobody dies by chance.
+
+        Memory may stay short, of half of the clusters on all workers.
+        """
+        all_are_short = self.random.random() < 0.5
+        for worker in self.workers:
+            if all_are_short or worker.state.pressure is Pressure.PAUSED:
+                self.scheduler.set_pressure(worker.number, Pressure.HIGH)
         idle = 0
         while idle < 3:
             moved = [self._repeat(event) for _, event in self._quiet]
@@ -175,6 +195,7 @@ class Simulation:
         for worker in self.workers:
             state = worker.state
             assert (state.running, state.has, state.stopping, state.publishing) == ({}, {}, {}, {})
+            assert (state.seceded, state.occupancy_s, state.reserved) == (set(), 0.0, False)
             assert (worker.store, list(worker.queue), worker.executing) == ({}, [], [])
         assert self.locations == {}
 
@@ -201,7 +222,7 @@ class Simulation:
         (event,) = self.random.choices([event for _, event in events], [weight for weight, _ in events])
         event()
         self.n_steps += 1
-        invariants.check(self.scheduler)
+        self._check()
         if self.random.random() < 0.6:
             self._act()
 
@@ -210,12 +231,15 @@ class Simulation:
         while event():
             moved = True
             self.n_steps += 1
-            invariants.check(self.scheduler)
+            self._check()
         return moved
+
+    def _check(self) -> None:
+        invariants.check(self.scheduler, self._read_a_lost_result)
 
     def _act(self) -> None:
         actions = self.scheduler.take_actions()
-        invariants.check(self.scheduler)
+        self._check()
         invariants.check_settled(self.scheduler)
         self._carry_out(actions)
 
@@ -344,6 +368,28 @@ class Simulation:
         if self.random.random() < 0.3:
             self.scheduler.retire(self.random.choice(self.workers).number)
 
+    def _change_pressure(self) -> None:
+        worker = self.random.choice(self.workers)
+        self.scheduler.set_pressure(worker.number, self.random.choice(list(Pressure)))
+
+    def _lose_results(self) -> None:
+        """Some results can't be read back: the worker tells of it before it gives back what needs them."""
+        worker = self._one(lambda worker: worker.store)
+        if worker is not None and self.random.random() < 0.5:
+            numbers = [number for number in worker.store if self.random.random() < 0.3]
+            for number in numbers:
+                del worker.store[number]
+                worker.lost.add(number)
+                self._reasons_to_run[self._key_of[number]] += 1
+            worker.outbox.append(("lost", numbers))
+
+    def _secede_or_rejoin(self) -> None:
+        worker = self._one(lambda worker: worker.executing)
+        if worker is not None:
+            step = self.random.choice(worker.executing)
+            step.has_seceded = not step.has_seceded
+            worker.outbox.append(("seceded" if step.has_seceded else "rejoined", step.run.number))
+
     def _one(self, having: Callable[[Worker], Any]) -> Worker | None:
         able = [worker for worker in self.workers if having(worker)]
         return self.random.choice(able) if able else None
@@ -367,7 +413,7 @@ class Simulation:
         return True
 
     def _begin(self) -> bool:
-        worker = self._one(lambda worker: worker.queue and len(worker.executing) < worker.state.nthreads)
+        worker = self._one(lambda worker: worker.queue and worker.has_free_thread)
         if worker is None:
             return False
         run = worker.queue.popleft()
@@ -385,6 +431,11 @@ class Simulation:
             return False
         step = self.random.choice([step for step in worker.executing if step.inputs is None])
         inputs = []
+        if any(location is None and number in worker.lost for number, _, location in step.run.deps):
+            worker.executing.remove(step)
+            worker.outbox.append(("recalled", step.run.number))
+            self._reasons_to_run[step.run.key] += 1
+            return True
         for number, key, location in step.run.deps:
             value = worker.store.get(number) if location is None else self.locations.get(location)
             if value is None:  # gone: nobody can be waiting for this run any more
@@ -418,6 +469,7 @@ class Simulation:
             place = self._place(key)
         else:
             worker.store[run.number] = value
+            worker.lost.discard(run.number)
         worker.outbox.append(("finished", run.number, place, key))
         return True
 
@@ -434,8 +486,9 @@ class Simulation:
         n_times = 2 if self.random.random() < 0.1 else 1
         match message:
             case ("finished", task, place, key):
+                nbytes, duration_s = self.habits.nbytes.get(key, 100), self.habits.duration_s.get(key, 0.1)
                 for _ in range(n_times if place is None else 1):
-                    scheduler.finished(number, [task], [100], [self.habits.duration_s.get(key, 0.1)], [place])
+                    scheduler.finished(number, [task], [nbytes], [duration_s], [place])
             case ("failed", task, error):
                 state = scheduler.by_number.get(task)
                 heard = state is not None and state.worker is worker.state and state.state is State.RUNNING
@@ -448,6 +501,22 @@ class Simulation:
             case ("recalled", task):
                 for _ in range(n_times):
                     scheduler.recalled(number, [task])
+            case ("seceded", task):
+                for _ in range(n_times):
+                    scheduler.seceded(number, task)
+            case ("rejoined", task):
+                for _ in range(n_times):
+                    scheduler.rejoined(number, task)
+            case ("lost", tasks):
+                self._note_readers(worker, tasks)
+                for _ in range(n_times):
+                    scheduler.results_lost(number, tasks)
+
+    def _note_readers(self, worker: Worker, lost: list[int]) -> None:
+        """Write down which running tasks may have been sent with a result that is gone."""
+        for task in worker.state.running:
+            if task.state is State.RUNNING and any(dep.number in lost for dep in task.deps):
+                self._read_a_lost_result.add(task.number)
 
     # Carrying out
 
@@ -488,6 +557,7 @@ class Simulation:
         for other in self.workers:
             assert task.number not in _numbers_in(other), f"{task} runs on {other.state} already"
         self._key_of[task.number] = task.key
+        self._read_a_lost_result.discard(task.number)
         deps = tuple([(dep.number, dep.key, dep.location) for dep in task.deps])
         worker.inbox.append(("run", Run(task.number, task.key, deps)))
 

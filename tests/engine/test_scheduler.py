@@ -9,7 +9,7 @@ import invariants
 import pytest
 from glassloom.errors import GraphError
 from glassloom.runtime.progress import layer_counts
-from glassloom.scheduler import Actions, Scheduler, State
+from glassloom.scheduler import Actions, Pressure, Scheduler, State
 
 SHORT_S, LONG_S = 1e-5, 1.0
 
@@ -640,6 +640,209 @@ def test_what_is_queued_for_a_retiring_worker_goes_elsewhere() -> None:
     bench.published(0, bench.number("a"), "place")
     bench.finish(1, "b")
     assert bench.act()["run"] == {1: ["c-1"]}
+
+
+# Memory that is short, results that are lost
+
+
+def learn_size(bench: Bench, layer: str, nbytes: int) -> None:
+    """Let worker 0 run one task of a layer, so that the size of its results is known."""
+    bench.submit({f"{layer}-known": []}, [f"{layer}-known"])
+    bench.act()
+    bench.finish(0, f"{layer}-known", nbytes=nbytes)
+    bench.release("me", [f"{layer}-known"])
+    bench.act()
+
+
+def test_a_paused_worker_gets_no_tasks_and_what_is_queued_for_it_goes_elsewhere() -> None:
+    bench = Bench(1, 1)
+    bench.submit({"a": [], "b": []}, ["a", "b"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.submit({"c-0": ["a"], "c-1": ["a"]}, ["c-0", "c-1"])
+    assert bench.act()["run"] == {0: ["c-0"]}
+    bench.set_pressure(0, Pressure.PAUSED)
+    bench.finish(0, "c-0")
+    bench.finish(1, "b")
+    assert bench.act()["publish"] == {0: ["a"]}
+    assert bench.scheduler.tasks["c-1"].worker is bench.scheduler.workers[1]
+
+
+def test_a_worker_that_is_not_paused_any_more_gets_tasks_again() -> None:
+    bench = Bench(1)
+    bench.set_pressure(0, Pressure.PAUSED)
+    bench.submit({"a": []}, ["a"])
+    assert bench.act() == {}
+    bench.set_pressure(0, Pressure.NONE)
+    assert bench.act() == {"run": {0: ["a"]}}
+
+
+def test_where_memory_is_short_loads_wait_and_reductions_go() -> None:
+    bench = Bench(2)
+    learn_size(bench, "load", 100_000)
+    learn_size(bench, "sum", 10)
+    bench.submit({"load-0": [], "sum-0": ["load-0"], "load-1": [], "sum-1": ["load-1"]}, ["sum-0", "sum-1"])
+    bench.act()
+    bench.submit({"load-2": []}, ["load-2"], priority=1)
+    bench.set_pressure(0, Pressure.HIGH)
+    bench.finish(0, "load-0", nbytes=100_000)
+    assert bench.act()["run"] == {0: ["sum-0"]}
+    bench.finish(0, "sum-0", nbytes=10)
+    assert "run" not in bench.act()
+    bench.set_pressure(0, Pressure.NONE)
+    assert bench.act()["run"] == {0: ["load-2"]}
+
+
+def test_a_result_larger_than_what_it_frees_waits_where_memory_is_short() -> None:
+    bench = Bench(2)
+    learn_size(bench, "repeat", 200_000)
+    bench.submit({"a": [], "busy": []}, ["a", "busy"])
+    bench.act()
+    bench.finish(0, "a", nbytes=100_000)
+    bench.set_pressure(0, Pressure.HIGH)
+    bench.submit({"repeat-0": ["a"]}, ["repeat-0"])
+    bench.release("me", ["a"])
+    assert bench.act() == {"finished": {"me": ["a"]}}
+    bench.set_pressure(0, Pressure.NONE)
+    assert bench.act() == {"run": {0: ["repeat-0"]}}
+
+
+def test_what_a_worker_short_of_memory_passes_over_another_takes() -> None:
+    bench = Bench(1)
+    learn_size(bench, "load", 100_000)
+    bench.worker_joined(1, "w1", 1)
+    bench.submit({"busy-0": [], "busy-1": []}, ["busy-0", "busy-1"])
+    bench.act()
+    bench.set_pressure(0, Pressure.HIGH)
+    bench.submit({"load-0": []}, ["load-0"])
+    bench.finish(0, "busy-0")
+    assert "run" not in bench.act()
+    bench.finish(1, "busy-1")
+    assert bench.act()["run"] == {1: ["load-0"]}
+
+
+def test_one_task_at_a_time_grows_memory_when_nothing_else_can_go() -> None:
+    bench = Bench(2, 2, 2)
+    bench.set_pressure(0, Pressure.PAUSED)
+    bench.set_pressure(1, Pressure.HIGH)
+    bench.set_pressure(2, Pressure.HIGH)
+    bench.submit({f"load-{n}": [] for n in range(3)}, [f"load-{n}" for n in range(3)])
+    assert bench.act() == {"run": {1: ["load-0"]}}
+    assert bench.act() == {}
+    bench.finish(1, "load-0", nbytes=100_000)
+    assert bench.act()["run"] == {1: ["load-1"]}
+
+
+def test_lost_results_are_made_again_if_they_are_needed() -> None:
+    bench = Bench(2)
+    bench.submit({"a": [], "b": []}, ["a", "b"])
+    bench.act()
+    bench.finish(0, "a", "b")
+    bench.submit({"c": ["b"]}, ["c"])
+    bench.release("me", ["b"])
+    bench.act()
+    bench.finish(0, "c")
+    bench.act()  # 'b' is known below 'c', and not held
+    bench.results_lost(0, [bench.number("a"), bench.number("b")])
+    assert bench.act() == {"run": {0: ["a"]}}
+
+
+def test_only_the_results_that_lie_on_the_worker_can_be_lost_by_it() -> None:
+    bench = Bench(1, 1)
+    bench.add_data("me", "data", "place", 10)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.act()
+    bench.results_lost(1, [bench.number("a"), bench.number("data"), 99])
+    bench.results_lost(7, [bench.number("a")])
+    assert (bench.act(), bench.state("a"), bench.state("data")) == ({}, State.MEMORY, State.MEMORY)
+
+
+def test_a_task_given_back_for_a_lost_input_runs_once_that_is_back() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"]}, ["b"])
+    bench.act()
+    bench.finish(0, "a")
+    assert bench.act() == {"run": {0: ["b"]}}
+    bench.scheduler.results_lost(0, [bench.number("a")])
+    bench.recalled(0, [bench.number("b")])
+    assert bench.act() == {"run": {0: ["a"]}}
+    bench.finish(0, "a")
+    assert bench.act() == {"run": {0: ["b"]}}
+    assert bench.scheduler.tasks["b"].n_deaths == 0
+
+
+def test_a_task_that_had_read_what_was_lost_finishes_and_the_input_is_not_made_again() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"]}, ["b"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.act()
+    bench.scheduler.results_lost(0, [bench.number("a")])
+    bench.finish(0, "b")
+    assert bench.act() == {"finished": {"me": ["b"]}}
+
+
+def test_a_task_given_back_unasked_goes_to_a_worker_with_room() -> None:
+    bench = Bench(1)
+    bench.submit({"a": []}, ["a"])
+    assert bench.act() == {"run": {0: ["a"]}}
+    bench.recalled(0, [bench.number("a")])
+    bench.set_pressure(0, Pressure.PAUSED)
+    bench.worker_joined(1, "w1", 1)
+    assert bench.act() == {"run": {1: ["a"]}}
+
+
+# Tasks that wait for tasks
+
+
+def test_a_task_that_waits_for_others_leaves_its_thread_to_them() -> None:
+    bench = Bench(1)
+    bench.submit({"outer": []}, ["outer"])
+    bench.act()
+    bench.submit({"inner": []}, ["inner"], client="outer")
+    assert bench.act() == {}
+    bench.seceded(0, bench.number("outer"))
+    assert bench.act() == {"run": {0: ["inner"]}}
+
+
+def test_a_task_that_goes_on_takes_its_thread_again() -> None:
+    bench = Bench(1)
+    bench.submit({"outer": []}, ["outer"])
+    bench.act()
+    bench.seceded(0, bench.number("outer"))
+    bench.rejoined(0, bench.number("outer"))
+    bench.submit({"next": []}, ["next"])
+    assert bench.act() == {}
+    bench.finish(0, "outer")
+    assert bench.act()["run"] == {0: ["next"]}
+
+
+def test_a_stopped_task_that_had_seceded_blocks_no_thread() -> None:
+    bench = Bench(1)
+    bench.submit({"outer": []}, ["outer"])
+    bench.act()
+    number = bench.number("outer")
+    bench.seceded(0, number)
+    bench.cancel(["outer"])
+    bench.submit({"next": []}, ["next"])
+    assert bench.act()["run"] == {0: ["next"]}
+    bench.recalled(0, [number])
+    assert bench.scheduler.workers[0].seceded == set()
+
+
+def test_a_task_on_its_last_chance_does_not_keep_alone_while_it_waits_for_others() -> None:
+    bench = Bench(1)
+    bench.submit({"outer": []}, ["outer"])
+    for number in range(2):
+        bench.act()
+        bench.worker_left(number)
+        bench.worker_joined(number + 1, f"w{number + 1}", 1)
+    bench.submit({"inner": []}, ["inner"])
+    assert bench.act() == {"run": {2: ["outer"]}}
+    bench.seceded(2, bench.number("outer"))
+    assert bench.act() == {"run": {2: ["inner"]}}
 
 
 # Bad graphs

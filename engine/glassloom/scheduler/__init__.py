@@ -4,6 +4,6 @@ from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.adaptive import Adaptive
 from glassloom.scheduler.core import Scheduler
 from glassloom.scheduler.order import order
-from glassloom.scheduler.state import Layer, State, TaskState, WorkerState
+from glassloom.scheduler.state import Layer, Pressure, State, TaskState, WorkerState
 
-__all__ = ["Actions", "Adaptive", "Layer", "Scheduler", "State", "TaskState", "WorkerState", "order"]
+__all__ = ["Actions", "Adaptive", "Layer", "Pressure", "Scheduler", "State", "TaskState", "WorkerState", "order"]

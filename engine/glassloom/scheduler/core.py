@@ -9,7 +9,6 @@ after all workers have answered for its earlier runs.
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -28,7 +27,10 @@ from glassloom.scheduler.state import (
     RUNNING,
     STAGING,
     WAITING,
+    Entry,
     Layer,
+    Pressure,
+    ReadyQueue,
     State,
     TaskState,
     WorkerState,
@@ -64,12 +66,15 @@ class Scheduler:
         self._make_error = make_error
         self._data = Layer(DATA_LAYER, "data", "data", "")
         self._actions = Actions()
-        self._ready: list[tuple[int, int, TaskState]] = []
+        self._ready = ReadyQueue()
         self._numbers = itertools.count()
         self._stamps = itertools.count(1)
         self._generation = 0
         self._may_have_room: dict[WorkerState, None] = {}
         self._retiring: dict[WorkerState, None] = {}
+        self._short_of_memory: dict[WorkerState, None] = {}
+        """Workers that get only tasks that free memory."""
+        self._has_placed_suspect = False
         self._leaving: dict[TaskState, None] = {}
         """Tasks that were stopped and whose worker hasn't answered for them yet."""
         self._sought: dict[TaskState, None] = {}
@@ -231,6 +236,7 @@ class Scheduler:
             return
         worker.retiring = True  # so that nothing is queued for it while its results are taken from the books
         self._retiring.pop(worker, None)
+        self._short_of_memory.pop(worker, None)
         self._may_have_room = dict.fromkeys(self.workers.values())
         for task in list(worker.has):
             self._lose(task)
@@ -273,9 +279,10 @@ class Scheduler:
                     self._finish_unwanted(worker, task, task_number, location)
                     continue
                 del worker.stopping[task_number], self._leaving[task]  # stopped, then wanted again: it is welcome
+                worker.seceded.discard(task_number)
                 self._may_have_room[worker] = None
             self._leave_worker(task)
-            task.layer.learn_duration(duration_s)
+            task.layer.learn(duration_s, size)
             self._hold(task, worker if location is None else None, location, size)
             for dep in task.deps:
                 dep.waiters -= 1
@@ -293,21 +300,81 @@ class Scheduler:
         self._leave_worker(task)
         if task.retries:
             task.retries -= 1
-            self._set_state(task, WAITING)
-            task.n_waiting = _count_missing(task)
-            if not task.n_waiting:
-                self._enqueue(task)
+            self._wait_again(task)
             return False
         self._err(task, error)
         return True
 
     def recalled(self, number: int, tasks: Iterable[int]) -> None:
-        """A worker gives back tasks that it was asked not to begin."""
+        """A worker gives back tasks that it hasn't begun: it was asked to, or an input is gone.
+
+        What it knows to be gone it tells first: see `results_lost`.
+        """
         worker = self.workers.get(number)
         if worker is None:
             return
         for task_number in tasks:
-            self._finish_unwanted(worker, self.by_number.get(task_number), task_number, None)
+            task = self.by_number.get(task_number)
+            if task is not None and task.worker is worker and task.state is RUNNING:
+                self._leave_worker(task)
+                self._wait_again(task)
+            else:
+                self._finish_unwanted(worker, task, task_number, None)
+
+    def seceded(self, number: int, task_number: int) -> None:
+        """A running task waits for other tasks: its thread and its time are left to them."""
+        worker = self.workers.get(number)
+        if worker is None:
+            return
+        task = self.by_number.get(task_number)
+        if task is not None and task.worker is worker and task.state is RUNNING:
+            worker.occupancy_s = max(0.0, worker.occupancy_s - task.estimate_s)
+            task.estimate_s = 0.0
+            worker.reserved = False
+        elif task_number not in worker.stopping:
+            return
+        worker.seceded.add(task_number)
+        self._may_have_room[worker] = None
+
+    def rejoined(self, number: int, task_number: int) -> None:
+        """A task that had seceded goes on: it takes a thread again, even if that makes one too many."""
+        worker = self.workers.get(number)
+        if worker is None or task_number not in worker.seceded:
+            return
+        worker.seceded.remove(task_number)
+        task = self.by_number.get(task_number)
+        if task is not None and task in worker.running:
+            task.estimate_s = task.layer.duration_s
+            worker.occupancy_s += task.estimate_s
+
+    def results_lost(self, number: int, tasks: Iterable[int]) -> None:
+        """Results that only this worker has can't be read any more: they are made again if they are needed.
+
+        A task that was sent to the worker and hasn't begun is given back by it (`recalled`); one that has read them goes on.
+        """
+        worker = self.workers.get(number)
+        if worker is None:
+            return
+        for task_number in tasks:
+            task = self.by_number.get(task_number)
+            if task is not None and task.where is worker:
+                self._lose(task)
+
+    def set_pressure(self, number: int, pressure: Pressure) -> None:
+        """A worker's memory is short, or isn't any more."""
+        worker = self.workers.get(number)
+        if worker is None:
+            return
+        worker.pressure = pressure
+        self._short_of_memory.pop(worker, None)
+        if pressure is Pressure.HIGH:
+            self._short_of_memory[worker] = None
+        if pressure is Pressure.PAUSED:
+            self._queue_elsewhere(worker)
+        else:
+            self._ready.reconsider()
+            worker.ready.reconsider()
+        self._may_have_room[worker] = None
 
     def published(self, number: int, task_number: int, location: Any) -> None:
         """A worker has put a result where every process can reach it; `location` None: that cannot be done."""
@@ -348,14 +415,12 @@ class Scheduler:
 
     def take_actions(self) -> Actions:
         """Give work to workers that have room, then return all that is to be done since the last call."""
-        # Who has work of its own goes first: others then see what is left to take over.
-        with_room = sorted(
-            self._may_have_room, key=lambda worker: (not worker.ready, len(worker.running) / worker.nthreads)
-        )
-        portion = 1  # in growing rounds, so that one worker's queue doesn't swallow what another could begin at once
-        while with_room:
-            with_room = [worker for worker in with_room if self._fill(worker, portion * worker.nthreads)]
-            portion *= 2
+        self._fill_all()
+        while self._has_placed_suspect:  # others may have waited behind it
+            self._has_placed_suspect = False
+            self._fill_all()
+        if self._short_of_memory:
+            self._let_one_grow()
         self._may_have_room = {worker: None for worker in self._may_have_room if self._has_room(worker)}
         for worker in list(self._retiring):
             self._move_results(worker)
@@ -449,9 +514,9 @@ class Scheduler:
         if task.state is not READY:
             return  # it can run nowhere
         if best is None:
-            heapq.heappush(self._ready, (task.priority, task.stamp, task))
+            self._ready.push(task)
         else:
-            heapq.heappush(best.ready, (task.priority, task.stamp, task))
+            best.ready.push(task)
             self._may_have_room[best] = None
 
     def _place_of_data(self, task: TaskState) -> WorkerState | None:
@@ -463,7 +528,7 @@ class Scheduler:
                 continue
             if dep.pinned:
                 must.add(dep.where)
-            if not dep.where.retiring:
+            if not dep.where.retiring and dep.where.pressure is not Pressure.PAUSED:
                 owners[dep.where] = owners.get(dep.where, 0) + dep.nbytes + 1
         if len(must) > 1:
             self._err(task, self._make_error("pinned", next(dep for dep in task.deps if dep.pinned)))
@@ -476,10 +541,8 @@ class Scheduler:
 
     def _queue_elsewhere(self, worker: WorkerState) -> None:
         """Find other workers for what is queued for one that goes."""
-        entries, worker.ready = worker.ready, []
-        for _, stamp, task in entries:
-            if task.state is READY and task.stamp == stamp:
-                self._enqueue(task)
+        for task in worker.ready.take_all():
+            self._enqueue(task)
 
     def _move_results(self, worker: WorkerState) -> None:
         """Publish what a retiring worker holds; let it stop when nothing is left on it."""
@@ -491,14 +554,24 @@ class Scheduler:
             self._actions.stop.append(worker)
 
     def _has_room(self, worker: WorkerState) -> bool:
-        if worker.retiring or worker.reserved:
+        if worker.retiring or worker.reserved or worker.pressure is Pressure.PAUSED:
             return False
-        n_running = len(worker.running) + len(worker.stopping)
-        return n_running < worker.nthreads or (
+        n_busy = worker.n_busy
+        return n_busy < worker.nthreads or (
             worker.occupancy_s < PREFETCH_S * worker.nthreads
-            and n_running < MAX_QUEUED
+            and n_busy < MAX_QUEUED
             and not worker.stopping  # a task that was stopped may never end: nothing shall wait behind it
         )
+
+    def _fill_all(self) -> None:
+        # Who has work of its own goes first: others then see what is left to take over.
+        with_room = sorted(
+            self._may_have_room, key=lambda worker: (not worker.ready, len(worker.running) / worker.nthreads)
+        )
+        portion = 1  # in growing rounds, so that one worker's queue doesn't swallow what another could begin at once
+        while with_room:
+            with_room = [worker for worker in with_room if self._fill(worker, portion * worker.nthreads)]
+            portion *= 2
 
     def _fill(self, worker: WorkerState, limit: int) -> bool:
         """Give the worker up to `limit` tasks; return whether it may take more."""
@@ -510,25 +583,40 @@ class Scheduler:
         return True
 
     def _pop_for(self, worker: WorkerState) -> TaskState | None:
-        """Return the best task for the worker: of its own heap and the common one the better, else somebody else's."""
-        own, common = _peek(worker.ready), _peek(self._ready)
+        """Return the best task for the worker: of its own queue and the common one the better, else somebody else's."""
+        is_short = worker.pressure is not Pressure.NONE
+        own, common = worker.ready.first(shrinking=is_short), self._ready.first(shrinking=is_short)
         if own is not None and (common is None or own < common):
-            return None if _must_wait(own[2], worker) else heapq.heappop(worker.ready)[2]
+            return None if _must_wait(own[2], worker) else worker.ready.take(own)
         if common is not None:
-            return None if _must_wait(common[2], worker) else heapq.heappop(self._ready)[2]
+            return None if _must_wait(common[2], worker) else self._ready.take(common)
         victim = max(self.workers.values(), key=lambda other: len(other.ready) / other.nthreads, default=None)
         # Its next round is left to it: fetching the data elsewhere would cost more than the wait.
         if victim is None or victim is worker or len(victim.ready) <= victim.nthreads or worker.running:
             return None
-        best = _peek(victim.ready)
+        best = victim.ready.first(shrinking=is_short)
         if best is None or any(dep.pinned for dep in best[2].deps) or _must_wait(best[2], worker):
             return None
-        return heapq.heappop(victim.ready)[2]
+        return victim.ready.take(best)
+
+    def _let_one_grow(self) -> None:
+        """If nothing runs anywhere, let one task go although it needs more memory than it frees: else nothing ever would."""
+        if any(task.number not in worker.seceded for worker in self.workers.values() for task in worker.running):
+            return
+        best: tuple[Entry, ReadyQueue, WorkerState] | None = None
+        for worker in self._short_of_memory:
+            for queue in (worker.ready, self._ready):
+                entry = queue.first()
+                if entry is not None and (best is None or entry < best[0]) and self._has_room(worker):
+                    best = entry, queue, worker
+        if best is not None and not _must_wait(best[0][2], best[2]):
+            self._assign(best[1].take(best[0]), best[2])
 
     def _assign(self, task: TaskState, worker: WorkerState) -> None:
         task.worker = worker
         worker.running[task] = None
-        worker.reserved = _is_on_last_chance(task)
+        if _is_on_last_chance(task):
+            worker.reserved = self._has_placed_suspect = True
         task.estimate_s = task.layer.duration_s
         worker.occupancy_s += task.estimate_s
         n_staging = 0
@@ -557,10 +645,14 @@ class Scheduler:
         worker = task.worker
         if worker is not None:
             worker.running.pop(task, None)
+            if worker.seceded:
+                worker.seceded.discard(task.number)
             if worker.running:
                 worker.occupancy_s = max(0.0, worker.occupancy_s - task.estimate_s)
             else:
-                worker.occupancy_s, worker.reserved = 0.0, False
+                worker.occupancy_s = 0.0
+            if worker.reserved and _is_on_last_chance(task):
+                worker.reserved = False
             task.worker = None
             self._may_have_room[worker] = None
 
@@ -573,12 +665,13 @@ class Scheduler:
             self._actions.drop[worker].append(task_number)
         self._may_have_room[worker] = None
 
-    def _answered(self, worker: WorkerState, task_number: int) -> bool:
+    def _answered(self, worker: WorkerState, number: int) -> bool:
         """A worker will not come back to a task; return whether it had been stopped there."""
-        task = worker.stopping.pop(task_number, None)
+        task = worker.stopping.pop(number, None)
         if task is None:
             return False
         self._leaving.pop(task, None)
+        worker.seceded.discard(number)
         if task.state is WAITING and not task.n_waiting:
             self._enqueue(task)
         return True
@@ -620,7 +713,7 @@ class Scheduler:
             if task.state is ERRED:
                 continue
             was_under_way = task.state in _UNDER_WAY
-            self._leave_worker(task)
+            self._call_off(task)
             self._set_state(task, ERRED)
             task.error = error
             self._end_search(task)
@@ -655,6 +748,10 @@ class Scheduler:
             if task.n_deaths >= DEATHS_ALLOWED:
                 self._err(task, self._make_error("worker-lost", task))
                 return
+        self._wait_again(task)
+
+    def _wait_again(self, task: TaskState) -> None:
+        """A task that was under way goes back to wait: for inputs that are gone, or for room."""
         self._set_state(task, WAITING)
         task.n_waiting = _count_missing(task)
         if not task.n_waiting:
@@ -702,16 +799,25 @@ class Scheduler:
 
     def _stop(self, task: TaskState) -> None:
         """Take a task off its way."""
-        worker = task.worker
-        if task.state is RUNNING and worker is not None:
-            worker.stopping[task.number] = task
-            self._leaving[task] = None
-            self._actions.recall[worker].append(task)
-        self._leave_worker(task)
+        self._call_off(task)
         self._set_state(task, RELEASED)
         for dep in task.deps:
             dep.waiters -= 1
             self._review(dep)
+
+    def _call_off(self, task: TaskState) -> None:
+        """Take a task from its worker, which must answer for it if it was sent there."""
+        worker = task.worker
+        if worker is None:
+            return
+        has_seceded = task.number in worker.seceded
+        self._leave_worker(task)
+        if task.state is RUNNING:
+            worker.stopping[task.number] = task
+            self._leaving[task] = None
+            self._actions.recall[worker].append(task)
+            if has_seceded:
+                worker.seceded.add(task.number)
 
     def _drop_result(self, task: TaskState, *, tell: bool) -> None:
         if task.where is not None:
@@ -767,18 +873,8 @@ def _is_on_last_chance(task: TaskState) -> bool:
 
 def _must_wait(task: TaskState, worker: WorkerState) -> bool:
     """A task on its last chance runs alone, so that no other is blamed for its worker's death."""
-    return _is_on_last_chance(task) and bool(worker.running or worker.stopping)
+    return _is_on_last_chance(task) and worker.n_busy > 0
 
 
 def _count_missing(task: TaskState) -> int:
     return sum(dep.state is not MEMORY for dep in task.deps)
-
-
-def _peek(heap: list[tuple[int, int, TaskState]]) -> tuple[int, int, TaskState] | None:
-    """Return the best entry that still counts; those whose task has moved on are thrown away."""
-    while heap:
-        _, stamp, task = heap[0]
-        if task.state is READY and task.stamp == stamp:
-            return heap[0]
-        heapq.heappop(heap)
-    return None

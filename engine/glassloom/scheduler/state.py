@@ -1,7 +1,8 @@
-"""What the scheduler knows of tasks, layers and workers. Data only; `core` decides."""
+"""What the scheduler knows of tasks, layers and workers, and in which queues tasks wait. `core` decides."""
 
 from __future__ import annotations
 
+import heapq
 from enum import IntEnum
 from typing import Any
 
@@ -9,6 +10,8 @@ from glassloom.graph.keys import Key, key_index
 
 UNKNOWN_DURATION_S = 0.5
 _SMOOTHING = 0.3
+NEGLIGIBLE_BYTES = 4096
+"""A result that is larger than what its task frees by no more than this doesn't count as growth."""
 DATA_LAYER = -1
 """Number of the layer of values that clients hand in: they are no tasks, and no progress is counted by them."""
 
@@ -38,10 +41,31 @@ RELEASED, WAITING, READY, STAGING, RUNNING, MEMORY, ERRED, FORGOTTEN = State
 """The states by themselves: looking them up in the class costs a tenth of the scheduler's time."""
 
 
-class Layer:
-    """Tasks of one operation: what progress is counted by, and durations are learnt from."""
+class Pressure(IntEnum):
+    """How short a worker is of memory."""
 
-    __slots__ = ("counts", "duration_s", "label", "n_failed", "n_released", "name", "number", "origin", "total")
+    NONE = 0
+    HIGH = 1
+    """It gets only tasks that are expected to free more memory than they take."""
+    PAUSED = 2
+    """It gets no tasks."""
+
+
+class Layer:
+    """Tasks of one operation: what progress is counted by, and durations and sizes are learnt from."""
+
+    __slots__ = (
+        "counts",
+        "duration_s",
+        "label",
+        "n_failed",
+        "n_released",
+        "name",
+        "nbytes",
+        "number",
+        "origin",
+        "total",
+    )
 
     def __init__(self, number: int, name: str, label: str, origin: str) -> None:
         self.number = number
@@ -55,18 +79,21 @@ class Layer:
         self.n_failed = 0
         """Forgotten tasks that had failed."""
         self.duration_s = UNKNOWN_DURATION_S
+        self.nbytes: float | None = None
+        """Size of a result, on average; None: there was none yet."""
 
     def count(self, state: State, change: int) -> None:
         """Count tasks that come to the layer, or leave it."""
         self.total += change
         self.counts[state] += change
 
-    def learn_duration(self, duration_s: float) -> None:
-        """Take one more measurement into the moving average."""
-        if self.duration_s == UNKNOWN_DURATION_S:
-            self.duration_s = duration_s
+    def learn(self, duration_s: float, nbytes: int) -> None:
+        """Take one more measurement into the moving averages."""
+        if self.nbytes is None:
+            self.duration_s, self.nbytes = duration_s, nbytes
         else:
             self.duration_s += _SMOOTHING * (duration_s - self.duration_s)
+            self.nbytes += _SMOOTHING * (nbytes - self.nbytes)
 
 
 class TaskState:
@@ -158,6 +185,83 @@ class TaskState:
         return bool(self.wanted_by) or self.waiters > 0
 
 
+Entry = tuple[int, int, TaskState]
+"""Priority, stamp, task: an entry counts as long as its task is READY and has that stamp."""
+
+
+class ReadyQueue:
+    """A heap of ready tasks. Entries whose task has moved on are thrown away when they come to the top."""
+
+    __slots__ = ("_heap", "_held_back")
+
+    def __init__(self) -> None:
+        self._heap: list[Entry] = []
+        self._held_back: list[Entry] = []
+        """Tasks that a worker short of memory has passed over; any other worker may take them."""
+
+    def __len__(self) -> int:
+        return len(self._heap) + len(self._held_back)
+
+    def push(self, task: TaskState) -> None:
+        """Add a task that has just become ready."""
+        heapq.heappush(self._heap, (task.priority, task.stamp, task))
+
+    def first(self, *, shrinking: bool = False) -> Entry | None:
+        """Return the best entry; with `shrinking`, the best of those that don't need more memory than they free."""
+        best = _top(self._heap)
+        if shrinking:
+            while best is not None and would_grow_memory(best[2]):
+                heapq.heappush(self._held_back, heapq.heappop(self._heap))
+                best = _top(self._heap)
+            return best
+        if self._held_back:
+            held_back = _top(self._held_back)
+            if held_back is not None and (best is None or held_back < best):
+                return held_back
+        return best
+
+    def take(self, entry: Entry) -> TaskState:
+        """Remove what `first` has just returned."""
+        heapq.heappop(self._heap if self._heap and self._heap[0] is entry else self._held_back)
+        return entry[2]
+
+    def take_all(self) -> list[TaskState]:
+        """Empty the queue; return its tasks."""
+        entries, self._heap, self._held_back = self._heap + self._held_back, [], []
+        return [task for _, stamp, task in entries if task.state is READY and task.stamp == stamp]
+
+    def reconsider(self) -> None:
+        """Look again at the tasks that were held back: what they free may have become more."""
+        if self._held_back:
+            self._heap += self._held_back
+            heapq.heapify(self._heap)
+            self._held_back = []
+
+
+def would_grow_memory(task: TaskState) -> bool:
+    """Tell whether the task's result is expected to take more memory than is freed by its end.
+
+    What isn't known yet is taken to be large for a task that reads nothing, and to be small for any other.
+    """
+    expected = task.layer.nbytes
+    if expected is None:
+        return not task.deps
+    freed = 0
+    for dep in task.deps:
+        if dep.waiters == 1 and not dep.wanted_by:
+            freed += dep.nbytes
+    return expected > freed + NEGLIGIBLE_BYTES
+
+
+def _top(heap: list[Entry]) -> Entry | None:
+    while heap:
+        entry = heap[0]
+        if entry[2].state is READY and entry[2].stamp == entry[1]:
+            return entry
+        heapq.heappop(heap)
+    return None
+
+
 class WorkerState:
     """A worker as the scheduler sees it."""
 
@@ -167,11 +271,13 @@ class WorkerState:
         "nthreads",
         "number",
         "occupancy_s",
+        "pressure",
         "publishing",
         "ready",
         "reserved",
         "retiring",
         "running",
+        "seceded",
         "stopping",
     )
 
@@ -183,18 +289,26 @@ class WorkerState:
         """Sent to it or being staged for it."""
         self.stopping: dict[int, TaskState] = {}
         """Tasks by number that nobody needs any more, but that it hasn't answered for."""
+        self.seceded: set[int] = set()
+        """Numbers of those, running or stopping, that wait for other tasks and leave their thread to them."""
         self.has: dict[TaskState, None] = {}
         """Results that only it holds."""
         self.publishing: dict[TaskState, None] = {}
         """Results that it was asked to publish."""
-        self.ready: list[tuple[int, int, TaskState]] = []
-        """Heap of tasks that would best run here."""
+        self.ready = ReadyQueue()
+        """Tasks that would best run here."""
         self.occupancy_s = 0.0
         """Expected duration of what is running."""
         self.reserved = False
         """It runs a task that must be alone."""
         self.retiring = False
         """It gets no more tasks, and is stopped when nothing is on it that only it has."""
+        self.pressure = Pressure.NONE
 
     def __repr__(self) -> str:
         return f"<WorkerState {self.name} running={len(self.running)} has={len(self.has)}>"
+
+    @property
+    def n_busy(self) -> int:
+        """Tasks that it was sent and that take a thread, or will."""
+        return len(self.running) + len(self.stopping) - len(self.seceded)
