@@ -1,4 +1,4 @@
-# One command each:  make lab | make test | make lint | make bench | make wheel
+# One command each:  make lab | make test | make lint | make bench | make conformance | make wheel
 #
 # Needs Python >= 3.11 (with venv) and make, nothing else. uv is taken from PATH or put into .tools/ from PyPI;
 # Node.js comes from PyPI too. `make lab LAB_ARGS="--no-browser --port 9000"` passes arguments on to JupyterLab.
@@ -13,7 +13,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: setup lab test lint format bench wheel constraints clean
+.PHONY: setup lab test lint format bench conformance wheel constraints clean
 .DEFAULT_GOAL := lab
 
 $(CURDIR)/.tools/bin/uv:
@@ -60,6 +60,11 @@ bench: setup
 	$(UV) pip install --quiet -c constraints.txt -e ".[test,bench]"
 	python -m benchmarks $(BENCH_ARGS)
 
+# The conformance suite of the array API standard, taken from GitHub (or from the checkout ARRAY_API_TESTS names).
+conformance: setup
+	$(UV) pip install --quiet -c constraints.txt -e ".[test,conformance]"
+	sh tests/array/conformance.sh $(CONFORMANCE_ARGS)
+
 wheel: setup
 	rm -rf dist labextension/dist
 	$(UV) build --out-dir dist
@@ -67,7 +72,7 @@ wheel: setup
 # Renews the pinned versions; names and versions only, whatever the registry.
 constraints: setup
 	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --no-annotate --no-header \
-	  --extra test --extra bench pyproject.toml -o constraints.txt
+	  --extra test --extra bench --extra conformance pyproject.toml -o constraints.txt
 
 clean:
 	rm -rf .venv .tools dist labextension/dist labextension/lib labextension/node_modules labextension/*.tsbuildinfo

@@ -105,3 +105,66 @@ def test_norms_agree_with_numpy(pair, data):
     )  # fmt: skip
     expected = np.linalg.norm(array, ord, axis, keepdims)
     equal(ga.linalg.norm(lazy, ord, axis, keepdims), expected, **CLOSE)
+
+
+def stack_of(seed, *shape):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r"])
+@pytest.mark.parametrize("shape", [(6, 3), (3, 6), (2, 4, 3)])
+def test_qr_has_numpys_modes_for_matrices_and_stacks(shape, mode):
+    array = stack_of(0, *shape)
+    made = ga.linalg.qr(ga.from_array(array, chunks=2), mode=mode)
+    expected = np.linalg.qr(array, mode)
+    if mode == "r":
+        assert made.shape == expected.shape
+        np.testing.assert_allclose(abs(made.compute()), abs(expected), atol=1e-12)
+        return
+    q, r = made
+    assert (q.shape, r.shape) == (expected[0].shape, expected[1].shape)
+    np.testing.assert_allclose((q @ r).compute(), array, atol=1e-12)
+    np.testing.assert_allclose(
+        (q.mT @ q).compute(), np.broadcast_to(np.eye(q.shape[-1]), (*q.shape[:-2], *[q.shape[-1]] * 2)), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("shape", [(6, 3), (3, 6), (2, 4, 3)])
+def test_svd_of_stacks_and_full_matrices(shape, full):
+    array = stack_of(1, *shape)
+    u, s, vh = ga.linalg.svd(ga.from_array(array, chunks=2), full_matrices=full)
+    expected = np.linalg.svd(array, full_matrices=full)
+    assert [x.shape for x in (u, s, vh)] == [x.shape for x in expected]
+    np.testing.assert_allclose(s.compute(), expected[1])
+    k = s.shape[-1]
+    np.testing.assert_allclose(((u[..., :k] * s[..., None, :]) @ vh[..., :k, :]).compute(), array, atol=1e-12)
+    np.testing.assert_allclose(ga.linalg.svd(ga.from_array(array, chunks=2), compute_uv=False).compute(), expected[1])
+
+
+def test_eigenvalues_are_always_complex():
+    array = stack_of(2, 2, 4, 4)
+    values, vectors = ga.linalg.eig(ga.from_array(array, chunks=2))
+    assert values.dtype == vectors.dtype == np.complex128
+    np.testing.assert_allclose(
+        (ga.from_array(array) @ vectors).compute(), (vectors * values[..., None, :]).compute(), atol=1e-10
+    )
+    np.testing.assert_allclose(ga.linalg.eigvals(array).compute(), np.linalg.eigvals(array))
+    assert ga.linalg.eigvals(np.eye(2, dtype="f4")).compute().dtype == np.complex64
+
+
+def test_diagonals_of_linear_algebra_are_those_of_the_last_two_axes():
+    array = stack_of(3, 2, 3, 4)
+    lazy = ga.from_array(array, chunks=2)
+    for offset in (-1, 0, 2, 9):
+        np.testing.assert_array_equal(
+            ga.linalg.diagonal(lazy, offset=offset).compute(), np.linalg.diagonal(array, offset=offset)
+        )
+        np.testing.assert_allclose(
+            ga.linalg.trace(lazy, offset=offset).compute(), np.linalg.trace(array, offset=offset)
+        )
+
+
+def test_unknown_modes_are_errors():
+    with pytest.raises(ValueError, match="mode='raw' is none of"):
+        ga.linalg.qr(np.eye(2), mode="raw")

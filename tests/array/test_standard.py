@@ -1,5 +1,7 @@
 """What the array API standard asks for, and results put into lazy arrays."""
 
+import inspect
+
 import glassloom.array as ga
 import numpy as np
 import pytest
@@ -81,3 +83,34 @@ def test_what_is_not_there_yet_says_so():
         ga.lexsort  # noqa: B018
     with pytest.raises(AttributeError, match="module 'glassloom.array' has no attribute 'nonsense'"):
         ga.nonsense  # noqa: B018
+
+
+def test_tuples_and_limits_are_as_the_standard_has_them():
+    assert isinstance(ga.broadcast_arrays(ga.ones(2), 1), tuple)
+    assert ga.broadcast_shapes((2, 1), (3,)) == (2, 3)
+    limits = ga.finfo(ga.ones(2, dtype="c8"))
+    assert (limits.bits, type(limits.eps), limits.dtype) == (32, float, np.dtype("f4"))
+    assert limits.smallest_normal == np.finfo("f4").smallest_normal
+    assert ga.__array_namespace_info__().devices() == ("cpu",)
+
+
+def test_the_correction_of_a_variance_has_two_names():
+    x = ga.arange(5, chunks=2)
+    assert x.var(correction=1).compute() == x.var(ddof=1).compute() == np.var(range(5), ddof=1)
+    with pytest.raises(ValueError, match="ddof=1 and correction=2 mean the same"):
+        x.std(ddof=1, correction=2)
+
+
+def test_signatures_of_reductions_show_their_parameters():
+    assert list(inspect.signature(ga.sum).parameters) == ["array", "axis", "dtype", "keepdims", "split_every"]
+
+
+def test_evenly_spaced_values_take_the_type_of_all_three_numbers():
+    equal(ga.arange(3.0, step=2), np.arange(3.0, step=2))
+    equal(ga.arange(3.0), np.arange(3.0))
+    equal(ga.eye(2, k=2**70), np.zeros((2, 2)))
+
+
+def test_only_c_order_is_there():
+    with pytest.raises(NotImplementedError, match="order='F'; only 'C' is there"):
+        ga.reshape(ga.ones(4), (2, 2), order="F")

@@ -9,11 +9,11 @@ import numpy as np
 
 from glassloom.array.array import Array, asarray
 from glassloom.array.creation import full
-from glassloom.array.functions import concatenate, flip, moveaxis
 from glassloom.array.nodes import slicing
 from glassloom.array.nodes.base import normalize_axis
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.protocol import implements
+from glassloom.array.shapes import concatenate, flip, moveaxis
 from glassloom.backends.arrays import namespace_of
 
 _PAD_BY_POSITION = ("edge", "reflect", "symmetric", "wrap")

@@ -18,14 +18,14 @@ from glassloom.array.chunks import Chunks, normalize_chunks
 from glassloom.array.explain import explain
 from glassloom.array.html import array_html
 from glassloom.array.methods import FunctionMethods
-from glassloom.array.nodes import assignment, contraction, indexing, reductions, shaping, slicing
-from glassloom.array.nodes.base import ArrayExpr, describe, normalize_axes, normalize_axis
+from glassloom.array.nodes import assignment, contraction, indexing, shaping, slicing
+from glassloom.array.nodes.base import ArrayExpr, normalize_axes, normalize_axis
 from glassloom.array.nodes.creation import from_numpy
 from glassloom.array.nodes.elementwise import Output, astype, elementwise
-from glassloom.array.nodes.mapping import blocks_at, map_blocks
+from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.protocol import implementation_of
-from glassloom.collection import Collection
+from glassloom.array.reducible import Reducible
 from glassloom.delayed_call import Delayed
 from glassloom.runtime.default import Runtime
 
@@ -43,7 +43,7 @@ def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return lambda self: apply_ufunc(ufunc, self)
 
 
-class Array(FunctionMethods, Collection):
+class Array(Reducible, FunctionMethods):
     """An array cut into blocks, computed when asked for.
 
     Made by `ones`, `arange`, `from_array`, `random` and others, not by this class.
@@ -64,7 +64,7 @@ class Array(FunctionMethods, Collection):
     @property
     def expr(self) -> ArrayExpr:
         """The expression that this array stands for."""
-        return self._expr  # type: ignore[return-value]
+        return self._expr
 
     # What it is.
 
@@ -117,11 +117,6 @@ class Array(FunctionMethods, Collection):
     def npartitions(self) -> int:
         """Number of blocks."""
         return math.prod(self.numblocks)
-
-    @property
-    def blocks(self) -> BlockView:
-        """The blocks by number: ``x.blocks[0, 1]`` is an array of that block alone."""
-        return BlockView(self)
 
     def __repr__(self) -> str:
         kind = type(self.expr.meta)
@@ -339,76 +334,6 @@ class Array(FunctionMethods, Collection):
         """Imaginary parts."""
         return self._with_expr(elementwise(np.imag, self.expr))
 
-    # Reductions. `axis` None means all axes; `split_every` is how many blocks a task of the tree joins.
-
-    def sum(
-        self, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
-    ) -> Self:
-        """Return the sum over axes."""
-        return self._fold(np.sum, "add", axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every)
-
-    def prod(
-        self, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
-    ) -> Self:
-        """Return the product over axes."""
-        return self._fold(np.prod, "multiply", axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every)
-
-    def min(self, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
-        """Return the minimum over axes."""
-        return self._fold(np.min, "minimum", axis=axis, keepdims=keepdims, split_every=split_every, empty_is_error=True)
-
-    def max(self, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
-        """Return the maximum over axes."""
-        return self._fold(np.max, "maximum", axis=axis, keepdims=keepdims, split_every=split_every, empty_is_error=True)
-
-    def any(self, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
-        """Return whether any element is true."""
-        return self._fold(np.any, "logical_or", axis=axis, keepdims=keepdims, split_every=split_every)
-
-    def all(self, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
-        """Return whether all elements are true."""
-        return self._fold(np.all, "logical_and", axis=axis, keepdims=keepdims, split_every=split_every)
-
-    def mean(
-        self, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
-    ) -> Self:
-        """Return the mean over axes."""
-        made = reductions.mean(self.expr, axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every)
-        return self._with_expr(made)
-
-    def var(
-        self, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *,
-        split_every: int | None = None,
-    ) -> Self:  # fmt: skip
-        """Return the variance over axes; the divisor is the number of elements less `ddof`."""
-        made = reductions.variance(
-            self.expr, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, split_every=split_every
-        )
-        return self._with_expr(made)
-
-    def std(
-        self, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *,
-        split_every: int | None = None,
-    ) -> Self:  # fmt: skip
-        """Return the standard deviation over axes; the divisor is the number of elements less `ddof`."""
-        made = reductions.variance(
-            self.expr, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, split_every=split_every, root=True
-        )
-        return self._with_expr(made)
-
-    def argmin(self, axis: int | None = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
-        """Return where the smallest value is, along an axis or in the flat array."""
-        made = reductions.arg_extreme(self.expr, smallest=True, axis=axis, keepdims=keepdims, split_every=split_every)
-        return self._with_expr(made)
-
-    def argmax(self, axis: int | None = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
-        """Return where the largest value is, along an axis or in the flat array."""
-        made = reductions.arg_extreme(self.expr, smallest=False, axis=axis, keepdims=keepdims, split_every=split_every)
-        return self._with_expr(made)
-
-    def _fold(self, function: Callable[..., Any], ufunc: str, **options: Any) -> Self:
-        return self._with_expr(reductions.fold(self.expr, function, ufunc, **options))
-
     # Shape.
 
     @property
@@ -498,36 +423,6 @@ class Array(FunctionMethods, Collection):
     def copy(self) -> Self:
         """Return the array as it is now: what is assigned later doesn't change the copy."""
         return self._with_expr(self.expr)
-
-
-class BlockView:
-    """The blocks of an array, by number."""
-
-    def __init__(self, array: Array) -> None:
-        self._array = array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of blocks along each axis."""
-        return self._array.numblocks
-
-    def __getitem__(self, key: Any) -> Array:
-        keys = list(key) if isinstance(key, tuple) else [key]
-        node = self._array.expr
-        if len(keys) > node.ndim:
-            raise IndexError(f"too many indices for the blocks of an array of {describe(node)}")
-        keys += [slice(None)] * (node.ndim - len(keys))
-        numbers = []
-        for axis, (entry, count) in enumerate(zip(keys, node.numblocks, strict=True)):
-            if isinstance(entry, slice):
-                numbers.append(tuple(range(count)[entry]))
-            elif -count <= operator.index(entry) < count:
-                numbers.append((entry % count,))
-            else:
-                raise IndexError(f"block {entry} is out of bounds for axis {axis} with {count} blocks")
-        if not all(numbers):
-            raise IndexError(f"blocks[{key!r}] takes no block of {node.numblocks}")
-        return Array(blocks_at(node, tuple(numbers)))
 
 
 def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: Any = None) -> Array:

@@ -8,20 +8,77 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.arranging import pad
 from glassloom.array.array import Array, asarray
-from glassloom.array.chunks import Chunks, is_known, starts
-from glassloom.array.functions import map_blocks
+from glassloom.array.nodes import mapping
 from glassloom.array.nodes.base import ArrayExpr, describe, make_meta, normalize_axes, normalize_axis
-from glassloom.array.nodes.elementwise import align
 from glassloom.array.nodes.indexed import IndexedBlocks, check_labels, indexed
 from glassloom.array.nodes.mapping import BLOCK, MappedCall
-from glassloom.array.nodes.overlap import Overlap, Trim, Windows
 from glassloom.array.nodes.reductions import reduce_with
 from glassloom.array.nodes.user_reduction import UserReduction
 from glassloom.array.protocol import implements
 from glassloom.backends.arrays import namespace_of
-from glassloom.errors import ChunkError, OptionError
+from glassloom.errors import ChunkError
+
+
+@implements("map_blocks")
+def map_blocks(
+    function: Callable[..., Any],
+    *args: Any,
+    dtype: Any = None,
+    chunks: Any = None,
+    drop_axis: Any = (),
+    new_axis: Any = (),
+    meta: Any = None,
+    block_id: bool = False,
+    **kwargs: Any,
+) -> Array:
+    """Apply a function to each block.
+
+    Parameters
+    ----------
+    function
+        Called as ``function(*blocks, **kwargs)``; blocks of several arrays are those at the same place.
+    args
+        Arrays, which may broadcast, and other values, which are passed on.
+    dtype
+        Type of the result. Without it the function is tried on blocks of one element.
+    chunks
+        Lengths of the result's blocks, an entry for each axis; needed where they differ from the arrays'.
+    drop_axis, new_axis
+        Axes that the function removes (they must have one block) and then puts in.
+    meta
+        A chunk without elements that says library and type of the result, instead of `dtype`.
+    block_id
+        Whether the function also gets the block's index as ``block_id``.
+    kwargs
+        Passed on to the function.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.map_blocks(lambda block: block[::-1], ga.arange(6, chunks=3)).compute()
+    array([2, 1, 0, 5, 4, 3])
+    """
+    ndim_in = max((arg.ndim for arg in args if isinstance(arg, Array)), default=0)
+    dropped = _axes_of(drop_axis, ndim_in)
+    added = _axes_of(new_axis, ndim_in - len(dropped) + _count(new_axis))
+    nodes = tuple(arg.expr if isinstance(arg, Array) else arg for arg in args)
+    made = mapping.map_blocks(
+        function, nodes, kwargs, dtype=dtype, chunks=chunks, drop_axis=dropped, new_axis=added, meta=meta,
+        wants_block_id=block_id,
+    )  # fmt: skip
+    return Array(made)
+
+
+def _axes_of(axes: Any, ndim: int) -> tuple[int, ...]:
+    return () if axes is None or axes == () or axes == [] else normalize_axes(axes, ndim)
+
+
+def _count(axes: Any) -> int:
+    if axes is None:
+        return 0
+    return len(axes) if isinstance(axes, (tuple, list)) else 1
+
 
 _SIGNATURE = re.compile(
     r"^\s*(\([\w\s,]*\)(?:\s*,\s*\([\w\s,]*\))*)?\s*->\s*(\([\w\s,]*\)(?:\s*,\s*\([\w\s,]*\))*)\s*$"
@@ -400,179 +457,3 @@ def reduction(
         tiny = namespace_of(whole.expr.meta).ones((1,) * whole.ndim, dtype=whole.dtype)
         dtype = _tried(lambda block: kernel.finish(kernel.first(block, axes), axes), [tiny], "reduction").dtype
     return Array(reduce_with(whole.expr, kernel, axes, keepdims, dtype, split_every))
-
-
-def overlap(x: Any, depth: Any, boundary: Any = "none") -> Array:
-    """Return the array with blocks that reach `depth` elements into their neighbours.
-
-    Parameters
-    ----------
-    depth
-        An integer, a pair (in front, behind), one for each axis, or a dict by axis (0 for others).
-    boundary
-        What lies beyond the ends: ``"none"`` (nothing), ``"reflect"``, ``"periodic"``, ``"nearest"`` or a number; one
-        for all axes, for each, or a dict by axis.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.overlap(ga.arange(6, chunks=3), depth=1, boundary=9).compute()
-    array([9, 0, 1, 2, 3, 2, 3, 4, 5, 9])
-    """
-    whole = asarray(x)
-    depths, ends = _depths(depth, whole.ndim), _boundaries(boundary, whole.ndim)
-    return _overlapped(whole, depths, ends)
-
-
-def _overlapped(whole: Array, depths: list[tuple[int, int]], ends: list[Any]) -> Array:
-    if not all(map(is_known, whole.chunks)):
-        raise ChunkError(f"overlap of an array of {describe(whole.expr)}; call compute_chunk_sizes() first")
-    padded = whole
-    for axis, (width, end) in enumerate(zip(depths, ends, strict=True)):
-        if end == "none" or width == (0, 0):
-            continue
-        widths = [width if other == axis else (0, 0) for other in range(whole.ndim)]
-        if isinstance(end, str):
-            if max(width) > whole.shape[axis]:
-                raise ChunkError(f"depth {max(width)} along axis {axis} with {whole.shape[axis]} elements")
-            padded = pad(padded, widths, mode=_BOUNDARIES[end])
-        else:
-            padded = pad(padded, widths, mode="constant", constant_values=end)
-    return Array(Overlap(padded.expr, _windows(whole.chunks, depths, ends)))
-
-
-def _windows(chunks: Chunks, depths: list[tuple[int, int]], ends: list[Any]) -> Windows:
-    found = []
-    for blocks, (front, behind), end in zip(chunks, depths, ends, strict=True):
-        total = sum(blocks)
-        pairs = zip(starts(blocks), blocks, strict=True)
-        if end == "none":
-            found.append(tuple((max(0, s - front), min(total, s + n + behind)) for s, n in pairs))
-        else:  # positions in the padded array
-            found.append(tuple((s, s + n + front + behind) for s, n in pairs))
-    return tuple(found)
-
-
-def trim_overlap(x: Any, depth: Any, boundary: Any = "none") -> Array:
-    """Return an array whose blocks overlap without their margins: what undoes `overlap`.
-
-    Without a boundary only the first and last blocks are taken to have less than the whole margin.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> x = ga.arange(6, chunks=3)
-    >>> ga.trim_overlap(ga.overlap(x, 1, "reflect"), 1, "reflect").compute()
-    array([0, 1, 2, 3, 4, 5])
-    """
-    whole = asarray(x)
-    depths, ends = _depths(depth, whole.ndim), _boundaries(boundary, whole.ndim)
-    margins = []
-    for blocks, (front, behind), end in zip(whole.chunks, depths, ends, strict=True):
-        last = len(blocks) - 1
-        is_open = end == "none"
-        margins.append(
-            tuple((0 if is_open and n == 0 else front, 0 if is_open and n == last else behind) for n in range(last + 1))
-        )
-    return Array(Trim(whole.expr, tuple(margins)))
-
-
-@implements("map_overlap")
-def map_overlap(
-    function: Callable[..., Any],
-    *args: Any,
-    depth: Any = None,
-    boundary: Any = "none",
-    trim: bool = True,
-    dtype: Any = None,
-    meta: Any = None,
-    chunks: Any = None,
-    **kwargs: Any,
-) -> Array:
-    """Apply a function to blocks that reach into their neighbours, and take the margins off again.
-
-    Parameters
-    ----------
-    function
-        Called as ``function(*blocks, **kwargs)``; returns a block of the same shape (or of `chunks`, with
-        ``trim=False``).
-    args
-        Arrays of one shape, and other values, which are passed on.
-    depth, boundary
-        As for `overlap`.
-    trim
-        Whether the margins are taken off; otherwise the function does so, and says `chunks` where lengths change.
-    dtype, meta
-        As for `map_blocks`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import glassloom.array as ga
-    >>> x = ga.arange(6, chunks=3)
-    >>> ga.map_overlap(lambda block: block + np.roll(block, 1), x, depth=1, boundary="periodic").compute()
-    array([5, 1, 3, 5, 7, 9])
-    """
-    if depth is None:
-        raise OptionError("map_overlap needs a depth: an integer, one for each axis, or a dict by axis")
-    args = tuple(Array(node) if isinstance(node, ArrayExpr) else node for node in align([
-        arg.expr if isinstance(arg, Array) else arg for arg in args
-    ]))  # fmt: skip
-    arrays = [arg for arg in args if isinstance(arg, Array)]
-    if not arrays:
-        raise ValueError("map_overlap needs at least one array")
-    ndim = max(array.ndim for array in arrays)
-    depths, ends = _depths(depth, ndim), _boundaries(boundary, ndim)
-    for arg in arrays:
-        if arg.shape != arrays[0].shape:
-            raise ValueError(f"map_overlap: arrays of shapes {arrays[0].shape} and {arg.shape}")
-    if trim and any(0 in blocks and max(d) for blocks, d in zip(arrays[0].chunks, depths, strict=True)):
-        raise ChunkError(f"map_overlap of an array of {describe(arrays[0].expr)}: rechunk blocks of length 0 away")
-    extended = [_overlapped(arg, depths, ends) if isinstance(arg, Array) else arg for arg in args]
-    made = map_blocks(function, *extended, dtype=dtype, meta=meta, chunks=chunks, **kwargs)
-    return Array(Trim(made.expr, _margins(arrays[0].chunks, depths, ends))) if trim else made
-
-
-def _margins(chunks: Chunks, depths: list[tuple[int, int]], ends: list[Any]) -> Windows:
-    """Return what blocks of these lengths got in front and behind: less than the depth near an end without boundary."""
-    found = []
-    for blocks, windows, (front, _), end in zip(chunks, _windows(chunks, depths, ends), depths, ends, strict=True):
-        first = [start + (0 if end == "none" else front) for start in starts(blocks)]
-        found.append(tuple((s - low, high - s - n) for s, n, (low, high) in zip(first, blocks, windows, strict=True)))
-    return tuple(found)
-
-
-def _depths(depth: Any, ndim: int) -> list[tuple[int, int]]:
-    """Return what a block gets in front and behind, for each axis."""
-    return [_pair(each, axis) for axis, each in enumerate(_of_each_axis(depth, ndim, 0, "depth"))]
-
-
-def _pair(depth: Any, axis: int) -> tuple[int, int]:
-    pair = tuple(depth) if isinstance(depth, (tuple, list)) else (depth, depth)
-    if len(pair) != 2 or not all(isinstance(each, (int, np.integer)) and each >= 0 for each in pair):
-        raise OptionError(f"depth={depth!r} of axis {axis} is neither an integer of 0 or more nor a pair of such")
-    return (int(pair[0]), int(pair[1]))
-
-
-def _boundaries(boundary: Any, ndim: int) -> list[Any]:
-    found = []
-    for axis, each in enumerate(_of_each_axis(boundary, ndim, "none", "boundary")):
-        end = "none" if each is None else each
-        if isinstance(end, str) and end != "none" and end not in _BOUNDARIES:
-            raise OptionError(f"boundary={end!r} of axis {axis} is no number and none of {['none', *_BOUNDARIES]}")
-        found.append(end)
-    return found
-
-
-def _of_each_axis(value: Any, ndim: int, default: Any, what: str) -> list[Any]:
-    if isinstance(value, Mapping):
-        wrong = [axis for axis in value if not -ndim <= axis < ndim]
-        if wrong:
-            raise OptionError(f"{what}={value!r} names axis {wrong[0]} of an array with {ndim} axes")
-        by_axis = {axis % ndim: each for axis, each in value.items()}
-        return [by_axis.get(axis, default) for axis in range(ndim)]
-    if isinstance(value, (tuple, list)):
-        if len(value) != ndim:
-            raise OptionError(f"{what}={value!r} has {len(value)} entries for an array with {ndim} axes")
-        return list(value)
-    return [value] * ndim

@@ -201,7 +201,7 @@ def arange(
     length = max(0, math.ceil((stop - start) / step))
     if all(isinstance(value, (int, np.integer)) for value in (start, stop, step)):
         length = len(range(int(start), int(stop), int(step)))
-    kind = np.arange(start, start, step).dtype if dtype is None else np.dtype(dtype)
+    kind = np.result_type(*map(type, (start, stop, step))) if dtype is None else np.dtype(dtype)
     if kind.kind not in "biuf":
         raise TypeError(f"arange: dtype={kind} is not a real number's")
     blocks = normalize_chunks(chunks, (length,), kind)
@@ -250,10 +250,11 @@ def eye(
     np.float64(3.0)
     """
     check_device(device)
-    rows, columns = normalize_chunks(chunks, (n, n if m is None else m), dtype)
+    width = n if m is None else m
+    rows, columns = normalize_chunks(chunks, (n, width), dtype)
     down = arange(n, chunks=(rows,))[:, None]
-    across = arange(n if m is None else m, chunks=(columns,))[None, :]
-    return (down + k == across).astype(dtype)
+    across = arange(width, chunks=(columns,))[None, :]
+    return (down + max(-n, min(k, width)) == across).astype(dtype)
 
 
 def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None) -> Array:

@@ -9,10 +9,10 @@ import numpy as np
 
 from glassloom.array.array import Array, asarray
 from glassloom.array.creation import arange
-from glassloom.array.functions import concatenate
 from glassloom.array.nodes.base import make_meta, normalize_axes, normalize_axis
 from glassloom.array.nodes.indexed import indexed
 from glassloom.array.protocol import implements
+from glassloom.array.shapes import concatenate
 from glassloom.backends.arrays import namespace_of
 
 __all__ = [

@@ -10,9 +10,9 @@ import numpy as np
 from glassloom.array.array import Array, asarray
 from glassloom.array.chunks import normalize_chunks
 from glassloom.array.creation import arange, eye, linspace, ones
-from glassloom.array.functions import broadcast_to, stack
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.protocol import implements
+from glassloom.array.shapes import broadcast_to, stack
 
 
 @implements(np.meshgrid)

@@ -9,12 +9,12 @@ import numpy as np
 
 from glassloom.array.array import Array, asarray
 from glassloom.array.chunks import UNKNOWN
-from glassloom.array.functions import stack
 from glassloom.array.nodes.base import make_meta
 from glassloom.array.nodes.collecting import collect
 from glassloom.array.nodes.elementwise import align, elementwise
 from glassloom.array.nodes.indexed import indexed
 from glassloom.array.protocol import implements
+from glassloom.array.shapes import stack
 from glassloom.backends.arrays import namespace_of
 
 

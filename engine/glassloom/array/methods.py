@@ -24,7 +24,7 @@ def _method(function: Any) -> Callable[..., Any]:
     return method
 
 
-_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 class FunctionMethods:
@@ -75,13 +75,21 @@ class FunctionMethods:
             raise ValueError(f"api_version={api_version!r} is none of {_API_VERSIONS}")
         return implementation_of("namespace")()  # type: ignore[misc]
 
-    def __dlpack__(self: Any, **options: Any) -> Any:
+    def __dlpack__(
+        self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
         """Compute the array and hand over its memory."""
-        return np.asarray(self.compute()).__dlpack__(**options)
+        made = np.asarray(self.compute())
+        return made.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return that computed arrays are in the main memory."""
         return (1, 0)
+
+    @property
+    def blocks(self) -> Any:
+        """The blocks by number: ``x.blocks[0, 1]`` is an array of that block alone."""
+        return implementation_of("blocks")(self)  # type: ignore[misc]
 
     @property
     def vindex(self) -> Any:

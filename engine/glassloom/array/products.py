@@ -1,4 +1,4 @@
-"""Products: `einsum`, `inner`, `vdot`, `vecdot`, `kron`, `cross`."""
+"""Products: `dot`, `tensordot`, `einsum`, `inner`, `vdot`, `vecdot`, `kron`, `cross`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,58 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.array import Array, asarray
-from glassloom.array.functions import moveaxis, stack, tensordot
+from glassloom.array.array import Array, asarray, matmul
+from glassloom.array.nodes import contraction
 from glassloom.array.nodes.base import normalize_axis
 from glassloom.array.nodes.indexed import indexed
 from glassloom.array.protocol import implements
+from glassloom.array.shapes import moveaxis, stack
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.blas import one_blas_thread
+
+implements(np.matmul)(matmul)
+
+
+@implements(np.dot)
+def dot(left: Any, right: Any) -> Array:
+    """Return the dot product, as `numpy.dot`.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.arange(4, chunks=2)
+    >>> ga.dot(x, x).compute()
+    np.int64(14)
+    """
+    return Array(contraction.dot(asarray(left).expr, asarray(right).expr))
+
+
+@implements(np.tensordot)
+def tensordot(left: Any, right: Any, axes: Any = 2) -> Array:
+    """Return the sum of products over pairs of axes, as `numpy.tensordot`.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.ones((2, 3), chunks=2)
+    >>> ga.tensordot(x, x, axes=([0, 1], [0, 1])).compute()
+    np.float64(6.0)
+    """
+    return Array(contraction.tensordot(asarray(left).expr, asarray(right).expr, axes))
+
+
+@implements(np.outer)
+def outer(left: Any, right: Any) -> Array:
+    """Return the products of all pairs of elements.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.outer(ga.arange(2), ga.arange(3)).compute()
+    array([[0, 0, 0],
+           [0, 1, 2]])
+    """
+    return tensordot(asarray(left).ravel(), asarray(right).ravel(), axes=0)
 
 
 @implements(np.einsum)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.array import Array, asarray
-from glassloom.array.functions import concatenate, where
+from glassloom.array.elements import where
 from glassloom.array.nodes.base import normalize_axes, normalize_axis
 from glassloom.array.nodes.scans import scan
 from glassloom.array.protocol import implements
+from glassloom.array.shapes import concatenate
 
 
 def _scanned(function: Any, ufunc: str, array: Any, axis: int | None, dtype: Any) -> Array:

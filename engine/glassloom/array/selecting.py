@@ -10,8 +10,8 @@ import numpy as np
 from glassloom.array.array import Array, asarray, operand_of
 from glassloom.array.chunks import UNKNOWN
 from glassloom.array.creation import arange, zeros
-from glassloom.array.functions import where
-from glassloom.array.nodes import indexing
+from glassloom.array.elements import where
+from glassloom.array.nodes import slicing
 from glassloom.array.nodes.base import make_meta, normalize_axis
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.nodes.indexed import indexed
@@ -19,6 +19,35 @@ from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.nodes.points import take_points
 from glassloom.array.protocol import implements
 from glassloom.backends.arrays import namespace_of
+
+
+@implements(np.take)
+def take(array: Any, indices: Any, axis: int | None = None) -> Array:
+    """Return the elements at positions along an axis, or of the flat array.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.take(ga.arange(10, 20, chunks=4), [7, 0]).compute()
+    array([17, 10])
+    """
+    return asarray(array).take(indices, axis)
+
+
+@implements(np.compress)
+def compress(condition: Any, array: Any, axis: int | None = None) -> Array:
+    """Return the elements along an axis where a mask is true.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.compress([True, False, True], ga.arange(3, chunks=2)).compute()
+    array([0, 2])
+    """
+    whole = asarray(array) if axis is not None else asarray(array).ravel()
+    place = 0 if axis is None else normalize_axis(axis, whole.ndim)
+    mask = condition.expr if isinstance(condition, Array) else np.asarray(condition, dtype=bool)
+    return Array(slicing.take(whole.expr, mask, place))
 
 
 @implements(np.flatnonzero)
@@ -282,7 +311,7 @@ def _where_typed(mask: Array, whole: Array) -> Array:
     return Array(elementwise(np.where, mask.expr, whole.expr, whole.dtype.type(0)))
 
 
-@implements(np.diagonal, np.linalg.diagonal)
+@implements(np.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return a diagonal of the matrices in two axes, as the last axis.
 
@@ -346,31 +375,3 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     np.int64(12)
     """
     return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
-
-
-@implements("vindex")
-class PointView:
-    """The points of an array: ``x.vindex[[0, 1], [3, 5]]`` is ``x[0, 3]`` and ``x[1, 5]``. Their axes come first."""
-
-    def __init__(self, array: Array) -> None:
-        self._array = array
-
-    def __getitem__(self, key: Any) -> Array:
-        entries = [_point_entry(entry) for entry in (key if isinstance(key, tuple) else (key,))]
-        slices = tuple(entry if isinstance(entry, slice) else slice(None) for entry in entries)
-        made = Array(indexing.select(self._array.expr, slices))
-        axes = [axis for axis, entry in enumerate(entries) if not isinstance(entry, slice)]
-        if not axes:
-            return made
-        points_first = made.transpose((*axes, *(axis for axis in range(made.ndim) if axis not in axes)))
-        return Array(indexing.select(points_first.expr, tuple(entries[axis] for axis in axes)))
-
-
-def _point_entry(entry: Any) -> Any:
-    if isinstance(entry, slice):
-        return entry
-    if isinstance(entry, Array):
-        return entry.expr
-    if isinstance(entry, (list, tuple, range, np.ndarray, int, np.integer)):
-        return np.atleast_1d(entry)
-    raise IndexError(f"vindex takes lists of positions, integers and slices, got {entry!r}")

@@ -6,14 +6,14 @@ https://data-apis.org/array-api/latest/
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from glassloom.array.array import Array, asarray
 from glassloom.array.protocol import implements
 
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 bool_ = np.bool_
 int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
@@ -70,7 +70,20 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     return np.result_type(*map(_dtype, arrays_and_dtypes))
 
 
-def finfo(type: Any, /) -> Any:
+class FloatLimits(NamedTuple):
+    """The limits of a floating type, as Python's numbers."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    tiny: float
+    resolution: float
+    dtype: Any
+
+
+def finfo(type: Any, /) -> FloatLimits:
     """Return the limits of a floating type.
 
     Examples
@@ -79,7 +92,11 @@ def finfo(type: Any, /) -> Any:
     >>> ga.finfo("f4").bits
     32
     """
-    return np.finfo(_dtype(type))
+    limits = np.finfo(_dtype(type))
+    return FloatLimits(
+        int(limits.bits), float(limits.eps), float(limits.max), float(limits.min), float(limits.smallest_normal),
+        float(limits.tiny), float(limits.resolution), limits.dtype,
+    )  # fmt: skip
 
 
 def iinfo(type: Any, /) -> Any:
@@ -143,9 +160,9 @@ class _Info:
         """Return where arrays are made."""
         return "cpu"
 
-    def devices(self) -> list[str]:
+    def devices(self) -> tuple[str, ...]:
         """Return where arrays can be made."""
-        return ["cpu"]
+        return ("cpu",)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """Return the types of arrays that nobody said a type of."""
@@ -173,6 +190,6 @@ def __array_namespace_info__() -> _Info:
     --------
     >>> import glassloom.array as ga
     >>> ga.__array_namespace_info__().devices()
-    ['cpu']
+    ('cpu',)
     """
     return _Info()

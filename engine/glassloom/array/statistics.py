@@ -15,12 +15,13 @@ import numpy as np
 from glassloom.array.array import Array, asarray
 from glassloom.array.chunks import UNKNOWN
 from glassloom.array.creation import arange
-from glassloom.array.functions import dot, vstack
 from glassloom.array.nodes.base import make_meta, normalize_axes, normalize_axis
 from glassloom.array.nodes.collecting import collect
 from glassloom.array.nodes.indexed import indexed
 from glassloom.array.nodes.mapping import map_blocks
+from glassloom.array.products import dot
 from glassloom.array.protocol import implements
+from glassloom.array.shapes import vstack
 from glassloom.backends.arrays import namespace_of
 
 

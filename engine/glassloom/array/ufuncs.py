@@ -127,10 +127,24 @@ true_divide = Ufunc(np.true_divide)
 trunc = Ufunc(np.trunc)
 abs = absolute
 conj = conjugate
+# The array API standard's names.
+acos = arccos
+acosh = arccosh
+asin = arcsin
+asinh = arcsinh
+atan = arctan
+atan2 = arctan2
+atanh = arctanh
+bitwise_invert = invert
+bitwise_left_shift = left_shift
+bitwise_right_shift = right_shift
+pow = power
 
 __all__ = [
     "abs",
     "absolute",
+    "acos",
+    "acosh",
     "add",
     "arccos",
     "arccosh",
@@ -139,8 +153,16 @@ __all__ = [
     "arctan",
     "arctan2",
     "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
     "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
     "bitwise_or",
+    "bitwise_right_shift",
     "bitwise_xor",
     "cbrt",
     "ceil",
@@ -199,6 +221,7 @@ __all__ = [
     "nextafter",
     "not_equal",
     "positive",
+    "pow",
     "power",
     "rad2deg",
     "radians",

@@ -1,17 +1,21 @@
 """Linear algebra of lazy arrays. SciPy isn't needed.
 
-Not there: `eig` and `eigvals` of general matrices, `eigsh`, and `qr` or `svd` of matrices that are large both ways
-(their shorter axis becomes one block).
+`eig`, `eigh` and their kin make a matrix one block. Not there: eigenvalues of matrices larger than a worker's memory, and
+`qr` or `svd` of matrices that are large both ways (their shorter axis becomes one block); `svd_compressed` approximates
+the largest singular values of such.
 """
 
 from glassloom.array.array import matmul
-from glassloom.array.functions import outer, tensordot
 from glassloom.array.linalg.factors import QRResult, SVDResult, norm, qr, svd
 from glassloom.array.linalg.matrices import (
     EighResult,
+    EigResult,
     SlogdetResult,
     det,
+    diagonal,
+    eig,
     eigh,
+    eigvals,
     eigvalsh,
     matrix_norm,
     matrix_power,
@@ -19,6 +23,7 @@ from glassloom.array.linalg.matrices import (
     pinv,
     slogdet,
     svdvals,
+    trace,
     vector_norm,
 )
 from glassloom.array.linalg.solving import (
@@ -31,10 +36,10 @@ from glassloom.array.linalg.solving import (
     solve,
     solve_triangular,
 )
-from glassloom.array.products import cross, matrix_transpose, vecdot
-from glassloom.array.selecting import diagonal, trace
+from glassloom.array.products import cross, matrix_transpose, outer, tensordot, vecdot
 
 __all__ = [
+    "EigResult",
     "EighResult",
     "LUResult",
     "LstsqResult",
@@ -45,7 +50,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "lstsq",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from glassloom.array.array import Array, asarray, matmul
+from glassloom.array.blockwise import apply_gufunc
 from glassloom.array.chunks import Chunks
 from glassloom.array.nodes.base import make_meta, normalize_axis
 from glassloom.array.nodes.mapping import BLOCK, MapBlocks, MappedCall
@@ -41,13 +42,16 @@ class SVDResult(NamedTuple):
 
 
 @implements(np.linalg.qr)
-def qr(a: Any) -> QRResult:
+def qr(a: Any, mode: str = "reduced") -> Any:
     """Return Q with orthonormal columns and an upper triangular R with ``Q @ R == a``.
 
     Parameters
     ----------
     a
-        A matrix; its columns are put into one block. Best if it has many more rows than columns.
+        A matrix; its columns are put into one block. Best if it has many more rows than columns. Each matrix of a
+        stack becomes one block.
+    mode
+        ``"reduced"``; ``"r"`` for R alone; ``"complete"`` for a square Q, which makes the matrix one block.
 
     Examples
     --------
@@ -57,19 +61,42 @@ def qr(a: Any) -> QRResult:
     >>> bool(ga.allclose(q @ r, x))
     True
     """
-    whole = _matrix(a, "qr")
-    return _tall_qr(whole.rechunk({0: _tall_blocks(whole), 1: -1}))
+    if mode not in ("reduced", "r", "complete"):
+        raise ValueError(f"qr: mode={mode!r} is none of 'reduced', 'r' and 'complete'")
+    whole = _matrices(a, "qr")
+    if whole.ndim > 2 or mode == "complete":
+        rows, columns = whole.shape[-2:]
+        sizes = {"k": rows if mode == "complete" else min(rows, columns)}
+        kind = "complete" if mode == "complete" else "reduced"
+        factors = QRResult(
+            *apply_gufunc(
+                np.linalg.qr,
+                "(m,n)->(m,k),(k,n)",
+                whole,
+                output_dtypes=[whole.dtype] * 2,
+                output_sizes=sizes,
+                mode=kind,
+            )
+        )
+    else:
+        factors = _tall_qr(whole.rechunk({0: _tall_blocks(whole), 1: -1}))
+    return factors.R if mode == "r" else factors
 
 
 @implements(np.linalg.svd)
-def svd(a: Any) -> SVDResult:
-    """Return the reduced singular value decomposition: ``U * S @ Vh == a``.
+def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    """Return the singular value decomposition: ``U * S @ Vh == a``.
 
     Parameters
     ----------
     a
         A matrix; its shorter axis is put into one block. The decomposition of the triangular factor of the shorter
-        length runs in one task.
+        length runs in one task. Each matrix of a stack becomes one block.
+    full_matrices
+        Whether U and Vh are square, which makes the matrix one block. Unlike NumPy's the default is the reduced
+        decomposition: the full one of a matrix with a million rows has a million columns.
+    compute_uv
+        Whether U and Vh are returned too, not the singular values alone.
 
     Examples
     --------
@@ -79,9 +106,25 @@ def svd(a: Any) -> SVDResult:
     >>> u.shape, s.shape, vh.shape
     ((40, 3), (3,), (3, 3))
     """
-    whole = _matrix(a, "svd")
+    whole = _matrices(a, "svd")
+    factors = _svd_of_stack(whole, full_matrices) if whole.ndim > 2 or full_matrices else _reduced_svd(whole)
+    return factors if compute_uv else factors.S
+
+
+def _svd_of_stack(whole: Array, full_matrices: bool) -> SVDResult:
+    rows, columns = whole.shape[-2:]
+    k = min(rows, columns)
+    sizes = {"k": k, "r": rows if full_matrices else k, "c": columns if full_matrices else k}
+    made = apply_gufunc(
+        np.linalg.svd, "(m,n)->(m,r),(k),(c,n)", whole, output_sizes=sizes, full_matrices=full_matrices,
+        output_dtypes=[whole.dtype, np.finfo(whole.dtype).dtype, whole.dtype],
+    )  # fmt: skip
+    return SVDResult(*made)
+
+
+def _reduced_svd(whole: Array) -> SVDResult:
     if whole.shape[0] < whole.shape[1]:
-        u, s, vh = svd(whole.T)
+        u, s, vh = _reduced_svd(whole.T)
         return SVDResult(vh.T, s, u.T)
     q, r = qr(whole)
     rank, columns = r.shape
@@ -162,10 +205,10 @@ def _root_of_squares(x: Array, axis: Any, keepdims: bool) -> Array:
     return made
 
 
-def _matrix(a: Any, what: str) -> Array:
+def _matrices(a: Any, what: str) -> Array:
     whole = asarray(a)
-    if whole.ndim != 2:
-        raise ValueError(f"{what} of an array with {whole.ndim} axes, shape {whole.shape}; it needs 2")
+    if whole.ndim < 2:
+        raise ValueError(f"{what} of an array with {whole.ndim} axes, shape {whole.shape}; it needs at least 2")
     if whole.dtype.kind in "biu":
         whole = whole.astype(float)
     if whole.dtype.kind not in "fc":

@@ -1,6 +1,6 @@
 """What is computed of each matrix as a whole: determinants, inverses of any shape, eigenvalues of Hermitian matrices.
 
-The last two axes become one block; stacks of matrices are worked on block by block. There is no general `eig`.
+The last two axes become one block; stacks of matrices are worked on block by block.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from glassloom.array import selecting
 from glassloom.array.array import Array, asarray, matmul
 from glassloom.array.blockwise import apply_gufunc
 from glassloom.array.creation import eye
 from glassloom.array.linalg.factors import norm
 from glassloom.array.linalg.solving import inv
 from glassloom.array.protocol import implements
+from glassloom.backends.arrays import namespace_of
 
 
 class SlogdetResult(NamedTuple):
@@ -22,6 +24,13 @@ class SlogdetResult(NamedTuple):
 
     sign: Array
     logabsdet: Array
+
+
+class EigResult(NamedTuple):
+    """Complex eigenvalues in no particular order, and eigenvectors as columns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EighResult(NamedTuple):
@@ -90,6 +99,78 @@ def eigvalsh(a: Any) -> Array:
     whole = _matrices(a, "eigvalsh", is_square=True)
     made: Array = apply_gufunc(np.linalg.eigvalsh, "(n,n)->(n)", whole, output_dtypes=_real(whole))
     return made
+
+
+@implements(np.linalg.eig)
+def eig(a: Any) -> EigResult:
+    """Return eigenvalues and right eigenvectors of a square matrix, or of each of a stack: always complex.
+
+    The matrix becomes one block: it must fit into the memory of one worker.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.eig(ga.asarray([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.compute().round(6)
+    array([0.+1.j, 0.-1.j])
+    """
+    whole = _matrices(a, "eig", is_square=True)
+    kind = _complex(whole)
+    return EigResult(*apply_gufunc(eig_block, "(n,n)->(n),(n,n)", whole, output_dtypes=[kind, kind]))
+
+
+def eig_block(block: Any) -> Any:
+    """Return eigenvalues and eigenvectors as complex numbers: LAPACK's are real if all of them happen to be."""
+    xp = namespace_of(block)
+    values, vectors = xp.linalg.eig(block)
+    kind = xp.result_type(block.dtype, xp.complex64)
+    return values.astype(kind), vectors.astype(kind)
+
+
+@implements(np.linalg.eigvals)
+def eigvals(a: Any) -> Array:
+    """Return the eigenvalues of a square matrix, or of each of a stack, as complex numbers.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.eigvals(ga.asarray([[2.0, 1.0], [0.0, 3.0]])).compute().real
+    array([2., 3.])
+    """
+    whole = _matrices(a, "eigvals", is_square=True)
+    made: Array = apply_gufunc(eigvals_block, "(n,n)->(n)", whole, output_dtypes=_complex(whole))
+    return made
+
+
+def eigvals_block(block: Any) -> Any:
+    """Return eigenvalues as complex numbers."""
+    xp = namespace_of(block)
+    return xp.linalg.eigvals(block).astype(xp.result_type(block.dtype, xp.complex64))
+
+
+@implements(np.linalg.diagonal)
+def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+    """Return a diagonal of the matrices in the last two axes.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.diagonal(ga.ones((4, 2, 3))).shape
+    (4, 2)
+    """
+    return selecting.diagonal(x, offset, -2, -1)
+
+
+@implements(np.linalg.trace)
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+    """Return the sum of a diagonal of the matrices in the last two axes.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.trace(ga.ones((4, 2, 3))).compute()
+    array([2., 2., 2., 2.])
+    """
+    return selecting.trace(x, offset, -2, -1, dtype)
 
 
 @implements(np.linalg.pinv)
@@ -214,6 +295,10 @@ def _matrices(a: Any, what: str, is_square: bool = False) -> Array:
             f"{what} of an array of shape {whole.shape}; it needs a {'square ' if is_square else ''}matrix"
         )
     return whole
+
+
+def _complex(whole: Array) -> Any:
+    return np.result_type(whole.dtype, np.complex64)
 
 
 def _real(whole: Array) -> Any:

@@ -63,10 +63,11 @@ def solve(a: Any, b: Any) -> Array:
     left, right = _square(a, "solve"), _floating(asarray(b))
     if left.ndim > 2 or right.ndim > 2:
         signature = "(n,n),(n)->(n)" if right.ndim == 1 else "(n,n),(n,k)->(n,k)"
-        return apply_gufunc(np.linalg.solve, signature, left, right, output_dtypes=_common(left, right))
+        made: Array = apply_gufunc(np.linalg.solve, signature, left, right, output_dtypes=_common(left, right))
+        return made
     _check_rows(left, right, "solve")
     if not left.shape[0]:
-        return right
+        return right.astype(_common(left, right))
     factors = LuPanels(_panels(left).expr)
     return _substituted(factors, right, "lu", False, left)
 
@@ -93,7 +94,7 @@ def solve_triangular(a: Any, b: Any, lower: bool = False, *, unit_diagonal: bool
         raise NotImplementedError(f"solve_triangular of stacks, shapes {left.shape} and {right.shape}; use solve")
     _check_rows(left, right, "solve_triangular")
     if not left.shape[0]:
-        return right
+        return right.astype(_common(left, right))
     return _substituted(_panels(left).expr, right, "lower" if lower else "upper", unit_diagonal, left)
 
 

@@ -1,0 +1,153 @@
+"""Reductions as functions: `sum`, `mean`, `argmax`, and those that pass over NaN."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.array import Array, asarray
+from glassloom.array.nodes import reductions
+from glassloom.array.protocol import implements
+
+_PARAMETERS = """
+    Parameters
+    ----------
+    array
+        The array, or what `asarray` takes.
+    axis
+        An axis, a tuple of axes, or None for all.
+    keepdims
+        Whether the axes stay with length 1.
+    split_every
+        How many blocks a task of the tree joins, by default 16.
+"""
+
+
+def _reduction(name: str, example: str) -> Callable[..., Array]:
+    """Return the function that calls the method of this name; its parameters are the method's."""
+    method = getattr(Array, name)
+
+    def function(array: Any, *args: Any, **options: Any) -> Array:
+        made: Array = method(asarray(array), *args, **options)
+        return made
+
+    own, *others = inspect.signature(method).parameters.values()
+    function.__signature__ = inspect.signature(method).replace(  # type: ignore[attr-defined]
+        parameters=[own.replace(name="array", annotation=Any), *others], return_annotation=Array
+    )
+    what = f"Return `numpy.{name}` of a lazy array, over one axis, several, or all."
+    return _documented(function, name, what, f"ga.{name}(ga.arange(1, 5, chunks=2)).compute()", example)
+
+
+def _documented(function: Callable[..., Array], name: str, what: str, call: str, example: str) -> Callable[..., Array]:
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = __name__
+    function.__doc__ = f"""{what}
+{_PARAMETERS}
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> {call}
+    {example}
+    """
+    return implements(getattr(np, name))(function)
+
+
+sum = _reduction("sum", "np.int64(10)")
+prod = _reduction("prod", "np.int64(24)")
+min = _reduction("min", "np.int64(1)")
+max = _reduction("max", "np.int64(4)")
+any = _reduction("any", "np.True_")
+all = _reduction("all", "np.True_")
+mean = _reduction("mean", "np.float64(2.5)")
+var = _reduction("var", "np.float64(1.25)")
+std = _reduction("std", "np.float64(1.118033988749895)")
+argmin = _reduction("argmin", "np.int64(0)")
+argmax = _reduction("argmax", "np.int64(3)")
+
+
+def _nan_reduction(function: Callable[..., Array], what: str, example: str) -> Callable[..., Array]:
+    name = function.__name__.removeprefix("_")
+    call = f"ga.{name}(ga.asarray([3.0, float('nan'), 2.0])).compute()"
+    return _documented(function, name, what, call, example)
+
+
+def _nansum(
+    array: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
+) -> Array:
+    made = reductions.fold(
+        asarray(array).expr, np.nansum, "add", axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every,
+        skips_nan=True,
+    )  # fmt: skip
+    return Array(made)
+
+
+def _nanprod(
+    array: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
+) -> Array:
+    made = reductions.fold(
+        asarray(array).expr, np.nanprod, "multiply", axis=axis, dtype=dtype, keepdims=keepdims,
+        split_every=split_every, skips_nan=True,
+    )  # fmt: skip
+    return Array(made)
+
+
+def _nanmin(array: Any, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Array:
+    made = reductions.fold(
+        asarray(array).expr, np.nanmin, "fmin", axis=axis, keepdims=keepdims, split_every=split_every,
+        empty_is_error=True,
+    )  # fmt: skip
+    return Array(made)
+
+
+def _nanmax(array: Any, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Array:
+    made = reductions.fold(
+        asarray(array).expr, np.nanmax, "fmax", axis=axis, keepdims=keepdims, split_every=split_every,
+        empty_is_error=True,
+    )  # fmt: skip
+    return Array(made)
+
+
+def _nanmean(
+    array: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
+) -> Array:
+    made = reductions.mean(
+        asarray(array).expr, axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every, skips_nan=True
+    )
+    return Array(made)
+
+
+def _nanvar(
+    array: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *,
+    split_every: int | None = None,
+) -> Array:  # fmt: skip
+    return _nan_variance(array, axis, dtype, ddof, keepdims, split_every, root=False)
+
+
+def _nanstd(
+    array: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *,
+    split_every: int | None = None,
+) -> Array:  # fmt: skip
+    return _nan_variance(array, axis, dtype, ddof, keepdims, split_every, root=True)
+
+
+def _nan_variance(
+    array: Any, axis: Any, dtype: Any, ddof: float, keepdims: bool, split_every: int | None, root: bool
+) -> Array:
+    made = reductions.variance(
+        asarray(array).expr, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, split_every=split_every,
+        root=root, skips_nan=True,
+    )  # fmt: skip
+    return Array(made)
+
+
+nansum = _nan_reduction(_nansum, "Return the sum over axes with NaN taken as zero.", "np.float64(5.0)")
+nanprod = _nan_reduction(_nanprod, "Return the product over axes with NaN taken as one.", "np.float64(6.0)")
+nanmin = _nan_reduction(_nanmin, "Return the minimum over axes of what isn't NaN, if anything.", "np.float64(2.0)")
+nanmax = _nan_reduction(_nanmax, "Return the maximum over axes of what isn't NaN, if anything.", "np.float64(3.0)")
+nanmean = _nan_reduction(_nanmean, "Return the mean over axes of what isn't NaN.", "np.float64(2.5)")
+nanvar = _nan_reduction(_nanvar, "Return the variance over axes of what isn't NaN.", "np.float64(0.25)")
+nanstd = _nan_reduction(_nanstd, "Return the standard deviation over axes of what isn't NaN.", "np.float64(0.5)")
