@@ -52,7 +52,7 @@ def _quantile(name: str, example: str) -> Callable[..., Array]:
     function = getattr(np, name)
 
     def quantile_function(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Array:
-        return _of_lines(a, axis, keepdims, function, {"q": _plain(q), "method": method}, np.shape(q))
+        return _of_lines(a, axis, keepdims, function, {"q": _flat(q), "method": method}, np.shape(q))
 
     what = "percentiles (0 to 100)" if "percentile" in name else "quantiles (0 to 1)"
     nan = ", ignoring NaN" if name.startswith("nan") else ""
@@ -88,8 +88,10 @@ nanquantile = _quantile("nanquantile", "ga.nanquantile(ga.arange(5, chunks=2), 0
 nanpercentile = _quantile("nanpercentile", "ga.nanpercentile(ga.arange(5, chunks=2), 50).compute()")
 
 
-def _plain(q: Any) -> Any:
-    return q if isinstance(q, (int, float)) else np.asarray(q)  # NumPy's own scalars have a type, Python's don't
+def _flat(q: Any) -> Any:
+    if isinstance(q, (int, float)):  # NumPy's own scalars have a type, Python's don't
+        return q
+    return np.asarray(q).ravel() if np.ndim(q) > 1 else np.asarray(q)  # nanquantile mixes up the axes of several
 
 
 @implements(np.median)
@@ -156,7 +158,7 @@ class OfLines:
         if 0 in rest:  # no lines; NumPy's nan-functions then forget their shape
             return xp.empty((*self.new, *rest), dtype=self.dtype)
         made = getattr(xp, self.function.__name__)(block, axis=self.axes, **self.options)
-        return xp.asarray(made, dtype=self.dtype)  # NumPy's own type may depend on whether all is NaN
+        return xp.asarray(made, dtype=self.dtype).reshape((*self.new, *rest))  # NumPy's type may depend on the values
 
 
 @implements(np.ptp)
