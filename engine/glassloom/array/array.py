@@ -26,6 +26,7 @@ from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.protocol import implementation_of
 from glassloom.array.reducible import Reducible
+from glassloom.backends.standard_ import unwrapped, wrapped
 from glassloom.delayed_call import Delayed
 from glassloom.runtime.default import Runtime
 
@@ -119,7 +120,7 @@ class Array(Reducible, FunctionMethods):
         return math.prod(self.numblocks)
 
     def __repr__(self) -> str:
-        kind = type(self.expr.meta)
+        kind = type(unwrapped(self.expr.meta))
         return (
             f"ga.Array<{self.expr.label}, shape={self.shape}, dtype={self.dtype}, chunksize={self.chunksize}, "
             f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}>"
@@ -451,6 +452,7 @@ def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: 
         return made.copy() if copy else made
     if isinstance(value, Delayed):
         raise TypeError("a Delayed has no shape; use from_delayed(value, shape=..., dtype=...)")
+    value = wrapped(value)
     is_array = hasattr(value, "__array_function__") and hasattr(value, "dtype")
     plain = value if is_array else np.asarray(value, dtype=dtype)
     if dtype is not None and plain.dtype != dtype:
@@ -471,7 +473,7 @@ def check_device(device: Any) -> None:
 def is_operand(value: Any) -> bool:
     """Whether NumPy would take the value as an operand of an array."""
     return isinstance(value, (Array, np.ndarray, list, tuple, *_SCALARS)) or (
-        hasattr(value, "__array_function__") and hasattr(value, "shape")
+        hasattr(wrapped(value), "__array_function__") and hasattr(value, "shape")
     )
 
 
@@ -491,6 +493,7 @@ def operand_of(value: Any) -> Any:
         return value.expr
     if isinstance(value, _SCALARS):
         return value
+    value = wrapped(value)
     plain = value if hasattr(value, "__array_function__") else np.asarray(value)
     return plain[()] if plain.ndim == 0 else asarray(plain).expr
 

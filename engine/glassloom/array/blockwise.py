@@ -17,6 +17,7 @@ from glassloom.array.nodes.reductions import reduce_with
 from glassloom.array.nodes.user_reduction import UserReduction
 from glassloom.array.protocol import implements
 from glassloom.backends.arrays import namespace_of
+from glassloom.backends.standard_ import OnOwnArrays, StandardChunk
 from glassloom.errors import ChunkError
 
 
@@ -64,10 +65,18 @@ def map_blocks(
     added = _axes_of(new_axis, ndim_in - len(dropped) + _count(new_axis))
     nodes = tuple(arg.expr if isinstance(arg, Array) else arg for arg in args)
     made = mapping.map_blocks(
-        function, nodes, kwargs, dtype=dtype, chunks=chunks, drop_axis=dropped, new_axis=added, meta=meta,
+        of_users(function, nodes), nodes, kwargs, dtype=dtype, chunks=chunks, drop_axis=dropped, new_axis=added, meta=meta,
         wants_block_id=block_id,
     )  # fmt: skip
     return Array(made)
+
+
+def of_users(function: Callable[..., Any], nodes: Sequence[Any]) -> Callable[..., Any]:
+    """Return a user's function so that it gets blocks as their library has them; NumPy's and ours take wrapped ones."""
+    is_wrapped = any(isinstance(node, ArrayExpr) and isinstance(node.meta, StandardChunk) for node in nodes)
+    package = str(getattr(function, "__module__", None)).partition(".")[0]
+    is_known = isinstance(function, np.ufunc) or package in ("numpy", "glassloom")
+    return OnOwnArrays(function) if is_wrapped and not is_known else function
 
 
 def _axes_of(axes: Any, ndim: int) -> tuple[int, ...]:
@@ -83,7 +92,6 @@ def _count(axes: Any) -> int:
 _SIGNATURE = re.compile(
     r"^\s*(\([\w\s,]*\)(?:\s*,\s*\([\w\s,]*\))*)?\s*->\s*(\([\w\s,]*\)(?:\s*,\s*\([\w\s,]*\))*)\s*$"
 )
-_BOUNDARIES = {"reflect": "symmetric", "periodic": "wrap", "nearest": "edge"}
 
 
 def blockwise(
@@ -147,7 +155,7 @@ def blockwise(
     chunks = tuple(
         _adjusted(blocks, (adjust_chunks or {}).get(name)) for name, blocks in zip(out_ind, made.chunks, strict=True)
     )
-    call = MappedCall(function, call_args, kwargs, wants_block_id=False)
+    call = MappedCall(of_users(function, [node for node, _ in arrays]), call_args, kwargs, wants_block_id=False)
     if meta is None:
         like = arrays[0][0].meta
         tiny = [namespace_of(node.meta).ones((1,) * node.ndim, dtype=node.dtype) for node, _ in arrays]
@@ -217,6 +225,7 @@ def apply_gufunc(
     """
     ins, outs, is_tuple = _parse_signature(signature)
     nodes = [asarray(array).expr for array in args]
+    function = of_users(function, nodes)
     if len(nodes) != len(ins):
         raise ValueError(f"signature {signature!r} names {len(ins)} arrays, got {len(nodes)}")
     for node, core in zip(nodes, ins, strict=True):
@@ -361,6 +370,7 @@ def apply_along_axis(
            [2, 5]])
     """
     whole = asarray(arr)
+    function = of_users(function, [whole.expr])
     place = normalize_axis(axis, whole.ndim)
     if dtype is None or shape is None:
         line = namespace_of(whole.expr.meta).ones(whole.shape[place], dtype=whole.dtype)
@@ -452,7 +462,8 @@ def reduction(
     whole = asarray(x)
     axes = normalize_axes(axis, whole.ndim)
     label = name or str(getattr(chunk, "__name__", "reduction")).strip("<>")
-    kernel = UserReduction(label, chunk, combine or aggregate, aggregate)
+    steps = [of_users(step, [whole.expr]) for step in (chunk, combine or aggregate, aggregate)]
+    kernel = UserReduction(label, *steps)
     if dtype is None:
         tiny = namespace_of(whole.expr.meta).ones((1,) * whole.ndim, dtype=whole.dtype)
         dtype = _tried(lambda block: kernel.finish(kernel.first(block, axes), axes), [tiny], "reduction").dtype

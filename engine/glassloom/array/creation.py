@@ -14,6 +14,7 @@ from glassloom.array.nodes.creation import Arange, FromArray, FromBlock, Full, S
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.protocol import implements
 from glassloom.backends.arrays import backend_named, backend_of
+from glassloom.backends.standard_ import wrapped
 from glassloom.delayed_call import Delayed
 from glassloom.errors import OptionError
 
@@ -263,7 +264,7 @@ def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None) -> 
     Parameters
     ----------
     array
-        A NumPy or CuPy array, or anything with ``shape``, ``dtype`` and slicing (zarr, h5py...), which is read block
+        An array of NumPy, CuPy or another library of the array API standard, or anything with ``shape``, ``dtype`` and slicing (zarr, h5py...), which is read block
         by block.
     chunks
         As for `full`.
@@ -280,6 +281,7 @@ def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None) -> 
     """
     if isinstance(array, Array):
         raise TypeError(f"{array!r} is a lazy array already; use rechunk to cut it differently")
+    array = wrapped(array)
     if not all(hasattr(array, attribute) for attribute in ("shape", "dtype", "__getitem__")):
         array = np.asarray(array)
     blocks = normalize_chunks(chunks, array.shape, array.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -107,7 +108,8 @@ def argwhere(array: Any) -> Array:
 def unravel_block(block: Any, shape: tuple[int, ...]) -> Any:
     """Return the positions on each axis of positions in the flat array, as rows."""
     xp = namespace_of(block)
-    columns = xp.unravel_index(block, shape) if shape else ()
+    steps = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    columns = [block // max(step, 1) % max(length, 1) for step, length in zip(steps, shape, strict=True)]
     return xp.stack(columns, axis=1) if shape else xp.zeros((len(block), 0), dtype=np.intp)
 
 

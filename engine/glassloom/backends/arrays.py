@@ -1,4 +1,4 @@
-"""Which array library a chunk belongs to. The libraries themselves are reached through `numpy_` and `cupy_` only."""
+"""Which array library a chunk belongs to. The libraries themselves are reached through `numpy_`, `cupy_` and `standard_`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.backends import cupy_, numpy_
+from glassloom.backends import cupy_, numpy_, standard_
 from glassloom.errors import OptionError
 
 _BACKENDS: dict[str, ModuleType] = {"numpy": numpy_, "cupy": cupy_}
@@ -29,13 +29,19 @@ def backend_named(name: str) -> Any:
     OptionError
         If there is none.
     """
-    if name not in _BACKENDS:
-        raise OptionError(f"backend={name!r} is none of {sorted(_BACKENDS)}")
-    return _BACKENDS[name]
+    found = _BACKENDS.get(name) or standard_.backend(name)
+    if found is None:
+        raise OptionError(
+            f"backend={name!r} is none of {sorted(_BACKENDS)}, and no library that follows the array API standard"
+        )
+    return found
 
 
 def backend_of(chunk: Any) -> str:
     """Return the name of the backend that makes chunks like this one; NumPy if it isn't known."""
+    chunk = standard_.wrapped(chunk)
+    if isinstance(chunk, standard_.StandardChunk):
+        return standard_.library_of(chunk.array)
     library = type(chunk).__module__.partition(".")[0]
     return library if library in _BACKENDS else "numpy"
 

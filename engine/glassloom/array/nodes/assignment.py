@@ -19,6 +19,7 @@ from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.shaping import broadcast_to, reshape, transpose
 from glassloom.array.nodes.slicing import NewAxes, Selector, cut_axis, slice_array, take
 from glassloom.backends.arrays import namespace_of
+from glassloom.backends.standard_ import StandardChunk
 from glassloom.errors import ChunkError
 from glassloom.expr.blockwise import block_indices
 from glassloom.graph import Key, Task
@@ -88,8 +89,12 @@ class AssignBlock:
         xp = namespace_of(block)
         made = block.copy()
         where = tuple(place if isinstance(place, slice) else xp.asarray(place) for place in places)
-        first_axes(made, self.axes)[where] = value
-        return made
+        moved = first_axes(made, self.axes)
+        moved[where] = value
+        if not isinstance(moved, StandardChunk):
+            return made  # `moved` is a view of it
+        rest = [axis for axis in range(block.ndim) if axis not in self.axes]
+        return xp.transpose(moved, np.argsort((*self.axes, *rest)).tolist())
 
 
 def assign(node: ArrayExpr, key: Any, value: Any) -> ArrayExpr:

@@ -11,6 +11,7 @@ import numpy as np
 from glassloom.array.chunks import Chunks, is_known, starts, text_of
 from glassloom.array.tiles import TiledProgram
 from glassloom.backends.arrays import compact, join, namespace_of
+from glassloom.backends.standard_ import unwrapped
 from glassloom.errors import ChunkError
 from glassloom.expr import Blockwise, Expr, Persisted
 from glassloom.expr.blockwise import Program, block_indices
@@ -67,10 +68,10 @@ class ArrayExpr(Expr):
 
     def assemble(self, blocks: list[Any]) -> Any:
         if len(blocks) == 1:
-            return _own(blocks[0])
+            return unwrapped(_own(blocks[0]))
         if all(type(block) is np.ndarray for block in blocks) and all(map(is_known, self.chunks)):
             return self._assemble_in_place(blocks)
-        return join(blocks, self.numblocks)
+        return unwrapped(join(blocks, self.numblocks))
 
     def _assemble_in_place(self, blocks: list[Any]) -> Any:
         """Copy each block once, into its place. `join` would copy it once for each axis."""
@@ -113,7 +114,7 @@ class PersistedArray(ArrayExpr):
 
     def assemble(self, blocks: list[Any]) -> Any:
         if len(blocks) == 1:
-            return blocks[0].copy()  # what is held must not change with what the user does to the result
+            return unwrapped(blocks[0].copy())  # what is held must not change with what the user does to the result
         return super().assemble(blocks)
 
     def persisted(self, held: Any = None) -> Expr:

@@ -13,6 +13,7 @@ from glassloom.array.chunks import Chunks, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta
 from glassloom.array.nodes.tiled import TiledFull, TiledSame
 from glassloom.backends.arrays import backend_named
+from glassloom.backends.standard_ import StandardChunk, wrapped
 from glassloom.expr import Expr
 from glassloom.graph import Key, Task, TaskRef, tokenize
 
@@ -116,7 +117,7 @@ class Source:
     """An array that is there already: NumPy's, or anything with a shape, a dtype and slicing (zarr, h5py...)."""
 
     def __init__(self, array: Any, token: str | None = None) -> None:
-        self.array = array
+        self.array = wrapped(array)
         self._token = token
 
     @cached_property
@@ -129,7 +130,8 @@ class Source:
     @property
     def in_memory(self) -> bool:
         """Whether slices of it are views that cost nothing."""
-        return hasattr(self.array, "__array_function__") and hasattr(self.array, "strides")
+        is_numpy_like = hasattr(self.array, "__array_function__") and hasattr(self.array, "strides")
+        return is_numpy_like or isinstance(self.array, StandardChunk)
 
 
 class FromArray(BlockwiseArray):
