@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from unittest import mock
 
@@ -9,9 +10,11 @@ import glassloom.array as ga
 import numpy as np
 import pytest
 from array_strategies import arrays, chunks_of, full_shapes, indices_of
-from glassloom.array import tiles
+from glassloom.array import tile_run, tiled_program, tiles
+from glassloom.array.buffers import KEPT_BYTES, Buffers
 from glassloom.array.nodes import tiled
 from glassloom.array.nodes.draws import DrawBlock, Streams
+from glassloom.array.tiled_program import TiledProgram
 from glassloom.expr import lower, optimize
 from glassloom.expr.blockwise import Program
 from hypothesis import assume, given, settings
@@ -21,13 +24,13 @@ from hypothesis import strategies as st
 @contextmanager
 def tiles_of(nbytes):
     """Let tiles be so small that small arrays have many of them."""
-    with mock.patch.object(tiles, "TILE_BYTES", nbytes), mock.patch.object(tiled, "TILE_BYTES", nbytes):
+    with mock.patch.object(tiles, "TILE_BYTES", nbytes):
         yield
 
 
 def whole_blocks():
     """Evaluate blocks whole, as the result to compare with."""
-    return mock.patch.object(tiles.TiledProgram, "__call__", Program.__call__)
+    return mock.patch.object(TiledProgram, "__call__", Program.__call__)
 
 
 def both(lazy, nbytes=64):
@@ -45,7 +48,7 @@ def same_bits(lazy, nbytes=64):
 
 def n_tile_runs(lazy, nbytes=64):
     """How often a sink was made tile by tile."""
-    with tiles_of(nbytes), mock.patch.object(tiles, "_TileRun", wraps=tiles._TileRun) as runs:
+    with tiles_of(nbytes), mock.patch.object(tiled_program, "TileRun", wraps=tile_run.TileRun) as runs:
         lazy.compute(scheduler="inline")
     return runs.call_count
 
@@ -138,11 +141,23 @@ def test_a_block_drawn_in_pieces_has_the_numbers_of_one_drawn_at_once(maker, met
         pytest.skip("not a method of this generator")
     block = DrawBlock(streams, method, args, {})
     expected = block(0, (4099,))
-    pieces = tiled._Pieces(block, 0, expected.dtype, tiles.Buffers())
-    found = [pieces.take(begin, length).copy() for begin, length in [(0, 1), (1, 1000), (1001, 7), (1008, 3091)]]
-    assert np.concatenate(found).tobytes() == expected.tobytes()
-    later = tiled._Pieces(block, 0, expected.dtype, tiles.Buffers())
+    cuts = [(0, 1), (1, 1000), (1001, 7), (1008, 3091)]
+    pieces = tiled._Pieces(block, 0, expected.dtype)
+    assert np.concatenate([pieces.take(*cut) for cut in cuts]).tobytes() == expected.tobytes()
+    later = tiled._Pieces(block, 0, expected.dtype)
     assert later.take(1234, 5).tobytes() == expected[1234:1239].tobytes()
+    if not later.can_fill:
+        return
+    pieces, later, found = (
+        tiled._Pieces(block, 0, expected.dtype),
+        tiled._Pieces(block, 0, expected.dtype),
+        expected * 0,
+    )
+    for begin, length in cuts:
+        pieces.fill(begin, found[begin : begin + length])
+    assert found.tobytes() == expected.tobytes()
+    later.fill(1234, found[:5])
+    assert found[:5].tobytes() == expected[1234:1239].tobytes()
 
 
 def test_every_method_that_is_drawn_in_pieces_is_tested():
@@ -249,6 +264,66 @@ def test_a_block_smaller_than_a_tile_is_evaluated_whole():
     assert n_tile_runs((normal() + 1).sum(), nbytes=20 * 30 * 8) == 0
 
 
+def test_memory_that_tiles_use_again_is_never_part_of_a_result():
+    rng = ga.random.default_rng(1)
+    x = rng.normal(size=(400, 300), chunks=(200, 300)).persist(scheduler="inline")
+    makers = [
+        lambda: (x + 1) * 2,
+        lambda: (rng.random((400, 300), chunks=200) + 1).sum(axis=0),
+        lambda: (x * 2).sum(axis=()),
+        lambda: (ga.ones((400, 300), chunks=200) * 3).max(axis=1, keepdims=True),
+        lambda: (x.T * 2)[::2],
+    ]
+    with tiles_of(4096):
+        results = [make().compute(scheduler="inline") for make in makers]
+        copies = [result.copy() for result in results]
+        for make in makers:
+            make().compute(scheduler="inline")
+    for result, copy in zip(results, copies, strict=True):
+        np.testing.assert_array_equal(result, copy)
+
+
+def in_a_thread_of_its_own(function):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result()
+
+
+def n_arrays_taken_again():
+    taken = Buffers()
+    arrays = [taken.take((2**18,), np.dtype("f8")) for _ in range(9)]
+    taken.close()
+    later = Buffers()
+    again = [later.take((2**17,), np.dtype("c16")) for _ in range(6)]
+    return sum(any(np.shares_memory(one, other) for other in arrays) for one in again)
+
+
+def test_a_thread_keeps_a_bounded_amount_of_memory_for_its_next_task():
+    assert in_a_thread_of_its_own(n_arrays_taken_again) == KEPT_BYTES // 2**21
+
+
+def test_two_runs_at_once_in_a_thread_share_no_memory():
+    outer = Buffers()
+    first = outer.take((10,), np.dtype("f8"))
+    inner = Buffers()
+    second = inner.take((10,), np.dtype("f8"))
+    inner.close()
+    assert not np.shares_memory(first, second)
+    assert not np.shares_memory(outer.take((10,), np.dtype("f8")), first)
+
+
+def test_tiles_are_square_where_an_operand_lies_across():
+    x = ga.random.default_rng(1).random((60, 60), chunks=60).persist(scheduler="inline")
+    cuts = []
+    with mock.patch.object(
+        tiled_program, "cut_in_squares", lambda *args: cuts.append(tiles.cut_in_squares(*args)) or cuts[-1]
+    ):
+        same_bits((x + x.T) * 2, 800)
+        assert [cut.lengths for cut in cuts] == [(10, 10)]
+        same_bits((x + 1) * x, 800)
+        same_bits((x + ga.random.default_rng(2).random((60, 60), chunks=60)) * x.T, 800)  # draws come in C order
+    assert len(cuts) == 1
+
+
 def test_errors_inside_tiles_are_the_users():
     x = ga.from_array(np.zeros((40, 30)), chunks=20)
     with tiles_of(64), np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
@@ -257,7 +332,7 @@ def test_errors_inside_tiles_are_the_users():
 
 def test_tiled_programs_survive_pickling():
     graph, keys = lower(optimize([(normal() + 1)[::2, ::2].sum().expr]))
-    task = next(task for task in graph.tasks.values() if isinstance(task.func, tiles.TiledProgram))
+    task = next(task for task in graph.tasks.values() if isinstance(task.func, TiledProgram))
     with tiles_of(64):
         assert pickle.loads(pickle.dumps(task.func))(*task.args) == task.func(*task.args)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.chunks import Chunks, is_known, starts, text_of
-from glassloom.array.tiles import TiledProgram
+from glassloom.array.tiled_program import TiledProgram
 from glassloom.backends.arrays import compact, join, namespace_of
 from glassloom.backends.standard_ import unwrapped
 from glassloom.errors import ChunkError

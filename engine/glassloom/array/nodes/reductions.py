@@ -14,7 +14,7 @@ from glassloom.array.chunks import Chunks, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, describe, make_meta, normalize_axes
 from glassloom.array.nodes.kernels import ArgExtreme, Fold, Kernel, Mean, Variance
 from glassloom.array.nodes.tiled import TiledFinish, TiledFirstStage
-from glassloom.array.tiles import TiledProgram
+from glassloom.array.tiled_program import TiledProgram
 from glassloom.backends.arrays import join
 from glassloom.errors import OptionError
 from glassloom.expr.blockwise import Mapping, Step, block_indices

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from glassloom.array import tiles
 from glassloom.array.nodes.kernels import Kernel
 from glassloom.array.tiles import (
-    TILE_BYTES,
     WHOLE,
     Along,
     Bounds,
-    Buffers,
+    Call,
+    Job,
     Place,
     Run,
     Sink,
@@ -81,20 +83,37 @@ class TiledElementwise(TiledForm):
         lengths = _broadcast([operand.shape for operand in operands]) or ()
         return [_broadcast_place(own, lengths, operand.shape) for operand in operands]
 
-    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
-        if self.kwargs or not isinstance(self.function, np.ufunc):
-            return lambda shape, bounds, tiles, out: self._call(tiles)
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
+        return self._allocating if self.kwargs or not isinstance(self.function, np.ufunc) else self._writing
 
-        def run(shape: tuple[int, ...], bounds: Bounds, tiles: list[Any], out: Any) -> Any:
-            return self._call(tiles, out=buffers.take(shape, spec.dtype) if out is None else out)
+    def _writing(self, job: Job) -> Call | None:
+        out, made, sources, function = job.take_out(), job.made, job.sources, self.function
+        if out.is_fixed and all(source.is_fixed for source in sources):
+            made.fix(out.value)
+            return partial(function, *self._args([source.value for source in sources]), out=out.value)
 
-        return run
+        def call() -> None:
+            made.value = function(*self._args([source.value for source in sources]), out=out.value)
 
-    def _call(self, blocks: Sequence[Any], **out: Any) -> Any:
+        made.value, made.is_fixed = out.value, out.is_fixed
+        return call
+
+    def _allocating(self, job: Job) -> Call | None:
+        made, sources = job.made, job.sources
+
+        def call() -> None:
+            made.value = self._call([source.value for source in sources])
+
+        return call
+
+    def _call(self, blocks: Sequence[Any]) -> Any:
+        return self.function(*self._args(blocks), **self.kwargs)
+
+    def _args(self, blocks: Sequence[Any]) -> list[Any]:
         args = list(self.args)
         for place, block in zip(self.places_of_blocks, blocks, strict=True):
             args[place] = block
-        return self.function(*args, **self.kwargs, **out)
+        return args
 
 
 class TiledCast(TiledForm):
@@ -112,11 +131,16 @@ class TiledCast(TiledForm):
     def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
         return [own]
 
-    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
-        def run(shape: tuple[int, ...], bounds: Bounds, tiles: list[Any], out: Any) -> Any:
-            made = buffers.take(shape, spec.dtype) if out is None else out
-            np.copyto(made, tiles[0], casting="unsafe")
-            return made
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
+        def run(job: Job) -> Call | None:
+            out, made, (source,) = job.take_out(), job.made, job.sources
+            made.value, made.is_fixed = out.value, out.is_fixed
+
+            def call() -> None:
+                np.copyto(out.value, source.value, casting="unsafe")
+                made.value = out.value
+
+            return call
 
         return run
 
@@ -135,13 +159,13 @@ class TiledFull(TiledForm):
     def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
         return [None]
 
-    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
-        made: dict[tuple[int, ...], Any] = {}
-
-        def run(shape: tuple[int, ...], bounds: Bounds, tiles: list[Any], out: Any) -> Any:
-            if shape not in made:
-                made[shape] = np.full(shape, self.fill, dtype=self.dtype)
-            return made[shape]
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
+        def run(job: Job) -> Call | None:
+            tile = job.buffers.take(job.shape, self.dtype)
+            tile[...] = np.full((), self.fill, dtype=self.dtype)
+            job.buffers.keep(tile)
+            job.made.fix(tile)
+            return None
 
         return run
 
@@ -150,6 +174,7 @@ class TiledDraw(TiledForm):
     """Random numbers, drawn piece by piece in C order: the same numbers as drawn at once. Operands: number, shape."""
 
     is_leaf = True
+    needs_order = True
 
     def __init__(self, block: Any, dtype: Any) -> None:
         self.block, self.dtype = block, np.dtype(dtype)
@@ -175,21 +200,38 @@ class TiledDraw(TiledForm):
             return None
         return [None, None]
 
-    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
-        n_along = sum(isinstance(entry, Along) for entry in place)
-        axis = min(sink.cut_axis, n_along - 1)
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
+        axis = min(sink.cut_axis, sum(isinstance(entry, Along) for entry in place) - 1)
         row_shape = spec.shape[axis + 1 :]
         row = math.prod(row_shape)
         strides = [math.prod(spec.shape[before + 1 :]) for before in range(axis)]
-        pieces = _Pieces(self.block, operands[0], spec.dtype, buffers)
+        pieces = _Pieces(self.block, operands[0], spec.dtype)
 
-        def run(shape: tuple[int, ...], bounds: Bounds, tiles: list[Any], out: Any) -> Any:
-            parts = [along_slice(entry, bounds) if isinstance(entry, Along) else entry for entry in place]
-            start, stop, step = parts[axis].start, parts[axis].stop, parts[axis].step
-            begin = sum(part.start * stride for part, stride in zip(parts, strides, strict=False))
-            drawn = pieces.take(begin + start * row, (stop - start) * row)
-            drawn = drawn.reshape((stop - start, *row_shape))[(slice(None, None, step), *parts[axis + 1 :])]
-            return drawn.reshape(shape) if axis else drawn
+        def parts_at(bounds: Bounds) -> list[slice]:
+            return [along_slice(entry, bounds) if isinstance(entry, Along) else entry for entry in place]
+
+        def begin_of(parts: list[slice]) -> int:
+            outer: int = sum(part.start * stride for part, stride in zip(parts, strides, strict=False))
+            return outer + parts[axis].start * row
+
+        def run(job: Job) -> Call | None:
+            first = parts_at(job.bounds.value)
+            length = first[axis].stop - first[axis].start
+            inner = (slice(None, None, first[axis].step), *first[axis + 1 :])
+
+            def tile_of(drawn: Any) -> Any:
+                return drawn.reshape((length, *row_shape))[inner].reshape(job.shape)
+
+            made, bounds = job.made, job.bounds
+            if not pieces.can_fill:
+
+                def draw() -> None:
+                    made.value = tile_of(pieces.take(begin_of(parts_at(bounds.value)), length * row))
+
+                return draw
+            memory = job.buffers.take((length * row,), spec.dtype)
+            made.fix(tile_of(memory))
+            return lambda: pieces.fill(begin_of(parts_at(bounds.value)), memory)
 
         return run
 
@@ -197,33 +239,45 @@ class TiledDraw(TiledForm):
 class _Pieces:
     """The numbers of a block's stream, piece after piece."""
 
-    def __init__(self, block: Any, number: int, dtype: Any, buffers: Buffers) -> None:
+    def __init__(self, block: Any, number: int, dtype: Any) -> None:
         generator = block.streams.of_block(number)
-        self._draw_new = getattr(generator, block.method)
+        self._draw = getattr(generator, block.method)
         self._args, self._kwargs = block.args, block.kwargs
-        self._dtype, self._buffers = dtype, buffers
+        self._dtype = dtype
         self._position = 0
         self._loc, self._scale = _loc_and_scale(block.method, block.args)
-        can_fill = isinstance(generator, np.random.Generator) and block.method in _FILLS and _is_exact(self._scale)
-        self._fill = getattr(generator, _FILLS[block.method]) if can_fill else None
+        self.can_fill = isinstance(generator, np.random.Generator) and block.method in _FILLS and _is_exact(self._scale)
+        """Whether `fill` may be called."""
+        self._fill = getattr(generator, _FILLS[block.method]) if self.can_fill else None
 
     def take(self, begin: int, length: int) -> Any:
         """Return `length` numbers from `begin` on, which doesn't lie before what was taken last."""
-        longest = TILE_BYTES // self._dtype.itemsize
         while self._position < begin:
-            self._buffers.give_back(self._draw(min(longest, begin - self._position)))
-        return self._draw(length)
+            self._next(min(self._longest, begin - self._position))
+        return self._next(length)
 
-    def _draw(self, length: int) -> Any:
-        self._position += length
-        if self._fill is None:
-            return self._draw_new(*self._args, size=length, **self._kwargs)
-        drawn = self._fill(out=self._buffers.take((length,), self._dtype), **self._kwargs)
+    def fill(self, begin: int, out: Any) -> None:
+        """Put the numbers from `begin` on into an array, which is written over for those before `begin` too."""
+        while self._position < begin:
+            self._fill_next(out[: begin - self._position])
+        self._fill_next(out)
         if self._scale != 1:
-            np.multiply(drawn, self._scale, out=drawn)
+            np.multiply(out, self._scale, out=out)
         if self._loc is not None:
-            np.add(drawn, self._loc, out=drawn)
-        return drawn
+            np.add(out, self._loc, out=out)
+
+    @property
+    def _longest(self) -> int:
+        return int(tiles.TILE_BYTES // self._dtype.itemsize)
+
+    def _next(self, length: int) -> Any:
+        self._position += length
+        return self._draw(*self._args, size=length, **self._kwargs)
+
+    def _fill_next(self, out: Any) -> None:
+        self._position += len(out)
+        assert self._fill is not None  # where can_fill, there is one
+        self._fill(out=out, **self._kwargs)
 
 
 def _loc_and_scale(method: str, args: tuple[Any, ...]) -> tuple[float | None, float]:
@@ -274,11 +328,9 @@ class TiledSlice(TiledForm):
             None,
         ]
 
-    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
         dropped = tuple(slice(None) if isinstance(entry, slice) else 0 for entry in operands[1])
-        if all(dropped):
-            return lambda shape, bounds, tiles, out: tiles[0]
-        return lambda shape, bounds, tiles, out: tiles[0][dropped]
+        return _as_it_is if all(dropped) else _view(lambda tile: tile[dropped])
 
 
 class TiledPermute(TiledForm):
@@ -298,8 +350,8 @@ class TiledPermute(TiledForm):
     def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
         return [tuple(own[self.axes.index(axis)] for axis in range(len(own)))]
 
-    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
-        return lambda shape, bounds, tiles, out: tiles[0].transpose(self.axes)
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
+        return _view(lambda tile: tile.transpose(self.axes))
 
 
 class TiledNewAxes(TiledForm):
@@ -321,9 +373,9 @@ class TiledNewAxes(TiledForm):
     def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
         return [tuple(entry for axis, entry in enumerate(own) if axis not in self.axes)]
 
-    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
         index = tuple(None if axis in self.axes else slice(None) for axis in range(len(spec.shape)))
-        return lambda shape, bounds, tiles, out: tiles[0][index]
+        return _view(lambda tile: tile[index])
 
 
 class TiledSame(TiledForm):
@@ -337,8 +389,8 @@ class TiledSame(TiledForm):
     def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
         return [own]
 
-    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
-        return lambda shape, bounds, tiles, out: tiles[0]
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
+        return _as_it_is
 
 
 class TiledFirstStage(TiledForm):
@@ -359,16 +411,15 @@ class TiledFirstStage(TiledForm):
     def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
         (array,) = operands
         reduced = math.prod(array.shape[axis] for axis in self.axes)
-        if reduced * array.dtype.itemsize > TILE_BYTES:
+        if reduced * array.dtype.itemsize > tiles.TILE_BYTES:
             return None
         return [tuple(WHOLE if axis in self.axes else entry for axis, entry in enumerate(own))]
 
-    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
-        return lambda shape, bounds, tiles, out: self.kernel.first(tiles[0], self.axes)
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
+        return _new(lambda tile: self.kernel.first(tile, self.axes))
 
     def merges_well(self, sink: Sink) -> bool:
-        lengths = (*(1,) * sink.cut_axis, sink.length, *sink.shape[sink.cut_axis + 1 :])
-        return math.prod(lengths[axis] for axis in self.axes) > 1
+        return math.prod(sink.lengths[axis] for axis in self.axes) > 1
 
     def merge(self, parts: list[Any], grid: tuple[int, ...]) -> Any:
         if isinstance(parts[0], tuple):
@@ -401,8 +452,37 @@ class TiledFinish(TiledForm):
         entries = iter(own)
         return [tuple(WHOLE if axis in self.stage.dropped else next(entries) for axis in range(len(partial.shape)))]
 
-    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink, buffers: Buffers) -> Run:
-        return lambda shape, bounds, tiles, out: self.stage(tiles[0])
+    def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
+        return _new(self.stage)
+
+
+def _view(function: Callable[[Any], Any]) -> Run:
+    """Return what prepares tiles that share the memory of the first operand's."""
+
+    def run(job: Job) -> Call | None:
+        if not job.sources[0].is_fixed:
+            return _new(function)(job)
+        job.made.fix(function(job.sources[0].value))
+        return None
+
+    return run
+
+
+_as_it_is = _view(lambda tile: tile)
+
+
+def _new(function: Callable[[Any], Any]) -> Run:
+    """Return what prepares tiles that a function makes of the first operand's."""
+
+    def run(job: Job) -> Call | None:
+        made, source = job.made, job.sources[0]
+
+        def call() -> None:
+            made.value = function(source.value)
+
+        return call
+
+    return run
 
 
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:

@@ -1,0 +1,84 @@
+"""Memory to write tiles to, used again by the next task of the same thread: fresh pages cost as much as the work."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+from glassloom.array import tiles
+
+KEPT_BYTES = 8 * 2**20
+"""How much memory a thread keeps for its next task."""
+
+
+class Buffers:
+    """Arrays that one run of tiles writes to. What is given back is taken again; `close` leaves it to later runs."""
+
+    def __init__(self) -> None:
+        self._free: list[Any] = _kept_by_thread()
+        self._lent: dict[int, Any] = {}
+        self._kept_to_the_end: list[Any] = []
+
+    def take(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return an array that nobody uses, with anything in it."""
+        nbytes = math.prod(shape) * dtype.itemsize
+        memory = self._memory_of(max(nbytes, 1))
+        array = memory[:nbytes].view(dtype).reshape(shape)
+        self._lent[id(memory)] = memory
+        return array
+
+    def give_back(self, array: Any) -> None:
+        """Note that an array is not read any more; nothing happens if it isn't one of ours."""
+        memory = self._lent.pop(id(_owner(array)), None)
+        if memory is not None:
+            self._free.append(memory)
+
+    def keep(self, array: Any) -> None:
+        """Note that nobody else may have an array of ours or write over it before `close`."""
+        memory = self._lent.pop(id(_owner(array)))
+        self._kept_to_the_end.append(memory)
+
+    def holds(self, array: Any) -> bool:
+        """Return whether an array is one of ours, without gaps."""
+        return type(array) is np.ndarray and id(_owner(array)) in self._lent and array.flags.c_contiguous
+
+    def close(self) -> None:
+        """Let later runs of this thread use the memory, as much of it as a thread may keep."""
+        kept: list[Any] = []
+        for memory in [*self._free, *self._lent.values(), *self._kept_to_the_end]:
+            if sum(each.nbytes for each in kept) + memory.nbytes <= KEPT_BYTES:
+                kept.append(memory)
+        _kept.free = kept
+        self._free, self._lent, self._kept_to_the_end = [], {}, []
+
+    def _memory_of(self, nbytes: int) -> Any:
+        for position in reversed(range(len(self._free))):
+            if self._free[position].nbytes >= nbytes:
+                return self._free.pop(position)
+        return np.empty(max(nbytes, tiles.TILE_BYTES), np.uint8)
+
+
+def _owner(array: Any) -> Any:
+    """Return the array that owns the memory of another."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
+
+
+class _Kept(threading.local):
+    """What each thread keeps."""
+
+    def __init__(self) -> None:
+        self.free: list[Any] = []
+
+
+_kept = _Kept()
+
+
+def _kept_by_thread() -> list[Any]:
+    """Return the memory that the thread has kept; nested runs find it taken."""
+    free, _kept.free = _kept.free, []
+    return free

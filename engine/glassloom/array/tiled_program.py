@@ -1,0 +1,247 @@
+"""Runs a fused block over tiles that fit the cache, so that what lies between two steps never goes to main memory.
+
+``normal -> +1 -> [::2, ::2] -> sum`` of a block draws a tile, adds 1 in a buffer that the next tile uses again, adds
+the tile up, and so on. Steps say by a `TiledForm` how they are run on tiles (`nodes/tiled.py` has the forms). Steps
+without one, and blocks that are no plain NumPy arrays of numbers, are evaluated whole.
+
+Some steps end a run of tiles: their results exist as a whole. These *sinks* are the last step, reductions over axes
+that are cut, what several steps read in different places, and what a step without tiled form reads. Every other step
+is *streamed*: only a tile of it exists at a time.
+
+Element-wise results are bit for bit those of the whole block. Sums add up tile by tile, so they may differ in the last
+digits from sums of the whole block; their error is not larger.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from glassloom.array import tiles
+from glassloom.array.tile_run import TiledStep, TileRun
+from glassloom.array.tiles import (
+    Along,
+    Place,
+    Sink,
+    Spec,
+    cut_in_order,
+    cut_in_squares,
+    has_tiles,
+    spec_of,
+    weight,
+)
+from glassloom.expr.blockwise import Program, Step
+
+
+class TiledProgram(Program):
+    """A `Program` that runs over tiles where the block is large enough and its steps can."""
+
+    __slots__ = ("_leaves",)
+
+    def __init__(self, n_inputs: int, steps: tuple[Step, ...], label: str) -> None:
+        super().__init__(n_inputs, steps, label)
+        self._leaves = [(step.tiled, step.slots) for step in steps if step.tiled is not None and step.tiled.is_leaf]
+
+    def __call__(self, *inputs: Any) -> Any:
+        if self._is_large(inputs):
+            return _Evaluation(self, inputs).run()
+        return super().__call__(*inputs)
+
+    def _is_large(self, inputs: tuple[Any, ...]) -> bool:
+        for value in inputs:
+            if type(value) is np.ndarray and value.nbytes > tiles.TILE_BYTES:
+                return True
+        for form, slots in self._leaves:
+            spec = form.spec([inputs[slot] for slot in slots])
+            if spec is not None and math.prod(spec.shape) * spec.dtype.itemsize > tiles.TILE_BYTES:
+                return True
+        return False
+
+
+class _Stream(NamedTuple):
+    """A streamed step: for which sink it makes tiles, and where they lie in its value."""
+
+    sink: int
+    place: Place
+
+
+class _Evaluation:
+    """One call of a program: finds out which steps are streamed, then runs the others in order."""
+
+    def __init__(self, program: Program, inputs: tuple[Any, ...]) -> None:
+        self.steps = program.steps
+        self.first = program.n_inputs
+        self.values: list[Any] = [*inputs, *[None] * len(self.steps)]
+        self.specs: list[Spec | None] = [spec_of(value) for value in inputs]
+        self.done = [True] * self.first
+        self.cuts: dict[int, tuple[tuple[int, ...], list[Place | None]]] = {}
+        self.streams: dict[int, _Stream] = {}
+        self.reads: dict[int, list[Place | None]] = {}
+        self._describe()
+        self._divide()
+
+    def operands(self, step: Step) -> list[Any]:
+        """Return what forms know of a step's operands: specs of arrays, literals as they are."""
+        found = []
+        for slot in step.slots:
+            spec = self.specs[slot]
+            found.append(spec if spec is not None else self.values[slot] if slot < self.first else _Opaque)
+        return found
+
+    def _describe(self) -> None:
+        """Find the spec of each step, and make views of what is there already."""
+        for step in self.steps:
+            form = step.tiled
+            spec = None if form is None else form.spec(self.operands(step))
+            slot = len(self.specs)
+            is_done = spec is not None and form.is_view and all(self.done[operand] for operand in step.slots)
+            if is_done:
+                self.values[slot] = step.function(*[self.values[operand] for operand in step.slots])
+            self.specs.append(spec)
+            self.done.append(is_done)
+
+    def _divide(self) -> None:
+        """Decide which steps are streamed, consumers first."""
+        demands: dict[int, list[tuple[int, Place | None]]] = {}
+        for slot in reversed(range(self.first, len(self.specs))):
+            if self.done[slot]:
+                continue
+            step = self.steps[slot - self.first]
+            wanted = demands.get(slot, [])
+            sink, places = self._stream(slot, step, wanted) or self._end(slot, step)
+            for operand, place in zip(step.slots, places, strict=True):
+                # a value of which all tiles need all is wanted whole
+                demands.setdefault(operand, []).append((sink, place if place and has_tiles(place) else None))
+
+    def _stream(
+        self, slot: int, step: Step, wanted: list[tuple[int, Place | None]]
+    ) -> tuple[int, list[Place | None]] | None:
+        """Note that a step is streamed, if it can be, and return its sink and where it reads its operands."""
+        spec, form = self.specs[slot], step.tiled
+        if spec is None or form is None or not wanted or any(other != wanted[0] for other in wanted):
+            return None
+        sink, place = wanted[0]
+        if place is None:
+            return None
+        places = form.places(place, self.operands(step), self.cuts[sink][0])
+        if places is None:
+            return None
+        self.streams[slot] = _Stream(sink, place)
+        self.reads[slot] = places
+        return sink, places
+
+    def _end(self, slot: int, step: Step) -> tuple[int, list[Place | None]]:
+        """Return as `_stream` does for a sink; a step that can't be one reads its operands whole."""
+        whole: list[Place | None] = [None] * len(step.slots)
+        spec, form, operands = self.specs[slot], step.tiled, self.operands(step)
+        if spec is None or form.is_leaf or not spec.shape and not form.merges:
+            return slot, whole
+        shape = operands[0].shape if form.merges else spec.shape
+        own = tuple(Along(axis, 0, 1) for axis in range(len(shape)))
+        places = [own, *whole[1:]] if form.merges else form.places(own, operands, shape)
+        if places is None or not math.prod(shape):
+            return slot, whole
+        if form.merges and not form.merges_well(cut_in_order(shape, tiles.TILE_BYTES / operands[0].dtype.itemsize)):
+            return slot, whole
+        self.cuts[slot] = (shape, places)
+        return slot, places
+
+    def run(self) -> Any:
+        """Evaluate what isn't streamed, in order; return the last value."""
+        streamed: dict[int, list[int]] = {}
+        for slot in sorted(self.streams):
+            streamed.setdefault(self.streams[slot].sink, []).append(slot)
+        finished = self._finished_after()
+        for slot in range(self.first, len(self.specs)):
+            if self.done[slot] or slot in self.streams:
+                continue
+            step = self.steps[slot - self.first]
+            if slot in self.cuts and (slot in streamed or step.tiled.merges):
+                self.values[slot] = self._run_tiles(slot, streamed.get(slot, []))
+            else:
+                self.values[slot] = step.function(*[self.values[operand] for operand in step.slots])
+            for operand in finished.get(slot, ()):
+                self.values[operand] = None  # free temporaries as early as possible
+        return self.values[-1]
+
+    def _finished_after(self) -> dict[int, list[int]]:
+        """Return which values are not needed any more after each step."""
+        readers: dict[int, int] = {}
+        for number, step in enumerate(self.steps):
+            slot = self.first + number
+            reader = self.streams[slot].sink if slot in self.streams else slot
+            for operand in step.slots:
+                readers[operand] = max(reader, readers.get(operand, 0))
+        finished: dict[int, list[int]] = {}
+        for operand, reader in readers.items():
+            finished.setdefault(reader, []).append(operand)
+        return finished
+
+    def _run_tiles(self, sink_slot: int, streamed: list[int]) -> Any:
+        """Return the value of a sink, made tile by tile of the steps that are streamed for it."""
+        shape, self.reads[sink_slot] = self.cuts[sink_slot]
+        form = self.steps[sink_slot - self.first].tiled
+        sink = self._cut(shape, sink_slot, streamed)
+        own = tuple(Along(axis, 0, 1) for axis in range(len(shape)))
+        steps = [self._tiled_step(slot, self.streams[slot].place) for slot in streamed]
+        run = TileRun(sink, [*steps, self._tiled_step(sink_slot, own)], self.specs, self.values)
+        if form.merges:
+            made = form.merge([run.tile(bounds, None) for bounds in sink.tiles()], sink.grid)
+        else:
+            made = self._filled(shape, self.specs[sink_slot], run, sink)
+        run.close()
+        return made
+
+    def _filled(self, shape: tuple[int, ...], spec: Spec | None, run: TileRun, sink: Sink) -> Any:
+        whole = np.empty(shape, spec.dtype if spec else None)
+        for bounds in sink.tiles():
+            place = whole[tuple(itertools.starmap(slice, bounds))]
+            made = run.tile(bounds, place)
+            if made is not place:
+                place[...] = made
+        return whole
+
+    def _tiled_step(self, slot: int, place: Place) -> TiledStep:
+        step = self.steps[slot - self.first]
+        return TiledStep(slot, step, place, self.reads[slot], self.operands(step))
+
+    def _cut(self, shape: tuple[int, ...], sink_slot: int, streamed: list[int]) -> Sink:
+        """Return tiles in C order, or square ones if that lets operands be read along their cache lines."""
+        n_positions = tiles.TILE_BYTES / self._bytes_per_position(sink_slot, streamed)
+        across = self._read_across(shape, [*streamed, sink_slot])
+        if across is None or any(self.steps[slot - self.first].tiled.needs_order for slot in streamed):
+            return cut_in_order(shape, n_positions)
+        return cut_in_squares(shape, n_positions, (across, len(shape) - 1))
+
+    def _read_across(self, shape: tuple[int, ...], slots: list[int]) -> int | None:
+        """Return the axis along which a value that exists lies in memory, if it isn't the last one."""
+        for slot in slots:
+            for operand, place in zip(self.steps[slot - self.first].slots, self.reads[slot], strict=True):
+                value = None if operand in self.streams else self.values[operand]
+                if place is None or type(value) is not np.ndarray or value.nbytes <= tiles.TILE_BYTES:
+                    continue
+                strides = [
+                    (abs(stride), entry.axis)
+                    for stride, entry in zip(value.strides, place, strict=True)
+                    if isinstance(entry, Along) and shape[entry.axis] > 1 and stride
+                ]
+                if len(strides) > 1 and min(strides)[1] != len(shape) - 1:
+                    return min(strides)[1]
+        return None
+
+    def _bytes_per_position(self, sink: int, streamed: list[int]) -> float:
+        """Return how much of the largest streamed value belongs to one position in the sink."""
+        largest = 1.0 if not self.steps[sink - self.first].tiled.merges else 8.0
+        for slot in [*streamed, sink]:
+            for operand, place in zip(self.steps[slot - self.first].slots, self.reads[slot], strict=True):
+                operand_spec = self.specs[operand]
+                if place is not None and operand_spec is not None:
+                    largest = max(largest, weight(operand_spec, place))
+        return largest
+
+
+class _Opaque:
+    """Stands among operands for a value of which nothing is known."""
