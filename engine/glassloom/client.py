@@ -38,7 +38,9 @@ class Client:
     address
         A `LocalCluster`, or the name or id of a running cluster of this user. None: start a `LocalCluster` with the
         other options, which ends when the client is closed.
-    n_workers, threads_per_worker, memory_limit, name, local_directory
+    n_workers, threads_per_worker, memory_limit, name, local_directory, spill_compression
+        As in `LocalCluster`, and so are the next four.
+    memory_target_fraction, memory_spill_fraction, memory_pause_fraction, memory_terminate_fraction
         As in `LocalCluster`.
     set_as_default
         Whether collections run here unless told otherwise.
@@ -68,6 +70,11 @@ class Client:
         memory_limit: int | float | str | None = "auto",
         name: str | None = None,
         local_directory: str | None = None,
+        memory_target_fraction: float | None = 0.6,
+        memory_spill_fraction: float | None = 0.7,
+        memory_pause_fraction: float | None = 0.8,
+        memory_terminate_fraction: float | None = 0.95,
+        spill_compression: str | None = None,
         set_as_default: bool = True,
     ) -> None:
         self._own_cluster: LocalCluster | None = None
@@ -75,7 +82,16 @@ class Client:
         self._record: ClusterRecord
         if address is None:
             self._own_cluster = self.cluster = LocalCluster(
-                n_workers, threads_per_worker, memory_limit, name=name, local_directory=local_directory
+                n_workers,
+                threads_per_worker,
+                memory_limit,
+                name=name,
+                local_directory=local_directory,
+                memory_target_fraction=memory_target_fraction,
+                memory_spill_fraction=memory_spill_fraction,
+                memory_pause_fraction=memory_pause_fraction,
+                memory_terminate_fraction=memory_terminate_fraction,
+                spill_compression=spill_compression,
             )
             self._record = self.cluster.record
         elif isinstance(address, LocalCluster):
@@ -373,6 +389,9 @@ class Client:
                 "managed": worker.managed_bytes,
                 "shared": worker.shared_bytes,
                 "spilled": worker.spilled_bytes,
+                "baseline": worker.baseline_bytes,
+                "unmanaged": worker.unmanaged_bytes,
+                "pressure": worker.pressure,
                 "cpu_percent": worker.cpu_percent,
                 "running": worker.running,
                 "has": worker.has,

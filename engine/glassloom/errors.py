@@ -58,6 +58,10 @@ class WorkerLost(ClusterError):
     """A task has lost its worker process too often; the task is to blame, or there is no worker left to run it."""
 
 
+class MemoryLimitExceeded(WorkerLost, MemoryError):
+    """A task's workers were ended, time and again, because they took more memory than they may."""
+
+
 class DataLost(ClusterError):
     """A result is gone and cannot be computed again, because it was scattered, not computed."""
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,46 +20,15 @@ import leaks
 import psutil
 import pytest
 import tasks
+from fault_helpers import both_workers, eventually, fork_server_of, head_of, kill, kill_a_worker, worker_pids
 from glassloom import Client, as_completed, wait
-from glassloom.errors import ClusterClosed, StoreFull, WorkerLost
+from glassloom.errors import ClusterClosed, MemoryLimitExceeded, StoreFull, WorkerLost
 from glassloom.store.segment import SegmentWriter, read_location
 from glassloom_metrics.protocol import TaskError
 from glassloom_metrics.registry import find_record, read_records
 from glassloom_metrics.subscriber import subscribe
 
 TESTS = str(Path(__file__).parent)
-
-
-def eventually(condition: Callable[[], Any], timeout_s: float = 20.0) -> Any:
-    """Return what `condition` returns once that is true."""
-    deadline_s = time.monotonic() + timeout_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline_s, f"{condition} did not come true within {timeout_s} s"
-        time.sleep(0.005)
-    return value
-
-
-def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
-    os.kill(pid, number)
-
-
-def worker_pids(client: Client) -> list[int]:
-    return [worker["pid"] for worker in client.scheduler_info()["workers"].values()]
-
-
-def kill_a_worker(client: Client) -> None:
-    """Kill one that is alive: the head may not have noticed yet that another isn't."""
-    alive = [pid for pid in worker_pids(client) if psutil.pid_exists(pid)]
-    kill(alive[0])
-
-
-def head_of(client: Client) -> psutil.Process:
-    return psutil.Process(client._record.pid)
-
-
-def fork_server_of(client: Client) -> psutil.Process:
-    (fork_server,) = head_of(client).children()
-    return fork_server
 
 
 @pytest.fixture
@@ -84,7 +53,7 @@ def test_a_task_whose_worker_is_killed_runs_again(client: Client, tmp_path: Path
 
 
 def test_a_killed_worker_is_replaced(client: Client) -> None:
-    before = eventually(lambda: len(pids := worker_pids(client)) == 2 and pids)  # an earlier test may have killed one
+    before = both_workers(client)
     kill(before[0])
     after = eventually(lambda: (pids := worker_pids(client)) and len(pids) == 2 and before[0] not in pids and pids)
     assert before[1] in after
@@ -136,7 +105,7 @@ def test_a_worker_killed_in_the_middle_of_a_transfer_costs_only_time(client: Cli
 
 
 def test_a_worker_killed_while_another_waits_for_its_result_costs_only_time(client: Client, tmp_path: Path) -> None:
-    pids = worker_pids(client)
+    pids = both_workers(client)
     hold = [client.submit(tasks.wait_for, str(tmp_path / "go"), n) for n in range(2)]
     future = client.submit(tasks.big, 4, 6.0)
     wait(future)
@@ -229,7 +198,7 @@ def test_a_task_that_forks_harms_nobody(client: Client) -> None:
             os._exit(0)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
-    before = eventually(lambda: (pids := worker_pids(client)) and len(pids) == 2 and pids)
+    before = both_workers(client)
     assert client.gather([client.submit(fork, pure=False) for _ in range(4)]) == [0] * 4
     assert worker_pids(client) == before
 
@@ -244,12 +213,17 @@ def test_a_worker_over_its_memory_limit_is_ended_and_its_task_blamed() -> None:
                 kept.append(b"x" * 2**20)
                 time.sleep(0.001)
 
-        with pytest.raises(WorkerLost, match=r"the last one ended: it took \d+ MiB of memory, over 95%"):
-            client.submit(swell).result(timeout=40)
+        future = client.submit(swell)
+        with pytest.raises(
+            MemoryLimitExceeded, match=rf"^task '{future.key}' .*: it took .* MiB of memory, over 95% of its"
+        ) as error:
+            future.result(timeout=40)
+        assert isinstance(error.value, (WorkerLost, MemoryError))
+        assert str(error.value).endswith("or fewer threads (threads_per_worker)")
         assert client.submit(tasks.inc, 1).result(timeout=20) == 2
         assert worker_pids(client) != [before]
         log = Path(client._record.directory, "cluster.log").read_text()
-    assert "MiB of memory, over 95% of its limit of 286 MiB" in log
+    assert "MiB of memory, over 95% of its limit of 286.10 MiB; " in log
 
 
 def test_a_memory_limit_below_what_an_idle_worker_takes_is_an_error_at_once() -> None:
@@ -382,7 +356,7 @@ def test_a_detached_cluster_outlives_its_starter_until_it_is_stopped(tmp_path: P
 
 
 def test_a_stopped_worker_goes_on_where_it_was(client: Client, tmp_path: Path) -> None:
-    pids = worker_pids(client)
+    pids = both_workers(client)
     futures = client.map(tasks.inc, range(200))
     kill(pids[0], signal.SIGSTOP)
     more = client.map(tasks.inc, range(1000, 1200))

@@ -22,7 +22,7 @@ from glassloom.reprs import render
 from glassloom.runtime import messages
 from glassloom.runtime.connection import Connection
 from glassloom.runtime.identity import kernel_id
-from glassloom.runtime.options import HeadOptions
+from glassloom.runtime.options import SPILL_CODECS, HeadOptions, MemoryLimits
 from glassloom.units import format_bytes, parse_bytes
 
 _START_TIMEOUT_S = 60.0
@@ -43,13 +43,23 @@ class LocalCluster:
         Threads of each worker; default the CPUs divided among the workers.
     memory_limit
         Memory of each worker: bytes, text such as ``"4GB"``, a fraction of the machine's memory up to 1.0,
-        ``"auto"`` (its share by threads) or None (no limit). Over 60 % of it results go to disk; over 95 % of it the
-        worker is ended, and its tasks run again elsewhere.
+        ``"auto"`` (its share by threads) or None (no limit). Results that are shared between processes don't count.
     name
         What the panel and dashboards call it, and `Client` can connect to; default ``"local-<pid>"``.
     local_directory
         Where the cluster's private directory is made; results are spilled there. Default: the system's for temporary
         files.
+    memory_target_fraction
+        Share of the memory limit that a worker's results may take before the least recently used go to disk. For this
+        and the next three: above 0, up to 1, in rising order; None: never.
+    memory_spill_fraction
+        Share that its process may take, as measured, before results go to disk although they are within the target.
+    memory_pause_fraction
+        Share that its process may take, as measured, before it gets no more tasks.
+    memory_terminate_fraction
+        Share that its process may take, as measured, before it is ended; its tasks run again, three times at most.
+    spill_compression
+        ``"lz4"`` or ``"zstd"`` to compress what goes to disk: worth it when the disk is slow or small.
     detached
         Whether the cluster lives on when this process ends. Then somebody must shut it down.
 
@@ -76,6 +86,11 @@ class LocalCluster:
         *,
         name: str | None = None,
         local_directory: str | None = None,
+        memory_target_fraction: float | None = 0.6,
+        memory_spill_fraction: float | None = 0.7,
+        memory_pause_fraction: float | None = 0.8,
+        memory_terminate_fraction: float | None = 0.95,
+        spill_compression: str | None = None,
         detached: bool = False,
         started_by: str | None = None,
     ) -> None:
@@ -84,7 +99,14 @@ class LocalCluster:
             name=_checked_name(name) or f"local-{os.getpid()}",
             n_workers=n_workers,
             threads_per_worker=threads_per_worker,
-            memory_limit_bytes=parse_memory_limit(memory_limit, n_workers, threads_per_worker),
+            memory=MemoryLimits(
+                parse_memory_limit(memory_limit, n_workers, threads_per_worker),
+                memory_target_fraction,
+                memory_spill_fraction,
+                memory_pause_fraction,
+                memory_terminate_fraction,
+            ),
+            spill_compression=_checked_codec(spill_compression),
             local_directory=None if local_directory is None else os.path.abspath(local_directory),
             detached=detached,
             preload=tuple(module for module in _PRELOADED if module in sys.modules),
@@ -255,8 +277,14 @@ def _checked_name(name: str | None) -> str | None:
     return name
 
 
+def _checked_codec(codec: str | None) -> str | None:
+    if codec is not None and codec not in SPILL_CODECS:
+        raise OptionError(f"spill_compression={codec!r} is none of {', '.join(map(repr, SPILL_CODECS))} and None")
+    return codec
+
+
 def _total_memory(options: HeadOptions) -> str:
-    limit = options.memory_limit_bytes
+    limit = options.memory.limit_bytes
     return "no limit" if limit is None else format_bytes(limit * options.n_workers)
 
 

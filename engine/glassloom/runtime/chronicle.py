@@ -41,7 +41,7 @@ class Chronicle:
     def worker_joined(self, options: WorkerOptions, pid: int) -> None:
         """A worker is there."""
         at_s, number = self._clock.now_s(), options.number
-        joined = WorkerJoined(at_s, number, options.name, pid, options.nthreads, options.memory_limit_bytes)
+        joined = WorkerJoined(at_s, number, options.name, pid, options.nthreads, options.memory.limit_bytes)
         self._recorder.record(joined)
 
     def worker_left(self, number: int, reason: str) -> None:

@@ -18,6 +18,7 @@ from glassloom.errors import (
     DataLost,
     GlassloomError,
     GraphError,
+    MemoryLimitExceeded,
     RemoteError,
     SerialisationError,
     StoreFull,
@@ -45,7 +46,10 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
 _Link = tuple[BaseException, dict[str, Any] | None, bool]
 """An exception, its traceback as a dict, and whether what led to it is its cause (else its context)."""
 
-_OWN_ERRORS = {error.__name__: error for error in (WorkerLost, DataLost, GraphError, SerialisationError, StoreFull)}
+_OWN_ERRORS = {
+    error.__name__: error
+    for error in (WorkerLost, MemoryLimitExceeded, DataLost, GraphError, SerialisationError, StoreFull)
+}
 
 
 def describe(error: BaseException) -> Failure:

@@ -18,6 +18,7 @@ import sys
 import traceback
 from typing import Any
 
+import msgspec
 from glassloom_metrics.registry import remove_files, remove_record
 
 from glassloom.runtime import worker
@@ -94,7 +95,7 @@ class _ForkServer:
 
     def _obey(self, request: dict[str, Any]) -> None:
         if "spawn" in request:
-            self._spawn(WorkerOptions(**request["spawn"]))
+            self._spawn(msgspec.convert(request["spawn"], WorkerOptions))
         elif "kill" in request and request["kill"] in self._children:
             _kill(request["kill"])
 

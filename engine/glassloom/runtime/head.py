@@ -15,6 +15,7 @@ import os
 import secrets
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,11 @@ from glassloom_metrics.registry import (
     write_record,
 )
 
-from glassloom.errors import DataLost, GraphError, SerialisationError, WorkerLost
+from glassloom.errors import DataLost, GraphError, MemoryLimitExceeded, SerialisationError, WorkerLost
 from glassloom.graph.keys import key_text
 from glassloom.runtime import failure, forkserver, messages
 from glassloom.runtime.chronicle import Chronicle
-from glassloom.runtime.clock import Clock
+from glassloom.runtime.clock import Clock, monotonic_s
 from glassloom.runtime.codebook import Codebook
 from glassloom.runtime.failure import Failure
 from glassloom.runtime.identity import cluster_directory, new_cluster_id, shm_prefix, version
@@ -48,16 +49,26 @@ from glassloom.runtime.peers import ClientPeer, WorkerPeer
 from glassloom.runtime.workforce import Workforce
 from glassloom.sampling.nvml import NvmlSampler
 from glassloom.scheduler import Actions, Adaptive, Scheduler, State, TaskState
-from glassloom.store.segment import Segment, free_location
+from glassloom.store.segment import Segment, free_location, is_in_shared_memory, location_bytes
 
 FLUSH_S = 0.1
 SAMPLE_S = 0.5
 GPU_SAMPLE_S = 1.0
 LOG_NAME = "cluster.log"
+SHARED_FRACTION = 0.3
+"""Share of the workers' memory limits that shared results may take before further ones go to disk."""
 _HEAD = object()
 """The head as the scheduler's client: it wants what was fired and forgotten, until it is done."""
 _READ_BYTES = 2**20
 _CONNECT_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """How a worker ended."""
+
+    reason: str
+    exceeded_limit: bool = False
 
 
 class Head:
@@ -95,7 +106,8 @@ class Head:
         self._settling = False
         self._ended = asyncio.Event()
         self._end_reason = ""
-        self._last_loss = ""
+        self._last_loss = _Loss("")
+        self._shared_bytes = 0
 
     async def run(self, fork_server: tuple[int, Any]) -> None:
         """Start the workers, say that the cluster is ready, serve until it shall end, clean up."""
@@ -177,7 +189,7 @@ class Head:
             self._settle_soon()
 
     def _worker_lost(self, worker: WorkerPeer, reason: str) -> None:
-        self._last_loss = reason
+        self._last_loss = _Loss(reason, worker.exceeded_limit)
         self._remove_unannounced_segments(worker.number)
         self._scheduler.worker_left(worker.number, blame=not worker.expected)
         lost = failure.own_failure(WorkerLost(f"worker {worker.options.name} is gone: {reason}"))
@@ -260,7 +272,14 @@ class Head:
                 self._scheduler.recalled(number, message.numbers)
             case messages.Sample():
                 worker.sample = message
-                self._workforce.enforce_limit(worker, message)
+            case messages.MemoryPressure():
+                self._workforce.note_pressure(worker, message, monotonic_s())
+            case messages.ResultsLost():
+                text = f"a result on worker {worker.options.name} is made again: {message.reason}"
+                self._chronicle.log("warning", text, number)
+                self._scheduler.results_lost(number, message.numbers)
+            case messages.Complaint():
+                self._chronicle.log("error", f"worker {worker.options.name}: {message.text}", number)
             case messages.StoreEvents():
                 self._chronicle.spilled(number, message)
             case messages.Invoked():
@@ -289,6 +308,8 @@ class Head:
                 self._inquiries.located(task, failure.own_failure(SerialisationError(message.reason)))
         elif isinstance(message.location, Segment):
             self._segment_owner[message.location.path] = worker.number
+            if is_in_shared_memory(message.location):
+                self._shared_bytes += message.location.nbytes
             worker.shared_bytes += message.location.nbytes
         self._scheduler.published(worker.number, message.number, message.location)
 
@@ -304,6 +325,8 @@ class Head:
                 self._scheduler.cancel(message.keys)
             case messages.Scatter():
                 for key, location, nbytes in zip(message.keys, message.locations, message.nbytes, strict=True):
+                    if is_in_shared_memory(location):
+                        self._shared_bytes += location_bytes(location)
                     self._scheduler.add_data(client, key, location, nbytes)
             case messages.Locate():
                 self._inquiries.locate(client, message)
@@ -386,9 +409,10 @@ class Head:
         for state, tasks in actions.run.items():
             if state.number in peers:
                 _run(peers[state.number], tasks)
+        on_disk = bool(actions.publish) and self._has_shared_its_part()
         for state, tasks in actions.publish.items():
             if state.number in peers:
-                peers[state.number].tell(messages.Publish([task.number for task in tasks]))
+                peers[state.number].tell(messages.Publish([task.number for task in tasks], on_disk))
         for state in actions.stop:
             if state.number in peers:
                 peers[state.number].tell(messages.Stop())
@@ -396,12 +420,19 @@ class Head:
             self._inquiries.located(task)
         self._tell_clients(actions)
 
+    def _has_shared_its_part(self) -> bool:
+        """Tell whether results take so much shared memory that the next ones must go to disk."""
+        limit = self._options.memory.limit_bytes
+        return limit is not None and self._shared_bytes >= SHARED_FRACTION * limit * max(1, len(self._workforce.peers))
+
     def _free(self, actions: Actions) -> None:
         numbers = []
         for number, location in actions.free:
             if isinstance(location, Segment):
                 numbers.append(number)
                 free_location(location)
+                if is_in_shared_memory(location):
+                    self._shared_bytes -= location.nbytes
                 owner = self._workforce.peers.get(self._segment_owner.pop(location.path, -1))
                 if owner is not None:
                     owner.shared_bytes -= location.nbytes
@@ -444,6 +475,7 @@ class Head:
                 self._take_stock(now_s)
                 if not self._options.detached and os.getppid() != parent:
                     self._end("the process that started the cluster has ended")
+            self._workforce.enforce_limits()
             if self._chronicle.flush():
                 self._publisher.notify()
 
@@ -451,7 +483,7 @@ class Head:
         """Write down how the workers are, let their number follow the work, forget code that no task uses."""
         peers = self._workforce.peers
         self._chronicle.samples((n, w.sample, w.shared_bytes) for n, w in peers.items() if w.sample is not None)
-        if self._workforce.follow_work(now_s):
+        if self._workforce.follow_work(now_s) | self._workforce.replace_stuck(monotonic_s()):
             self._settle_soon()
         forgotten = self._codebook.take_forgotten()
         for worker in peers.values() if forgotten else ():
@@ -480,14 +512,11 @@ def _run(worker: WorkerPeer, tasks: list[TaskState]) -> None:
     worker.tell(messages.Run(run))
 
 
-def _make_error(kind: str, task: TaskState, last_loss: str) -> Failure:
-    """Return what a task's error is when the scheduler has given it up; `last_loss`: how the last worker ended."""
+def _make_error(kind: str, task: TaskState, last_loss: _Loss) -> Failure:
+    """Return what a task's error is when the scheduler has given it up."""
     key = key_text(task.key)
     errors = {
-        "worker-lost": WorkerLost(
-            f"task {key} was running on {task.n_deaths} workers when they died, so it is blamed for it. How the last one "
-            f"ended: {last_loss}"
-        ),
+        "worker-lost": _blame(task, last_loss),
         "data-lost": DataLost(f"the value of {key} is gone, and it was not computed but handed in: scatter it again"),
         "pinned": SerialisationError(
             f"the result of {key} can't be sent to another process, and a task needs it together with another such "
@@ -495,6 +524,19 @@ def _make_error(kind: str, task: TaskState, last_loss: str) -> Failure:
         ),
     }
     return msgspec.structs.replace(failure.own_failure(errors[kind]), key=key, origin=task.origin)
+
+
+def _blame(task: TaskState, last_loss: _Loss) -> WorkerLost:
+    text = (
+        f"task {key_text(task.key)} was running on {task.n_deaths} workers when they died, so it is blamed for it. How the "
+        f"last one ended: {last_loss.reason}"
+    )
+    if not last_loss.exceeded_limit:
+        return WorkerLost(text)
+    return MemoryLimitExceeded(
+        f"{text}. Let it work on less at once (smaller chunks or partitions), or give each worker more memory "
+        "(memory_limit) or fewer threads (threads_per_worker)"
+    )
 
 
 def _say(message: dict[str, Any]) -> None:
@@ -507,7 +549,7 @@ def main(arguments: list[str]) -> None:
     """Run a cluster until it is shut down."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(100_000, 100, 100)  # a full pass over a million tasks would stall the head, to free nothing
-    options = HeadOptions(**json.loads(arguments[0]))
+    options = msgspec.json.decode(arguments[0], type=HeadOptions)
     cluster_id = new_cluster_id()
     directory = cluster_directory(cluster_id, options.local_directory)
     log_path = os.path.join(directory, LOG_NAME)

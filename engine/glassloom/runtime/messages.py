@@ -51,9 +51,10 @@ class Run(_Message, frozen=True, tag="run"):
 
 
 class Publish(_Message, frozen=True, tag="publish"):
-    """Put these results where every process can reach them."""
+    """Put these results where every process can reach them: in shared memory, or on disk if that has its share."""
 
     numbers: list[int]
+    on_disk: bool = False
 
 
 class Drop(_Message, frozen=True, tag="drop"):
@@ -86,11 +87,11 @@ ToWorker = Calls | DropCalls | Run | Publish | Drop | Recall | Invoke | Stop
 
 
 class WorkerReady(_Message, frozen=True, tag="ready"):
-    """The worker can run tasks; this is the memory that it takes before the first."""
+    """The worker can run tasks; this is the memory that it takes before the first (see `Sample.own_bytes`)."""
 
     number: int
     pid: int
-    rss_bytes: int
+    own_bytes: int
 
 
 class Finished(_Message, frozen=True, tag="finished"):
@@ -140,6 +141,30 @@ class Sample(_Message, frozen=True, tag="sample"):
     spilled_bytes: int
     executing: int
     queued: int
+    own_bytes: int = 0
+    """What the process has to itself: resident, without results that it only maps."""
+    spillable_bytes: int = 0
+    """Memory that spilling could still give back."""
+
+
+class MemoryPressure(_Message, frozen=True, tag="memory-pressure"):
+    """Memory has become short, or isn't any more: a `scheduler.Pressure`, and what the process has to itself."""
+
+    pressure: int
+    own_bytes: int
+
+
+class ResultsLost(_Message, frozen=True, tag="results-lost"):
+    """Results that only this worker had can't be read any more."""
+
+    numbers: list[int]
+    reason: str
+
+
+class Complaint(_Message, frozen=True, tag="complaint"):
+    """Something that people should know of."""
+
+    text: str
 
 
 class StoreEvents(_Message, frozen=True, tag="store-events"):
@@ -152,7 +177,19 @@ class StoreEvents(_Message, frozen=True, tag="store-events"):
     nbytes: list[int]
 
 
-FromWorker = WorkerReady | Finished | Failed | Published | Recalled | Invoked | Sample | StoreEvents
+FromWorker = (
+    WorkerReady
+    | Finished
+    | Failed
+    | Published
+    | Recalled
+    | Invoked
+    | Sample
+    | StoreEvents
+    | MemoryPressure
+    | ResultsLost
+    | Complaint
+)
 
 
 # Client to head
@@ -282,6 +319,12 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     cpu_percent: float
     running: int
     has: int
+    baseline_bytes: int = 0
+    """What the process had to itself when it started."""
+    unmanaged_bytes: int = 0
+    """What it has to itself beyond that and beyond its results."""
+    pressure: str = "none"
+    """How short of memory it is: ``"none"``, ``"high"`` or ``"paused"``."""
 
 
 class Info(_Message, frozen=True, tag="info"):

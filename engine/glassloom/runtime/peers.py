@@ -9,7 +9,8 @@ from glassloom.runtime import messages
 from glassloom.runtime.codebook import Code
 from glassloom.runtime.messages import framed
 from glassloom.runtime.options import WorkerOptions
-from glassloom.scheduler import WorkerState
+from glassloom.scheduler import Pressure, WorkerState
+from glassloom.units import format_bytes
 
 
 @dataclass(eq=False)
@@ -24,6 +25,13 @@ class WorkerPeer:
     sample: messages.Sample | None = None
     shared_bytes: int = 0
     """Size of the segments that it wrote and that are still there."""
+    baseline_bytes: int = 0
+    """What its process had to itself when it started."""
+    pressure: Pressure = Pressure.NONE
+    paused_at_s: float = 0.0
+    """When it was paused (monotonic), if it is."""
+    exceeded_limit: bool = False
+    """Whether it is being ended because of the memory that it took."""
     ending: str = ""
     """Why it is being ended, if it is."""
     expected: bool = False
@@ -47,13 +55,13 @@ class WorkerPeer:
 
     def info(self) -> messages.WorkerInfo:
         """Return what is known of it, for clients."""
-        options, sample = self.options, self.sample or messages.Sample(0.0, 0.0, 0, 0, 0, 0, 0)
+        options, sample = self.options, self.sample or messages.Sample(0.0, 0.0, 0, 0, 0, 0, 0, self.baseline_bytes)
         return messages.WorkerInfo(
             number=options.number,
             name=options.name,
             pid=self.pid,
             nthreads=options.nthreads,
-            memory_limit_bytes=options.memory_limit_bytes,
+            memory_limit_bytes=options.memory.limit_bytes,
             rss_bytes=sample.rss_bytes,
             managed_bytes=sample.managed_bytes,
             spilled_bytes=sample.spilled_bytes,
@@ -61,6 +69,22 @@ class WorkerPeer:
             cpu_percent=sample.cpu_percent,
             running=len(self.state.running),
             has=len(self.state.has),
+            baseline_bytes=self.baseline_bytes,
+            unmanaged_bytes=self.unmanaged_bytes(sample.own_bytes),
+            pressure=self.pressure.name.lower(),
+        )
+
+    def unmanaged_bytes(self, own_bytes: int) -> int:
+        """Return how much of `own_bytes` is neither results nor what it took when it started."""
+        managed_bytes = 0 if self.sample is None else self.sample.managed_bytes
+        return max(0, own_bytes - self.baseline_bytes - managed_bytes)
+
+    def explain_memory(self, own_bytes: int) -> str:
+        """Return for people what the process's memory is made of."""
+        managed_bytes = 0 if self.sample is None else self.sample.managed_bytes
+        return (
+            f"{format_bytes(managed_bytes)} of it are results, {format_bytes(self.baseline_bytes)} it took when it started, "
+            f"{format_bytes(self.unmanaged_bytes(own_bytes))} are unmanaged: what its tasks work with or have left behind"
         )
 
 

@@ -1,17 +1,18 @@
 """A worker process: runs tasks on its threads, keeps their results, answers the head. Started by the fork server.
 
 Threads: the main thread reads frames from the head; `nthreads` lanes run tasks; one keeps house: it flushes results
-that a lane had no reason to send yet, and samples the process twice a second.
+that a lane had no reason to send yet, and samples the process twice a second; one watches over memory.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
 import socket
 import threading
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from glassloom_metrics.framing import FrameSplitter, frame
@@ -24,15 +25,19 @@ from glassloom.runtime.calls import Call
 from glassloom.runtime.clock import monotonic_s
 from glassloom.runtime.default import run_inside_task
 from glassloom.runtime.inline import InlineRuntime
+from glassloom.runtime.memory_watch import MemoryWatch
 from glassloom.runtime.messages import RunTask, framed
 from glassloom.runtime.options import WorkerOptions
 from glassloom.sampling.process import ProcessSampler
+from glassloom.scheduler import Pressure
 from glassloom.store.segment import SegmentWriter, read_location
-from glassloom.store.store import Store
+from glassloom.store.store import RETRY_FULL_DISK_S, Store
 
 _BATCH_S = 0.002
 _HOUSEKEEPING_S = 0.005
 _SAMPLE_S = 0.5
+_WATCH_BUSY_S = 0.02
+_WATCH_IDLE_S = 0.1
 _READ_BYTES = 2**20
 _INLINE_TYPES = frozenset([int, float, bool, complex, type(None)])
 _INLINE_BYTES = 1024
@@ -65,7 +70,14 @@ class Worker:
         self._mapped: dict[int, Any] = {}
         self._executing = 0
         self._stopping = threading.Event()
-        self._store = Store(options.memory_limit_bytes, options.directory, self._note_spill)
+        self._store = Store(
+            options.memory.bytes_at(options.memory.target),
+            options.directory,
+            self._note_spill,
+            self._note_full_disk,
+            options.spill_compression,
+        )
+        self._memory = MemoryWatch(options.memory, self._store, self._note_pressure)
         self._segments = SegmentWriter(options.shm_prefix, options.directory, f"w{options.number}")
 
     def run(self) -> None:
@@ -76,7 +88,8 @@ class Worker:
         for lane in range(options.nthreads):
             threading.Thread(target=self._work, args=(lane,), name=f"lane-{lane}", daemon=True).start()
         threading.Thread(target=self._keep_house, name="housekeeping", daemon=True).start()
-        self._send(messages.WorkerReady(options.number, os.getpid(), ProcessSampler().rss_bytes()))
+        self._send(messages.WorkerReady(options.number, os.getpid(), self._memory.own_bytes))
+        threading.Thread(target=self._watch_memory, name="memory", daemon=True).start()
         splitter = FrameSplitter()
         try:
             while data := self._socket.recv(_READ_BYTES):
@@ -94,6 +107,8 @@ class Worker:
                 for task in message.tasks:
                     self._recalled.discard(task.number)
                     self._queue.put(task)
+                if self._memory.pressure is Pressure.PAUSED:  # they were on their way when the head was told
+                    self._give_back_queue()
             case messages.Calls():
                 self._calls.update(message.calls)
             case messages.DropCalls():
@@ -105,7 +120,7 @@ class Worker:
                     self._store.drop(number)
             case messages.Publish():
                 for number in message.numbers:
-                    self._publish(number)
+                    self._publish(number, message.on_disk)
             case messages.Recall():
                 self._recalled.update(message.numbers)
             case messages.Invoke():
@@ -114,16 +129,21 @@ class Worker:
                 self._stopping.set()
                 os._exit(0)  # lanes may be in the middle of a task; nothing here outlives the process
 
-    def _publish(self, number: int) -> None:
+    def _publish(self, number: int, on_disk: bool) -> None:
         start_s = monotonic_s()
         try:
-            location = self._segments.place(self._store.get(number))
+            value = self._store.get(number)
+        except KeyError:
+            return  # dropped meanwhile: nobody waits for it
+        except DataLost as lost:
+            self._send(messages.ResultsLost([number], str(lost)))
+            return
+        try:
+            location = self._segments.place(value, on_disk=on_disk)
             shared = None if isinstance(location, bytes) else read_location(location)  # now: the head may free it soon
             reason = ""
         except (GlassloomError, OSError) as error:
             location, shared, reason = None, None, f"{type(error).__name__}: {error}"
-        except KeyError:
-            return  # dropped meanwhile: nobody waits for it
         self._send(messages.Published(number, location, reason, start_s, monotonic_s()))
         if shared is not None:
             self._store.replace(number, shared)
@@ -154,6 +174,11 @@ class Worker:
             start_s = monotonic_s()
             try:
                 value = self._call(task.call)(task.literals, self._inputs(task))
+            except _InputLost as lost:
+                self._executing -= 1
+                self._send(messages.ResultsLost([lost.number], str(lost)))
+                self._send(messages.Recalled([task.number]))
+                continue
             except BaseException as error:  # whatever the user's code raises is the task's result
                 self._executing -= 1
                 self._flush()
@@ -196,7 +221,9 @@ class Worker:
         try:
             return self._store.get(number)
         except KeyError:
-            raise DataLost(f"an input (task number {number}) isn't in this worker's memory") from None
+            raise _InputLost(number, "it isn't in this worker's memory") from None
+        except DataLost as error:
+            raise _InputLost(number, str(error)) from None
 
     # Sending
 
@@ -219,6 +246,38 @@ class Worker:
     def _note_spill(self, action: Action, number: int, start_s: float, stop_s: float, nbytes: int) -> None:
         self._send(messages.StoreEvents([action], [number], [start_s], [stop_s], [nbytes]))
 
+    def _note_full_disk(self, error: OSError) -> None:
+        self._send(
+            messages.Complaint(
+                f"results can't be written to {self._options.directory}: {error.strerror or error}; they stay in memory, "
+                f"and it is tried again every {RETRY_FULL_DISK_S:.0f} s. Make room there, or start the cluster with "
+                "another local_directory"
+            )
+        )
+
+    # Memory
+
+    def _watch_memory(self) -> None:
+        is_busy = False
+        while not self._stopping.wait(_WATCH_BUSY_S if is_busy else _WATCH_IDLE_S):
+            is_idle = not self._executing and not self._queue.qsize()
+            self._memory.look(is_idle=is_idle)
+            is_busy = not is_idle or self._memory.pressure is not Pressure.NONE
+
+    def _note_pressure(self, pressure: Pressure, own_bytes: int) -> None:
+        self._send(messages.MemoryPressure(pressure, own_bytes))
+        if pressure is Pressure.PAUSED:
+            self._give_back_queue()
+
+    def _give_back_queue(self) -> None:
+        """Give back the tasks that no lane has begun."""
+        numbers = []
+        with contextlib.suppress(Empty):
+            while (task := self._queue.get_nowait()) is not None:
+                numbers.append(task.number)
+        if numbers:
+            self._send(messages.Recalled(numbers))
+
     def _keep_house(self) -> None:
         sampler = ProcessSampler()
         next_sample_s = 0.0
@@ -237,8 +296,18 @@ class Worker:
                         self._store.spilled_bytes,
                         self._executing,
                         self._queue.qsize(),
+                        self._memory.own_bytes,
+                        self._store.spillable_bytes,
                     )
                 )
+
+
+class _InputLost(Exception):
+    """A task can't begin: an input that only this worker had is gone."""
+
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(reason)
+        self.number = number
 
 
 def _inline(value: Any, nbytes: int) -> bytes | None:

@@ -10,12 +10,13 @@ from glassloom.runtime.chronicle import Chronicle
 from glassloom.runtime.nursery import Nursery
 from glassloom.runtime.options import HeadOptions, WorkerOptions
 from glassloom.runtime.peers import ClientPeer, WorkerPeer
-from glassloom.scheduler import Adaptive, Scheduler, State
+from glassloom.sampling.process import own_memory_bytes
+from glassloom.scheduler import Adaptive, Pressure, Scheduler, State
 from glassloom.units import format_bytes
 
-TERMINATE_FRACTION = 0.95
-"""Share of its memory limit at which a worker is ended and replaced."""
 MAX_FAILED_STARTS = 5
+STUCK_S = 5.0
+"""How long a worker may be paused with nothing running and nothing left to spill before it is replaced."""
 
 
 class Workforce:
@@ -73,15 +74,17 @@ class Workforce:
         options = self._starting.pop(ready.number, None)
         if options is None:
             return None
-        limit = options.memory_limit_bytes
-        if limit is not None and ready.rss_bytes > TERMINATE_FRACTION * limit:
+        limits = options.memory
+        enough = limits.bytes_at(limits.pause or limits.terminate)
+        if enough is not None and ready.own_bytes > enough:
             self._on_hopeless(
-                f"memory_limit is {format_bytes(limit)} for each worker, but an idle one takes "
-                f"{format_bytes(ready.rss_bytes)} already; give it more"
+                f"memory_limit is {format_bytes(limits.limit_bytes or 0)} for each worker, but an idle one takes "
+                f"{format_bytes(ready.own_bytes)} already; give it more"
             )
             return None
         state = self._scheduler.worker_joined(ready.number, options.name, options.nthreads)
-        worker = self.peers[ready.number] = WorkerPeer(options, writer, ready.pid, state)
+        worker = WorkerPeer(options, writer, ready.pid, state, baseline_bytes=ready.own_bytes)
+        self.peers[ready.number] = worker
         self._failed_starts = 0
         self._chronicle.worker_joined(options, ready.pid)
         if len(self.peers) >= self._options.n_workers:
@@ -144,16 +147,63 @@ class Workforce:
         self._waiting.append((client, request))
         self._answer_waiting()
 
-    def enforce_limit(self, worker: WorkerPeer, sample: messages.Sample) -> None:
-        """End a worker that has taken too much memory: its tasks run again elsewhere."""
-        limit = worker.options.memory_limit_bytes
-        own_bytes = sample.rss_bytes - worker.shared_bytes
-        if limit is not None and not worker.ending and own_bytes > TERMINATE_FRACTION * limit:
-            worker.ending = (
-                f"it took {own_bytes / 2**20:.0f} MiB of memory, over {TERMINATE_FRACTION:.0%} of its limit of "
-                f"{limit / 2**20:.0f} MiB"
+    def note_pressure(self, worker: WorkerPeer, message: messages.MemoryPressure, now_s: float) -> None:
+        """A worker's memory has become short, or isn't any more."""
+        before, worker.pressure = worker.pressure, Pressure(message.pressure)
+        self._scheduler.set_pressure(worker.number, worker.pressure)
+        if worker.pressure is Pressure.PAUSED:
+            worker.paused_at_s = now_s
+            limits = worker.options.memory
+            self._chronicle.log(
+                "warning",
+                f"worker {worker.options.name} gets no tasks for now: it takes {format_bytes(message.own_bytes)}, over "
+                f"{limits.text(limits.pause)}; {worker.explain_memory(message.own_bytes)}",
+                worker.number,
             )
-            self.nursery.kill(worker.pid)
+        elif before is Pressure.PAUSED:
+            self._chronicle.log("info", f"worker {worker.options.name} gets tasks again", worker.number)
+
+    def enforce_limits(self) -> None:
+        """End workers that have taken too much memory: their tasks run again elsewhere.
+
+        The head measures: a worker may be too busy to say how it is.
+        """
+        for worker in self.peers.values():
+            limits = worker.options.memory
+            most = limits.bytes_at(limits.terminate)
+            if most is None or worker.exceeded_limit:
+                continue
+            own_bytes = own_memory_bytes(worker.pid, unless_below=most)
+            if own_bytes > most:
+                worker.exceeded_limit = True
+                worker.ending, worker.expected = (
+                    (
+                        f"it took {format_bytes(own_bytes)} of memory, over {limits.text(limits.terminate)}; "
+                        f"{worker.explain_memory(own_bytes)}"
+                    ),
+                    False,
+                )
+                self.nursery.kill(worker.pid)
+
+    def replace_stuck(self, now_s: float) -> bool:
+        """Replace workers that have been paused for long with nothing running and nothing that could go to disk.
+
+        Their results move to where everybody can reach them first. Returns whether there were any.
+        """
+        stuck = [worker for worker in self.peers.values() if _is_stuck(worker, now_s)]
+        for worker in stuck:
+            own_bytes = 0 if worker.sample is None else worker.sample.own_bytes
+            worker.ending, worker.expected = "replaced, because it stayed short of memory with nothing to do", True
+            self._chronicle.log(
+                "warning",
+                f"worker {worker.options.name} is replaced: for {STUCK_S:.0f} s it has run nothing and had nothing to "
+                f"write to disk, and takes {format_bytes(own_bytes)} all the same; {worker.explain_memory(own_bytes)}",
+                worker.number,
+            )
+            self._scheduler.retire(worker.number)
+        if stuck:
+            self._approach_wanted()
+        return bool(stuck)
 
     def _approach(self, n_workers: int) -> None:
         self._n_wanted = n_workers
@@ -179,7 +229,8 @@ class Workforce:
             socket=self._socket,
             secret=self._secret,
             nthreads=self._options.threads_per_worker,
-            memory_limit_bytes=self._options.memory_limit_bytes,
+            memory=self._options.memory,
+            spill_compression=self._options.spill_compression,
             directory=self._directory,
             shm_prefix=self._prefix,
         )
@@ -191,3 +242,14 @@ class Workforce:
             waiting, self._waiting = self._waiting, []
             for client, request in waiting:
                 client.tell(messages.Done(request))
+
+
+def _is_stuck(worker: WorkerPeer, now_s: float) -> bool:
+    sample = worker.sample
+    return (
+        worker.pressure is Pressure.PAUSED
+        and now_s - worker.paused_at_s >= STUCK_S
+        and sample is not None
+        and sample.at_s > worker.paused_at_s
+        and not (sample.executing or sample.queued or sample.spillable_bytes or worker.ending)
+    )

@@ -21,7 +21,6 @@ from glassloom.store.pickling import dump_buffers, dumps, loads
 
 _ALIGNMENT = 64
 _INLINE_BYTES = 32 * 1024
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
 
 
 class Segment(msgspec.Struct, frozen=True, array_like=True, tag="segment"):
@@ -55,8 +54,13 @@ class SegmentWriter:
         self._writer = writer
         self._numbers = itertools.count()
 
-    def place(self, value: Any) -> Location:
+    def place(self, value: Any, *, on_disk: bool = False) -> Location:
         """Put `value` where every process can reach it: inline if it is small, else in a segment.
+
+        Parameters
+        ----------
+        on_disk
+            Whether the segment shall be on disk even if shared memory has room.
 
         Raises
         ------
@@ -68,29 +72,27 @@ class SegmentWriter:
         head, buffers = dump_buffers(value)
         if len(head) + sum(buffer.nbytes for buffer in buffers) <= _INLINE_BYTES:
             return dumps(value) if buffers else head
-        return self._write([memoryview(head), *buffers])
+        return self._write([memoryview(head), *buffers], on_disk)
 
-    def _write(self, parts: Sequence[memoryview]) -> Segment:
+    def _write(self, parts: Sequence[memoryview], on_disk: bool) -> Segment:
         name = f"{self._prefix}{self._writer}-{next(self._numbers)}"
         lengths = [part.nbytes for part in parts]
         nbytes = sum(map(_aligned, lengths))
-        for folder in (str(SHARED_MEMORY_DIR), self._directory):
+        folders = [str(SHARED_MEMORY_DIR), self._directory]
+        for folder in reversed(folders) if on_disk else folders:
             path = os.path.join(folder, name)
             try:
                 _write_file(path, parts, nbytes)
-            except OSError as error:
+            except OSError as error:  # full, or there is no shared memory here at all, as in some containers
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)
-                if error.errno not in _FULL and folder != self._directory:
-                    continue  # no shared memory here at all, as in some containers
-                if folder == self._directory:
-                    raise StoreFull(
-                        f"no room for a result of {nbytes} bytes: {SHARED_MEMORY_DIR} and {self._directory} are full "
-                        f"({error.strerror}); free some, or start the cluster with another local_directory"
-                    ) from error
+                last = error
             else:
                 return Segment(path, nbytes, lengths)
-        raise AssertionError("the loop returns or raises")
+        raise StoreFull(
+            f"no room for a result of {nbytes} bytes: {SHARED_MEMORY_DIR} and {self._directory} are full "
+            f"({last.strerror}); free some, or start the cluster with another local_directory"
+        ) from last
 
 
 def read_location(location: Location) -> Any:
@@ -120,6 +122,11 @@ def free_location(location: Location) -> None:
     if isinstance(location, Segment):
         with contextlib.suppress(OSError):
             os.unlink(location.path)
+
+
+def is_in_shared_memory(location: Location) -> bool:
+    """Tell whether a location takes shared memory."""
+    return isinstance(location, Segment) and location.path.startswith(f"{SHARED_MEMORY_DIR}{os.sep}")
 
 
 def location_bytes(location: Location) -> int:

@@ -1,0 +1,50 @@
+"""What tests need that kill processes and wait for what comes of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+from glassloom import Client
+
+
+def eventually(condition: Callable[[], Any], timeout_s: float = 20.0) -> Any:
+    """Return what `condition` returns once that is true."""
+    deadline_s = time.monotonic() + timeout_s
+    while not (value := condition()):
+        assert time.monotonic() < deadline_s, f"{condition} did not come true within {timeout_s} s"
+        time.sleep(0.005)
+    return value
+
+
+def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
+    os.kill(pid, number)
+
+
+def worker_pids(client: Client) -> list[int]:
+    return [worker["pid"] for worker in client.scheduler_info()["workers"].values()]
+
+
+def both_workers(client: Client) -> list[int]:
+    """Return the pids of two workers: an earlier test may have killed one, whose replacement isn't there yet."""
+    pids: list[int] = eventually(lambda: len(pids := worker_pids(client)) == 2 and pids)
+    return pids
+
+
+def kill_a_worker(client: Client) -> None:
+    """Kill one that is alive: the head may not have noticed yet that another isn't."""
+    alive = [pid for pid in worker_pids(client) if psutil.pid_exists(pid)]
+    kill(alive[0])
+
+
+def head_of(client: Client) -> psutil.Process:
+    return psutil.Process(client._record.pid)
+
+
+def fork_server_of(client: Client) -> psutil.Process:
+    (fork_server,) = head_of(client).children()
+    return fork_server

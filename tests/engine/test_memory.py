@@ -1,0 +1,209 @@
+"""Memory limits: what is measured, what goes to disk because of it, who gets no tasks, who is replaced."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tasks
+from fault_helpers import eventually, worker_pids
+from glassloom import Client, LocalCluster, wait
+from glassloom.errors import OptionError
+from glassloom.runtime.memory_watch import TRIM_BYTES, MemoryWatch, pressure_at
+from glassloom.runtime.options import MemoryLimits
+from glassloom.sampling.process import own_memory_bytes
+from glassloom.scheduler import Pressure
+from glassloom.store.store import Store
+
+MIB = 2**20
+LIMITS = MemoryLimits(100 * MIB)
+NONE, HIGH, PAUSED = Pressure
+
+
+# What is decided
+
+
+@pytest.mark.parametrize(
+    ("own_mib", "before", "expected"),
+    [
+        (69, NONE, NONE), (70, NONE, HIGH), (79, NONE, HIGH), (80, NONE, PAUSED), (200, NONE, PAUSED),
+        (66, HIGH, HIGH), (64, HIGH, NONE), (76, HIGH, HIGH), (76, PAUSED, PAUSED), (74, PAUSED, HIGH), (64, PAUSED, NONE),
+    ],
+)  # fmt: skip
+def test_pressure_rises_at_the_thresholds_and_falls_somewhat_below_them(
+    own_mib: int, before: Pressure, expected: Pressure
+) -> None:
+    assert pressure_at(own_mib * MIB, LIMITS, before) is expected
+
+
+def test_without_limits_there_is_no_pressure() -> None:
+    assert pressure_at(10**15, MemoryLimits(None), NONE) is NONE
+    assert pressure_at(99 * MIB, MemoryLimits(100 * MIB, spill=None, pause=None), PAUSED) is NONE
+
+
+class Process:
+    """A worker's memory: results in a real store, and what else it takes, in MiB."""
+
+    def __init__(self, folder: Path, limits: MemoryLimits = LIMITS) -> None:
+        self.other_mib = 8
+        self.kept_mib = 0
+        self.told: list[tuple[Pressure, int]] = []
+        self.store = Store(limits.bytes_at(limits.target), str(folder), lambda *_: None)
+        self.watch = MemoryWatch(limits, self.store, self._note, measure=self._measure, trim=self._trim)
+
+    def _note(self, pressure: Pressure, own_bytes: int) -> None:
+        self.told.append((pressure, own_bytes // MIB))
+
+    def _measure(self) -> int:
+        return (self.other_mib + self.kept_mib) * MIB + self.store.managed_bytes
+
+    def _trim(self) -> None:
+        self.kept_mib = 0
+
+    def put(self, number: int, mib: int) -> None:
+        self.store.put(number, np.zeros(mib * MIB, "u1"), mib * MIB)
+
+    def look(self) -> tuple[int, int]:
+        """Return what results take in memory and on disk then, in MiB."""
+        self.watch.look(is_idle=False)
+        return self.store.managed_bytes // MIB, self.store.spilled_bytes // MIB
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Process]:
+    yield Process(tmp_path)
+
+
+def test_results_make_room_for_what_tasks_take(process: Process) -> None:
+    for number in range(6):
+        process.put(number, 10)
+    assert process.look() == (60, 0)
+    process.other_mib = 30  # in all 90 of 70
+    assert process.look() == (30, 30)
+    assert process.told == []
+
+
+def test_results_stay_small_while_tasks_take_much_and_may_grow_again_later(process: Process) -> None:
+    process.other_mib = 45
+    process.look()
+    for number in range(6):
+        process.put(number, 5)
+    assert process.store.managed_bytes == 20 * MIB  # all in all 65, halfway between target and spilling
+    process.other_mib = 10
+    process.look()
+    for number in range(6, 12):
+        process.put(number, 5)
+    assert process.store.managed_bytes == 50 * MIB
+
+
+def test_who_has_nothing_left_to_spill_gets_no_tasks_until_memory_is_back(process: Process) -> None:
+    process.put(0, 10)
+    process.other_mib = 85
+    assert process.look() == (0, 10)
+    process.look()
+    process.other_mib = 72
+    process.look()
+    process.other_mib = 20
+    process.look()
+    assert process.told == [(PAUSED, 85), (HIGH, 72), (NONE, 20)]
+
+
+def test_freed_memory_is_given_back_before_results_go_to_disk(process: Process) -> None:
+    process.put(0, 50)
+    process.kept_mib = 30
+    assert process.look() == (50, 0)
+    assert process.told == []
+
+
+def test_large_drops_are_given_back_by_an_idle_worker(tmp_path: Path) -> None:
+    process = Process(tmp_path, MemoryLimits(None))
+    for nbytes, kept in ((TRIM_BYTES - 1, 40), (1, 0)):
+        process.store.put(0, b"", nbytes)
+        process.store.drop(0)
+        process.kept_mib = 40
+        process.watch.look(is_idle=True)
+        assert process.kept_mib == kept
+
+
+def test_mapped_results_are_no_memory_of_a_processes_own(tmp_path: Path) -> None:
+    path = tmp_path / "mapped"
+    path.write_bytes(bytes(300 * MIB))
+    before = own_memory_bytes(os.getpid())
+    mapped = np.memmap(path, "u1", "r")
+    assert int(mapped.max()) == 0
+    assert own_memory_bytes(os.getpid()) - before <= 64 * MIB
+    own = np.ones(100 * MIB, "u1")
+    assert own_memory_bytes(os.getpid()) - before >= own.nbytes
+    assert own_memory_bytes(os.getpid(), unless_below=10**15) == 0
+    assert own_memory_bytes(2**22 + 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"memory_target_fraction": 0}, "memory_target_fraction=0 should be a number above 0, up to 1, or None"),
+        ({"memory_pause_fraction": 1.5}, "memory_pause_fraction=1.5 should be a number above 0, up to 1, or None"),
+        ({"memory_spill_fraction": 0.5}, "memory_spill_fraction=0.5 should be at least memory_target_fraction=0.6"),
+        ({"memory_terminate_fraction": "x"}, "memory_terminate_fraction='x' should be a number above 0, up to 1"),
+        ({"spill_compression": "gzip"}, "spill_compression='gzip' is none of 'lz4', 'zstd' and None"),
+    ],
+)
+def test_options_without_sense_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        LocalCluster(1, 1, **options)
+
+
+# Real workers
+
+
+def test_a_damaged_spill_file_costs_only_time(tmp_path: Path) -> None:
+    def make(number: int) -> np.ndarray:
+        return tasks.count_run(str(tmp_path / f"runs-{number}"), np.full(2 * 2**20, float(number)))
+
+    with Client(n_workers=1, threads_per_worker=1, memory_limit="300MB", spill_compression="lz4") as client:
+        blocks = [client.submit(make, number) for number in range(20)]
+        wait(blocks)
+        spilled = sorted(Path(client._record.directory).glob("spill-*"))
+        assert len(spilled) >= 10
+        for place, path in enumerate(spilled):
+            if place % 3 == 0:
+                path.unlink()
+            elif place % 3 == 1:
+                data = bytearray(path.read_bytes())
+                data[len(data) // 2] ^= 255
+                path.write_bytes(data)
+        means = client.map(tasks.mean, blocks)
+        assert client.gather(means) == [float(number) for number in range(20)]
+        assert [float(array[5]) for array in client.gather(blocks)] == [float(number) for number in range(20)]
+        log = Path(client._record.directory, "cluster.log").read_text()
+    assert "a result on worker" in log and "is made again: a spilled result can't be read from" in log
+    runs = [os.path.getsize(tmp_path / f"runs-{number}") for number in range(20)]
+    assert sum(runs) > 20, runs
+
+
+def leak(megabytes: int) -> int:
+    """Take memory that no result holds."""
+    import builtins
+
+    builtins.kept_by_test = np.ones(megabytes * 2**17)  # type: ignore[attr-defined]
+    return os.getpid()
+
+
+def test_a_worker_that_stays_short_of_memory_is_replaced_and_its_results_are_kept(tmp_path: Path) -> None:
+    with Client(n_workers=1, threads_per_worker=1, memory_limit="400MB", set_as_default=False) as client:
+        result = client.submit(lambda: tasks.count_run(str(tmp_path / "runs"), tasks.big(4, 3.0)))
+        wait(result)
+        baseline = client.scheduler_info()["workers"].popitem()[1]["baseline"] // MIB
+        old = client.submit(leak, 335 - baseline).result()  # about 88 % of the limit
+        eventually(lambda: [w for w in client.scheduler_info()["workers"].values() if w["pressure"] == "paused"])
+        assert client.submit(os.getpid, pure=False).result(timeout=40) != old
+        assert worker_pids(client) != [old]
+        assert float(result.result().max()) == 3.0
+        log = Path(client._record.directory, "cluster.log").read_text()
+    assert (tmp_path / "runs").read_text() == "x"
+    assert "gets no tasks for now: it takes" in log
+    assert "is replaced: for 5 s it has run nothing and had nothing to write to disk" in log
