@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from glassloom.client import Client, default_client
     from glassloom.cluster import LocalCluster
     from glassloom.collection import compute, persist, visualize
+    from glassloom.completion import as_completed
     from glassloom.delayed_call import Delayed, delayed
-    from glassloom.futures import Future, as_completed, fire_and_forget, wait
+    from glassloom.futures import Future, fire_and_forget, wait
+    from glassloom.inside_task import get_client, get_worker, rejoin, secede, worker_client
 
 __version__ = "0.1.0"
 
@@ -31,9 +33,14 @@ __all__ = [
     "default_client",
     "delayed",
     "fire_and_forget",
+    "get_client",
+    "get_worker",
     "persist",
+    "rejoin",
+    "secede",
     "visualize",
     "wait",
+    "worker_client",
 ]
 
 _HOMES = {
@@ -41,14 +48,19 @@ _HOMES = {
     "Delayed": "delayed_call",
     "Future": "futures",
     "LocalCluster": "cluster",
-    "as_completed": "futures",
+    "as_completed": "completion",
     "compute": "collection",
     "default_client": "client",
     "delayed": "delayed_call",  # not `delayed`: the module would take the place of the function
     "fire_and_forget": "futures",
+    "get_client": "inside_task",
+    "get_worker": "inside_task",
     "persist": "collection",
+    "rejoin": "inside_task",
+    "secede": "inside_task",
     "visualize": "collection",
     "wait": "futures",
+    "worker_client": "inside_task",
 }
 
 

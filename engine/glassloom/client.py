@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 from glassloom_metrics.errors import ClusterNotFound as _NoRecord
@@ -13,7 +15,7 @@ from glassloom.cluster.local import LocalCluster
 from glassloom.collection import compute, persist
 from glassloom.collector import paused_collector
 from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
-from glassloom.futures import Future, futures_of, raise_unless_finished
+from glassloom.futures import Future, futures_of, raise_unless_finished, settled
 from glassloom.graph import Graph, Key, Task, tokenize, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.reprs import render
@@ -23,6 +25,8 @@ from glassloom.runtime.connection import ERROR, FINISHED, Connection
 from glassloom.runtime.default import current, set_current, unset_current
 from glassloom.runtime.failure import Failure
 from glassloom.runtime.identity import jupyter_base_url
+from glassloom.runtime.inside import task_thread
+from glassloom.runtime.waiting import Steps, block, carry_on
 from glassloom.store.pickling import dumps, loads
 from glassloom.store.segment import SegmentWriter, read_location
 from glassloom.units import format_bytes
@@ -38,10 +42,14 @@ class Client:
     address
         A `LocalCluster`, or the name or id of a running cluster of this user. None: start a `LocalCluster` with the
         other options, which ends when the client is closed.
-    n_workers, threads_per_worker, memory_limit, name, local_directory, spill_compression
+    n_workers, threads_per_worker, memory_limit, name, local_directory, spill_compression, env
         As in `LocalCluster`, and so are the next four.
     memory_target_fraction, memory_spill_fraction, memory_pause_fraction, memory_terminate_fraction
         As in `LocalCluster`.
+    asynchronous
+        Whether to use it in an event loop: ``async with Client(asynchronous=True) as client``, or
+        ``client = await Client(asynchronous=True)``. Methods that wait (`gather`, `Future.result`, `close`...) then
+        return something to await; `compute()` of a collection still blocks: ``await client.compute(x)`` doesn't.
     set_as_default
         Whether collections run here unless told otherwise.
 
@@ -63,7 +71,7 @@ class Client:
 
     def __init__(
         self,
-        address: LocalCluster | str | None = None,
+        address: LocalCluster | ClusterRecord | str | None = None,
         *,
         n_workers: int | None = None,
         threads_per_worker: int | None = None,
@@ -75,13 +83,18 @@ class Client:
         memory_pause_fraction: float | None = 0.8,
         memory_terminate_fraction: float | None = 0.95,
         spill_compression: str | None = None,
+        env: Mapping[str, str] | None = None,
+        asynchronous: bool = False,
         set_as_default: bool = True,
     ) -> None:
+        self.asynchronous = asynchronous
+        self.cluster: LocalCluster | None = address if isinstance(address, LocalCluster) else None
         self._own_cluster: LocalCluster | None = None
-        self.cluster: LocalCluster | None = None
         self._record: ClusterRecord
-        if address is None:
-            self._own_cluster = self.cluster = LocalCluster(
+        self._link: Connection | None = None
+
+        def start_cluster() -> LocalCluster:
+            return LocalCluster(
                 n_workers,
                 threads_per_worker,
                 memory_limit,
@@ -92,23 +105,42 @@ class Client:
                 memory_pause_fraction=memory_pause_fraction,
                 memory_terminate_fraction=memory_terminate_fraction,
                 spill_compression=spill_compression,
+                env=env,
             )
+
+        self._open = partial(self._connect, address, start_cluster, set_as_default)
+        if not asynchronous:
+            self._open()
+
+    def _connect(
+        self,
+        address: LocalCluster | ClusterRecord | str | None,
+        start_cluster: Callable[[], LocalCluster],
+        set_as_default: bool,
+    ) -> None:
+        if address is None:
+            self._own_cluster = self.cluster = start_cluster()
             self._record = self.cluster.record
         elif isinstance(address, LocalCluster):
-            self.cluster = address
             self._record = address.record
         else:
-            self._record = _find(address)
+            self._record = address if isinstance(address, ClusterRecord) else _find(address)
         try:
-            self._connection = Connection(self._record.socket, self._record.secret)
+            self._link = Connection(self._record.socket, self._record.secret)
         except ClusterClosed:
             if self._own_cluster is not None:
                 self._own_cluster.close()
             raise
-        welcome = self._connection.welcome
+        welcome = self._link.welcome
         self._segments = SegmentWriter(welcome.shm_prefix, welcome.directory, f"c{welcome.client}")
         if set_as_default:
             set_current(self)
+
+    @property
+    def _connection(self) -> Connection:
+        if self._link is None:
+            raise ClusterClosed("this asynchronous client isn't connected yet: use `async with`, or `await` it first")
+        return self._link
 
     # Calls
 
@@ -229,13 +261,18 @@ class Client:
             raise OptionError(f"errors={errors!r} should be 'raise' or 'skip'")
         found: list[Future] = []
         _collect(futures, found)
-        for future in found:
-            future._wait(None)
+        return self._run(self._gather(futures, found, errors))
+
+    def _gather(self, futures: Any, found: list[Future], errors: str) -> Steps[Any]:
+        pending = [future for future in found if not future.done()]
+        if pending:
+            yield from settled(pending, None, len(pending))
         usable = [future for future in found if errors == "raise" or future.status == FINISHED]
         for future in usable:
             raise_unless_finished(future)
         unique = list(dict.fromkeys(future.key for future in usable))
-        return _put_results(futures, dict(zip(unique, self._gather_keys(unique), strict=True)), errors)
+        results = yield from self._fetch(unique)
+        return _put_results(futures, dict(zip(unique, results, strict=True)), errors)
 
     def scatter(self, data: Any, broadcast: bool = False, hash: bool = True) -> Any:
         """Put values into the cluster's shared memory, once, where every worker reads them without a copy.
@@ -281,11 +318,31 @@ class Client:
         results = persist(collections, *more, scheduler=self)
         return results if more else results[0]
 
-    def cancel(self, futures: Any) -> None:
-        """Give tasks up, with all that depends on them. Those that are running run to their end, unheard."""
-        found: list[Future] = []
-        _collect(futures, found)
-        self._connection.send(messages.Cancel([future.key for future in found]))
+    def cancel(self, futures: Any, force: bool = False) -> None:
+        """Give tasks up, with all that depends on them. Those that are running run to their end, unheard.
+
+        Parameters
+        ----------
+        futures
+            Futures, or persisted collections, alone or in a list.
+        force
+            Whether to give them up even if others want them: another client, or a variable, queue or dataset. Without it
+            only this client lets go of such tasks.
+        """
+        self._connection.send(messages.Cancel([future.key for future in futures_of(futures)], force))
+
+    def retry(self, futures: Any) -> None:
+        """Try failed tasks again, with the failed tasks that they depend on. Others stay as they are.
+
+        Parameters
+        ----------
+        futures
+            Futures, or persisted collections, alone or in a list.
+        """
+        failed = [future.key for future in futures_of(futures) if future.status == ERROR]
+        with self._connection.lock:
+            self._connection.mark_pending(failed)
+            self._connection.send(messages.Retry(failed))
 
     def run(
         self, function: Callable[..., Any], /, *args: Any, workers: Sequence[int] | None = None, **kwargs: Any
@@ -301,7 +358,10 @@ class Client:
         chosen = None if workers is None else list(workers)
         for number in chosen or ():
             _check_whole_number("workers", number, least=0)
-        answer: messages.RanOnWorkers = self._connection.ask(
+        return self._run(self._run_on_workers(call, chosen))
+
+    def _run_on_workers(self, call: bytes, chosen: list[int] | None) -> Steps[dict[str, Any]]:
+        answer: messages.RanOnWorkers = yield from self._connection.ask(
             lambda request: messages.RunOnWorkers(request, call, chosen)
         )
         for result in answer.results:
@@ -316,7 +376,7 @@ class Client:
         """Run a graph and return the results of `keys`. Ctrl-C cancels it and leaves the cluster usable."""
         futures = self._hold(graph, keys)
         try:
-            return list(self.gather(futures))
+            return list(block(self._gather(futures, futures, "raise")))
         except BaseException as error:
             if not isinstance(error, ClusterClosed) and not self._connection.closed_because:
                 self.cancel([future for future in futures if not future.done()])
@@ -335,7 +395,7 @@ class Client:
             return large[-1].key
 
         with paused_collector():
-            message = CallEncoder(place_large).encode(graph, keys, priority=priority, retries=retries)
+            message = CallEncoder(place_large).encode(graph, keys, priority=_in_place(priority), retries=retries)
         with self._connection.lock:
             futures = [Future(key, self) for key in keys]
             self._connection.mark_pending(keys)
@@ -354,7 +414,7 @@ class Client:
             self._connection.send(messages.Scatter(keys, placed, sizes))
         return futures
 
-    def _gather_keys(self, keys: Sequence[Key]) -> list[Any]:
+    def _fetch(self, keys: Sequence[Key]) -> Steps[list[Any]]:
         """Return the results of finished keys."""
         results: dict[Key, Any] = {}
         remote: list[Key] = []
@@ -368,17 +428,25 @@ class Client:
                 remote.append(key)
         if remote:
             self._connection.check_open()
-            for key, location in zip(remote, self._connection.locate(remote), strict=True):
+            locations = yield from self._connection.locate(remote)
+            for key, location in zip(remote, locations, strict=True):
                 if isinstance(location, Failure):
                     raise failure.harmless(failure.restore(location))
                 results[key] = read_location(location)
         return [results[key] for key in keys]
 
+    def _run(self, steps: Steps[Any]) -> Any:
+        """Carry on what may have to wait: in this thread, or, for an asynchronous client, in whoever awaits it."""
+        return carry_on(steps) if self.asynchronous else block(steps)
+
     # The cluster
 
-    def scheduler_info(self) -> dict[str, Any]:
+    def scheduler_info(self) -> Any:
         """Return the cluster's workers and the number of tasks in each state, as plain values."""
-        info: messages.Info = self._connection.ask(messages.Inform)
+        return self._run(self._scheduler_info())
+
+    def _scheduler_info(self) -> Steps[dict[str, Any]]:
+        info: messages.Info = yield from self._connection.ask(messages.Inform)
         workers = {
             worker.name: {
                 "number": worker.number,
@@ -400,13 +468,17 @@ class Client:
         }
         return {"id": self.id, "name": self.name, "workers": workers, "tasks": dict(info.tasks)}
 
-    def ncores(self) -> dict[str, int]:
+    def ncores(self) -> Any:
         """Return the number of threads of each worker."""
-        return {name: worker["nthreads"] for name, worker in self.scheduler_info()["workers"].items()}
+        return self._run(self._ncores())
+
+    def _ncores(self) -> Steps[dict[str, int]]:
+        info = yield from self._scheduler_info()
+        return {name: worker["nthreads"] for name, worker in info["workers"].items()}
 
     nthreads = ncores
 
-    def who_has(self, futures: Any = None) -> dict[Key, list[str]]:
+    def who_has(self, futures: Any = None) -> Any:
         """Return, for each held result, the workers that hold it; an empty list: it is in shared memory, for all.
 
         Parameters
@@ -414,31 +486,43 @@ class Client:
         futures
             Futures or a persisted collection; None: all results of the cluster.
         """
-        holdings = self._holdings(futures)
+        return self._run(self._who_has(futures))
+
+    def has_what(self) -> Any:
+        """Return, for each worker, the keys of the results that only it holds."""
+        return self._run(self._has_what())
+
+    def nbytes(self, futures: Any = None) -> Any:
+        """Return the size in bytes of each held result."""
+        return self._run(self._nbytes(futures))
+
+    def _who_has(self, futures: Any) -> Steps[dict[Key, list[str]]]:
+        holdings = yield from self._holdings(futures)
         places = zip(holdings.keys, holdings.workers, strict=True)
         return {key: [] if worker is None else [worker] for key, worker in places}
 
-    def has_what(self) -> dict[str, list[Key]]:
-        """Return, for each worker, the keys of the results that only it holds."""
-        found: dict[str, list[Key]] = {name: [] for name in self.ncores()}
-        for key, workers in self.who_has().items():
+    def _has_what(self) -> Steps[dict[str, list[Key]]]:
+        found: dict[str, list[Key]] = {name: [] for name in (yield from self._ncores())}
+        for key, workers in (yield from self._who_has(None)).items():
             for worker in workers:
                 found.setdefault(worker, []).append(key)
         return found
 
-    def nbytes(self, futures: Any = None) -> dict[Key, int]:
-        """Return the size in bytes of each held result."""
-        holdings = self._holdings(futures)
+    def _nbytes(self, futures: Any) -> Steps[dict[Key, int]]:
+        holdings = yield from self._holdings(futures)
         return dict(zip(holdings.keys, holdings.nbytes, strict=True))
 
-    def _holdings(self, futures: Any) -> messages.Holdings:
+    def _holdings(self, futures: Any) -> Steps[messages.Holdings]:
         keys = None if futures is None else [future.key for future in futures_of(futures)]
-        holdings: messages.Holdings = self._connection.ask(lambda request: messages.WhoHas(request, keys))
+        holdings: messages.Holdings = yield from self._connection.ask(lambda request: messages.WhoHas(request, keys))
         return holdings
 
-    def restart(self) -> None:
+    def restart(self) -> Any:
         """Cancel all tasks, forget all results, and replace all workers; returns when the new ones are there."""
-        self._connection.ask(messages.Restart)
+        return self._run(self._restart())
+
+    def _restart(self) -> Steps[None]:
+        yield from self._connection.ask(messages.Restart)
 
     @property
     def id(self) -> str:
@@ -461,34 +545,59 @@ class Client:
         base_url = jupyter_base_url()
         return f"{base_url}glassloom/dash/{self.id}/status" if base_url else "run: glassloom dashboard"
 
-    def close(self) -> None:
+    def close(self) -> Any:
         """End the connection, and the cluster if this client started it. Its futures are lost."""
+        return asyncio.to_thread(self._close) if self.asynchronous else self._close()
+
+    def shutdown(self) -> Any:
+        """End the cluster, whoever started it, and the connection."""
+        return asyncio.to_thread(self._shutdown) if self.asynchronous else self._shutdown()
+
+    def _close(self) -> None:
         unset_current(self)
-        self._connection.close("it was closed")
+        if self._link is not None:
+            self._link.close("it was closed")
         if self._own_cluster is not None:
             self._own_cluster.close()
 
-    def shutdown(self) -> None:
-        """End the cluster, whoever started it, and the connection."""
+    def _shutdown(self) -> None:
         if not self._connection.closed_because:
             self._connection.send(messages.Shutdown())
-        self.close()
+        self._close()
         if self.cluster is not None:
             self.cluster.close()
 
     def __enter__(self) -> Self:
+        if self.asynchronous:
+            raise TypeError("this client is asynchronous: use `async with` instead of `with`")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._close()
+
+    async def __aenter__(self) -> Self:
+        return await self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self._close)
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self._opened().__await__()
+
+    async def _opened(self) -> Self:
+        if self._link is None:
+            await asyncio.to_thread(self._open)
+        return self
 
     def __reduce__(self) -> Any:
-        raise TypeError("a Client can't be pickled; inside a task, collections run on the task's own worker")
+        raise TypeError("a Client can't be pickled; inside a task, get_client() returns one of its cluster")
 
     def __repr__(self) -> str:
+        if self._link is None:
+            return "<Client: asynchronous, not connected yet>"
         if self.status == "closed":
             return f"<Client: {self.name!r}, closed ({self._connection.closed_because})>"
-        workers = self.scheduler_info()["workers"].values()
+        workers = block(self._scheduler_info())["workers"].values()
         return (
             f"<Client: {self.name!r}, workers={len(workers)}, threads={sum(w['nthreads'] for w in workers)}, "
             f"memory={_sum_limits(workers)}>"
@@ -497,7 +606,7 @@ class Client:
     def _repr_html_(self) -> str:
         workers: list[dict[str, Any]] = []
         if self.status == "running":
-            info = self.scheduler_info()["workers"]
+            info = block(self._scheduler_info())["workers"]
             workers = [{"name": name, **worker} for name, worker in info.items()]
         return render(
             "client.html.j2",
@@ -556,6 +665,12 @@ def _check_key(key: Any) -> None:
     parts = key if isinstance(key, tuple) and key else (key,)
     if not isinstance(parts[0], str) or not all(type(part) in (str, int) for part in parts):
         raise OptionError(f"key={key!r} should be text, or a tuple of text and whole numbers such as ('load', 3)")
+
+
+def _in_place(priority: int) -> int:
+    """Return the priority of what the calling task, if there is one, submits: it goes before what is beside the task."""
+    thread = task_thread()
+    return priority if thread is None else min(thread.priority + 1 + priority, 2**31 - 1)
 
 
 def _label(func: Callable[..., Any]) -> str:

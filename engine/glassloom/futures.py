@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import queue
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from glassloom.errors import CancelledError, ClusterClosed
@@ -13,16 +13,23 @@ from glassloom.graph import Handle, Key, key_text
 from glassloom.reprs import render
 from glassloom.runtime import failure, messages
 from glassloom.runtime.connection import CANCELLED, ERROR, FINISHED, LOST, PENDING
-from glassloom.units import format_bytes
+from glassloom.runtime.waiting import Signal, Steps, Wait, block, carry_on
+from glassloom.units import format_bytes, parse_seconds
 
 if TYPE_CHECKING:
     from glassloom.client import Client
+
+_MAX_NAMED = 5
+_LOOK_AFTER_S = 2.0
+"""How long is waited before somebody looks whether there is a worker at all."""
 
 
 class Future(Handle):
     """A result on a cluster. Held there for as long as a future of its key exists.
 
     Made by `Client.submit` and its like. Passing a future to `submit`, or using it in a collection, passes its result.
+    In a notebook's cell, and wherever else there is an event loop, ``await future`` returns its result too. With an
+    asynchronous client the methods that wait return something to await.
     """
 
     def __init__(self, key: Key, client: Client) -> None:
@@ -30,17 +37,20 @@ class Future(Handle):
         self._client = client
         self._connection = client._connection
         self._state = self._connection.refer(key)
+        self._is_released = False
 
     def __del__(self) -> None:
-        connection = getattr(self, "_connection", None)
-        if connection is not None and hasattr(self, "_state"):
-            connection.unrefer(self.key)
+        if hasattr(self, "_is_released"):
+            self.release()
 
     def __reduce__(self) -> Any:
         raise TypeError(
             f"the future {key_text(self.key)} can't be pickled; pass it as an argument of submit() or map(), directly "
-            "or inside lists, tuples and dicts, and the task gets its result"
+            "or inside lists, tuples and dicts, and the task gets its result; or put it into a Queue or a Variable"
         )
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return carry_on(self._result(None)).__await__()
 
     @property
     def client(self) -> Client:
@@ -50,6 +60,8 @@ class Future(Handle):
     @property
     def status(self) -> str:
         """``"pending"``, ``"finished"``, ``"error"``, ``"cancelled"``, or ``"lost"`` when the cluster has ended."""
+        if self._is_released and self._state.status == PENDING:
+            return CANCELLED  # nobody tells us of it any more
         return self._state.status
 
     @property
@@ -59,26 +71,33 @@ class Future(Handle):
 
     def done(self) -> bool:
         """Tell whether waiting is over, one way or the other."""
-        return self._state.status != PENDING
+        return self.status != PENDING
 
     def cancelled(self) -> bool:
         """Tell whether the task was cancelled."""
-        return self._state.status == CANCELLED
+        return self.status == CANCELLED
 
-    def cancel(self) -> None:
-        """Give the task up, with all that depends on it. A task that is running already runs to its end, unheard."""
-        self._client.cancel([self])
+    def cancel(self, force: bool = False) -> None:
+        """Give the task up, with all that depends on it. See `Client.cancel`."""
+        self._client.cancel([self], force=force)
+
+    def retry(self) -> None:
+        """Try a failed task again, with the failed tasks that it depends on. See `Client.retry`."""
+        self._client.retry([self])
 
     def release(self) -> None:
-        """Nothing to do: the result is let go when the last future of its key is deleted."""
+        """Let go of the result, as deleting the future does. It is gone when the last future of its key lets go."""
+        if not self._is_released:
+            self._is_released = True
+            self._connection.unrefer(self.key)
 
-    def result(self, timeout: float | None = None) -> Any:
+    def result(self, timeout: float | str | None = None) -> Any:
         """Wait for the task and return its result.
 
         Parameters
         ----------
         timeout
-            Seconds to wait at most; None: as long as it takes.
+            Seconds to wait at most, or text such as ``"2 min"``; None: as long as it takes.
 
         Raises
         ------
@@ -91,30 +110,42 @@ class Future(Handle):
         Exception
             The task's own exception, with its own traceback and a note that names the task and the line that built it.
         """
-        self._wait(timeout)
-        raise_unless_finished(self)
-        return self._client._gather_keys([self.key])[0]
+        return self._client._run(self._result(timeout))
 
-    def exception(self, timeout: float | None = None) -> BaseException | None:
+    def exception(self, timeout: float | str | None = None) -> Any:
         """Wait for the task and return its exception, or None if it has none. Raises as `result`, but for the task's."""
-        self._wait(timeout)
+        return self._client._run(self._exception(timeout))
+
+    def traceback(self, timeout: float | str | None = None) -> Any:
+        """Wait for the task and return the traceback of its exception, or None."""
+        return self._client._run(self._traceback(timeout))
+
+    def add_done_callback(self, function: Callable[[Future], Any]) -> None:
+        """Call ``function(future)`` when the task is done, from a thread of the client's. What it raises is logged."""
+        call = self._connection.call_user
+        self._connection.when_done(self._state, lambda: call(lambda: function(self)))
+
+    def _result(self, timeout: float | str | None) -> Steps[Any]:
+        yield from self._settle(timeout)
+        raise_unless_finished(self)
+        (result,) = yield from self._client._fetch([self.key])
+        return result
+
+    def _exception(self, timeout: float | str | None) -> Steps[BaseException | None]:
+        yield from self._settle(timeout)
         if self._state.status == ERROR and self._state.failure is not None:
             return failure.restore(self._state.failure)
         raise_unless_finished(self)
         return None
 
-    def traceback(self, timeout: float | None = None) -> Any:
-        """Wait for the task and return the traceback of its exception, or None."""
-        error = self.exception(timeout)
+    def _traceback(self, timeout: float | str | None) -> Steps[Any]:
+        error = yield from self._exception(timeout)
         return None if error is None else error.__traceback__
 
-    def add_done_callback(self, function: Callable[[Future], Any]) -> None:
-        """Call ``function(future)`` when the task is done, from a thread of the client's."""
-        self._connection.when_done(self._state, lambda: function(self))
-
-    def _wait(self, timeout: float | None) -> None:
-        if self._state.status == PENDING and not _wait_for([self], timeout, 1):
-            raise TimeoutError(f"{key_text(self.key)} has no result after {timeout} s; it is still {self.status}")
+    def _settle(self, timeout: float | str | None) -> Steps[None]:
+        timeout_s = parse_seconds("timeout", timeout)
+        if not self.done() and not (yield from settled([self], timeout_s, 1)):
+            raise TimeoutError(f"{key_text(self.key)} has no result after {timeout_s} s; it is still {self.status}")
 
     def __repr__(self) -> str:
         size = f", {format_bytes(self.nbytes)}" if self.status == FINISHED else ""
@@ -141,9 +172,9 @@ class DoneAndNotDone(NamedTuple):
 
 def wait(
     fs: Any,
-    timeout: float | None = None,
+    timeout: float | str | None = None,
     return_when: Literal["ALL_COMPLETED", "FIRST_COMPLETED"] = "ALL_COMPLETED",
-) -> DoneAndNotDone:
+) -> Any:
     """Wait until all (or any) of some futures are done. Doesn't raise what the tasks raised.
 
     Parameters
@@ -151,54 +182,27 @@ def wait(
     fs
         Futures, or collections that were persisted with a client, alone or in a list.
     timeout
-        Seconds to wait at most; None: as long as it takes.
+        Seconds to wait at most, or text such as ``"2 min"``; None: as long as it takes.
     return_when
         ``"ALL_COMPLETED"`` or ``"FIRST_COMPLETED"``.
+
+    Returns
+    -------
+    DoneAndNotDone
+        Two sets of futures, ``done`` and ``not_done``. Of an asynchronous client's futures: something to await.
 
     Raises
     ------
     TimeoutError
-        If they aren't done in time.
+        If they aren't done in time; the message says which are still open.
     ValueError
         If `return_when` is something else.
     """
     if return_when not in ("ALL_COMPLETED", "FIRST_COMPLETED"):
         raise ValueError(f"return_when={return_when!r} should be 'ALL_COMPLETED' or 'FIRST_COMPLETED'")
     futures = futures_of(fs)
-    n_wanted = len(futures) if return_when == "ALL_COMPLETED" else min(1, len(futures))
-    if not _wait_for(futures, timeout, n_wanted):
-        n_done = sum(future.done() for future in futures)
-        raise TimeoutError(f"{n_done} of {len(futures)} futures are done after {timeout} s")
-    done = {future for future in futures if future.done()}
-    return DoneAndNotDone(done, set(futures) - done)
-
-
-def as_completed(
-    futures: Iterable[Future], *, with_results: bool = False, timeout: float | None = None
-) -> Iterator[Any]:
-    """Yield futures in the order in which they finish.
-
-    Parameters
-    ----------
-    futures
-        Futures; each is yielded once.
-    with_results
-        Yield ``(future, result)`` pairs instead; a task's exception is raised when its turn comes.
-    timeout
-        Seconds after which `TimeoutError` is raised, counted from the first request.
-    """
-    finished: queue.SimpleQueue[Future] = queue.SimpleQueue()
-    waiting = list(dict.fromkeys(futures_of(list(futures))))
-    for future in waiting:
-        future.add_done_callback(finished.put)
-    deadline_s = None if timeout is None else time.monotonic() + timeout
-    for number in range(len(waiting)):
-        try:
-            left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
-            future = finished.get(timeout=left_s)
-        except queue.Empty:
-            raise TimeoutError(f"{number} of {len(waiting)} futures are done after {timeout} s") from None
-        yield (future, future.result()) if with_results else future
+    steps = _parted(futures, parse_seconds("timeout", timeout), return_when == "FIRST_COMPLETED")
+    return futures[0].client._run(steps) if futures else block(steps)
 
 
 def fire_and_forget(futures: Any) -> None:
@@ -239,21 +243,65 @@ def raise_unless_finished(future: Future) -> None:
         raise ClusterClosed(f"{key_text(future.key)} is lost: {future._connection.closed_because}")
 
 
-def _wait_for(futures: list[Future], timeout: float | None, n_wanted: int) -> bool:
-    """Wait until `n_wanted` futures are done; return whether they are."""
-    enough = threading.Event()
-    n_done = 0
-    lock = threading.Lock()
-
-    def count() -> None:
-        nonlocal n_done
-        with lock:
-            n_done += 1
-            if n_done >= n_wanted:
-                enough.set()
-
+def settled(futures: Sequence[Future], timeout_s: float | None, n_wanted: int) -> Steps[bool]:
+    """Wait until `n_wanted` futures are done; return whether they are. Warn if there is nobody to do it."""
+    enough = _Countdown(n_wanted)
     if not n_wanted:
         return True
     for future in futures:
-        future._connection.when_done(future._state, count)
-    return enough.wait(timeout)
+        future._connection.when_done(future._state, enough.count)
+    try:
+        if timeout_s is None or timeout_s > _LOOK_AFTER_S:
+            if (yield Wait(enough.signal, _LOOK_AFTER_S, for_tasks=True)):
+                return True
+            yield from _warn_if_nobody_works(futures[0].client)
+            timeout_s = None if timeout_s is None else timeout_s - _LOOK_AFTER_S
+        return (yield Wait(enough.signal, timeout_s, for_tasks=True))
+    finally:
+        if not enough.signal.happened:
+            for future in futures:
+                future._connection.forget(future._state, enough.count)
+
+
+def still_open(futures: Iterable[Future]) -> str:
+    """Return the keys of those futures that aren't done, for a message."""
+    keys = [key_text(future.key) for future in futures if not future.done()]
+    more = f" and {len(keys) - _MAX_NAMED} more" if len(keys) > _MAX_NAMED else ""
+    return ", ".join(keys[:_MAX_NAMED]) + more
+
+
+class _Countdown:
+    """Gives its signal when it has counted as far as it should. Thread-safe."""
+
+    def __init__(self, n_wanted: int) -> None:
+        self.signal = Signal()
+        self._n_left = n_wanted
+        self._lock = threading.Lock()
+
+    def count(self) -> None:
+        with self._lock:
+            self._n_left -= 1
+            is_enough = self._n_left == 0
+        if is_enough:
+            self.signal.happen()
+
+
+def _parted(futures: list[Future], timeout_s: float | None, first_is_enough: bool) -> Steps[DoneAndNotDone]:
+    n_wanted = min(1, len(futures)) if first_is_enough else len(futures)
+    if not (yield from settled(futures, timeout_s, n_wanted)):
+        n_done = sum(future.done() for future in futures)
+        raise TimeoutError(
+            f"{n_done} of {len(futures)} futures are done after {timeout_s} s; still open: {still_open(futures)}"
+        )
+    done = {future for future in futures if future.done()}
+    return DoneAndNotDone(done, set(futures) - done)
+
+
+def _warn_if_nobody_works(client: Client) -> Steps[None]:
+    with suppress(ClusterClosed):  # then what is waited for is lost, and that is said
+        info: messages.Info = yield from client._connection.ask(messages.Inform)
+        if not info.workers and not info.n_wanted and not info.is_adaptive:
+            warnings.warn(
+                f"cluster {client.name!r} has no workers, so nothing will be computed; cluster.scale(n) starts some",
+                stacklevel=2,
+            )

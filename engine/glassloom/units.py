@@ -1,12 +1,24 @@
-"""Byte sizes as people write them: parsed and formatted here and nowhere else."""
+"""Byte sizes and times as people write them: parsed and formatted here and nowhere else."""
 
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 from glassloom.errors import OptionError
 
 _PREFIXES = "kmgtpe"
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_WORDS = {
+    "seconds": "s",
+    "second": "s",
+    "sec": "s",
+    "minutes": "m",
+    "minute": "m",
+    "min": "m",
+    "hours": "h",
+    "hour": "h",
+}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*")
 
 
@@ -53,3 +65,27 @@ def format_bytes(nbytes: float) -> str:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.2f} {unit}"
         amount /= 1024
     return f"{amount:.2f} EiB"
+
+
+def parse_seconds(name: str, time: float | str | timedelta | None) -> float | None:
+    """Return a number of seconds: numbers as they are, text with a unit such as ``"500ms"`` or ``"2 min"``.
+
+    Raises
+    ------
+    OptionError
+        If it isn't a time, or a negative one; the message names the option.
+
+    >>> parse_seconds("timeout", 1.5), parse_seconds("timeout", "500ms"), parse_seconds("timeout", "2 minutes")
+    (1.5, 0.5, 120.0)
+    """
+    if time is None:
+        return None
+    if isinstance(time, timedelta):
+        time = time.total_seconds()
+    if isinstance(time, (int, float)) and not isinstance(time, bool) and time >= 0:
+        return float(time)
+    match = _SIZE.fullmatch(time) if isinstance(time, str) else None
+    factor = _SECONDS.get(_WORDS.get(match[2].lower(), match[2].lower())) if match else None
+    if match is None or factor is None:
+        raise OptionError(f"{name}={time!r} is no time; write seconds, 0 or more, or text such as '500ms' or '2 min'")
+    return float(match[1]) * factor

@@ -48,7 +48,8 @@ INSIDE_GLASSLOOM = {
     ),
     "glassloom.cluster": (
         "glassloom.cluster", "glassloom.errors", "glassloom.reprs", "glassloom.runtime.connection",
-        "glassloom.runtime.identity", "glassloom.runtime.messages", "glassloom.runtime.options", "glassloom.units",
+        "glassloom.runtime.identity", "glassloom.runtime.messages", "glassloom.runtime.options", "glassloom.runtime.waiting",
+        "glassloom.units",
     ),
     "glassloom.graph_drawing": ("glassloom.errors", "glassloom.expr", "glassloom.graph"),
     "glassloom.collection": (

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import weakref
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from glassloom.runtime import messages
 from glassloom.runtime.connection import Connection
 from glassloom.runtime.identity import kernel_id
 from glassloom.runtime.options import SPILL_CODECS, HeadOptions, MemoryLimits
+from glassloom.runtime.waiting import block
 from glassloom.units import format_bytes, parse_bytes
 
 _START_TIMEOUT_S = 60.0
@@ -60,6 +62,8 @@ class LocalCluster:
         Share that its process may take, as measured, before it is ended; its tasks run again, three times at most.
     spill_compression
         ``"lz4"`` or ``"zstd"`` to compress what goes to disk: worth it when the disk is slow or small.
+    env
+        Environment variables of the cluster's processes, besides this process's own; such as ``{"OMP_NUM_THREADS": "4"}``.
     detached
         Whether the cluster lives on when this process ends. Then somebody must shut it down.
 
@@ -91,6 +95,7 @@ class LocalCluster:
         memory_pause_fraction: float | None = 0.8,
         memory_terminate_fraction: float | None = 0.95,
         spill_compression: str | None = None,
+        env: Mapping[str, str] | None = None,
         detached: bool = False,
         started_by: str | None = None,
     ) -> None:
@@ -115,7 +120,7 @@ class LocalCluster:
         )
         self.options = options
         self._connection: Connection | None = None
-        self._process = _start_head(options)
+        self._process = _start_head(options, _checked_environment(env))
         self.record = _read_record(self._process, _START_TIMEOUT_S)
         self._finalizer = weakref.finalize(self, _end_head, self._process, self.record, detached)
 
@@ -147,7 +152,7 @@ class LocalCluster:
             If the cluster has ended.
         """
         n_workers = _checked_count("n", n, 0)
-        self._connect().ask(lambda request: messages.Scale(request, n_workers))
+        block(self._connect().ask(lambda request: messages.Scale(request, n_workers)))
 
     def adapt(self, minimum: int = 0, maximum: int | None = None, *, wait_s: float = 3.0) -> None:
         """Let the number of workers follow the work.
@@ -171,7 +176,7 @@ class LocalCluster:
             raise OptionError(f"minimum={minimum} is larger than maximum={most}")
         if not wait_s >= 0:
             raise OptionError(f"wait_s={wait_s!r} should be a number of seconds, 0 or more")
-        self._connect().ask(lambda request: messages.Adapt(request, least, most, float(wait_s)))
+        block(self._connect().ask(lambda request: messages.Adapt(request, least, most, float(wait_s))))
 
     def _connect(self) -> Connection:
         if self._connection is None or self._connection.closed_because:
@@ -288,11 +293,19 @@ def _total_memory(options: HeadOptions) -> str:
     return "no limit" if limit is None else format_bytes(limit * options.n_workers)
 
 
-def _start_head(options: HeadOptions) -> subprocess.Popen[bytes]:
-    environ = dict(os.environ)
+def _checked_environment(env: Mapping[str, str] | None) -> dict[str, str]:
+    environment = dict(env or {})
+    for variable, value in environment.items():
+        if not isinstance(variable, str) or not isinstance(value, str) or "=" in variable or "\0" in variable + value:
+            raise OptionError(f"env[{variable!r}]={value!r}: names and values should be text, as in os.environ")
+    return environment
+
+
+def _start_head(options: HeadOptions, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    environ = {**os.environ, **env}
     for variable in _ONE_THREAD:  # tasks run side by side already
         environ.setdefault(variable, "1")
-    environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    environ["PYTHONPATH"] = os.pathsep.join(path for path in (env.get("PYTHONPATH", ""), *sys.path) if path)
     try:
         return subprocess.Popen(
             [sys.executable, "-m", "glassloom.runtime.head", json.dumps(asdict(options))],

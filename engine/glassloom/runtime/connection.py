@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -23,8 +24,10 @@ from glassloom.graph import Key
 from glassloom.runtime import messages
 from glassloom.runtime.failure import Failure
 from glassloom.runtime.messages import framed
+from glassloom.runtime.waiting import Signal, Steps, Wait
 from glassloom.store.segment import Location
 
+_log = logging.getLogger("glassloom")
 _READ_BYTES = 2**20
 
 PENDING, FINISHED, ERROR, CANCELLED, LOST = "pending", "finished", "error", "cancelled", "lost"
@@ -42,6 +45,16 @@ class KeyState:
         self.inline: bytes | None = None
         self.failure: Failure | None = None
         self.callbacks: list[Callable[[], None]] | None = None
+
+
+class _Reply:
+    """What was asked, and the answer once it has come."""
+
+    __slots__ = ("arrived", "message")
+
+    def __init__(self) -> None:
+        self.arrived = Signal()
+        self.message: Any = None
 
 
 class Connection:
@@ -72,9 +85,10 @@ class Connection:
         self.lock = threading.RLock()
         self.closed_because = ""
         self._states: dict[Key, KeyState] = {}
-        self._replies: dict[int, tuple[threading.Event, list[Any]]] = {}
+        self._replies: dict[int, _Reply] = {}
         self._requests = itertools.count()
         self._released: SimpleQueue[Key | None] = SimpleQueue()
+        self._callers: SimpleQueue[Callable[[], Any] | None] | None = None
         threading.Thread(target=self._read, name="glassloom-client", daemon=True).start()
         threading.Thread(target=self._release, name="glassloom-release", daemon=True).start()
 
@@ -109,6 +123,12 @@ class Connection:
                 return
         callback()
 
+    def forget(self, state: KeyState, callback: Callable[[], None]) -> None:
+        """Take back `when_done`."""
+        with self.lock:
+            if state.callbacks and callback in state.callbacks:
+                state.callbacks.remove(callback)
+
     def mark_pending(self, keys: Iterable[Key]) -> None:
         """These keys are handed in (again): forget how they ended before."""
         with self.lock:
@@ -116,6 +136,18 @@ class Connection:
                 state = self._states.get(key)
                 if state is not None and state.status in (ERROR, CANCELLED):
                     state.status, state.failure = PENDING, None
+
+    def call_user(self, function: Callable[[], Any]) -> None:
+        """Call a function of the user's, from a thread that is there for it: it may wait for what the others bring."""
+        with self.lock:
+            if self._callers is None:
+                self._callers = SimpleQueue()
+                threading.Thread(
+                    target=_call_all, args=(self._callers,), name="glassloom-callbacks", daemon=True
+                ).start()
+                if self.closed_because:
+                    self._callers.put(None)
+            self._callers.put(function)
 
     # Messages
 
@@ -135,25 +167,30 @@ class Connection:
             except OSError as error:
                 raise ClusterClosed(f"the connection to the cluster broke: {error}") from error
 
-    def ask(self, make: Callable[[int], messages.FromClient]) -> Any:
+    def ask(self, make: Callable[[int], messages.FromClient]) -> Steps[Any]:
         """Send the message that `make` makes of a request number; wait for the answer and return it."""
-        request = next(self._requests)
-        answered = threading.Event()
-        box: list[Any] = []
-        self._replies[request] = (answered, box)
+        request, reply = self._expect_reply()
         try:
             self.send(make(request))
-            answered.wait()
+            yield Wait(reply.arrived)
         finally:
             self._replies.pop(request, None)
-        if not box:
-            self.check_open()
-        return box[0]
+        return self._taken(reply)
 
-    def locate(self, keys: Sequence[Key]) -> list[Location | Failure]:
+    def locate(self, keys: Sequence[Key]) -> Steps[list[Location | Failure]]:
         """Ask where results can be reached."""
-        located: messages.Located = self.ask(lambda request: messages.Locate(request, list(keys)))
+        located: messages.Located = yield from self.ask(lambda request: messages.Locate(request, list(keys)))
         return located.locations
+
+    def _expect_reply(self) -> tuple[int, _Reply]:
+        request = next(self._requests)
+        reply = self._replies[request] = _Reply()
+        return request, reply
+
+    def _taken(self, reply: _Reply) -> Any:
+        if reply.message is None:
+            self.check_open()
+        return reply.message
 
     def check_open(self) -> None:
         """Raise `ClusterClosed` if the connection has ended."""
@@ -176,10 +213,13 @@ class Connection:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        for answered, _ in list(self._replies.values()):
-            answered.set()
+        for reply in list(self._replies.values()):
+            reply.arrived.happen()
         for callback in wake:
             callback()
+        with self.lock:
+            if self._callers is not None:
+                self._callers.put(None)
 
     # Threads
 
@@ -227,9 +267,8 @@ class Connection:
             case messages.Located() | messages.Info() | messages.RanOnWorkers() | messages.Done() | messages.Holdings():
                 reply = self._replies.get(message.request)
                 if reply is not None:
-                    answered, box = reply
-                    box.append(message)
-                    answered.set()
+                    reply.message = message
+                    reply.arrived.happen()
 
     def _end_keys(self, keys: Sequence[Key], status: str, failure: Failure | None) -> None:
         wake: list[Callable[[], None]] = []
@@ -266,6 +305,15 @@ class Connection:
             return False
         del self._states[key]
         return True
+
+
+def _call_all(functions: SimpleQueue[Callable[[], Any] | None]) -> None:
+    while (function := functions.get()) is not None:
+        try:
+            function()
+        except Exception:  # the function is the user's
+            _log.exception("a callback of a future raised")
+        del function  # it may hold a future
 
 
 def _settle(state: KeyState, status: str, wake: list[Callable[[], None]]) -> None:

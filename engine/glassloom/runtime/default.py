@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from glassloom.errors import OptionError
 from glassloom.graph import Graph, Key
+
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -45,6 +48,21 @@ def unset_current(runtime: Runtime) -> None:
 def current() -> Runtime | None:
     """Return the runtime set last, or None."""
     return _in_task.get() or (_current[-1] if _current else None)
+
+
+def latest(kind: type[T]) -> T | None:
+    """Return the newest runtime of a kind that was set and isn't unset, whatever the calling task computes with."""
+    return next((runtime for runtime in reversed(_current) if isinstance(runtime, kind)), None)
+
+
+@contextmanager
+def running_on(runtime: Runtime) -> Iterator[None]:
+    """Let `runtime` run what the calling thread computes meanwhile."""
+    token = _in_task.set(runtime)
+    try:
+        yield
+    finally:
+        _in_task.reset(token)
 
 
 def choose_runtime(scheduler: str | Runtime | None) -> Runtime:

@@ -34,7 +34,7 @@ from glassloom_metrics.registry import (
 )
 
 from glassloom.errors import DataLost, GraphError, MemoryLimitExceeded, SerialisationError, WorkerLost
-from glassloom.graph.keys import key_text
+from glassloom.graph.keys import Key, key_text
 from glassloom.runtime import failure, forkserver, messages
 from glassloom.runtime.chronicle import Chronicle
 from glassloom.runtime.clock import Clock, monotonic_s
@@ -42,6 +42,7 @@ from glassloom.runtime.codebook import Codebook
 from glassloom.runtime.failure import Failure
 from glassloom.runtime.identity import cluster_directory, new_cluster_id, shm_prefix, version
 from glassloom.runtime.inquiries import Inquiries
+from glassloom.runtime.lineage import failed_below, is_wanted_by_others
 from glassloom.runtime.messages import RunTask
 from glassloom.runtime.nursery import Nursery
 from glassloom.runtime.options import HeadOptions
@@ -95,6 +96,7 @@ class Head:
             secret=self._secret,
             directory=directory,
             shm_prefix=self._prefix,
+            cluster_id=cluster_id,
             on_lost=self._worker_lost,
             on_hopeless=self._end,
         )
@@ -270,6 +272,10 @@ class Head:
                 self._result_published(worker, message)
             case messages.Recalled():
                 self._scheduler.recalled(number, message.numbers)
+            case messages.StoodAside():
+                self._scheduler.seceded(number, message.number)
+            case messages.CameBack():
+                self._scheduler.rejoined(number, message.number)
             case messages.Sample():
                 worker.sample = message
             case messages.MemoryPressure():
@@ -322,7 +328,9 @@ class Head:
             case messages.Release():
                 self._scheduler.release(client, message.keys)
             case messages.Cancel():
-                self._scheduler.cancel(message.keys)
+                self._cancel(client, message)
+            case messages.Retry():
+                self._retry(client, message.keys)
             case messages.Scatter():
                 for key, location, nbytes in zip(message.keys, message.locations, message.nbytes, strict=True):
                     if is_in_shared_memory(location):
@@ -356,7 +364,10 @@ class Head:
 
     def _submit(self, client: ClientPeer, message: messages.Submit) -> None:
         codes = [self._codebook.enter(code) for code in message.code]
-        specs = [(codes[call], literals) for call, literals in zip(message.calls, message.literals, strict=True)]
+        specs = [
+            (codes[call], literals, message.priority)
+            for call, literals in zip(message.calls, message.literals, strict=True)
+        ]
         try:
             self._scheduler.submit(
                 client,
@@ -372,13 +383,32 @@ class Head:
         except GraphError as error:
             client.tell(messages.SubmitRefused(message.wanted, failure.own_failure(error)))
 
+    def _cancel(self, client: ClientPeer, message: messages.Cancel) -> None:
+        """Give tasks up; without force, this client only lets go of those that others want, or need."""
+        if message.force:
+            self._scheduler.cancel(message.keys)
+            return
+        for key in message.keys:
+            task = self._scheduler.tasks.get(key)
+            if task is not None and is_wanted_by_others(task, client):
+                self._scheduler.release(client, [key])
+                client.tell(messages.KeysCancelled([key]))
+            else:
+                self._scheduler.cancel([key])
+
+    def _retry(self, client: ClientPeer, keys: list[Key]) -> None:
+        """Hand failed tasks in once more, with all that failed below them."""
+        failed = list(dict.fromkeys([*failed_below(self._scheduler, keys), *keys]))
+        known = [key for key in failed if key in self._scheduler.tasks]
+        self._scheduler.submit(client, known, [None] * len(known), [()] * len(known), wanted=keys)
+
     def _info(self, request: int) -> messages.Info:
         workers = [worker.info() for _, worker in sorted(self._workforce.peers.items())]
         counts = {state.name.lower(): 0 for state in State}
         for layer in self._scheduler.layers.values():
             for state in State:
                 counts[state.name.lower()] += layer.counts[state]
-        return messages.Info(request, workers, counts)
+        return messages.Info(request, workers, counts, self._workforce.n_wanted, self._workforce.is_adaptive)
 
     def _holdings(self, message: messages.WhoHas) -> messages.Holdings:
         tasks = self._scheduler.tasks
@@ -506,8 +536,8 @@ def _run(worker: WorkerPeer, tasks: list[TaskState]) -> None:
     """Send tasks to a worker, with code that is new to it."""
     worker.teach([task.spec[0] for task in tasks])
     run = [
-        RunTask(task.number, task.spec[0].number, task.spec[1], [(dep.number, dep.location) for dep in task.deps])
-        for task in tasks
+        RunTask(number, code.number, literals, [(dep.number, dep.location) for dep in deps], priority)
+        for number, (code, literals, priority), deps in ((task.number, task.spec, task.deps) for task in tasks)
     ]
     worker.tell(messages.Run(run))
 

@@ -25,13 +25,15 @@ class _Message(msgspec.Struct, array_like=True, frozen=True):
 class RunTask(msgspec.Struct, array_like=True, frozen=True):
     """One task to run: its number, its call, the pickled literals, and its dependencies.
 
-    A dependency is a number and how to reach its value; None: the worker holds it.
+    A dependency is a number and how to reach its value; None: the worker holds it. What the task submits itself goes
+    before others of its `priority`.
     """
 
     number: int
     call: int
     literals: bytes
     deps: list[tuple[int, _Location]]
+    priority: int = 0
 
 
 class Calls(_Message, frozen=True, tag="calls"):
@@ -127,6 +129,18 @@ class Recalled(_Message, frozen=True, tag="recalled"):
     numbers: list[int]
 
 
+class StoodAside(_Message, frozen=True, tag="stood-aside"):
+    """A running task waits for others: another may run in its place."""
+
+    number: int
+
+
+class CameBack(_Message, frozen=True, tag="came-back"):
+    """A task that stood aside goes on."""
+
+    number: int
+
+
 class Invoked(_Message, frozen=True, tag="invoked"):
     request: int
     result: bytes | None
@@ -183,6 +197,8 @@ FromWorker = (
     | Failed
     | Published
     | Recalled
+    | StoodAside
+    | CameBack
     | Invoked
     | Sample
     | StoreEvents
@@ -215,6 +231,15 @@ class Release(_Message, frozen=True, tag="release"):
 
 
 class Cancel(_Message, frozen=True, tag="cancel"):
+    """Gives tasks up; with `force` even those that others want."""
+
+    keys: list[Key]
+    force: bool = False
+
+
+class Retry(_Message, frozen=True, tag="retry"):
+    """Tries failed tasks again, with the failed ones that they depend on."""
+
     keys: list[Key]
 
 
@@ -290,6 +315,7 @@ FromClient = (
     Submit
     | Release
     | Cancel
+    | Retry
     | Scatter
     | Locate
     | Inform
@@ -331,6 +357,8 @@ class Info(_Message, frozen=True, tag="info"):
     request: int
     workers: list[WorkerInfo]
     tasks: dict[str, int]
+    n_wanted: int
+    is_adaptive: bool
 
 
 class Welcome(_Message, frozen=True, tag="welcome"):

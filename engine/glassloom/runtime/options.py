@@ -93,3 +93,6 @@ class WorkerOptions:
     spill_compression: str | None
     directory: str
     shm_prefix: str
+    cluster_id: str
+    cluster_name: str
+    head_pid: int

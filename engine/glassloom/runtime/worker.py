@@ -1,18 +1,17 @@
 """A worker process: runs tasks on its threads, keeps their results, answers the head. Started by the fork server.
 
-Threads: the main thread reads frames from the head; `nthreads` lanes run tasks; one keeps house: it flushes results
-that a lane had no reason to send yet, and samples the process twice a second; one watches over memory.
+Threads: the main thread reads frames from the head; `nthreads` lanes run tasks, and more while tasks wait for others
+(`lanes.py`); one keeps house: it flushes results that a lane had no reason to send yet, and samples the process twice a
+second; one watches over memory.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import signal
 import socket
 import threading
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from glassloom_metrics.framing import FrameSplitter, frame
@@ -25,9 +24,12 @@ from glassloom.runtime.calls import Call
 from glassloom.runtime.clock import monotonic_s
 from glassloom.runtime.default import run_inside_task
 from glassloom.runtime.inline import InlineRuntime
+from glassloom.runtime.inside import TaskThread, be_worker, run_tasks_in
+from glassloom.runtime.lanes import Lanes
 from glassloom.runtime.memory_watch import MemoryWatch
 from glassloom.runtime.messages import RunTask, framed
 from glassloom.runtime.options import WorkerOptions
+from glassloom.runtime.task_queue import TaskQueue
 from glassloom.sampling.process import ProcessSampler
 from glassloom.scheduler import Pressure
 from glassloom.store.segment import SegmentWriter, read_location
@@ -64,12 +66,13 @@ class Worker:
         self._outbox_lock = threading.Lock()
         self._outbox = _Outbox()
         self._told_s = 0.0
-        self._queue: SimpleQueue[RunTask | None] = SimpleQueue()
+        self._queue = TaskQueue()
         self._calls: dict[int, Call | bytes] = {}
         self._recalled: set[int] = set()
         self._mapped: dict[int, Any] = {}
         self._executing = 0
         self._stopping = threading.Event()
+        self._lanes = Lanes(options.nthreads, self._work, self._queue.wake)
         self._store = Store(
             options.memory.bytes_at(options.memory.target),
             options.directory,
@@ -85,8 +88,8 @@ class Worker:
         options = self._options
         self._socket.connect(options.socket)
         self._socket.sendall(frame(encode(Connect("worker", options.secret))))
-        for lane in range(options.nthreads):
-            threading.Thread(target=self._work, args=(lane,), name=f"lane-{lane}", daemon=True).start()
+        be_worker(options)
+        self._lanes.start()
         threading.Thread(target=self._keep_house, name="housekeeping", daemon=True).start()
         self._send(messages.WorkerReady(options.number, os.getpid(), self._memory.own_bytes))
         threading.Thread(target=self._watch_memory, name="memory", daemon=True).start()
@@ -165,29 +168,35 @@ class Worker:
 
     def _work(self, lane: int) -> None:
         run_inside_task(InlineRuntime())
-        while (task := self._queue.get()) is not None:
+        thread = TaskThread(self._stand_aside, self._come_back)
+        run_tasks_in(thread)
+        while not self._lanes.must_end(is_aside=thread.is_aside):
+            task = self._queue.get()
+            if task is None:
+                continue
             if task.number in self._recalled:
                 self._recalled.discard(task.number)
                 self._send(messages.Recalled([task.number]))
                 continue
+            thread.number, thread.priority = task.number, task.priority
             self._executing += 1
             start_s = monotonic_s()
             try:
                 value = self._call(task.call)(task.literals, self._inputs(task))
             except _InputLost as lost:
-                self._executing -= 1
+                self._executing -= not thread.is_aside
                 self._send(messages.ResultsLost([lost.number], str(lost)))
                 self._send(messages.Recalled([task.number]))
                 continue
             except BaseException as error:  # whatever the user's code raises is the task's result
-                self._executing -= 1
+                self._executing -= not thread.is_aside
                 self._flush()
                 _explain_read_only(error)
                 described = failure.describe(_without_our_frame(error))
                 self._send(messages.Failed(task.number, lane, start_s, monotonic_s(), described))
                 continue
             stop_s = monotonic_s()
-            self._executing -= 1
+            self._executing -= not thread.is_aside
             nbytes = sizeof(value)
             inline = _inline(value, nbytes)
             if inline is None:
@@ -197,6 +206,20 @@ class Worker:
                 self._outbox.add((task.number, lane, start_s, stop_s, nbytes, inline))
             if stop_s - self._told_s > _BATCH_S or self._queue.empty():
                 self._flush()
+
+    def _stand_aside(self, thread: TaskThread) -> None:
+        """The thread's task waits for others: first they shall hear what this worker has finished."""
+        self._flush()
+        self._lanes.stand_aside()
+        thread.is_aside = True
+        self._executing -= 1
+        self._send(messages.StoodAside(thread.number))
+
+    def _come_back(self, thread: TaskThread, waits: bool) -> None:
+        self._lanes.come_back(waits=waits)
+        thread.is_aside = False
+        self._executing += 1
+        self._send(messages.CameBack(thread.number))
 
     def _call(self, number: int) -> Call:
         call = self._calls[number]
@@ -271,10 +294,7 @@ class Worker:
 
     def _give_back_queue(self) -> None:
         """Give back the tasks that no lane has begun."""
-        numbers = []
-        with contextlib.suppress(Empty):
-            while (task := self._queue.get_nowait()) is not None:
-                numbers.append(task.number)
+        numbers = [task.number for task in self._queue.take_all()]
         if numbers:
             self._send(messages.Recalled(numbers))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 
 from glassloom.runtime import messages
@@ -26,7 +27,7 @@ class Workforce:
     ----------
     options
         How many workers to begin with, and what each is like.
-    socket, secret, directory, shm_prefix
+    socket, secret, directory, shm_prefix, cluster_id
         What workers are told.
     on_lost
         Called with a worker that is gone and why, after it was taken off the list.
@@ -44,6 +45,7 @@ class Workforce:
         secret: str,
         directory: str,
         shm_prefix: str,
+        cluster_id: str,
         on_lost: Callable[[WorkerPeer, str], None],
         on_hopeless: Callable[[str], None],
     ) -> None:
@@ -54,6 +56,7 @@ class Workforce:
         self._scheduler = scheduler
         self._chronicle = chronicle
         self._socket, self._secret, self._directory, self._prefix = socket, secret, directory, shm_prefix
+        self._cluster_id = cluster_id
         self._on_lost = on_lost
         self._on_hopeless = on_hopeless
         self._starting: dict[int, WorkerOptions] = {}
@@ -63,6 +66,16 @@ class Workforce:
         self._restarting: set[int] = set()
         self._failed_starts = 0
         self._next_number = 0
+
+    @property
+    def n_wanted(self) -> int:
+        """How many workers there shall be."""
+        return self._n_wanted
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether their number follows the work."""
+        return self._adaptive is not None
 
     def start(self, nursery: Nursery) -> None:
         """Start the first workers."""
@@ -233,6 +246,9 @@ class Workforce:
             spill_compression=self._options.spill_compression,
             directory=self._directory,
             shm_prefix=self._prefix,
+            cluster_id=self._cluster_id,
+            cluster_name=self._options.name,
+            head_pid=os.getpid(),
         )
         self._starting[number] = options
         self.nursery.spawn(options)

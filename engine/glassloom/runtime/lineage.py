@@ -1,0 +1,35 @@
+"""Questions about what depends on what among the tasks that a scheduler knows. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from glassloom.graph.keys import Key
+from glassloom.scheduler import Scheduler, State, TaskState
+
+_UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
+
+
+def is_wanted_by_others(task: TaskState, client: Any) -> bool:
+    """Tell whether anybody but `client` wants the task's result, or that of a task under way that depends on it."""
+    stack, seen = [task], {task}
+    while stack:
+        task = stack.pop()
+        if task.wanted_by and (len(task.wanted_by) > 1 or client not in task.wanted_by):
+            return True
+        new = [other for other in task.dependents or () if other.state in _UNDER_WAY and other not in seen]
+        seen.update(new)
+        stack.extend(new)
+    return False
+
+
+def failed_below(scheduler: Scheduler, keys: Iterable[Key]) -> list[Key]:
+    """Return the keys of the failed tasks that the tasks of these keys depend on, directly or not."""
+    stack = [scheduler.tasks[key] for key in keys if key in scheduler.tasks]
+    found: dict[TaskState, None] = {}
+    while stack:
+        new = [dep for dep in stack.pop().deps if dep.state is State.ERRED and dep not in found]
+        found.update(dict.fromkeys(new))
+        stack.extend(new)
+    return [task.key for task in found]
