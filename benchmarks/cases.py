@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks import arrays, engine
+from benchmarks import arrays, engine, memory
 from benchmarks.meter import Contender, Figures, Meter, peak_rss_mib, per_task
 
 N_WORKERS, N_THREADS = 2, 2
@@ -164,6 +164,7 @@ CASES: dict[str, dict[str, Contender]] = {
     "first-result": {"glassloom processes": first_result_glassloom, "distributed": first_result_distributed},
     "w1-scaled": {"glassloom threads": w1_glassloom_threads, "dask threads": w1_dask_threads},
     **engine.CASES,
+    **memory.CASES,
     **arrays.CASES,
 }
 """Contenders by case; a contender of ours comes directly before the peer that it is compared with."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import glassloom.array as ga
 import numpy as np
 import pytest
 import tasks
@@ -15,8 +16,9 @@ from glassloom import Client, LocalCluster, wait
 from glassloom.errors import OptionError
 from glassloom.runtime.memory_watch import TRIM_BYTES, MemoryWatch, pressure_at
 from glassloom.runtime.options import MemoryLimits
-from glassloom.sampling.process import own_memory_bytes
+from glassloom.sampling.process import Memory, memory_of, own_memory_bytes
 from glassloom.scheduler import Pressure
+from glassloom.store.segment import SegmentWriter, read_location, unload_mapped
 from glassloom.store.store import Store
 
 MIB = 2**20
@@ -51,15 +53,22 @@ class Process:
     def __init__(self, folder: Path, limits: MemoryLimits = LIMITS) -> None:
         self.other_mib = 8
         self.kept_mib = 0
+        self.mapped_mib = 0
         self.told: list[tuple[Pressure, int]] = []
         self.store = Store(limits.bytes_at(limits.target), str(folder), lambda *_: None)
-        self.watch = MemoryWatch(limits, self.store, self._note, measure=self._measure, trim=self._trim)
+        self.watch = MemoryWatch(
+            limits, self.store, self._note, measure=self._measure, trim=self._trim, unload=self._unload
+        )
 
     def _note(self, pressure: Pressure, own_bytes: int) -> None:
         self.told.append((pressure, own_bytes // MIB))
 
-    def _measure(self) -> int:
-        return (self.other_mib + self.kept_mib) * MIB + self.store.managed_bytes
+    def _measure(self) -> Memory:
+        own_bytes = (self.other_mib + self.kept_mib) * MIB + self.store.managed_bytes
+        return Memory(own_bytes, self.mapped_mib * MIB)
+
+    def _unload(self) -> None:
+        self.mapped_mib = 0
 
     def _trim(self) -> None:
         self.kept_mib = 0
@@ -129,17 +138,38 @@ def test_large_drops_are_given_back_by_an_idle_worker(tmp_path: Path) -> None:
         assert process.kept_mib == kept
 
 
+def test_pages_of_shared_results_go_before_anything_goes_to_disk(process: Process) -> None:
+    process.put(0, 50)
+    process.mapped_mib = 10
+    process.look()
+    assert process.mapped_mib == 10
+    process.mapped_mib = 30
+    assert process.look() == (50, 0)
+    assert process.mapped_mib == 0
+
+
+def test_unloaded_results_can_still_be_read(tmp_path: Path) -> None:
+    array = read_location(SegmentWriter("p-", str(tmp_path), "w").place(np.ones(20 * MIB // 8), on_disk=True))
+    assert float(array.sum()) == array.size
+    with_it = memory_of(os.getpid())
+    unload_mapped()
+    without = memory_of(os.getpid())
+    before, after = with_it.own_bytes + with_it.mapped_bytes, without.own_bytes + without.mapped_bytes
+    assert before - after >= 15 * MIB
+    assert float(array.sum()) == array.size
+
+
 def test_mapped_results_are_no_memory_of_a_processes_own(tmp_path: Path) -> None:
     path = tmp_path / "mapped"
     path.write_bytes(bytes(300 * MIB))
-    before = own_memory_bytes(os.getpid())
+    before = memory_of(os.getpid()).own_bytes
     mapped = np.memmap(path, "u1", "r")
     assert int(mapped.max()) == 0
-    assert own_memory_bytes(os.getpid()) - before <= 64 * MIB
+    assert memory_of(os.getpid()).own_bytes - before <= 64 * MIB
     own = np.ones(100 * MIB, "u1")
-    assert own_memory_bytes(os.getpid()) - before >= own.nbytes
+    assert own_memory_bytes(os.getpid(), unless_below=1) - before >= own.nbytes
     assert own_memory_bytes(os.getpid(), unless_below=10**15) == 0
-    assert own_memory_bytes(2**22 + 1) == 0
+    assert memory_of(2**22 + 1) == Memory(0, 0)
 
 
 @pytest.mark.parametrize(
@@ -207,3 +237,25 @@ def test_a_worker_that_stays_short_of_memory_is_replaced_and_its_results_are_kep
     assert (tmp_path / "runs").read_text() == "x"
     assert "gets no tasks for now: it takes" in log
     assert "is replaced: for 5 s it has run nothing and had nothing to write to disk" in log
+
+
+def peak_rss_bytes() -> int:
+    """Return the most that this process has ever had in memory."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+def test_a_persisted_array_of_five_times_the_limit_is_right_and_takes_no_more_than_the_limit() -> None:
+    limit, chunk, n_threads = 160 * MIB, 4 * MIB, 2
+    with Client(n_workers=2, threads_per_worker=n_threads, memory_limit=limit, set_as_default=False) as client:
+        n_elements = 5 * 2 * limit // 8
+        array = client.persist(ga.arange(n_elements, dtype="i8", chunks=chunk // 8))
+        wait(array)
+        assert client.compute(array[:: chunk // 16].sum(), sync=True) == sum(range(0, n_elements, chunk // 16))
+        assert client.compute(array.sum(), sync=True) == n_elements * (n_elements - 1) // 2
+        peaks = client.run(peak_rss_bytes).values()
+        workers = client.scheduler_info()["workers"].values()
+        assert sum(worker["spilled"] for worker in workers) >= 4 * 2 * limit
+        log = Path(client._record.directory, "cluster.log").read_text()
+    assert max(peaks) <= limit + n_threads * chunk
+    assert "is gone" not in log

@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from glassloom.runtime.clock import monotonic_s
 from glassloom.runtime.options import MemoryLimits
-from glassloom.sampling.process import own_memory_bytes
+from glassloom.sampling.process import Memory, memory_of
 from glassloom.scheduler import Pressure
+from glassloom.store.segment import unload_mapped
 from glassloom.store.store import Store
 from glassloom.store.trim import trim_freed_memory
 
@@ -36,9 +37,11 @@ class MemoryWatch:
     on_pressure
         Called when memory becomes short or isn't any more, with the bytes that the process takes.
     measure
-        Returns the bytes that the process takes now.
+        Returns what the process takes now.
     trim
         Gives freed memory back.
+    unload
+        Lets go of the pages of shared results, which come back when they are read.
     """
 
     def __init__(
@@ -47,16 +50,18 @@ class MemoryWatch:
         store: Store,
         on_pressure: Callable[[Pressure, int], None],
         *,
-        measure: Callable[[], int] = lambda: own_memory_bytes(os.getpid()),
+        measure: Callable[[], Memory] = lambda: memory_of(os.getpid()),
         trim: Callable[[], None] = trim_freed_memory,
+        unload: Callable[[], None] = unload_mapped,
     ) -> None:
         self.pressure = Pressure.NONE
-        self.own_bytes = measure()
+        self.own_bytes = measure().own_bytes
         self._limits = limits
         self._store = store
         self._on_pressure = on_pressure
         self._measure = measure
         self._trim = trim
+        self._unload = unload
         self._target_bytes = limits.bytes_at(limits.target)
         self._spill_bytes = limits.bytes_at(limits.spill)
         self._freed_before = 0
@@ -64,14 +69,17 @@ class MemoryWatch:
 
     def look(self, *, is_idle: bool) -> None:
         """Measure, and do what is to be done about it. Returns when results have gone to disk, if they must."""
-        self.own_bytes = self._measure()
+        memory = self._measure()
+        self.own_bytes = memory.own_bytes
         if self._spill_bytes is not None:
+            if memory.mapped_bytes and memory.own_bytes + memory.mapped_bytes >= self._spill_bytes:
+                self._unload()
             if self.own_bytes >= self._spill_bytes:
                 self._give_back(TRIM_EVERY_S)
             self._store.target_bytes = self._room_for_results()
             if self.own_bytes >= self._spill_bytes:
                 self._store.spill_down_to(self._store.target_bytes)
-                self.own_bytes = self._measure()
+                self.own_bytes = self._measure().own_bytes
         if is_idle or self._is_over(self._target_bytes):
             self._give_back()
         pressure = pressure_at(self.own_bytes, self._limits, self.pressure)
@@ -93,7 +101,7 @@ class MemoryWatch:
         if freed - self._freed_before >= TRIM_BYTES or (every_s is not None and now_s - self._trimmed_at_s >= every_s):
             self._freed_before, self._trimmed_at_s = freed, now_s
             self._trim()
-            self.own_bytes = self._measure()
+            self.own_bytes = self._measure().own_bytes
 
     def _is_over(self, threshold_bytes: int | None) -> bool:
         return threshold_bytes is not None and self.own_bytes >= threshold_bytes

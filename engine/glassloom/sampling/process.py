@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 
 import psutil
 from glassloom_metrics.protocol import WorkerSamples
@@ -33,30 +34,41 @@ class ProcessSampler:
         return WorkerSamples(at_s, [worker], [self.cpu_percent()], [self.rss_bytes()], [0], [0], [0], [0], [0])
 
 
-def own_memory_bytes(pid: int, unless_below: int = 0) -> int:
-    """Return how much memory a process has to itself: its resident set without results that it only maps.
+@dataclass(frozen=True)
+class Memory:
+    """What a process has in memory to itself, and what it maps of that which others may have mapped too.
 
-    Shared memory and files that it maps belong to all who map them, and mapped files are the kernel's to take back.
-    Where the system doesn't tell them apart (other than Linux), all of the resident set counts. 0: there is no such
-    process.
-
-    Parameters
-    ----------
-    unless_below
-        Don't look closer, and return 0, if the whole resident set is smaller than this: that costs a twentieth.
+    Shared memory and mapped files belong to all who map them, and are the kernel's to take back. Where the system doesn't
+    tell them apart (other than Linux), all counts as the process's own.
     """
+
+    own_bytes: int
+    mapped_bytes: int
+
+
+def memory_of(pid: int) -> Memory:
+    """Return what a process has in memory; nothing if there is no such process. Takes some 30 us on Linux."""
     if sys.platform != "linux":
-        return _resident_bytes(pid)
+        return Memory(_resident_bytes(pid), 0)
     try:
-        if unless_below:
-            with open(f"/proc/{pid}/statm", "rb", buffering=0) as file:
-                if int(file.read().split()[1]) * _PAGE_BYTES < unless_below:
-                    return 0
         with open(f"/proc/{pid}/status", "rb", buffering=0) as file:
             status = file.read()
+    except OSError:
+        return Memory(0, 0)
+    files = _kib(status, b"RssFile:")
+    programs = min(files, _PROGRAM_BYTES)
+    return Memory(_kib(status, b"RssAnon:") + programs, _kib(status, b"RssShmem:") + files - programs)
+
+
+def own_memory_bytes(pid: int, unless_below: int) -> int:
+    """Return what a process has in memory to itself; 0 without a closer look if all that it has is less than a bound."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb", buffering=0) as file:
+            if int(file.read().split()[1]) * _PAGE_BYTES < unless_below:
+                return 0
     except (OSError, IndexError):
-        return 0
-    return _kib(status, b"RssAnon:") + min(_kib(status, b"RssFile:"), _PROGRAM_BYTES)
+        pass  # not Linux, or it has just ended
+    return memory_of(pid).own_bytes
 
 
 def _kib(status: bytes, name: bytes) -> int:
