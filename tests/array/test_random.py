@@ -92,7 +92,15 @@ def test_without_replacement_every_element_comes_once():
         (lambda: ga.random.default_rng(1, backend="torch"), ValueError, "backend='torch' is none of"),
         (lambda: ga.random.normal(size=-3), ValueError, "size=-3 holds -3"),
         (lambda: ga.random.normal(scale=-1, size=3), ValueError, "scale"),
-        (lambda: ga.random.normal([1, 2], size=2), NotImplementedError, "parameters must be single numbers"),
+        (lambda: ga.random.normal([1, 2], size=3), ValueError, "shape mismatch"),
+        (
+            lambda: ga.random.normal(np.ones((2, 2)), size=2),
+            ValueError,
+            r"parameters of shape \(2, 2\) don't broadcast",
+        ),
+        (lambda: ga.random.dirichlet(ga.ones(3)), NotImplementedError, "dirichlet of a lazy array as a parameter"),
+        (lambda: ga.random.shuffle(np.ones(3)), TypeError, "shuffle changes a lazy array in place, got ndarray"),
+        (lambda: ga.random.gamma(), TypeError, "missing a required argument: 'shape'"),
         (lambda: ga.random.default_rng(1).choice(3, size=4, replace=False), ValueError, "choice of 4 elements from 3"),
         (lambda: ga.random.RandomState(1, RandomState="cupy"), TypeError, "RandomState='cupy' is not a class"),
     ],
@@ -100,3 +108,109 @@ def test_without_replacement_every_element_comes_once():
 def test_wrong_parameters_raise_at_once_with_their_values(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+NUMBERS = {
+    "beta": (2.0, 3.0), "binomial": (10, 0.3), "chisquare": (3.0,), "exponential": (2.0,), "f": (3.0, 5.0),
+    "gamma": (2.0, 0.5), "geometric": (0.2,), "gumbel": (1.0, 2.0), "hypergeometric": (5, 6, 4), "laplace": (1.0, 2.0),
+    "logistic": (1.0, 2.0), "lognormal": (0.1, 0.2), "logseries": (0.4,), "negative_binomial": (3, 0.4),
+    "noncentral_chisquare": (3.0, 1.0), "noncentral_f": (3.0, 5.0, 1.0), "normal": (1.0, 2.0), "pareto": (3.0,),
+    "poisson": (4.0,), "power": (2.0,), "rayleigh": (2.0,), "standard_gamma": (2.0,), "standard_t": (5.0,),
+    "triangular": (-1.0, 0.0, 2.0), "uniform": (-1.0, 1.0), "vonmises": (0.0, 2.0), "wald": (1.0, 2.0),
+    "weibull": (1.5,), "zipf": (3.0,), "standard_cauchy": (), "standard_exponential": (), "standard_normal": (),
+}  # fmt: skip
+VECTORS = {
+    "dirichlet": ([1.0, 2.0, 3.0],),
+    "multinomial": (5, [0.2, 0.3, 0.5]),
+    "multivariate_normal": ([0.0, 1.0], [[1.0, 0.5], [0.5, 2.0]]),
+    "multivariate_hypergeometric": ([3, 4, 5], 4),
+}
+
+
+def stream(seed, call, block):
+    """The generator that the documentation promises for a block."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(call, block))))
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_distribution_draws_each_block_from_its_stream(name):
+    drawn = getattr(ga.random.default_rng(12), name)(*NUMBERS[name], size=5, chunks=3)
+    expected = np.concatenate([getattr(stream(12, 0, n), name)(*NUMBERS[name], size=s) for n, s in enumerate((3, 2))])
+    found = drawn.compute(scheduler="inline")
+    assert drawn.dtype == found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors_are_the_last_axis(name):
+    drawn = getattr(ga.random.default_rng(12), name)(*VECTORS[name], size=(5,), chunks=3)
+    expected = np.concatenate([getattr(stream(12, 0, n), name)(*VECTORS[name], size=s) for n, s in enumerate((3, 2))])
+    assert (drawn.shape, drawn.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(drawn.compute(scheduler="inline"), expected)
+    alone = getattr(ga.random.default_rng(12), name)(*VECTORS[name])
+    assert alone.shape == expected.shape[1:]
+    assert alone.compute().shape == expected.shape[1:]
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if NUMBERS[name]])
+def test_parameters_may_be_arrays_that_broadcast(name):
+    first, *others = NUMBERS[name]
+    column, row = np.full((4, 1), first), [np.full(3, other) for other in others]
+    lazy = ga.from_array(column, chunks=2)
+    drawn = getattr(ga.random.default_rng(12), name)(lazy, *row, size=None if row else (4, 1), chunks=(2, -1))
+    assert drawn.shape == ((4, 3) if row else (4, 1))
+    expected = np.concatenate(
+        [getattr(stream(12, 0, n), name)(column[:2], *row, size=(2, drawn.shape[1])) for n in range(2)]
+    )
+    found = drawn.compute(scheduler="inline")
+    assert drawn.dtype == found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_the_older_interface_takes_the_older_class():
+    rs = ga.random.RandomState(3, RandomState=np.random.RandomState)
+    drawn = rs.gamma(ga.asarray([1.0, 50.0]), size=(1000, 2), chunks=500).mean(axis=0).compute()
+    np.testing.assert_allclose(drawn, [1, 50], rtol=0.1)
+    assert set(rs.random_integers(3, size=100).compute()) == {1, 2, 3}
+    assert (rs.tomaxint(5).compute() >= 0).all()
+    assert set(rs.choice(ga.arange(3, chunks=2) * 10, size=100, chunks=50).compute()) == {0, 10, 20}
+
+
+def test_single_precision_is_drawn_where_numpy_draws_it():
+    rng = ga.random.default_rng(1)
+    for drawn in (
+        rng.standard_normal(3, dtype="f4"), rng.standard_exponential(3, dtype="f4", method="inv"),
+        rng.standard_gamma([1.0, 2.0, 3.0], dtype="f4"), rng.random(3, dtype="f4"),
+    ):  # fmt: skip
+        assert drawn.dtype == drawn.compute().dtype == np.float32
+
+
+def test_elements_are_picked_and_shuffled_along_axes():
+    rng = ga.random.default_rng(5)
+    table = np.arange(12).reshape(3, 4)
+    lazy = ga.from_array(table, chunks=2)
+    picked = rng.choice(lazy, size=5, axis=1, chunks=2).compute()
+    assert picked.shape == (3, 5) and (picked[1] - picked[0] == 4).all()
+    permuted = rng.permutation(lazy, axis=1).compute()
+    assert sorted(permuted[0].tolist()) == [0, 1, 2, 3] and (permuted[1] - permuted[0] == 4).all()
+    lines = rng.permuted(lazy, axis=1).compute()
+    assert [sorted(line) for line in lines.tolist()] == table.tolist()
+    assert sorted(rng.permuted(lazy).compute().ravel().tolist()) == list(range(12))
+    shuffled = ga.from_array(table, chunks=2)
+    rng.shuffle(shuffled)
+    assert sorted(shuffled.compute().tolist()) == table.tolist()
+
+
+def test_children_of_a_generator_are_reproducible_and_differ():
+    first, second = (child.random(4).compute().tolist() for child in ga.random.default_rng(5).spawn(2))
+    again = ga.random.default_rng(5).spawn(2)[1].random(4).compute().tolist()
+    assert second == again != first
+    assert ga.random.default_rng(5).bytes(4) == ga.random.default_rng(5).bytes(4)
+
+
+def test_numpys_interfaces_are_there_in_full():
+    generator = {name for name in dir(np.random.Generator) if not name.startswith("_")} - {"bit_generator"}
+    assert generator - set(dir(ga.random.Generator)) == set()
+    state = {name for name in dir(np.random.RandomState) if not name.startswith("_")} - {"get_state", "set_state"}
+    assert state - set(dir(ga.random.RandomState)) == set()
+    assert state - set(dir(ga.random)) - {"tomaxint"} == set()

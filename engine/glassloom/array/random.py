@@ -13,6 +13,7 @@ True
 
 from __future__ import annotations
 
+import builtins
 import itertools
 from typing import Any
 
@@ -20,13 +21,22 @@ import numpy as np
 
 from glassloom.array.array import Array, asarray
 from glassloom.array.chunks import normalize_chunks
-from glassloom.array.nodes.draws import Streams, draw
+from glassloom.array.distributions import Distributions
+from glassloom.array.nodes.base import ArrayExpr, normalize_axis
+from glassloom.array.nodes.draws import PermuteLines, Streams, draw, draw_vectors, draw_with
 from glassloom.backends.arrays import backend_named
 
-_KINDS = {"integers": np.int64, "randint": np.int64, "poisson": np.int64, "binomial": np.int64, "geometric": np.int64}
+_INTEGERS = dict.fromkeys(
+    (
+        "binomial", "geometric", "hypergeometric", "integers", "logseries", "negative_binomial", "poisson", "randint",
+        "zipf",
+    ),
+    np.int64,
+)  # fmt: skip
+"""Methods whose numbers are integers."""
 
 
-class _Drawer:
+class _Drawer(Distributions):
     """What generators share: a seed, a count of calls, and how a call becomes an array."""
 
     def __init__(self, seed: Any, maker: Any) -> None:
@@ -34,89 +44,144 @@ class _Drawer:
         self._calls = itertools.count()
         self._maker = maker
 
-    def _draw(self, method: str, args: tuple[Any, ...], size: Any, chunks: Any, **kwargs: Any) -> Array:
-        for value in args:
-            if isinstance(value, Array) or np.ndim(value):
-                raise NotImplementedError(f"{method}: parameters must be single numbers for now, got {value!r}")
-        shape = () if size is None else tuple(size) if isinstance(size, (tuple, list)) else (size,)
-        for length in shape:
-            if not isinstance(length, (int, np.integer)) or length < 0:
-                raise ValueError(f"size={size!r} holds {length!r}; lengths must be integers of 0 or more")
-        dtype = kwargs.get("dtype", _KINDS.get(method, np.float64))
+    def _draw(self, method: str, args: tuple[Any, ...], size: Any, chunks: Any, /, **kwargs: Any) -> Array:
+        dtype = kwargs.get("dtype", _INTEGERS.get(method, np.float64))
+        values = tuple(_parameter(value) for value in args)
+        several = [value.shape for value in values if isinstance(value, ArrayExpr)]
+        common = np.broadcast_shapes(*several)
+        shape = common if size is None else _shape_of(size)
+        if np.broadcast_shapes(shape, common) != shape:
+            raise ValueError(f"{method}: parameters of shape {common} don't broadcast to size={size!r}")
         blocks = normalize_chunks(chunks, shape, dtype)
-        streams = Streams(self._entropy, next(self._calls), self._maker)
-        return Array(draw(streams, method, args, kwargs, blocks))
+        if several:
+            return Array(draw_with(self._next_streams(), method, values, kwargs, blocks, dtype))
+        return Array(draw(self._next_streams(), method, args, kwargs, blocks))
 
-    def uniform(self, low: float = 0.0, high: float = 1.0, size: Any = None, *, chunks: Any = "auto") -> Array:
-        """Return numbers that are equally likely anywhere from `low` to `high`."""
-        return self._draw("uniform", (low, high), size, chunks)
+    def _draw_vectors(self, method: str, args: tuple[Any, ...], size: Any, chunks: Any, /, **kwargs: Any) -> Array:
+        plain = tuple(_plain_parameter(method, value) for value in args)
+        blocks = normalize_chunks(chunks, _shape_of(size), np.float64)
+        return Array(draw_vectors(self._next_streams(), method, plain, kwargs, blocks))
 
-    def normal(self, loc: float = 0.0, scale: float = 1.0, size: Any = None, *, chunks: Any = "auto") -> Array:
-        """Return numbers of the normal distribution with mean `loc` and standard deviation `scale`.
+    def _next_streams(self, maker: Any = None) -> Streams:
+        return Streams(self._entropy, next(self._calls), self._maker if maker is None else maker)
+
+    def choice(
+        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, *, chunks: Any = "auto"
+    ) -> Array:
+        """Return elements picked from `a` (or from ``range(a)``) along an axis.
+
+        Without replacement one block draws them all.
 
         Examples
         --------
         >>> import glassloom.array as ga
-        >>> ga.random.default_rng(0).normal(10, 1, size=(4, 4), chunks=2).chunks
-        ((2, 2), (2, 2))
+        >>> ga.random.default_rng(0).choice(ga.arange(5, chunks=2), size=3, replace=False).shape
+        (3,)
         """
-        return self._draw("normal", (loc, scale), size, chunks)
+        shape = _shape_of(size)
+        is_lazy = isinstance(a, Array) or np.ndim(a) > 1
+        pool = a.shape[normalize_axis(axis, a.ndim)] if isinstance(a, Array) else a
+        if is_lazy and not isinstance(a, Array):
+            pool = np.shape(a)[normalize_axis(axis, np.ndim(a))]
+        pool = pool if isinstance(pool, (int, np.integer)) else np.asarray(pool)
+        blocks = normalize_chunks(chunks if replace else -1, shape, np.asarray(pool).dtype)
+        options = {"replace": replace, "p": None if p is None else np.asarray(p)}
+        drawn = Array(draw(self._next_streams(), "choice", (_checked_choice(pool, shape, replace),), options, blocks))
+        if not is_lazy:
+            return drawn
+        source = asarray(a)
+        made: Array = source[(*(slice(None),) * normalize_axis(axis, source.ndim), drawn)]
+        return made
 
-    def standard_normal(self, size: Any = None, *, chunks: Any = "auto") -> Array:
-        """Return numbers of the normal distribution with mean 0 and standard deviation 1."""
-        return self._draw("standard_normal", (), size, chunks)
+    def permutation(self, x: Any, axis: int = 0) -> Array:
+        """Return the elements of `x` (or of ``range(x)``) in random order along an axis.
 
-    def exponential(self, scale: float = 1.0, size: Any = None, *, chunks: Any = "auto") -> Array:
-        """Return numbers of the exponential distribution with mean `scale`."""
-        return self._draw("exponential", (scale,), size, chunks)
+        Examples
+        --------
+        >>> import glassloom.array as ga
+        >>> sorted(ga.random.default_rng(0).permutation(4).compute().tolist())
+        [0, 1, 2, 3]
+        """
+        if isinstance(x, (int, np.integer)):
+            return asarray(self._next_streams("numpy").of_block(0).permutation(int(x)))
+        whole = asarray(x)
+        length = whole.shape[normalize_axis(axis, whole.ndim)]
+        return whole.take(self._next_streams("numpy").of_block(0).permutation(length), axis=axis)
 
-    def poisson(self, lam: float = 1.0, size: Any = None, *, chunks: Any = "auto") -> Array:
-        """Return numbers of the Poisson distribution with mean `lam`."""
-        return self._draw("poisson", (lam,), size, chunks)
+    def shuffle(self, x: Array, axis: int = 0) -> None:
+        """Put the elements of a lazy array into random order along an axis, in place.
 
-    def binomial(self, n: int, p: float, size: Any = None, *, chunks: Any = "auto") -> Array:
-        """Return numbers of successes in `n` trials of probability `p`."""
-        return self._draw("binomial", (n, p), size, chunks)
+        Examples
+        --------
+        >>> import glassloom.array as ga
+        >>> x = ga.arange(4, chunks=2)
+        >>> ga.random.default_rng(0).shuffle(x)
+        >>> sorted(x.compute().tolist())
+        [0, 1, 2, 3]
+        """
+        if not isinstance(x, Array):
+            raise TypeError(f"shuffle changes a lazy array in place, got {type(x).__name__}; use permutation")
+        x[...] = self.permutation(x, axis)
 
-    def gamma(self, shape: float, scale: float = 1.0, size: Any = None, *, chunks: Any = "auto") -> Array:
-        """Return numbers of the gamma distribution."""
-        return self._draw("gamma", (shape, scale), size, chunks)
-
-    def beta(self, a: float, b: float, size: Any = None, *, chunks: Any = "auto") -> Array:
-        """Return numbers of the beta distribution."""
-        return self._draw("beta", (a, b), size, chunks)
-
-    def lognormal(self, mean: float = 0.0, sigma: float = 1.0, size: Any = None, *, chunks: Any = "auto") -> Array:
-        """Return numbers whose logarithm is normally distributed."""
-        return self._draw("lognormal", (mean, sigma), size, chunks)
-
-    def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None, *, chunks: Any = "auto") -> Array:
-        """Return elements picked from `a` (or from ``range(a)``). Without replacement, one block draws them all."""
-        if isinstance(a, Array):
-            raise NotImplementedError("choice from a lazy array; compute it first")
-        if not replace:
-            chunks = -1
-        shape = () if size is None else tuple(size) if isinstance(size, (tuple, list)) else (size,)
-        pool = a if isinstance(a, (int, np.integer)) else np.asarray(a)
-        blocks = normalize_chunks(chunks, shape, np.int64 if isinstance(pool, int) else np.asarray(pool).dtype)
-        streams = Streams(self._entropy, next(self._calls), self._maker)
-        checked = _checked_choice(pool, shape, replace)
-        return Array(draw(streams, "choice", (checked,), {"replace": replace, "p": p}, blocks))
-
-    def permutation(self, x: Any) -> Array:
-        """Return the elements of `x` (or of ``range(x)``) in random order along the first axis."""
-        streams = Streams(self._entropy, next(self._calls), "numpy")
-        is_count = isinstance(x, (int, np.integer))
-        length = int(x) if is_count else len(x)
-        order = streams.of_block(0).permutation(length)
-        return asarray(order) if is_count else asarray(x).take(order, axis=0)
+    def bytes(self, length: int) -> builtins.bytes:
+        """Return random bytes, at once."""
+        drawn: builtins.bytes = self._next_streams("numpy").of_block(0).bytes(length)
+        return drawn
 
 
 class Generator(_Drawer):
     """Random arrays with the methods of `numpy.random.Generator`. Made by `default_rng`.
 
+    Each draws in blocks of ``chunks``. Parameters may be arrays, lazy ones too.
     Not safe to share between threads if results shall be reproducible: the order of calls counts.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.random.default_rng(0).normal([0.0, 100.0], size=(1000, 2), chunks=100).mean(axis=0).compute().round()
+    array([ -0., 100.])
     """
+
+    def standard_normal(self, size: Any = None, dtype: Any = np.float64, *, chunks: Any = "auto") -> Array:
+        """Return numbers of the normal distribution with mean 0 and standard deviation 1."""
+        return self._draw("standard_normal", (), size, chunks, **_unless_double(dtype))
+
+    def standard_exponential(
+        self, size: Any = None, dtype: Any = np.float64, method: str = "zig", *, chunks: Any = "auto"
+    ) -> Array:
+        """Return numbers of the exponential distribution with mean 1, by the method ``"zig"`` or ``"inv"``."""
+        options = {} if method == "zig" else {"method": method}
+        return self._draw("standard_exponential", (), size, chunks, **_unless_double(dtype), **options)
+
+    def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = np.float64, *, chunks: Any = "auto") -> Array:
+        """Return numbers of the gamma distribution with mean `shape`."""
+        return self._draw("standard_gamma", (shape,), size, chunks, **_unless_double(dtype))
+
+    def multivariate_hypergeometric(
+        self, colors: Any, nsample: int, size: Any = None, method: str = "marginals", *, chunks: Any = "auto"
+    ) -> Array:
+        """Return vectors, along the last axis: how many of each kind are among `nsample` taken without replacement."""
+        return self._draw_vectors("multivariate_hypergeometric", (colors, nsample), size, chunks, method=method)
+
+    def permuted(self, x: Any, *, axis: int | None = None) -> Array:
+        """Return each line along an axis, which becomes one block, in a random order of its own; None takes the flat array.
+
+        Examples
+        --------
+        >>> import glassloom.array as ga
+        >>> ga.random.default_rng(0).permuted(ga.arange(6, chunks=2).reshape(2, 3), axis=1).sum(axis=1).compute()
+        array([ 3, 12])
+        """
+        whole = asarray(x)
+        if axis is None:
+            return self.permuted(whole.ravel(), axis=0).reshape(whole.shape)
+        place = normalize_axis(axis, whole.ndim)
+        return Array(PermuteLines(whole.rechunk({place: -1}).expr, self._next_streams(), place))
+
+    def spawn(self, n_children: int) -> list[Generator]:
+        """Return generators whose numbers are independent of each other and of this one's."""
+        sequence = np.random.SeedSequence(self._entropy, spawn_key=(next(self._calls),))
+        return [Generator(child, self._maker) for child in sequence.spawn(n_children)]
 
     def random(self, size: Any = None, dtype: Any = np.float64, *, chunks: Any = "auto") -> Array:
         """Return numbers that are equally likely anywhere from 0 to 1.
@@ -185,6 +250,15 @@ class RandomState(_Drawer):
 
     random_sample = random
 
+    def random_integers(self, low: int, high: int | None = None, size: Any = None, *, chunks: Any = "auto") -> Array:
+        """Return integers from `low` to `high`, both included; with one argument from 1."""
+        first, last = (1, low) if high is None else (low, high)
+        return self.randint(first, last + 1, size, chunks=chunks)
+
+    def tomaxint(self, size: Any = None, *, chunks: Any = "auto") -> Array:
+        """Return integers from 0 to the largest of the system."""
+        return self.randint(0, np.iinfo(np.int_).max, size, chunks=chunks)
+
     def rand(self, *shape: int, chunks: Any = "auto") -> Array:
         """Return numbers from 0 to 1 in this shape."""
         return self.random(shape or None, chunks=chunks)
@@ -241,22 +315,77 @@ def _checked_choice(pool: Any, shape: tuple[int, ...], replace: bool) -> Any:
     return pool
 
 
+def _shape_of(size: Any) -> tuple[int, ...]:
+    shape = () if size is None else tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    for length in shape:
+        if not isinstance(length, (int, np.integer)) or length < 0:
+            raise ValueError(f"size={size!r} holds {length!r}; lengths must be integers of 0 or more")
+    return tuple(map(int, shape))
+
+
+def _parameter(value: Any) -> Any:
+    """Return a number as it is, an array as a node."""
+    is_array = isinstance(value, Array) or np.ndim(value)
+    return asarray(value).expr if is_array else value
+
+
+def _plain_parameter(method: str, value: Any) -> Any:
+    if isinstance(value, Array):
+        raise NotImplementedError(f"{method} of a lazy array as a parameter; compute() it first")
+    return np.asarray(value) if np.ndim(value) else value
+
+
+def _unless_double(dtype: Any) -> dict[str, Any]:
+    return {} if np.dtype(dtype) == np.float64 else {"dtype": np.dtype(dtype)}
+
+
 _default = RandomState()
 
-seed = _default.seed
-random = _default.random
-random_sample = _default.random_sample
-rand = _default.rand
-randn = _default.randn
-randint = _default.randint
-uniform = _default.uniform
-normal = _default.normal
-standard_normal = _default.standard_normal
-exponential = _default.exponential
-poisson = _default.poisson
-binomial = _default.binomial
-gamma = _default.gamma
 beta = _default.beta
-lognormal = _default.lognormal
+binomial = _default.binomial
+bytes = _default.bytes
+chisquare = _default.chisquare
 choice = _default.choice
+dirichlet = _default.dirichlet
+exponential = _default.exponential
+f = _default.f
+gamma = _default.gamma
+geometric = _default.geometric
+gumbel = _default.gumbel
+hypergeometric = _default.hypergeometric
+laplace = _default.laplace
+logistic = _default.logistic
+lognormal = _default.lognormal
+logseries = _default.logseries
+multinomial = _default.multinomial
+multivariate_normal = _default.multivariate_normal
+negative_binomial = _default.negative_binomial
+noncentral_chisquare = _default.noncentral_chisquare
+noncentral_f = _default.noncentral_f
+normal = _default.normal
+pareto = _default.pareto
 permutation = _default.permutation
+poisson = _default.poisson
+power = _default.power
+rand = _default.rand
+randint = _default.randint
+randn = _default.randn
+random = _default.random
+random_integers = _default.random_integers
+random_sample = _default.random_sample
+ranf = _default.random_sample
+rayleigh = _default.rayleigh
+sample = _default.random_sample
+seed = _default.seed
+shuffle = _default.shuffle
+standard_cauchy = _default.standard_cauchy
+standard_exponential = _default.standard_exponential
+standard_gamma = _default.standard_gamma
+standard_normal = _default.standard_normal
+standard_t = _default.standard_t
+triangular = _default.triangular
+uniform = _default.uniform
+vonmises = _default.vonmises
+wald = _default.wald
+weibull = _default.weibull
+zipf = _default.zipf

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.chunks import Chunks
-from glassloom.array.nodes.base import BlockwiseArray
+from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta
+from glassloom.array.nodes.mapping import BLOCK
+from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.tiled import TiledDraw
 from glassloom.backends.arrays import backend_named
 
@@ -84,6 +86,130 @@ class DrawBlock:
     def __call__(self, number: int, shape: tuple[int, ...]) -> Any:
         generator = self.streams.of_block(number)
         return getattr(generator, self.method)(*self.args, size=shape, **self.kwargs)
+
+
+class DrawWith(BlockwiseArray):
+    """Random numbers whose parameters are arrays: blocks of `args` are drawn from together with their numbers."""
+
+    parameters = ("streams", "method", "args", "kwargs", "chunks", "meta")
+
+    streams: Streams
+    method: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        return self.method.replace("_", "-")
+
+    @cached_property
+    def function(self) -> Any:
+        args = tuple(BLOCK if isinstance(arg, ArrayExpr) else arg for arg in self.args)
+        return DrawBlockWith(self.streams, self.method, args, self.kwargs)
+
+    def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        return (int(np.ravel_multi_index(index, self.numblocks)) if index else 0, self.block_shape(index))
+
+
+class DrawBlockWith:
+    """Draws a block, given blocks of the parameters."""
+
+    def __init__(self, streams: Streams, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.streams, self.method, self.args, self.kwargs = streams, method, args, kwargs
+
+    @property
+    def __name__(self) -> str:
+        return self.method
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.streams, self.method, self.args, self.kwargs)
+
+    def __call__(self, *blocks_and_place: Any) -> Any:
+        *blocks, number, shape = blocks_and_place
+        rest = iter(blocks)
+        args = [next(rest) if arg is BLOCK else arg for arg in self.args]
+        return getattr(self.streams.of_block(number), self.method)(*args, size=shape, **self.kwargs)
+
+
+class PermuteLines(BlockwiseArray):
+    """Each line along an axis, which has one block, in a random order of its own."""
+
+    parameters = ("array", "streams", "axis")
+    operation = "permuted"
+
+    array: ArrayExpr
+    streams: Streams
+    axis: int
+
+    @cached_property
+    def chunks(self) -> Chunks:
+        return self.array.chunks
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.array.meta
+
+    @cached_property
+    def function(self) -> Any:
+        return PermuteBlockLines(self.streams, self.axis)
+
+    def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        return (int(np.ravel_multi_index(index, self.numblocks)),)
+
+
+class PermuteBlockLines:
+    """Puts each line along an axis of a block into a random order of its own."""
+
+    def __init__(self, streams: Streams, axis: int) -> None:
+        self.streams, self.axis = streams, axis
+
+    def __call__(self, block: Any, number: int) -> Any:
+        return self.streams.of_block(number).permuted(block, axis=self.axis)
+
+
+class DrawVectors(BlockwiseArray):
+    """Random vectors, along a last axis that has one block: as `Draw` for methods whose results have an axis more."""
+
+    parameters = ("streams", "method", "args", "kwargs", "chunks", "meta")
+
+    streams: Streams
+    method: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        return self.method.replace("_", "-")
+
+    @cached_property
+    def function(self) -> Any:
+        return DrawBlock(self.streams, self.method, self.args, self.kwargs)
+
+    def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        return (int(np.ravel_multi_index(index, self.numblocks)), self.block_shape(index)[:-1])
+
+
+def draw_vectors(
+    streams: Streams, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], chunks: Chunks
+) -> DrawVectors:
+    """Return the node of random vectors; `chunks` are those of the axes in front of theirs."""
+    sample = getattr(streams.of_block(0), method)(*args, size=(0,), **kwargs)
+    meta = make_meta(sample, len(chunks) + 1)
+    return DrawVectors(streams, method, args, kwargs, (*chunks, (sample.shape[-1],)), meta)
+
+
+def draw_with(
+    streams: Streams, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], chunks: Chunks, dtype: Any
+) -> DrawWith:
+    """Return the node of random numbers with arrays among their parameters, which get the blocks of the result."""
+    fitted = tuple(_fit(arg, chunks) if isinstance(arg, ArrayExpr) else arg for arg in args)
+    like = next(arg for arg in args if isinstance(arg, ArrayExpr))
+    return DrawWith(streams, method, fitted, kwargs, chunks, make_meta(like.meta, len(chunks), dtype))
+
+
+def _fit(node: ArrayExpr, chunks: Chunks) -> ArrayExpr:
+    own = chunks[len(chunks) - node.ndim :]
+    return rechunk(node, tuple((1,) if length == 1 else blocks for length, blocks in zip(node.shape, own, strict=True)))
 
 
 def draw(streams: Streams, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], chunks: Chunks) -> Draw:
