@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from glassloom.cluster import LocalCluster
     from glassloom.collection import compute, persist, visualize
     from glassloom.completion import as_completed
+    from glassloom.coordination import Event, Lock, Queue, Semaphore, Variable
     from glassloom.delayed_call import Delayed, delayed
     from glassloom.futures import Future, fire_and_forget, wait
     from glassloom.inside_task import get_client, get_worker, rejoin, secede, worker_client
@@ -26,8 +27,13 @@ __version__ = "0.1.0"
 __all__ = [
     "Client",
     "Delayed",
+    "Event",
     "Future",
     "LocalCluster",
+    "Lock",
+    "Queue",
+    "Semaphore",
+    "Variable",
     "as_completed",
     "compute",
     "default_client",
@@ -46,8 +52,13 @@ __all__ = [
 _HOMES = {
     "Client": "client",
     "Delayed": "delayed_call",
+    "Event": "coordination",
     "Future": "futures",
     "LocalCluster": "cluster",
+    "Lock": "coordination",
+    "Queue": "coordination",
+    "Semaphore": "coordination",
+    "Variable": "coordination",
     "as_completed": "completion",
     "compute": "collection",
     "default_client": "client",

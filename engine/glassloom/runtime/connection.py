@@ -22,6 +22,7 @@ from glassloom_metrics.protocol import Connect, Refused, decode, encode
 from glassloom.errors import ClusterClosed
 from glassloom.graph import Key
 from glassloom.runtime import messages
+from glassloom.runtime.agreements import Op, Outcome
 from glassloom.runtime.failure import Failure
 from glassloom.runtime.messages import framed
 from glassloom.runtime.waiting import Signal, Steps, Wait
@@ -182,6 +183,26 @@ class Connection:
         located: messages.Located = yield from self.ask(lambda request: messages.Locate(request, list(keys)))
         return located.locations
 
+    def negotiate(self, op: Op, timeout_s: float | None = None) -> Steps[tuple[int, Outcome]]:
+        """Ask for something that is agreed on by name; return the request's number and what came of it.
+
+        After the timeout the request is withdrawn. If the wait is interrupted, what may have been granted is given back.
+        """
+        request, reply = self._expect_reply()
+        try:
+            self.send(messages.Coordinate(request, op))
+            if not (yield Wait(reply.arrived, timeout_s, for_tasks=True)):
+                self.send(messages.Withdraw(request, undo=False))
+                yield Wait(reply.arrived)
+        except BaseException:
+            with contextlib.suppress(ClusterClosed):
+                self.send(messages.Withdraw(request, undo=True))
+            raise
+        finally:
+            self._replies.pop(request, None)
+        agreed: messages.Agreed = self._taken(reply)
+        return request, agreed.outcome
+
     def _expect_reply(self) -> tuple[int, _Reply]:
         request = next(self._requests)
         reply = self._replies[request] = _Reply()
@@ -264,7 +285,14 @@ class Connection:
                 self._end_keys(message.keys, ERROR, message.failure)
             case messages.KeysCancelled():
                 self._end_keys(message.keys, CANCELLED, None)
-            case messages.Located() | messages.Info() | messages.RanOnWorkers() | messages.Done() | messages.Holdings():
+            case (
+                messages.Located()
+                | messages.Info()
+                | messages.RanOnWorkers()
+                | messages.Done()
+                | messages.Holdings()
+                | messages.Agreed()
+            ):
                 reply = self._replies.get(message.request)
                 if reply is not None:
                     reply.message = message

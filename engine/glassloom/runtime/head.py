@@ -36,6 +36,7 @@ from glassloom_metrics.registry import (
 from glassloom.errors import DataLost, GraphError, MemoryLimitExceeded, SerialisationError, WorkerLost
 from glassloom.graph.keys import Key, key_text
 from glassloom.runtime import failure, forkserver, messages
+from glassloom.runtime.agreements import Coordinator
 from glassloom.runtime.chronicle import Chronicle
 from glassloom.runtime.clock import Clock, monotonic_s
 from glassloom.runtime.codebook import Codebook
@@ -101,6 +102,7 @@ class Head:
             on_hopeless=self._end,
         )
         self._inquiries = Inquiries(self._scheduler)
+        self._coordinator = Coordinator()
         self._codebook = Codebook()
         self._clients: dict[int, ClientPeer] = {}
         self._next_client = 0
@@ -255,6 +257,8 @@ class Head:
         finally:
             del self._clients[number]
             self._scheduler.client_left(client)
+            self._coordinator.left(client)
+            self._agree()
             self._settle_soon()
 
     # What workers say
@@ -357,6 +361,15 @@ class Head:
                 self._workforce.answer_when_settled(client, message.request)
             case messages.FireAndForget():
                 self._scheduler.want(_HEAD, message.keys)
+            case messages.Coordinate():
+                self._coordinator.ask(client, message.request, message.op)
+                self._agree()
+            case messages.Withdraw():
+                self._coordinator.withdraw(client, message.request, undo=message.undo)
+                self._agree()
+            case messages.Claim():
+                self._scheduler.want(client, self._coordinator.claim(client, message.request))
+                self._agree()
             case messages.WhoHas():
                 client.tell(self._holdings(message))
             case messages.Shutdown():
@@ -382,6 +395,16 @@ class Head:
             )
         except GraphError as error:
             client.tell(messages.SubmitRefused(message.wanted, failure.own_failure(error)))
+
+    def _agree(self) -> None:
+        """Carry out what the coordinator has decided."""
+        decisions = self._coordinator.take_decisions()
+        for kept in decisions.keep:
+            self._scheduler.want(kept, kept.parcel.keys)
+        for kept in decisions.let_go:
+            self._scheduler.release(kept, kept.parcel.keys)
+        for asker, request, outcome in decisions.answers:
+            asker.tell(messages.Agreed(request, outcome))
 
     def _cancel(self, client: ClientPeer, message: messages.Cancel) -> None:
         """Give tasks up; without force, this client only lets go of those that others want, or need."""
@@ -481,16 +504,18 @@ class Head:
             self._scheduler.release(_HEAD, [task.key for task in ended])
             if ended:
                 self._settle_soon()
-        actions.cancelled.pop(_HEAD, None)
         for client, tasks in actions.finished.items():
+            if not isinstance(client, ClientPeer):
+                continue  # a parcel, or this head: they need not know
             inline = [task.location if isinstance(task.location, bytes) else None for task in tasks]
             keys, nbytes = [task.key for task in tasks], [task.nbytes for task in tasks]
             client.tell(messages.KeysFinished(keys, nbytes, inline))
         for client, tasks in actions.erred.items():
-            for task in tasks:
+            for task in tasks if isinstance(client, ClientPeer) else ():
                 client.tell(messages.KeyErred(task.key, task.error))
         for client, keys in actions.cancelled.items():
-            client.tell(messages.KeysCancelled(keys))
+            if isinstance(client, ClientPeer):
+                client.tell(messages.KeysCancelled(keys))
 
     # Timers
 

@@ -9,6 +9,7 @@ import msgspec
 from glassloom_metrics.framing import frame
 
 from glassloom.graph.keys import Key
+from glassloom.runtime.agreements import Op, Outcome
 from glassloom.runtime.failure import Failure
 from glassloom.store.segment import Location, Segment
 
@@ -304,6 +305,26 @@ class FireAndForget(_Message, frozen=True, tag="fire-and-forget"):
     keys: list[Key]
 
 
+class Coordinate(_Message, frozen=True, tag="coordinate"):
+    """Asks for something that is agreed on by name; answered by `Agreed`, at once or when it can be."""
+
+    request: int
+    op: Op
+
+
+class Withdraw(_Message, frozen=True, tag="withdraw"):
+    """Waits no longer for an agreement; with `undo`, what was granted or sent meanwhile isn't wanted either."""
+
+    request: int
+    undo: bool
+
+
+class Claim(_Message, frozen=True, tag="claim"):
+    """Has received the parcels that answered a request; the client holds the results in them itself from now on."""
+
+    request: int
+
+
 class WhoHas(_Message, frozen=True, tag="who-has"):
     """Asks which results are held, how large they are and where; answered by `Holdings`."""
 
@@ -325,6 +346,9 @@ FromClient = (
     | Restart
     | FireAndForget
     | WhoHas
+    | Coordinate
+    | Withdraw
+    | Claim
     | Shutdown
 )
 
@@ -421,8 +445,25 @@ class Holdings(_Message, frozen=True, tag="holdings"):
     workers: list[str | None]
 
 
+class Agreed(_Message, frozen=True, tag="agreed"):
+    """What came of a `Coordinate`."""
+
+    request: int
+    outcome: Outcome
+
+
 FromHead = (
-    Welcome | KeysFinished | KeyErred | KeysCancelled | SubmitRefused | Located | Info | RanOnWorkers | Done | Holdings
+    Welcome
+    | KeysFinished
+    | KeyErred
+    | KeysCancelled
+    | SubmitRefused
+    | Located
+    | Info
+    | RanOnWorkers
+    | Done
+    | Holdings
+    | Agreed
 )
 
 _encoder = msgspec.msgpack.Encoder()
