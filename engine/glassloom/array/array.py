@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 import glassloom.array.nodes.rules  # noqa: F401 - registers the rules
+import glassloom.array.nodes.slice_rules  # noqa: F401 - and those of slices
 from glassloom.array.chunks import Chunks, normalize_chunks
 from glassloom.array.explain import explain
 from glassloom.array.html import array_html

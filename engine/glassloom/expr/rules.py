@@ -12,14 +12,23 @@ know who else uses a node is a pass over the whole plan, made when no rule fits 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from glassloom.expr.core import Expr
+from glassloom.expr.core import Expr, walk
 
 Rule = Callable[..., Expr | None]
 
-_rules: list[tuple[type[Expr], type[Expr] | None, Rule]] = []
+
+class _Registered(NamedTuple):
+    parent: type[Expr]
+    child: type[Expr] | None
+    unshared: bool
+    function: Rule
+
+
+_rules: list[_Registered] = []
 Pass = Callable[[Sequence[Expr]], list[Expr]]
 
 _passes: list[Pass] = []
@@ -32,14 +41,16 @@ def whole_plan(function: Pass) -> Pass:
     return function
 
 
-def rule(parent: type[Expr], child: type[Expr] | None = None) -> Callable[[Rule], Rule]:
+def rule(parent: type[Expr], child: type[Expr] | None = None, *, unshared: bool = False) -> Callable[[Rule], Rule]:
     """Register a rule for nodes of class `parent` (whose first operand is of class `child`, if given).
 
     The function gets the node, and with `child` its first operand too. Rules are tried in the order of registration.
+    A rule that is `unshared` applies only if no other node needs the operand, so that nothing is made twice. A rule that
+    brings `parent` below `child` must be, unless the child is a leaf: what lies below would get a further consumer.
     """
 
     def register(function: Rule) -> Rule:
-        _rules.append((parent, child, function))
+        _rules.append(_Registered(parent, child, unshared, function))
         return function
 
     return register
@@ -54,15 +65,23 @@ def simplify(roots: Sequence[Expr]) -> list[Expr]:
         If the rules don't come to an end, which is a mistake in the rules.
     """
     done: dict[str, Expr] = {}
+    shared = _shared_names(roots)
     for root in roots:
-        _simplify_into(done, root)
+        _simplify_into(done, root, shared)
     simple = [done[root.name] for root in roots]
     for improve in _passes:
         simple = improve(simple)
     return simple
 
 
-def _simplify_into(done: dict[str, Expr], root: Expr) -> None:
+def _shared_names(roots: Sequence[Expr]) -> set[str]:
+    """Return the names of the nodes that several others, or another and the caller, need."""
+    wanted = [name for node in walk(roots) for name in {dependency.name for dependency in node.dependencies}]
+    counts = Counter([*wanted, *{root.name for root in roots}])
+    return {name for name, count in counts.items() if count > 1}
+
+
+def _simplify_into(done: dict[str, Expr], root: Expr, shared: set[str]) -> None:
     """Add to `done` what `root` and all below it become. An explicit stack: expressions may be deeper than Python's."""
     becomes: dict[str, str] = {}
     stack = [root]
@@ -72,11 +91,15 @@ def _simplify_into(done: dict[str, Expr], root: Expr) -> None:
             stack.pop()
         elif node.name in becomes:
             done[node.name] = done[becomes[node.name]]
+            if node.name in shared:
+                shared.add(done[node.name].name)
         elif pending := [child for child in node.dependencies if child.name not in done]:
             stack.extend(pending)
         else:
             rebuilt = node.substitute(lambda child: done[child.name])
-            better = _apply_first_rule(rebuilt)
+            if node.name in shared:
+                shared.add(rebuilt.name)
+            better = _apply_first_rule(rebuilt, shared)
             if better is None:
                 done[rebuilt.name] = done[node.name] = rebuilt
                 continue
@@ -86,10 +109,10 @@ def _simplify_into(done: dict[str, Expr], root: Expr) -> None:
             stack.append(better)
 
 
-def _apply_first_rule(node: Expr) -> Expr | None:
+def _apply_first_rule(node: Expr, shared: set[str]) -> Expr | None:
     first: Any = node.operands[0] if node.operands else None
-    for parent, child, function in _rules:
-        if not isinstance(node, parent):
+    for parent, child, unshared, function in _rules:
+        if not isinstance(node, parent) or unshared and getattr(first, "name", None) in shared:
             continue
         if child is None:
             better = function(node)

@@ -28,6 +28,14 @@ class Kernel:
     merges_tiles: ClassVar[bool] = False
     """Whether a block's partial result may be that of its parts combined, and has length 1 along reduced axes."""
 
+    by_position: ClassVar[bool] = False
+    """Whether what becomes of a position along the kept axes depends only on the elements there."""
+
+    @property
+    def ignores_order(self) -> bool:
+        """Whether elements may be reduced in any order, but for rounding."""
+        return False
+
     @property
     def makes_temporaries(self) -> bool:
         """Whether `first` makes arrays as large as the block."""
@@ -47,12 +55,17 @@ class Kernel:
 class Fold(Kernel):
     """A ufunc applied over and over, such as ``add`` for sums. `skips_nan` replaces NaN by `identity` first."""
 
+    by_position: ClassVar[bool] = True
     merges_tiles: ClassVar[bool] = True
     name: str
     ufunc: str
     dtype: Any = None
     skips_nan: bool = False
     result: Any = None
+
+    @property
+    def ignores_order(self) -> bool:
+        return True
 
     @property
     def makes_temporaries(self) -> bool:
@@ -104,6 +117,7 @@ _METHODS = {
 class Mean(Kernel):
     """The sum over the number of elements; with `skips_nan` over the number of those that are not NaN."""
 
+    by_position: ClassVar[bool] = True
     merges_tiles: ClassVar[bool] = True
     dtype: Any
     result: Any
@@ -112,6 +126,10 @@ class Mean(Kernel):
     @property
     def name(self) -> str:  # type: ignore[override]
         return "nanmean" if self.skips_nan else "mean"
+
+    @property
+    def ignores_order(self) -> bool:
+        return True
 
     @property
     def makes_temporaries(self) -> bool:
@@ -142,6 +160,7 @@ class Variance(Kernel):
     """Count, mean and sum of squared distances from it, merged as in Chan, Golub and LeVeque (1979), "Updating
     formulae and a pairwise algorithm for computing sample variances": sound however large the mean is."""
 
+    by_position: ClassVar[bool] = True
     merges_tiles: ClassVar[bool] = True
     dtype: Any
     result: Any
@@ -152,6 +171,10 @@ class Variance(Kernel):
     @property
     def name(self) -> str:  # type: ignore[override]
         return ("nan" if self.skips_nan else "") + ("std" if self.root else "var")
+
+    @property
+    def ignores_order(self) -> bool:
+        return True
 
     @property
     def makes_temporaries(self) -> bool:
@@ -199,7 +222,12 @@ class ArgExtreme(Kernel):
     smallest: bool
     shape: tuple[int, ...]
     flat: bool
+    by_position: ClassVar[bool] = True
     needs_position: ClassVar[bool] = True
+
+    @property
+    def ignores_order(self) -> bool:
+        return not self.flat
 
     def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
         xp = namespace_of(block)

@@ -238,6 +238,31 @@ def _reduced_chunks(array: ArrayExpr, axes: tuple[int, ...], keepdims: bool) -> 
     return tuple(blocks for axis, blocks in enumerate(array.chunks) if axis not in axes)
 
 
+def reduced_array(node: Aggregate | Finish) -> ArrayExpr:
+    """Return the array that a reduction reduces."""
+    below: ArrayExpr = node.array
+    while isinstance(below, Combine):
+        below = below.array
+    assert isinstance(below, ReduceBlocks)  # what `reduce_with` builds
+    return below.array
+
+
+def reduction_of(node: Aggregate | Finish, array: ArrayExpr, order: tuple[int, ...] | None = None) -> ArrayExpr:
+    """Return the same reduction of another array: of one with its axes in another `order`, the same of those axes."""
+    order = tuple(range(array.ndim)) if order is None else order
+    axes = tuple(sorted(order[axis] for axis in node.axes))
+    steps: list[ArrayExpr] = [node]
+    while not isinstance(steps[-1], ReduceBlocks):
+        steps.append(steps[-1].operands[0])
+    made = array
+    for step in reversed(steps):
+        rest = list(step.operands[3:])
+        if isinstance(step, Combine):
+            rest = [tuple(step.group[order.index(axis)] for axis in range(array.ndim))]
+        made = type(step)(made, node.kernel, axes, *rest, origin=step.origin)
+    return made
+
+
 def reduce_with(
     node: ArrayExpr,
     kernel: Kernel,

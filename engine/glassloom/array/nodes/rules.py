@@ -10,6 +10,7 @@ from glassloom.array.nodes.base import ArrayExpr
 from glassloom.array.nodes.creation import Arange, FromArray, Full
 from glassloom.array.nodes.elementwise import Elementwise
 from glassloom.array.nodes.rechunk import Merge, Split, rechunk
+from glassloom.array.nodes.reductions import Aggregate, Finish, reduced_array, reduction_of
 from glassloom.array.nodes.shaping import Transpose, transpose
 from glassloom.array.nodes.slicing import NewAxes, Selector, Slice, slice_array
 from glassloom.expr import rule
@@ -17,7 +18,7 @@ from glassloom.expr import rule
 _SQUARED_BITWISE = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-@rule(Slice, Slice)
+@rule(Slice, Slice, unshared=True)
 def slice_once(parent: Slice, child: Slice) -> ArrayExpr:
     """``x[a][b]`` is one slice of x."""
     outer = iter(parent.index)
@@ -38,7 +39,7 @@ def _slice_of_slice(inner: range | None, outer: Selector) -> Selector:
     return range(start, start + len(outer) * step, step)
 
 
-@rule(Slice, Elementwise)
+@rule(Slice, Elementwise, unshared=True)
 def slice_before_elementwise(parent: Slice, child: Elementwise) -> ArrayExpr:
     """``(x + y)[a]`` is ``x[a] + y[a]``; axes along which an operand is repeated are left alone."""
     args = [_sliced_operand(arg, parent.index, child) if isinstance(arg, ArrayExpr) else arg for arg in child.args]
@@ -69,7 +70,7 @@ def square_for_power(node: Elementwise) -> ArrayExpr | None:
     return Elementwise(np.square, (base,), {}, origin=node.origin) if fits else None
 
 
-@rule(Slice, Transpose)
+@rule(Slice, Transpose, unshared=True)
 def slice_before_transpose(parent: Slice, child: Transpose) -> ArrayExpr:
     """``x.T[a, b]`` is ``x[b, a].T``."""
     selectors: list[Selector] = [None] * child.ndim
@@ -80,7 +81,7 @@ def slice_before_transpose(parent: Slice, child: Transpose) -> ArrayExpr:
     return transpose(slice_array(child.array, tuple(selectors)), order)
 
 
-@rule(Slice, NewAxes)
+@rule(Slice, NewAxes, unshared=True)
 def slice_before_new_axes(parent: Slice, child: NewAxes) -> ArrayExpr | None:
     """``x[None][:, a]`` is ``x[a][None]``."""
     of_new = [parent.index[axis] for axis in child.axes]
@@ -140,6 +141,29 @@ def _narrowed(entry: slice, selector: Selector, length: int) -> Any:
 def transpose_once(parent: Transpose, child: Transpose) -> ArrayExpr:
     """``x.T.T`` is x."""
     return transpose(child.array, [child.axes[axis] for axis in parent.axes])
+
+
+@rule(Elementwise)
+def transpose_after_elementwise(node: Elementwise) -> ArrayExpr | None:
+    """``x.T + y.T`` is ``(x + y).T``: a transposition that comes last costs nothing, and may go away there."""
+    arrays = [arg for arg in node.args if isinstance(arg, ArrayExpr)]
+    if not all(isinstance(arg, Transpose) and arg.axes == arrays[0].axes for arg in arrays):  # type: ignore[attr-defined]
+        return None
+    args = tuple(arg.array if isinstance(arg, Transpose) else arg for arg in node.args)
+    return transpose(Elementwise(node.ufunc, args, node.kwargs, origin=node.origin), arrays[0].axes)  # type: ignore[attr-defined]
+
+
+@rule(Aggregate)
+@rule(Finish)
+def reduce_before_transpose(node: Aggregate | Finish) -> ArrayExpr | None:
+    """``x.T.sum(axis=0)`` is ``x.sum(axis=1)``: no block is read across."""
+    source = reduced_array(node)
+    if not isinstance(source, Transpose) or not node.kernel.ignores_order:
+        return None
+    made = reduction_of(node, source.array, source.axes)
+    old_axes = [axis for axis in range(source.ndim) if node.keepdims or axis not in node.axes]
+    kept = sorted(source.axes[axis] for axis in old_axes)
+    return transpose(made, [kept.index(source.axes[axis]) for axis in old_axes])
 
 
 @rule(Merge)
