@@ -18,6 +18,7 @@ from glassloom.array import (
     fft,
     linalg,
     random,
+    stats,
     ufuncs,
     views,  # noqa: F401 - registers what x.blocks and x.vindex are
 )
@@ -409,6 +410,7 @@ __all__ = [
     "split",
     "squeeze",
     "stack",
+    "stats",
     "std",
     "store",
     "sum",

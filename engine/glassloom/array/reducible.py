@@ -69,6 +69,19 @@ class Reducible(Collection):
         """Return the standard deviation over axes: the root of `var`."""
         return self._spread(axis, dtype, _degrees(ddof, correction), keepdims, split_every, root=True)
 
+    def moment(
+        self, order: int, axis: Any = None, dtype: Any = None, keepdims: bool = False, ddof: float = 0, *,
+        split_every: int | None = None,
+    ) -> Self:  # fmt: skip
+        """Return a central moment over axes: the mean of a power of distances from the mean; 0 for the first."""
+        if order in (0, 1):
+            constant: Any = self.mean(axis, dtype, keepdims, split_every=split_every) * 0 + (1 - order)  # type: ignore[operator]
+            return constant
+        made = reductions.moment(
+            self._expr, order=order, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, split_every=split_every
+        )
+        return self._with_expr(made)
+
     def argmin(self, axis: int | None = None, keepdims: bool = False, *, split_every: int | None = None) -> Self:
         """Return where the smallest value is, along an axis or in the flat array."""
         made = reductions.arg_extreme(self._expr, smallest=True, axis=axis, keepdims=keepdims, split_every=split_every)

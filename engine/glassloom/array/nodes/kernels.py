@@ -6,6 +6,7 @@ had no elements there, so that nothing needs an identity).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -212,6 +213,54 @@ class Variance(Kernel):
             divisor = xp.where(rest <= 0, xp.full(rest.shape, np.nan), rest)
         variance = squares / divisor
         return (xp.sqrt(variance) if self.root else variance).astype(self.result)
+
+
+@dataclass(frozen=True)
+class CentralMoment(Kernel):
+    """The mean of powers of distances from the mean: count, mean and the sums of all powers up to the order, moved to a
+    common mean by the binomial theorem (Pébay, 2008, "Formulas for robust, one-pass parallel computation of
+    covariances and arbitrary-order statistical moments")."""
+
+    merges_tiles: ClassVar[bool] = True
+    dtype: Any
+    order: int
+    ddof: float
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"moment-{self.order}"
+
+    @property
+    def makes_temporaries(self) -> bool:
+        return True
+
+    def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
+        xp = namespace_of(block)
+        count = _count(xp, block, axes)
+        mean = xp.sum(block, axis=axes, keepdims=True, dtype=self.dtype) / xp.maximum(count, 1)
+        distance = block - mean
+        sums = [xp.sum(distance**power, axis=axes, keepdims=True) for power in range(2, self.order + 1)]
+        return (count, mean, *sums)
+
+    def combine(self, joined: Partial, axes: Axes) -> Partial:
+        count, mean, *sums = joined
+        xp = namespace_of(mean)
+        whole = xp.sum(count, axis=axes, keepdims=True)
+        common = xp.sum(mean * count, axis=axes, keepdims=True) / xp.maximum(whole, 1)
+        apart = mean - common
+        by_power = [count, xp.zeros_like(mean), *sums]
+        moved = [
+            xp.sum(
+                sum(math.comb(power, k) * by_power[power - k] * apart**k for k in range(power + 1)),
+                axis=axes, keepdims=True,
+            )
+            for power in range(2, self.order + 1)
+        ]  # fmt: skip
+        return (whole, common, *moved)
+
+    def finish(self, joined: Partial, axes: Axes) -> Any:
+        combined = self.combine(joined, axes)
+        return (combined[-1] / (combined[0] - self.ddof)).astype(self.dtype)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from glassloom.array.chunks import Chunks, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, describe, make_meta, normalize_axes
-from glassloom.array.nodes.kernels import ArgExtreme, Fold, Kernel, Mean, Variance
+from glassloom.array.nodes.kernels import ArgExtreme, CentralMoment, Fold, Kernel, Mean, Variance
 from glassloom.array.nodes.tiled import TiledFinish, TiledFirstStage
 from glassloom.array.tiled_program import TiledProgram
 from glassloom.backends.arrays import join
@@ -344,6 +344,18 @@ def variance(
     working = _working_dtype(_dtype_by_numpy(np.mean, node, dtype=dtype))
     kernel = Variance(working, result, ddof, root, skips_nan and node.dtype.kind in "fc")
     return reduce_with(node, kernel, axes, keepdims, result, split_every)
+
+
+def moment(
+    node: ArrayExpr, *, order: int, axis: Any, dtype: Any = None, ddof: float = 0, keepdims: bool = False,
+    split_every: int | None = None,
+) -> ArrayExpr:  # fmt: skip
+    """Return a central moment over axes: the mean of that power of distances from the mean."""
+    if not isinstance(order, (int, np.integer)) or order < 2:
+        raise OptionError(f"order={order!r} of a moment is not an integer of at least 2")
+    axes = normalize_axes(axis, node.ndim)
+    working = _working_dtype(_dtype_by_numpy(np.mean, node, dtype=dtype))
+    return reduce_with(node, CentralMoment(working, int(order), ddof), axes, keepdims, working, split_every)
 
 
 def arg_extreme(
