@@ -187,7 +187,6 @@ def test_weighted_means(pair, data):
         (lambda x: ga.gradient(x, 1, 2, 3), TypeError, "takes no distance, 1 or 2, got 3"),
         (lambda x: ga.gradient(x[:1], axis=0), ValueError, "with 1 elements; it needs 2"),
         (lambda x: ga.topk(x, 0), ValueError, "k=0 must be an integer other than 0"),
-        (lambda x: ga.unique(x, axis=0), NotImplementedError, "unique along axis=0"),
         (lambda x: ga.histogram(x, "auto"), NotImplementedError, "bins='auto'"),
         (lambda x: ga.histogramdd(x, 3), ValueError, r"needs range="),
         (lambda x: ga.bincount(x), TypeError, "it needs integers"),

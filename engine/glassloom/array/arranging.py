@@ -16,6 +16,30 @@ from glassloom.array.protocol import implements
 from glassloom.array.shapes import concatenate, flip, moveaxis
 from glassloom.backends.arrays import namespace_of
 
+__all__ = [
+    "append",
+    "array_split",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block",
+    "column_stack",
+    "delete",
+    "dstack",
+    "fliplr",
+    "flipud",
+    "hsplit",
+    "pad",
+    "repeat",
+    "roll",
+    "rollaxis",
+    "rot90",
+    "split",
+    "tile",
+    "unstack",
+    "vsplit",
+]
+
 _PAD_BY_POSITION = ("edge", "reflect", "symmetric", "wrap")
 
 

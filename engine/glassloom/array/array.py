@@ -31,6 +31,12 @@ from glassloom.backends.standard_ import unwrapped, wrapped
 from glassloom.delayed_call import Delayed
 from glassloom.runtime.default import Runtime
 
+__all__ = [
+    "Array",
+    "asarray",
+    "matmul",
+]
+
 _SCALARS = (bool, int, float, complex, str, bytes, np.generic)
 
 
@@ -433,7 +439,7 @@ def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: 
     Parameters
     ----------
     value
-        An array, a number, or nested lists of numbers.
+        An array, a number, or nested lists of numbers or lazy arrays.
     dtype
         Type of the elements; the value's own by default.
     copy
@@ -451,6 +457,9 @@ def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: 
     if isinstance(value, Array):
         made = value if dtype is None else value.astype(dtype)
         return made.copy() if copy else made
+    if isinstance(value, (list, tuple)) and _holds_lazy(value):
+        stacked: Array = implementation_of(np.stack)([asarray(item) for item in value])  # type: ignore[misc]
+        return stacked if dtype is None else stacked.astype(dtype)
     if isinstance(value, Delayed):
         raise TypeError("a Delayed has no shape; use from_delayed(value, shape=..., dtype=...)")
     value = wrapped(value)
@@ -463,6 +472,12 @@ def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: 
     elif copy:
         plain = plain.copy()
     return Array(from_numpy(plain, tuple((length,) for length in plain.shape)))
+
+
+def _holds_lazy(values: Any) -> bool:
+    return any(
+        isinstance(value, Array) or (isinstance(value, (list, tuple)) and _holds_lazy(value)) for value in values
+    )
 
 
 def check_device(device: Any) -> None:

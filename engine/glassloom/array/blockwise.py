@@ -20,6 +20,16 @@ from glassloom.backends.arrays import namespace_of
 from glassloom.backends.standard_ import OnOwnArrays, StandardChunk
 from glassloom.errors import ChunkError
 
+__all__ = [
+    "apply_along_axis",
+    "apply_gufunc",
+    "apply_over_axes",
+    "as_gufunc",
+    "blockwise",
+    "map_blocks",
+    "reduction",
+]
+
 
 @implements("map_blocks")
 def map_blocks(

@@ -18,6 +18,23 @@ from glassloom.backends.standard_ import wrapped
 from glassloom.delayed_call import Delayed
 from glassloom.errors import OptionError
 
+__all__ = [
+    "array",
+    "arange",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_array",
+    "from_delayed",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
 
 def full(
     shape: int | tuple[int, ...],
@@ -286,6 +303,29 @@ def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None) -> 
         array = np.asarray(array)
     blocks = normalize_chunks(chunks, array.shape, array.dtype)
     return Array(FromArray(Source(array, name), (slice(None),) * len(blocks), blocks))
+
+
+def array(
+    object: Any, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, chunks: Any = None, device: Any = None
+) -> Array:
+    """Return a value as a lazy array, copied so that later changes of the value don't show; see `asarray`.
+
+    Parameters
+    ----------
+    ndmin
+        How many axes there are at least: others, of length 1, are put in front.
+    chunks
+        As for `full`; by default one block, or those of a lazy array.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.array([1, 2, 3], ndmin=2).compute()
+    array([[1, 2, 3]])
+    """
+    made = asarray(object, dtype, copy=copy, device=device)
+    made = made[(None,) * (ndmin - made.ndim)] if made.ndim < ndmin else made
+    return made if chunks is None else made.rechunk(chunks)
 
 
 def from_delayed(value: Delayed, shape: tuple[int, ...], dtype: Any, *, like: Any = None) -> Array:

@@ -11,6 +11,16 @@ from glassloom.array.array import Array, asarray, operand_of
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.protocol import implements
 
+__all__ = [
+    "allclose",
+    "clip",
+    "imag",
+    "isclose",
+    "real",
+    "round",
+    "where",
+]
+
 
 @implements(np.where)
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:

@@ -18,6 +18,15 @@ from glassloom.array.protocol import implements
 from glassloom.collection import compute
 from glassloom.errors import ChunkError, OptionError, ReadError
 
+__all__ = [
+    "from_npy_stack",
+    "from_zarr",
+    "store",
+    "to_hdf5",
+    "to_npy_stack",
+    "to_zarr",
+]
+
 _INFO = "info.json"
 
 

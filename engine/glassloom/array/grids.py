@@ -14,6 +14,16 @@ from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import broadcast_to, stack
 
+__all__ = [
+    "fromfunction",
+    "identity",
+    "indices",
+    "logspace",
+    "meshgrid",
+    "tri",
+    "vander",
+]
+
 
 @implements(np.meshgrid)
 def meshgrid(*xi: Any, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[Array, ...]:

@@ -17,6 +17,14 @@ from glassloom.array.protocol import implements
 from glassloom.array.shapes import stack
 from glassloom.backends.arrays import namespace_of
 
+__all__ = [
+    "bincount",
+    "digitize",
+    "histogram",
+    "histogram2d",
+    "histogramdd",
+]
+
 
 @implements(np.histogram)
 def histogram(

@@ -17,6 +17,12 @@ from glassloom.array.nodes.overlap import Overlap, Trim, Windows
 from glassloom.array.protocol import implements
 from glassloom.errors import ChunkError, OptionError
 
+__all__ = [
+    "map_overlap",
+    "overlap",
+    "trim_overlap",
+]
+
 _BOUNDARIES = {"reflect": "symmetric", "periodic": "wrap", "nearest": "edge"}
 
 

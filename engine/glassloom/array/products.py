@@ -16,6 +16,19 @@ from glassloom.array.shapes import moveaxis, stack
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.blas import one_blas_thread
 
+__all__ = [
+    "cross",
+    "dot",
+    "einsum",
+    "inner",
+    "kron",
+    "matrix_transpose",
+    "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
+]
+
 implements(np.matmul)(matmul)
 
 

@@ -12,6 +12,27 @@ from glassloom.array.array import Array, asarray
 from glassloom.array.nodes import reductions
 from glassloom.array.protocol import implements
 
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "max",
+    "mean",
+    "min",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "prod",
+    "std",
+    "sum",
+    "var",
+]
+
 _PARAMETERS = """
     Parameters
     ----------

@@ -14,6 +14,18 @@ from glassloom.array.nodes.scans import scan
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import concatenate
 
+__all__ = [
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "diff",
+    "ediff1d",
+    "gradient",
+    "nancumprod",
+    "nancumsum",
+]
+
 
 def _scanned(function: Any, ufunc: str, array: Any, axis: int | None, dtype: Any) -> Array:
     whole = asarray(array)

@@ -1,4 +1,4 @@
-"""Functions that find elements, or pick them: `nonzero`, `searchsorted`, `isin`, `choose`, triangles, diagonals."""
+"""Functions that find elements, or pick them: `nonzero`, `searchsorted`, `choose`, triangles, diagonals."""
 
 from __future__ import annotations
 
@@ -20,6 +20,24 @@ from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.nodes.points import take_points
 from glassloom.array.protocol import implements
 from glassloom.backends.arrays import namespace_of
+
+__all__ = [
+    "argwhere",
+    "choose",
+    "compress",
+    "count_nonzero",
+    "diag",
+    "diagonal",
+    "flatnonzero",
+    "nonzero",
+    "searchsorted",
+    "select",
+    "take",
+    "take_along_axis",
+    "trace",
+    "tril",
+    "triu",
+]
 
 
 @implements(np.take)
@@ -165,34 +183,6 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Arra
 def count_before(block: Any, values: Any, side: str) -> Any:
     """Return how many elements of a sorted block stand before each value."""
     return namespace_of(block).asarray(namespace_of(block).searchsorted(block, values, side=side))[None]
-
-
-@implements(np.isin)
-def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
-) -> Array:
-    """Return where elements are among others.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.isin(ga.arange(4, chunks=2), [1, 3]).compute()
-    array([False,  True, False,  True])
-    """
-    whole, others = asarray(element), asarray(test_elements).ravel()
-    places = tuple(f"x{axis}" for axis in range(whole.ndim))
-    found = indexed(
-        isin_block, [whole.expr, others.expr], [places, ("t",)], (*places, "t"), dtype=bool,
-        kwargs={"assume_unique": assume_unique}, sizes={"t": 1},
-    )  # fmt: skip
-    is_in = Array(found).any(axis=-1)
-    return ~is_in if invert else is_in
-
-
-def isin_block(block: Any, others: Any, assume_unique: bool) -> Any:
-    """Return where elements of a block are among others."""
-    xp = namespace_of(block)
-    return xp.asarray(xp.isin(block, others, assume_unique=assume_unique))[..., None]
 
 
 @implements(np.take_along_axis)

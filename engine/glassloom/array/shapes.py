@@ -14,6 +14,27 @@ from glassloom.array.nodes.base import normalize_axes, normalize_axis
 from glassloom.array.nodes.elementwise import align, broadcast_shape
 from glassloom.array.protocol import implements
 
+__all__ = [
+    "concat",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "concatenate",
+    "expand_dims",
+    "flip",
+    "hstack",
+    "moveaxis",
+    "ndim",
+    "ravel",
+    "reshape",
+    "shape",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "transpose",
+    "vstack",
+]
+
 
 @implements(np.transpose)
 def transpose(array: Any, axes: Sequence[int] | None = None) -> Array:
@@ -264,3 +285,6 @@ def ndim(array: Any) -> int:
     2
     """
     return asarray(array).ndim
+
+
+concat = concatenate

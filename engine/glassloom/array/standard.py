@@ -13,6 +13,30 @@ import numpy as np
 from glassloom.array.array import Array, asarray
 from glassloom.array.protocol import implements
 
+__all__ = [
+    "astype",
+    "bool_",
+    "can_cast",
+    "complex128",
+    "complex64",
+    "finfo",
+    "float32",
+    "float64",
+    "from_dlpack",
+    "iinfo",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "isdtype",
+    "permute_dims",
+    "result_type",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+]
+
 __array_api_version__ = "2025.12"
 
 bool_ = np.bool_

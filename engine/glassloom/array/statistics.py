@@ -1,4 +1,4 @@
-"""Order and spread: `quantile`, `median`, `sort`, `topk`, `unique`, `average`, `cov`.
+"""Order and spread: `quantile`, `median`, `sort`, `topk`, `average`, `cov`.
 
 Quantiles, medians and sorting are exact: the axis becomes one block for them (the whole array without an axis), so a
 line along it must fit into memory.
@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from glassloom.array.array import Array, asarray
-from glassloom.array.chunks import UNKNOWN
 from glassloom.array.creation import arange
 from glassloom.array.nodes.base import make_meta, normalize_axes, normalize_axis
-from glassloom.array.nodes.collecting import collect
 from glassloom.array.nodes.indexed import indexed
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.products import dot
@@ -24,28 +22,22 @@ from glassloom.array.protocol import implements
 from glassloom.array.shapes import vstack
 from glassloom.backends.arrays import namespace_of
 
-
-class UniqueAll(NamedTuple):
-    """Values, where each is first, where to find each element among them, and how often each occurs."""
-
-    values: Array
-    indices: Array
-    inverse_indices: Array
-    counts: Array
-
-
-class UniqueCounts(NamedTuple):
-    """Values, and how often each occurs."""
-
-    values: Array
-    counts: Array
-
-
-class UniqueInverse(NamedTuple):
-    """Values, and where to find each element among them."""
-
-    values: Array
-    inverse_indices: Array
+__all__ = [
+    "argsort",
+    "argtopk",
+    "average",
+    "corrcoef",
+    "cov",
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "ptp",
+    "quantile",
+    "sort",
+    "topk",
+]
 
 
 def _quantile(name: str, example: str) -> Callable[..., Array]:
@@ -402,142 +394,3 @@ _OURS = {
     "argtop_of_block": argtop_of_block,
     "top_of_block": top_of_block,
 }
-
-
-@implements(np.unique)
-def unique(
-    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
-    *, equal_nan: bool = True, sorted: bool = True,
-) -> Any:  # fmt: skip
-    """Return the different elements, sorted; how many they are is known when they have been computed.
-
-    Parameters
-    ----------
-    return_index, return_inverse, return_counts
-        Whether also to return where each is first in the flat array, where each element of the array is among them,
-        and how often each occurs.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.unique(ga.asarray([3, 1, 3])).compute()
-    array([1, 3])
-    """
-    if axis is not None:
-        raise NotImplementedError(f"unique along axis={axis!r}; only that of the flat array is there")
-    whole = asarray(ar)
-    flat = whole.ravel()
-    position = arange(flat.size, chunks=flat.chunks, dtype=np.intp)
-    counted = indexed(
-        unique_of_block, [flat.expr, position.expr], [(0,), (0,)], (0,), meta=flat.expr.meta,
-        kwargs={"equal_nan": equal_nan},
-    )  # fmt: skip
-    joined = collect(counted, UniqueOfAll(equal_nan), ((UNKNOWN,),), flat.expr.meta)
-    values, index, counts = (
-        Array(
-            indexed(
-                part_of, [joined], [(0,)], (0,), kwargs={"number": number}, meta=make_meta(flat.expr.meta, 1, dtype)
-            )
-        )
-        for number, dtype in enumerate((flat.dtype, np.dtype(np.intp), np.dtype(np.intp)))
-    )
-    results = [values]
-    if return_index:
-        results.append(index)
-    if return_inverse:
-        names = tuple(range(whole.ndim))
-        inverse = indexed(place_among, [whole.expr, values.expr], [names, ("v",)], names, dtype=np.intp)
-        results.append(Array(inverse))
-    if return_counts:
-        results.append(counts)
-    return results[0] if len(results) == 1 else tuple(results)
-
-
-def unique_of_block(block: Any, position: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
-    """Return the different elements of a block, where each is first in the whole array, and how often it occurs."""
-    xp = namespace_of(block)
-    values, first, counts = xp.unique(block, return_index=True, return_counts=True, equal_nan=equal_nan)
-    return values, xp.asarray(position)[first], counts
-
-
-class UniqueOfAll:
-    """Joins what `unique_of_block` found."""
-
-    __name__ = "unique"
-
-    def __init__(self, equal_nan: bool) -> None:
-        self.equal_nan = equal_nan
-
-    def __glassloom_tokenize__(self) -> Any:
-        return self.equal_nan
-
-    def __call__(self, parts: list[Any]) -> tuple[Any, Any, Any]:
-        xp = namespace_of(parts[0][0])
-        values, first, counts = (xp.concatenate(several) for several in zip(*parts, strict=True))
-        found, leader, inverse = xp.unique(values, return_index=True, return_inverse=True, equal_nan=self.equal_nan)
-        totals = xp.bincount(inverse.ravel(), weights=counts, minlength=len(found)).astype(np.intp)
-        return found, first[leader], totals
-
-
-def part_of(results: Any, number: int) -> Any:
-    """Return one of several results."""
-    return results[number]
-
-
-def place_among(block: Any, values: Any) -> Any:
-    """Return where each element of a block is among sorted values."""
-    xp = namespace_of(block)
-    return xp.asarray(xp.searchsorted(values, block))
-
-
-@implements(np.unique_values)
-def unique_values(x: Any) -> Array:
-    """Return the different elements, each NaN on its own.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.unique_values(ga.asarray([3, 1, 3])).compute()
-    array([1, 3])
-    """
-    made: Array = unique(x, equal_nan=False)
-    return made
-
-
-@implements(np.unique_counts)
-def unique_counts(x: Any) -> UniqueCounts:
-    """Return the different elements, each NaN on its own, and how often each occurs.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.unique_counts(ga.asarray([3, 1, 3])).counts.compute()
-    array([1, 2])
-    """
-    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False))
-
-
-@implements(np.unique_inverse)
-def unique_inverse(x: Any) -> UniqueInverse:
-    """Return the different elements, and where each element is among them.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.unique_inverse(ga.asarray([3, 1, 3])).inverse_indices.compute()
-    array([1, 0, 1])
-    """
-    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False))
-
-
-@implements(np.unique_all)
-def unique_all(x: Any) -> UniqueAll:
-    """Return the different elements, where each is first, where each element is among them, and how often it occurs.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.unique_all(ga.asarray([3, 1, 3])).indices.compute()
-    array([1, 0])
-    """
-    return UniqueAll(*unique(x, True, True, True, equal_nan=False))
