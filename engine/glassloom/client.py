@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 from glassloom_metrics.errors import ClusterNotFound as _NoRecord
@@ -14,12 +16,13 @@ from glassloom_metrics.registry import ClusterRecord, find_record
 from glassloom.cluster.local import LocalCluster
 from glassloom.collection import compute, persist
 from glassloom.collector import paused_collector
-from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
+from glassloom.datasets import NO_DEFAULT, Datasets, fetch, names, publish, unpublish
+from glassloom.errors import ClusterClosed, ClusterError, ClusterNotFound, OptionError
 from glassloom.futures import Future, futures_of, raise_unless_finished, settled
 from glassloom.graph import Graph, Key, Task, tokenize, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.reprs import render
-from glassloom.runtime import failure, messages
+from glassloom.runtime import failure, messages, uploads
 from glassloom.runtime.calls import CallEncoder
 from glassloom.runtime.connection import ERROR, FINISHED, Connection
 from glassloom.runtime.default import current, set_current, unset_current
@@ -29,7 +32,7 @@ from glassloom.runtime.inside import task_thread
 from glassloom.runtime.waiting import Steps, block, carry_on
 from glassloom.store.pickling import dumps, loads
 from glassloom.store.segment import SegmentWriter, read_location
-from glassloom.units import format_bytes
+from glassloom.units import format_bytes, parse_seconds
 
 
 class Client:
@@ -360,15 +363,93 @@ class Client:
             _check_whole_number("workers", number, least=0)
         return self._run(self._run_on_workers(call, chosen))
 
-    def _run_on_workers(self, call: bytes, chosen: list[int] | None) -> Steps[dict[str, Any]]:
+    def _run_on_workers(self, call: bytes, chosen: list[int] | None, setup: str = "") -> Steps[dict[str, Any]]:
         answer: messages.RanOnWorkers = yield from self._connection.ask(
-            lambda request: messages.RunOnWorkers(request, call, chosen)
+            lambda request: messages.RunOnWorkers(request, call, chosen, setup)
         )
         for result in answer.results:
             if isinstance(result, Failure):
                 raise failure.harmless(failure.restore(result))
         results = [loads(result) for result in answer.results if isinstance(result, bytes)]
         return dict(zip(answer.workers, results, strict=True))
+
+    def register_worker_callbacks(self, setup: Callable[[], Any]) -> Any:
+        """Call a function on every worker, and on those that come later before their first task; return the results.
+
+        What it raises on a later worker is written to the cluster's log, and the worker works all the same.
+        """
+        return self._run(self._set_up(setup, name=f"setup-{tokenize(setup)}"))
+
+    def upload_file(self, filename: str | Path) -> Any:
+        """Make a file of code importable on all workers, those that come later included; return the module's names.
+
+        Modules of these names are imported anew: tasks that were submitted already but haven't begun see the new ones too.
+
+        Parameters
+        ----------
+        filename
+            A ``.py`` file, or a ``.zip`` or ``.egg`` of modules and packages.
+
+        Raises
+        ------
+        OptionError
+            If it is no such file.
+        Exception
+            What importing the modules raised.
+        """
+        path = uploads.store(filename, self._connection.welcome.directory)
+        return self._run(self._upload(path))
+
+    def _upload(self, path: Path) -> Steps[list[str]]:
+        modules = yield from self._set_up(partial(uploads.install, str(path)), name=f"upload-{path.name}")
+        return next(iter(modules.values()), [])
+
+    def _set_up(self, function: Callable[[], Any], name: str) -> Steps[dict[str, Any]]:
+        return (yield from self._run_on_workers(dumps((function, (), {})), None, name))
+
+    def run_on_head(
+        self, function: Callable[..., Any], /, *args: Any, timeout: float | str | timedelta = 10.0, **kwargs: Any
+    ) -> Any:
+        """Call a function on a snapshot of the cluster's head, to look at its state; return the result, up to 16 MiB.
+
+        It runs in a fork of the head, which has a copy of its memory and none of its connections: it can change nothing, and
+        is ended when its time is over.
+
+        Parameters
+        ----------
+        function
+            If it has a parameter ``head`` it gets a `glassloom.runtime.inspection.HeadSnapshot` there.
+        timeout
+            Seconds that it may take, or text such as ``"2 min"``.
+
+        Raises
+        ------
+        TimeoutError
+            If there is no result in time.
+        ClusterError
+            If the function ends its process, or its result is too large.
+        Exception
+            What the function raised.
+
+        Examples
+        --------
+        >>> from glassloom import Client
+        >>> with Client(n_workers=2, threads_per_worker=1) as client:
+        ...     client.run_on_head(lambda head: len(head.scheduler.workers))
+        2
+        """
+        timeout_s = parse_seconds("timeout", timeout) or 0.0
+        return self._run(self._run_on_head(dumps((function, args, kwargs)), timeout_s))
+
+    def _run_on_head(self, call: bytes, timeout_s: float) -> Steps[Any]:
+        answer: messages.RanOnHead = yield from self._connection.ask(
+            lambda request: messages.RunOnHead(request, call, timeout_s)
+        )
+        if answer.failure is not None:
+            raise failure.harmless(failure.restore(answer.failure))
+        if answer.result is None:
+            raise (TimeoutError if answer.timed_out else ClusterError)(f"run_on_head: {answer.reason}")
+        return loads(answer.result)
 
     # The runtime that collections use
 
@@ -516,6 +597,108 @@ class Client:
         keys = None if futures is None else [future.key for future in futures_of(futures)]
         holdings: messages.Holdings = yield from self._connection.ask(lambda request: messages.WhoHas(request, keys))
         return holdings
+
+    def retire_workers(self, workers: Sequence[int | str] | None = None, n: int | None = None) -> Any:
+        """Let workers go, for good; returns their names when they are gone.
+
+        They finish what they run, and their results move to shared memory first. `LocalCluster.scale` starts others.
+
+        Parameters
+        ----------
+        workers
+            Their names or numbers.
+        n
+            How many, if it doesn't matter which: those that hold least.
+
+        Raises
+        ------
+        OptionError
+            If neither is given, or both; if there is no such worker.
+        """
+        if (workers is None) == (n is None):
+            raise OptionError("say which workers to retire, workers=[...], or how many, n=...")
+        if n is not None:
+            _check_whole_number("n", n, least=0)
+        return self._run(self._retire_workers(workers, n))
+
+    def _retire_workers(self, workers: Sequence[int | str] | None, n: int | None) -> Steps[list[str]]:
+        info: messages.Info = yield from self._connection.ask(messages.Inform)
+        if workers is None:
+            chosen = sorted(info.workers, key=lambda worker: (worker.managed_bytes, -worker.number))[:n]
+        else:
+            by_name = {key: worker for worker in info.workers for key in (worker.number, worker.name)}
+            unknown = [worker for worker in workers if worker not in by_name]
+            if unknown:
+                names = ", ".join(repr(worker.name) for worker in info.workers) or "none"
+                raise OptionError(f"workers={workers!r}: there is no worker {unknown[0]!r}; there are: {names}")
+            chosen = list({by_name[worker].number: by_name[worker] for worker in workers}.values())
+        numbers = [worker.number for worker in chosen]
+        yield from self._connection.ask(lambda request: messages.Retire(request, numbers))
+        return [worker.name for worker in chosen]
+
+    # Datasets
+
+    def publish_dataset(self, *args: Any, name: str | None = None, override: bool = False, **datasets: Any) -> Any:
+        """Let the cluster keep values by name, also when this client is gone; other clients get them by that name.
+
+        Parameters
+        ----------
+        args
+            One value, which goes by `name`.
+        override
+            Whether a dataset of the same name is replaced.
+        datasets
+            Values by name: persisted collections (their results are kept), lazy ones, futures, or others up to 4 MiB.
+
+        Raises
+        ------
+        KeyError
+            If there is a dataset of the name already.
+        SerialisationError, OptionError
+            If a value doesn't pickle, or is too large.
+
+        Examples
+        --------
+        >>> from glassloom import Client
+        >>> import glassloom.array as ga
+        >>> with Client(n_workers=1, threads_per_worker=1) as client:
+        ...     client.publish_dataset(squares=client.persist(ga.arange(4, chunks=2) ** 2))
+        ...     client.list_datasets(), client.get_dataset("squares").sum().compute()
+        (('squares',), np.int64(14))
+        """
+        if len(args) > 1 or (len(args) == 1) != (name is not None):
+            raise OptionError("publish_dataset takes one value with name=..., or values by name: publish_dataset(x=x)")
+        named = {**({name: args[0]} if name is not None else {}), **datasets}
+        return self._run(publish(self, named, override=override))
+
+    def get_dataset(self, name: str, default: Any = NO_DEFAULT) -> Any:
+        """Return a dataset of the cluster.
+
+        Raises
+        ------
+        KeyError
+            If there is none of that name and no `default`; the message lists those there are.
+        """
+        return self._run(fetch(self, name, default))
+
+    def unpublish_dataset(self, name: str) -> Any:
+        """Let the cluster forget a dataset; its results go when nobody else holds them.
+
+        Raises
+        ------
+        KeyError
+            If there is none of that name.
+        """
+        return self._run(unpublish(self, name))
+
+    def list_datasets(self) -> Any:
+        """Return the names of the cluster's datasets."""
+        return self._run(names(self))
+
+    @property
+    def datasets(self) -> Datasets:
+        """The cluster's datasets, as a mapping by name."""
+        return Datasets(self)
 
     def restart(self) -> Any:
         """Cancel all tasks, forget all results, and replace all workers; returns when the new ones are there."""

@@ -153,9 +153,10 @@ def _position(key: Key, positions: dict[Key, int], external: dict[Key, int]) -> 
 class Call:
     """A call on the worker's side: fills the shape with values and calls the function."""
 
-    __slots__ = ("_args", "_function", "_is_flat", "_kwargs")
+    __slots__ = ("_args", "_function", "_is_flat", "_kwargs", "code")
 
     def __init__(self, code: bytes) -> None:
+        self.code = code
         self._function, (self._args, self._kwargs) = loads(code)
         self._is_flat = not self._kwargs and all(type(shape) is int for shape in self._args)
 

@@ -289,6 +289,7 @@ class Connection:
                 messages.Located()
                 | messages.Info()
                 | messages.RanOnWorkers()
+                | messages.RanOnHead()
                 | messages.Done()
                 | messages.Holdings()
                 | messages.Agreed()

@@ -15,6 +15,7 @@ import os
 import secrets
 import signal
 import sys
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ from glassloom.runtime.codebook import Codebook
 from glassloom.runtime.failure import Failure
 from glassloom.runtime.identity import cluster_directory, new_cluster_id, shm_prefix, version
 from glassloom.runtime.inquiries import Inquiries
+from glassloom.runtime.inspection import HeadSnapshot, run_on_snapshot
 from glassloom.runtime.lineage import failed_below, is_wanted_by_others
 from glassloom.runtime.messages import RunTask
 from glassloom.runtime.nursery import Nursery
@@ -61,6 +63,8 @@ SHARED_FRACTION = 0.3
 """Share of the workers' memory limits that shared results may take before further ones go to disk."""
 _HEAD = object()
 """The head as the scheduler's client: it wants what was fired and forgotten, until it is done."""
+_NOBODY = -1
+"""The request number of what no client has asked for."""
 _READ_BYTES = 2**20
 _CONNECT_TIMEOUT_S = 10.0
 
@@ -103,6 +107,9 @@ class Head:
         )
         self._inquiries = Inquiries(self._scheduler)
         self._coordinator = Coordinator()
+        self._setups: dict[str, bytes] = {}
+        """What every new worker calls first, by name; pickled."""
+        self._running: set[asyncio.Task[None]] = set()
         self._codebook = Codebook()
         self._clients: dict[int, ClientPeer] = {}
         self._next_client = 0
@@ -130,7 +137,7 @@ class Head:
             self._chronicle.life("closing")
             remove_record(self._id)
             server.close()
-            for timer in timers:
+            for timer in (*timers, *self._running):
                 timer.cancel()
             await self._publisher.close()
             for client in self._clients.values():
@@ -235,6 +242,8 @@ class Head:
         worker = self._workforce.join(ready, writer) if isinstance(ready, messages.WorkerReady) else None
         if worker is None:
             return
+        for setup in self._setups.values():
+            worker.tell(messages.Invoke(_NOBODY, setup, True))
         self._settle_soon()
         splitter = FrameSplitter()
         while data := await reader.read(_READ_BYTES):
@@ -292,6 +301,10 @@ class Head:
                 self._chronicle.log("error", f"worker {worker.options.name}: {message.text}", number)
             case messages.StoreEvents():
                 self._chronicle.spilled(number, message)
+            case messages.Invoked(request=request) if request == _NOBODY:
+                if message.failure is not None:
+                    text = f"worker {worker.options.name} couldn't be set up:\n{message.failure.traceback}"
+                    self._chronicle.log("error", text, number)
             case messages.Invoked():
                 answer = message.failure if message.result is None else message.result
                 if answer is not None:
@@ -348,7 +361,15 @@ class Head:
                 chosen = [
                     w for n, w in self._workforce.peers.items() if message.workers is None or n in message.workers
                 ]
+                if message.setup:
+                    self._setups.pop(message.setup, None)
+                    self._setups[message.setup] = message.call
                 self._inquiries.invoke(client, message, chosen)
+            case messages.RunOnHead():
+                self._keep_running(self._inspect(client, message))
+            case messages.Retire():
+                self._workforce.retire(message.workers)
+                self._workforce.answer_when_settled(client, message.request)
             case messages.Scale():
                 self._workforce.scale(message.n_workers)
                 self._workforce.answer_when_settled(client, message.request)
@@ -395,6 +416,18 @@ class Head:
             )
         except GraphError as error:
             client.tell(messages.SubmitRefused(message.wanted, failure.own_failure(error)))
+
+    async def _inspect(self, client: ClientPeer, message: messages.RunOnHead) -> None:
+        workers = [worker.info() for worker in self._workforce.peers.values()]
+        snapshot = HeadSnapshot(self._scheduler, workers, len(self._clients))
+        found = await run_on_snapshot(message.call, snapshot, message.timeout_s)
+        client.tell(messages.RanOnHead(message.request, found.result, found.failure, found.reason, found.timed_out))
+
+    def _keep_running(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something in the event loop, which by itself would forget it."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     def _agree(self) -> None:
         """Carry out what the coordinator has decided."""

@@ -68,7 +68,7 @@ class Inquiries:
         names = {worker.number: worker.options.name for worker in workers}
         self._invocations[number] = _Invocation(client, message.request, names)
         for worker in workers:
-            worker.tell(messages.Invoke(number, message.call))
+            worker.tell(messages.Invoke(number, message.call, bool(message.setup)))
         self._finish_if_complete(number)
 
     def invoked(self, number: int, worker: int, result: bytes | Failure) -> None:

@@ -73,10 +73,11 @@ class Recall(_Message, frozen=True, tag="recall"):
 
 
 class Invoke(_Message, frozen=True, tag="invoke"):
-    """Call a function beside the tasks and send back what it returns."""
+    """Call a function beside the tasks and send back what it returns; if `is_setup`, before any task sent later begins."""
 
     request: int
     call: bytes
+    is_setup: bool = False
 
 
 class Stop(_Message, frozen=True, tag="stop"):
@@ -266,11 +267,30 @@ class Inform(_Message, frozen=True, tag="inform"):
 
 
 class RunOnWorkers(_Message, frozen=True, tag="run-on-workers"):
-    """Asks to call a function on workers (None: all), beside the tasks; answered by `RanOnWorkers`."""
+    """Asks to call a function on workers (None: all), beside the tasks; answered by `RanOnWorkers`.
+
+    With `setup` workers that come later call it too, before their first task; one of the same name takes its place.
+    """
 
     request: int
     call: bytes
     workers: list[int] | None
+    setup: str = ""
+
+
+class RunOnHead(_Message, frozen=True, tag="run-on-head"):
+    """Asks to call a function on a snapshot of the head; answered by `RanOnHead`."""
+
+    request: int
+    call: bytes
+    timeout_s: float
+
+
+class Retire(_Message, frozen=True, tag="retire"):
+    """Asks to retire these workers, for good. Answered by `Done` when they are gone."""
+
+    request: int
+    workers: list[int]
 
 
 class Scale(_Message, frozen=True, tag="scale"):
@@ -341,6 +361,8 @@ FromClient = (
     | Locate
     | Inform
     | RunOnWorkers
+    | RunOnHead
+    | Retire
     | Scale
     | Adapt
     | Restart
@@ -430,6 +452,16 @@ class RanOnWorkers(_Message, frozen=True, tag="ran-on-workers"):
     results: list[bytes | Failure]
 
 
+class RanOnHead(_Message, frozen=True, tag="ran-on-head"):
+    """A pickled result, what the function raised, or why there is neither."""
+
+    request: int
+    result: bytes | None
+    failure: Failure | None
+    reason: str
+    timed_out: bool
+
+
 class Done(_Message, frozen=True, tag="done"):
     """What was asked for has happened."""
 
@@ -461,6 +493,7 @@ FromHead = (
     | Located
     | Info
     | RanOnWorkers
+    | RanOnHead
     | Done
     | Holdings
     | Agreed

@@ -126,6 +126,9 @@ class Worker:
                     self._publish(number, message.on_disk)
             case messages.Recall():
                 self._recalled.update(message.numbers)
+            case messages.Invoke(is_setup=True):
+                self._invoke(message)  # here, so that no task which comes later begins before
+                self._calls = {number: _code(call) for number, call in self._calls.items()}
             case messages.Invoke():
                 threading.Thread(target=self._invoke, args=(message,), name="invoke", daemon=True).start()
             case messages.Stop():
@@ -328,6 +331,11 @@ class _InputLost(Exception):
     def __init__(self, number: int, reason: str) -> None:
         super().__init__(reason)
         self.number = number
+
+
+def _code(call: Call | bytes) -> bytes:
+    """Return a call as it came: what it refers to may be another by now."""
+    return call.code if isinstance(call, Call) else call
 
 
 def _inline(value: Any, nbytes: int) -> bytes | None:

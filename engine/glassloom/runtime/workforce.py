@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from glassloom.runtime import messages
 from glassloom.runtime.chronicle import Chronicle
@@ -135,6 +135,14 @@ class Workforce:
         """Let the number of workers follow the work from now on."""
         self._adaptive = adaptive
 
+    def retire(self, numbers: Iterable[int]) -> None:
+        """Retire these workers, and have so many less from now on."""
+        for number in numbers:
+            worker = self.peers.get(number)
+            if worker is not None and not worker.state.retiring:
+                self._n_wanted -= 1
+                self._retire(worker)
+
     def follow_work(self, now_s: float) -> bool:
         """Scale as adaptive scaling wants it; return whether that changed anything."""
         if self._adaptive is None:
@@ -222,10 +230,13 @@ class Workforce:
         self._n_wanted = n_workers
         staying = [number for number, worker in sorted(self.peers.items()) if not worker.state.retiring]
         for number in staying[max(0, n_workers - len(self._starting)) :]:
-            self.peers[number].ending = "retired"
-            self.peers[number].expected = True
-            self._scheduler.retire(number)
+            self._retire(self.peers[number])
         self._approach_wanted()
+
+    def _retire(self, worker: WorkerPeer) -> None:
+        worker.ending = "retired"
+        worker.expected = True
+        self._scheduler.retire(worker.number)
 
     def _approach_wanted(self) -> None:
         """Start the workers that are missing."""
