@@ -50,8 +50,8 @@ def test_without_limits_there_is_no_pressure() -> None:
 class Process:
     """A worker's memory: results in a real store, and what else it takes, in MiB."""
 
-    def __init__(self, folder: Path, limits: MemoryLimits = LIMITS) -> None:
-        self.other_mib = 8
+    def __init__(self, folder: Path, limits: MemoryLimits = LIMITS, other_mib: int = 4) -> None:
+        self.other_mib = other_mib
         self.kept_mib = 0
         self.mapped_mib = 0
         self.told: list[tuple[Pressure, int]] = []
@@ -126,6 +126,19 @@ def test_freed_memory_is_given_back_before_results_go_to_disk(process: Process) 
     process.kept_mib = 30
     assert process.look() == (50, 0)
     assert process.told == []
+
+
+def test_who_makes_results_looks_when_there_were_many(process: Process) -> None:
+    process.other_mib = 75
+    for nbytes in (MIB, MIB - 1):
+        process.watch.note_result(nbytes)
+    assert process.told == []
+    process.watch.note_result(1)
+    assert process.told == [(HIGH, 75)]
+
+
+def test_a_new_worker_leaves_room_for_what_it_takes_itself(tmp_path: Path) -> None:
+    assert Process(tmp_path, other_mib=40).store.target_bytes == 25 * MIB
 
 
 def test_large_drops_are_given_back_by_an_idle_worker(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ temporary arrays of tasks, caches of libraries, freed memory that the allocator 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 
 from glassloom.runtime.clock import monotonic_s
@@ -21,6 +22,8 @@ TRIM_BYTES = 32 * 2**20
 """How much results must have freed before it is worth while to give it back."""
 TRIM_EVERY_S = 0.5
 """How often it is tried to give back what tasks may have freed, while memory is short."""
+LOOK_SHARE = 0.02
+"""Share of the limit in results after which whoever made them looks, if the watching thread hasn't had its turn."""
 SLACK = 0.05
 """Share of the limit by which memory must fall below a threshold before that counts: else it would flutter."""
 
@@ -66,9 +69,34 @@ class MemoryWatch:
         self._spill_bytes = limits.bytes_at(limits.spill)
         self._freed_before = 0
         self._trimmed_at_s = 0.0
+        self._look_after_bytes = limits.bytes_at(LOOK_SHARE) or 0
+        self._unseen_bytes = 0
+        self._looking = threading.Lock()
+        if self._spill_bytes is not None:
+            store.target_bytes = self._room_for_results()
+
+    def note_result(self, nbytes: int) -> None:
+        """A task has left a result: look, if there were many since the last time.
+
+        A thread of its own may not get its turn when tasks are busy; so those that fill the memory see to it themselves.
+        """
+        self._unseen_bytes += nbytes
+        if self._look_after_bytes and self._unseen_bytes >= self._look_after_bytes:
+            self.look(is_idle=False)
 
     def look(self, *, is_idle: bool) -> None:
-        """Measure, and do what is to be done about it. Returns when results have gone to disk, if they must."""
+        """Measure, and do what is to be done about it. Returns when results have gone to disk, if they must.
+
+        Thread-safe; returns at once if another thread is at it.
+        """
+        if self._looking.acquire(blocking=False):
+            try:
+                self._unseen_bytes = 0
+                self._look(is_idle)
+            finally:
+                self._looking.release()
+
+    def _look(self, is_idle: bool) -> None:
         memory = self._measure()
         self.own_bytes = memory.own_bytes
         if self._spill_bytes is not None:

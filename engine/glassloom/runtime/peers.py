@@ -83,8 +83,8 @@ class WorkerPeer:
         """Return for people what the process's memory is made of."""
         managed_bytes = 0 if self.sample is None else self.sample.managed_bytes
         return (
-            f"{format_bytes(managed_bytes)} of it are results, {format_bytes(self.baseline_bytes)} it took when it started, "
-            f"{format_bytes(self.unmanaged_bytes(own_bytes))} are unmanaged: what its tasks work with or have left behind"
+            f"of it {format_bytes(self.baseline_bytes)} when it started, {format_bytes(managed_bytes)} in results when it last "
+            f"told, and {format_bytes(self.unmanaged_bytes(own_bytes))} unmanaged: what its tasks work with or leave behind"
         )
 
 

@@ -209,6 +209,8 @@ class Worker:
                 self._outbox.add((task.number, lane, start_s, stop_s, nbytes, inline))
             if stop_s - self._told_s > _BATCH_S or self._queue.empty():
                 self._flush()
+            if inline is None:
+                self._memory.note_result(nbytes)
 
     def _stand_aside(self, thread: TaskThread) -> None:
         """The thread's task waits for others: first they shall hear what this worker has finished."""
