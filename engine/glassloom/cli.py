@@ -49,13 +49,14 @@ def _parser() -> argparse.ArgumentParser:
     cluster = commands.add_parser("cluster", help="list, start and stop clusters").add_subparsers(
         required=True, metavar="ACTION"
     )
-    start = cluster.add_parser("start", help="start a cluster; prints its id and name as JSON")
+    start = cluster.add_parser("start", help="start a cluster")
     start.add_argument("--name")
     start.add_argument("--n-workers", type=int)
     start.add_argument("--threads-per-worker", type=int)
     start.add_argument("--memory-limit", default="auto", help="of each worker, such as 4GB; 'none' for no limit")
     start.add_argument("--local-directory", help="where results are spilled")
     start.add_argument("--detach", action="store_true", help="return at once; the cluster runs until it is stopped")
+    start.add_argument("--json", action="store_true", help="print its id and name as JSON, for programs")
     start.add_argument("--started-by", default="script", choices=["script", "panel"])
     start.set_defaults(run=_start)
     stop = cluster.add_parser("stop", help="shut a cluster down")
@@ -85,13 +86,30 @@ def _start(options: argparse.Namespace) -> int:
         detached=options.detach,
         started_by=options.started_by,
     )
-    print(json.dumps({"id": cluster.id, "name": cluster.name}), flush=True)
+    told = json.dumps({"id": cluster.id, "name": cluster.name}) if options.json else _introduction(cluster, options)
+    print(told, flush=True)
     if not options.detach:
         try:
             cluster.wait()
         finally:
             cluster.close()
     return 0
+
+
+def _introduction(cluster: LocalCluster, options: argparse.Namespace) -> str:
+    """Return what a person wants to know of a new cluster."""
+    n_workers, n_threads = cluster.options.n_workers, cluster.options.threads_per_worker
+    end = f"glassloom cluster stop {cluster.id}" if options.detach else "Ctrl-C"
+    return (
+        f"Cluster {cluster.name!r} is running, id {cluster.id}: {_counted(n_workers, 'worker')} "
+        f"of {_counted(n_threads, 'thread')} each.\n"
+        f"In Python: Client({cluster.name!r})\n"
+        f"To end it: {end}"
+    )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" + ("s" if number != 1 else "")
 
 
 def _stop(options: argparse.Namespace) -> int:

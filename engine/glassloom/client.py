@@ -156,6 +156,7 @@ class Client:
         pure: bool = True,
         priority: int = 0,
         retries: int = 0,
+        actor: bool = False,
         **kwargs: Any,
     ) -> Future:
         """Call a function on the cluster; return the future of its result at once.
@@ -172,6 +173,8 @@ class Client:
             Larger goes first.
         retries
             How often to try again if it raises.
+        actor
+            For users of Dask: there are no actors here, so True is an error that names what there is.
 
         Raises
         ------
@@ -182,6 +185,7 @@ class Client:
         OptionError
             If `key`, `priority` or `retries` can't be what it is.
         """
+        _refuse_actors(actor)
         (future,) = self._submit_all(func, [(args, kwargs)], [key], pure=pure, priority=priority, retries=retries)
         return future
 
@@ -194,6 +198,7 @@ class Client:
         pure: bool = True,
         priority: int = 0,
         retries: int = 0,
+        actor: bool = False,
         **kwargs: Any,
     ) -> list[Future]:
         """Call a function on each element (or on the elements of several iterables together); return the futures.
@@ -205,6 +210,7 @@ class Client:
         kwargs
             The same for every call.
         """
+        _refuse_actors(actor)
         calls = [(args, kwargs) for args in zip(*iterables, strict=False)]
         if isinstance(key, str) or key is None:
             keys: list[str | None] = [None if key is None else f"{key}-{number}" for number in range(len(calls))]
@@ -842,6 +848,14 @@ def _find(name_or_id: Any) -> ClusterRecord:
 def _check_whole_number(name: str, value: Any, least: int = -(2**31)) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
         raise OptionError(f"{name}={value!r} should be a whole number" + (f", {least} or more" if least >= 0 else ""))
+
+
+def _refuse_actors(actor: bool) -> None:
+    if actor:
+        raise OptionError(
+            "actor=True: there are no actors here; keep what tasks share in a Variable or a Queue, or, what stays in one "
+            "process, as an attribute of get_worker()"
+        )
 
 
 def _check_key(key: Any) -> None:

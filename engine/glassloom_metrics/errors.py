@@ -11,6 +11,10 @@ class ClusterNotFound(MetricsError, LookupError):
     """No running cluster has the asked name or id."""
 
 
+class ClusterAmbiguous(ClusterNotFound):
+    """Several running clusters have the asked name; an id tells them apart."""
+
+
 class ConnectionRefused(MetricsError, ConnectionError):
     """The cluster answered, but does not let this connection in (wrong secret, other protocol version)."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from glassloom_metrics.errors import ClusterNotFound
+from glassloom_metrics.errors import ClusterAmbiguous, ClusterNotFound
 
 SHARED_MEMORY_DIR = Path("/dev/shm")
 NAME_PREFIX = "glassloom-"
@@ -130,20 +130,25 @@ def read_records() -> list[ClusterRecord]:
 
 
 def find_record(name_or_id: str) -> ClusterRecord:
-    """Return the running cluster of that id, or the newest of that name.
+    """Return the running cluster of that id, or else of that name.
 
     Raises
     ------
     ClusterNotFound
         If there is none; the message lists the running ones.
+    ClusterAmbiguous
+        If several have that name; the message lists their ids.
     """
     records = read_records()
     for record in records:
         if record.id == name_or_id:
             return record
-    for record in reversed(records):
-        if record.name == name_or_id:
-            return record
+    of_name = [record for record in records if record.name == name_or_id]
+    if len(of_name) == 1:
+        return of_name[0]
+    if of_name:
+        ids = ", ".join(f"{record.id!r} (pid {record.pid})" for record in of_name)
+        raise ClusterAmbiguous(f"{len(of_name)} clusters are called {name_or_id!r}; say which by its id: {ids}")
     running = ", ".join(repr(record.name) for record in records) or "none"
     raise ClusterNotFound(f"no cluster {name_or_id!r}; running: {running}")
 

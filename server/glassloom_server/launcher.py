@@ -60,7 +60,7 @@ def start_command(python: str, request: StartRequest) -> list[str]:
     """Return the command line that starts the cluster that `request` asks for.
 
     >>> start_command("python", StartRequest(n_workers=2))
-    ['python', '-m', 'glassloom', 'cluster', 'start', '--detach', '--started-by=panel', '--n-workers=2']
+    ['python', '-m', 'glassloom', 'cluster', 'start', '--json', '--detach', '--started-by=panel', '--n-workers=2']
     """
     options: list[tuple[str, Any]] = [
         ("--name", request.name),
@@ -70,7 +70,7 @@ def start_command(python: str, request: StartRequest) -> list[str]:
     ]
     # One word each: a name such as "--help" stays a name.
     given = [f"{option}={value}" for option, value in options if value is not None]
-    return [python, "-m", "glassloom", "cluster", "start", "--detach", "--started-by=panel", *given]
+    return [python, "-m", "glassloom", "cluster", "start", "--json", "--detach", "--started-by=panel", *given]
 
 
 async def launch_cluster(

@@ -8,8 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from glassloom import Client
+from glassloom import Client, LocalCluster
 from glassloom.cli import main
+from glassloom.errors import ClusterNotFound
 from glassloom_metrics.registry import read_records
 
 
@@ -18,7 +19,9 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_cluster_is_started_listed_used_and_stopped() -> None:
-    started = run("cluster", "start", "--detach", "--name", "mine", "--n-workers", "1", "--memory-limit", "none")
+    started = run(
+        "cluster", "start", "--json", "--detach", "--name", "mine", "--n-workers", "1", "--memory-limit", "none"
+    )
     record = json.loads(started.stdout)
     assert record["name"] == "mine"
     try:
@@ -33,8 +36,31 @@ def test_a_cluster_is_started_listed_used_and_stopped() -> None:
     assert run("cluster", "list").stdout == ""
 
 
+def test_a_person_is_told_how_to_use_the_cluster_and_how_to_end_it() -> None:
+    started = run("cluster", "start", "--detach", "--name", "told", "--n-workers", "1", "--threads-per-worker", "2")
+    (record,) = read_records()
+    run("cluster", "stop", record.id)
+    assert started.stdout == (
+        f"Cluster 'told' is running, id {record.id}: 1 worker of 2 threads each.\n"
+        f"In Python: Client('told')\nTo end it: glassloom cluster stop {record.id}\n"
+    )
+
+
+def test_a_name_that_two_clusters_have_is_refused_with_their_ids() -> None:
+    def start() -> LocalCluster:
+        return LocalCluster(1, 1, name="twice")
+
+    with start() as first, start() as second:
+        ids = rf"'{first.id}' \(pid \d+\), '{second.id}' \(pid \d+\)"
+        with pytest.raises(ClusterNotFound, match=f"2 clusters are called 'twice'; say which by its id: {ids}"):
+            Client("twice")
+        assert "2 clusters are called 'twice'" in run("cluster", "stop", "twice").stderr
+        with Client(second.id, set_as_default=False) as client:
+            assert client.submit(abs, -3).result() == 3
+
+
 def test_a_cluster_in_the_foreground_ends_with_ctrl_c() -> None:
-    command = [sys.executable, "-m", "glassloom", "cluster", "start", "--n-workers", "1"]
+    command = [sys.executable, "-m", "glassloom", "cluster", "start", "--json", "--n-workers", "1"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import tasks
 from glassloom import Client, LocalCluster, as_completed, compute, default_client, delayed, persist, wait
-from glassloom.errors import CancelledError, ClusterClosed, RemoteError, SerialisationError
+from glassloom.errors import CancelledError, ClusterClosed, OptionError, RemoteError, SerialisationError
 
 
 def eventually(condition: Any, timeout_s: float = 20.0) -> Any:
@@ -114,6 +114,14 @@ def test_a_future_is_found_again_under_a_key_of_the_users(client: Client) -> Non
 
 def test_a_key_may_be_a_tuple(client: Client) -> None:
     assert client.submit(tasks.inc, 1, key=("load-x", 3)).key == ("load-x", 3)
+
+
+def test_actors_are_refused_with_what_there_is_instead(client: Client) -> None:
+    for ask in (lambda: client.submit(list, actor=True), lambda: client.map(list, [()], actor=True)):
+        with pytest.raises(
+            OptionError, match="there are no actors here; keep what tasks share in a Variable or a Queue"
+        ):
+            ask()
 
 
 def test_map_numbers_the_tasks_of_a_common_name(client: Client) -> None:

@@ -340,7 +340,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_a_detached_cluster_outlives_its_starter_until_it_is_stopped(tmp_path: Path) -> None:
     started = subprocess.run(
-        [sys.executable, "-m", "glassloom", "cluster", "start", "--detach", "--n-workers", "1"],
+        [sys.executable, "-m", "glassloom", "cluster", "start", "--json", "--detach", "--n-workers", "1"],
         capture_output=True,
         text=True,
         timeout=50,

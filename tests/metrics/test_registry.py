@@ -12,7 +12,7 @@ import msgspec
 import psutil
 import pytest
 from glassloom_metrics import registry
-from glassloom_metrics.errors import ClusterNotFound
+from glassloom_metrics.errors import ClusterAmbiguous, ClusterNotFound
 from glassloom_metrics.registry import (
     ClusterRecord,
     find_record,
@@ -113,19 +113,29 @@ def test_records_of_a_later_version_with_more_fields_can_be_read():
     assert read_records() == [record()]
 
 
-def test_clusters_are_found_by_id_first_then_the_newest_of_a_name():
+def test_clusters_are_found_by_id_first_then_by_name():
     for found in (
         record("a", "same", started_at_s=3.0),
-        record("b", "same", started_at_s=5.0),
+        record("b", "other", started_at_s=5.0),
         record("same-not", "x"),
     ):
         write_record(found)
-    assert find_record("a").id == "a"
-    assert find_record("same").id == "b"
+    assert find_record("b").id == "b"
+    assert find_record("same").id == "a"
     write_record(record("same", "other", started_at_s=1.0))
     assert find_record("same").name == "other"
     with pytest.raises(ClusterNotFound, match="no cluster 'nobody'; running: .*'same'"):
         find_record("nobody")
+
+
+def test_a_name_that_several_clusters_have_is_refused_with_their_ids():
+    for found in (record("a", "same"), record("b", "same"), record("c", "other")):
+        write_record(found)
+    with pytest.raises(
+        ClusterAmbiguous, match=r"2 clusters are called 'same'; say which by its id: 'a' \(pid \d+\), 'b' \(pid \d+\)$"
+    ):
+        find_record("same")
+    assert find_record("b").id == "b"
 
 
 def test_a_removed_record_is_gone_and_may_be_removed_twice():

@@ -115,6 +115,7 @@ async def test_a_cluster_is_started_with_the_kernels_python_and_the_asked_option
         "glassloom",
         "cluster",
         "start",
+        "--json",
         "--detach",
         "--started-by=panel",
         "--name=--help",

@@ -34,6 +34,7 @@ def test_what_is_not_asked_for_is_left_to_the_engine():
         "glassloom",
         "cluster",
         "start",
+        "--json",
         "--detach",
         "--started-by=panel",
     ]

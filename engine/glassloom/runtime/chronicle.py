@@ -13,7 +13,7 @@ from glassloom.runtime import messages
 from glassloom.runtime.clock import Clock
 from glassloom.runtime.failure import Failure
 from glassloom.runtime.options import WorkerOptions
-from glassloom.runtime.progress import note_layers, progress_counts
+from glassloom.runtime.progress import N_KEPT, forget_old_layers, note_layers, progress_counts
 from glassloom.scheduler import Scheduler, TaskState, WorkerState
 from glassloom.store.segment import location_bytes
 
@@ -126,10 +126,11 @@ class Chronicle:
         )
 
     def flush(self) -> bool:
-        """Seal what has come in since the last time; return whether the recorder's log has grown since then."""
+        """Seal what has come in since the last time, forget old layers; return whether the recorder's log has grown since then."""
         before = len(self._recorder)
         note_layers(self._scheduler, self._recorder)
         progress_counts(self._scheduler, self._recorder)
+        forget_old_layers(self._scheduler, N_KEPT)
         self._recorder.flush(self._clock.now_s())
         return len(self._recorder) > before
 

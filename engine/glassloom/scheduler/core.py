@@ -68,6 +68,7 @@ class Scheduler:
         self._actions = Actions()
         self._ready = ReadyQueue()
         self._numbers = itertools.count()
+        self._layer_numbers = itertools.count()
         self._stamps = itertools.count(1)
         self._generation = 0
         self._may_have_room: dict[WorkerState, None] = {}
@@ -437,7 +438,7 @@ class Scheduler:
         layer = self.layers.get(name)
         if layer is None:
             label, origin = (labels or {}).get(name, ("", ""))
-            layer = self.layers[name] = Layer(len(self.layers), name, label or layer_name(name), origin)
+            layer = self.layers[name] = Layer(next(self._layer_numbers), name, label or layer_name(name), origin)
         self.grown_layers[layer] = None
         if task is None:
             return self._new_task(key, layer)
