@@ -16,13 +16,14 @@ class Broken(AssertionError):
     """An invariant doesn't hold."""
 
 
-def check(scheduler: Scheduler, read_a_lost_result: Collection[int] = ()) -> None:
+def check(scheduler: Scheduler, misses_an_input: Collection[int] = ()) -> None:
     """Raise `Broken` if the scheduler's books contradict each other.
 
     Parameters
     ----------
-    read_a_lost_result
-        Numbers of running tasks one of whose inputs was lost after they had been sent: they have it, or are given back.
+    misses_an_input
+        Numbers of running tasks one of whose inputs was lost, or failed, after they had been sent: they have it, or are
+        given back.
     """
     queued = _queued(scheduler)
     counts: dict[object, list[int]] = {}
@@ -30,7 +31,7 @@ def check(scheduler: Scheduler, read_a_lost_result: Collection[int] = ()) -> Non
         _that(task.key == key and scheduler.by_number.get(task.number) is task, "is known by key and number", task)
         _that(bool(task.wanted_by) or bool(task.dependents), "is known only while somebody may need it", task)
         _check_neighbours(scheduler, task)
-        _check_state(scheduler, task, task.number in read_a_lost_result)
+        _check_state(scheduler, task, task.number in misses_an_input)
         _that((task.state is READY) == (task in queued), "is queued if and only if it is ready", task)
         counts.setdefault(task.layer, [0] * len(State))[task.state] += 1
     _that(len(scheduler.by_number) == len(scheduler.tasks), "numbers and keys are as many", scheduler)
@@ -83,7 +84,7 @@ def _check_neighbours(scheduler: Scheduler, task: TaskState) -> None:
     _that(task.waiters == n_waiters, f"has {task.waiters} waiters, should be {n_waiters}", task)
 
 
-def _check_state(scheduler: Scheduler, task: TaskState, read_a_lost_result: bool) -> None:
+def _check_state(scheduler: Scheduler, task: TaskState, misses_an_input: bool) -> None:
     state = task.state
     _that(state is not State.FORGOTTEN, "isn't forgotten", task)
     if task.needed:
@@ -91,8 +92,12 @@ def _check_state(scheduler: Scheduler, task: TaskState, read_a_lost_result: bool
     else:
         _that(state not in UNDER_WAY, "is under way, so somebody needs it", task)
     missing = [dep for dep in task.deps if dep.state is not MEMORY]
-    if state in (READY, STAGING) or (state is State.RUNNING and not read_a_lost_result):
+    if state in (READY, STAGING):
         _that(not missing, f"needs {missing}", task)
+    if state is State.RUNNING and not misses_an_input:
+        _that(task.n_waiting == len(missing), f"was sent ahead of {task.n_waiting}, should be {missing}", task)
+        here = all(dep.state is State.RUNNING and dep.worker is task.worker for dep in missing)
+        _that(here, f"was sent ahead of what is made there: {missing}", task)
     if state is WAITING:
         _that(task.n_waiting == len(missing), f"waits for {task.n_waiting}, should be {missing}", task)
         _that(bool(missing) or _is_stopping(scheduler, task), "waits for something", task)
@@ -105,8 +110,9 @@ def _check_state(scheduler: Scheduler, task: TaskState, read_a_lost_result: bool
         away = [dep for dep in task.deps if dep.location is None and dep.where is not task.worker]
         _that(task.n_staging == len(away) > 0, f"is staged for {task.n_staging}, should be {away}", task)
         _that(all(dep in dep.where.publishing for dep in away), f"is staged for what is being published: {away}", task)
-    if state is State.RUNNING and not read_a_lost_result:
-        away = [dep for dep in task.deps if dep.location is None and dep.where is not task.worker]
+    if state is State.RUNNING and not misses_an_input:
+        held = [dep for dep in task.deps if dep.state is MEMORY]
+        away = [dep for dep in held if dep.location is None and dep.where is not task.worker]
         _that(not away, f"can reach {away}", task)
     held = task.where is not None or task.location is not None
     _that(held == (state is MEMORY), "is held if and only if it is in memory", task)
@@ -121,6 +127,9 @@ def _check_worker(scheduler: Scheduler, worker: WorkerState) -> None:
     sent = {task.number for task in worker.running if task.state is State.RUNNING} | worker.stopping.keys()
     _that(worker.seceded <= sent, f"has sent {sent} when {worker.seceded} secede", worker)
     _that(not (worker.stopping.keys() & {task.number for task in worker.running}), "runs or stops, not both", worker)
+    ahead = [task for task in worker.running if task.n_waiting]
+    _that(worker.n_ahead == len(ahead), f"counts {worker.n_ahead} of those sent ahead, should be {ahead}", worker)
+    _that(worker.asked_back <= sent, f"was asked for {worker.asked_back} of {sent}", worker)
     is_short = worker.pressure is Pressure.HIGH
     _that((worker in scheduler._short_of_memory) == is_short, f"is {worker.pressure.name}", worker)
     _that(all(task.worker is worker for task in worker.running), "runs what is placed on it", worker)

@@ -25,7 +25,11 @@ class Run:
     number: int
     key: str
     deps: tuple[tuple[int, str, int | None], ...]
-    """Of each dependency the number, the key, and the location; None: it is in the worker's memory."""
+    """Of each dependency the number, the key, and the location; None: it is in the worker's memory, or will be."""
+
+    def waits_for(self, number: int) -> bool:
+        """Tell whether the task reads what the task of that number makes, on the same worker."""
+        return any(dep == number and location is None for dep, _, location in self.deps)
 
 
 @dataclass
@@ -45,11 +49,12 @@ class Worker:
     inbox: deque[tuple[Any, ...]] = field(default_factory=deque)
     outbox: deque[tuple[Any, ...]] = field(default_factory=deque)
     queue: deque[Run] = field(default_factory=deque)
-    recalled: set[int] = field(default_factory=set)
     executing: list[Step] = field(default_factory=list)
     store: dict[int, int] = field(default_factory=dict)
+    recent: dict[int, int] = field(default_factory=dict)
+    """Small results that it has told of."""
     lost: set[int] = field(default_factory=set)
-    """Results that were in the store and can't be read any more."""
+    """Results that were in the store and can't be read any more, or that were awaited and won't come."""
 
     @property
     def number(self) -> int:
@@ -58,6 +63,24 @@ class Worker:
     @property
     def has_free_thread(self) -> bool:
         return sum(not step.has_seceded for step in self.executing) < self.state.nthreads
+
+    def first_that_can_begin(self) -> Run | None:
+        """Return the first task in the queue whose inputs aren't still being made here."""
+        here = {run.number for run in self.queue} | {step.run.number for step in self.executing}
+        return next((run for run in self.queue if not any(run.waits_for(number) for number in here)), None)
+
+    def withdraw(self, numbers: set[int]) -> list[Run]:
+        """Take tasks out of the queue, and those that wait for them."""
+        found: list[Run] = []
+        for run in list(self.queue):
+            if run.number in numbers:
+                self.queue.remove(run)
+                found.append(run)
+        return found + (self.withdraw_readers({run.number for run in found}) if found else [])
+
+    def withdraw_readers(self, numbers: set[int]) -> list[Run]:
+        """Take those out of the queue that wait for tasks which won't have a result here."""
+        return self.withdraw({run.number for run in self.queue if any(run.waits_for(number) for number in numbers)})
 
 
 @dataclass(eq=False)
@@ -106,6 +129,8 @@ def random_habits(random: Random, n_keys: int) -> Habits:
         below = keys[max(0, number - reach) : number]
         deps[key] = tuple(random.sample(below, min(len(below), random.randint(0, n_deps))))
 
+    durations_s = random.choice([[1e-6], [1e-6, 1e-3], [1e-6, 1e-3, 1.0]])
+
     def some(share: float) -> frozenset[str]:
         return frozenset(key for key in keys if random.random() < share)
 
@@ -116,7 +141,7 @@ def random_habits(random: Random, n_keys: int) -> Habits:
         kills=some(random.choice([0, 0, 0.03])),
         unpicklable=some(random.choice([0, 0.1])),
         small=some(0.3),
-        duration_s={key: random.choice([1e-6, 1e-3, 1.0]) for key in keys},
+        duration_s={key: random.choice(durations_s) for key in keys},
         nbytes={key: random.choice([10, 10_000, 100_000]) for key in keys},
     )
 
@@ -137,7 +162,7 @@ class Simulation:
         self._data: set[str] = set()
         self._failed_once: set[str] = set()
         self._key_of: dict[int, str] = {}
-        self._read_a_lost_result: set[int] = set()
+        self._misses_an_input: set[int] = set()
         self._reasons_to_run: Counter[str] = Counter()
         self.n_runs: Counter[str] = Counter()
         for _ in range(n_workers):
@@ -148,7 +173,7 @@ class Simulation:
             (20, self._take_inputs),
             (20, self._complete),
             (30, self._deliver_to_head),
-            (4, self._submit),
+            (9, self._submit),
             (4, self._release),
             (1, self._cancel),
             (2, self._want_to_read),
@@ -159,6 +184,7 @@ class Simulation:
             (1, self._lose_results),
             (1, self._change_pressure),
             (2, self._secede_or_rejoin),
+            (1, self._let_time_pass),
         ]
         self._quiet = self._events[:5]
 
@@ -235,7 +261,7 @@ class Simulation:
         return moved
 
     def _check(self) -> None:
-        invariants.check(self.scheduler, self._read_a_lost_result)
+        invariants.check(self.scheduler, self._misses_an_input)
 
     def _act(self) -> None:
         actions = self.scheduler.take_actions()
@@ -370,7 +396,7 @@ class Simulation:
 
     def _change_pressure(self) -> None:
         worker = self.random.choice(self.workers)
-        self.scheduler.set_pressure(worker.number, self.random.choice(list(Pressure)))
+        self.scheduler.set_pressure(worker.number, self.random.choice([*Pressure, Pressure.NONE, Pressure.NONE]))
 
     def _lose_results(self) -> None:
         """Some results can't be read back: the worker tells of it before it gives back what needs them."""
@@ -390,6 +416,9 @@ class Simulation:
             step.has_seceded = not step.has_seceded
             worker.outbox.append(("seceded" if step.has_seceded else "rejoined", step.run.number))
 
+    def _let_time_pass(self) -> None:
+        self.scheduler.rebalance(0.1)
+
     def _one(self, having: Callable[[Worker], Any]) -> Worker | None:
         able = [worker for worker in self.workers if having(worker)]
         return self.random.choice(able) if able else None
@@ -400,11 +429,10 @@ class Simulation:
             return False
         kind, content = worker.inbox.popleft()
         if kind == "run":
-            worker.recalled.discard(content.number)
             assert content.number not in [run.number for run in worker.queue], f"{content} is queued twice"
             worker.queue.append(content)
         elif kind == "recall":
-            worker.recalled.add(content)
+            self._give_back(worker, worker.withdraw({content}))
         elif kind == "drop":
             worker.store.pop(content, None)
         elif kind == "publish" and content.number in worker.store:
@@ -413,17 +441,20 @@ class Simulation:
         return True
 
     def _begin(self) -> bool:
-        worker = self._one(lambda worker: worker.queue and worker.has_free_thread)
+        worker = self._one(lambda worker: worker.has_free_thread and worker.first_that_can_begin())
         if worker is None:
             return False
-        run = worker.queue.popleft()
-        if run.number in worker.recalled:
-            worker.recalled.discard(run.number)
-            worker.outbox.append(("recalled", run.number))
-            self._reasons_to_run[run.key] += 1
-        else:
-            worker.executing.append(Step(run))
+        run = worker.first_that_can_begin()
+        worker.queue.remove(run)
+        worker.executing.append(Step(run))
         return True
+
+    def _give_back(self, worker: Worker, runs: list[Run]) -> None:
+        if runs:
+            worker.outbox.append(("recalled", [run.number for run in runs], [run.key for run in runs]))
+            worker.lost.update(run.number for run in runs)
+            for run in runs:
+                self._reasons_to_run[run.key] += 1
 
     def _take_inputs(self) -> bool:
         worker = self._one(lambda worker: any(step.inputs is None for step in worker.executing))
@@ -433,11 +464,12 @@ class Simulation:
         inputs = []
         if any(location is None and number in worker.lost for number, _, location in step.run.deps):
             worker.executing.remove(step)
-            worker.outbox.append(("recalled", step.run.number))
-            self._reasons_to_run[step.run.key] += 1
+            self._give_back(worker, [step.run, *worker.withdraw_readers({step.run.number})])
             return True
         for number, key, location in step.run.deps:
-            value = worker.store.get(number) if location is None else self.locations.get(location)
+            value = self.locations.get(location)
+            if location is None:
+                value = worker.store.get(number, worker.recent.get(number))
             if value is None:  # gone: nobody can be waiting for this run any more
                 worker.executing.remove(step)
                 worker.outbox.append(("failed", step.run.number, ("input-missing", step.run.key)))
@@ -460,6 +492,8 @@ class Simulation:
         if key in self.habits.fails or (key in self.habits.fails_once and key not in self._failed_once):
             self._failed_once.add(key)
             worker.outbox.append(("failed", run.number, ("raised", key)))
+            worker.lost.add(run.number)
+            self._give_back(worker, worker.withdraw_readers({run.number}))
             return True
         self.n_runs[key] += 1
         assert self.n_runs[key] <= self._reasons_to_run[key], f"{key} ran {self.n_runs[key]} times"
@@ -467,9 +501,10 @@ class Simulation:
         place = None
         if key in self.habits.small:
             place = self._place(key)
+            worker.recent[run.number] = value
         else:
             worker.store[run.number] = value
-            worker.lost.discard(run.number)
+        worker.lost.discard(run.number)
         worker.outbox.append(("finished", run.number, place, key))
         return True
 
@@ -493,14 +528,16 @@ class Simulation:
                 state = scheduler.by_number.get(task)
                 heard = state is not None and state.worker is worker.state and state.state is State.RUNNING
                 assert not (heard and error[0] == "input-missing"), f"{state} was sent without its inputs"
+                self._note_readers(worker, [task])
                 for _ in range(n_times):
                     scheduler.failed(number, task, error)
             case ("published", task, place, _):
                 for _ in range(n_times if place is None else 1):
                     scheduler.published(number, task, place)
-            case ("recalled", task):
+            case ("recalled", tasks, _):
+                self._note_readers(worker, tasks)
                 for _ in range(n_times):
-                    scheduler.recalled(number, [task])
+                    scheduler.recalled(number, tasks)
             case ("seceded", task):
                 for _ in range(n_times):
                     scheduler.seceded(number, task)
@@ -513,10 +550,10 @@ class Simulation:
                     scheduler.results_lost(number, tasks)
 
     def _note_readers(self, worker: Worker, lost: list[int]) -> None:
-        """Write down which running tasks may have been sent with a result that is gone."""
+        """Write down which running tasks may have been sent with, or ahead of, a result that is gone."""
         for task in worker.state.running:
             if task.state is State.RUNNING and any(dep.number in lost for dep in task.deps):
-                self._read_a_lost_result.add(task.number)
+                self._misses_an_input.add(task.number)
 
     # Carrying out
 
@@ -557,7 +594,7 @@ class Simulation:
         for other in self.workers:
             assert task.number not in _numbers_in(other), f"{task} runs on {other.state} already"
         self._key_of[task.number] = task.key
-        self._read_a_lost_result.discard(task.number)
+        self._misses_an_input.discard(task.number)
         deps = tuple([(dep.number, dep.key, dep.location) for dep in task.deps])
         worker.inbox.append(("run", Run(task.number, task.key, deps)))
 
@@ -611,6 +648,8 @@ def _keys_in(message: tuple[Any, ...]) -> list[str]:
     content = message[1]
     if isinstance(content, Run):
         return [content.key]
+    if message[0] == "recalled":
+        return message[2]
     return [message[3]] if len(message) > 3 else []
 
 

@@ -46,6 +46,12 @@ def wait_for(path: str, value: Any = None) -> Any:
     return value
 
 
+def nap(duration_s: float, *_: Any) -> int:
+    """Return the worker's pid after a while."""
+    time.sleep(duration_s)
+    return os.getpid()
+
+
 def begin_and_wait(begun: str, go_on: str, value: Any = None) -> Any:
     """Say by a file that it has begun, holding its pid; return `value` once another file is there."""
     draft = Path(f"{begun}.part")

@@ -213,6 +213,201 @@ def test_the_larger_priority_goes_first_then_the_earlier_graph() -> None:
     assert order == ["high", "first", "second", "low"]
 
 
+# Sent ahead: to the worker that makes the inputs, before it has made them
+
+
+def learn_duration(bench: Bench, *layers: str, duration_s: float = SHORT_S) -> None:
+    """Let worker 0 run one task of each layer, so that their durations are known."""
+    for layer in layers:
+        bench.submit({f"{layer}-known": []}, [f"{layer}-known"])
+        bench.act()
+        bench.finish(0, f"{layer}-known", duration_s=duration_s)
+        bench.release("me", [f"{layer}-known"])
+        bench.act()
+
+
+def test_a_chain_of_short_tasks_is_sent_at_once() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x")
+    bench.submit({"x-0": [], "x-1": ["x-0"], "x-2": ["x-1"]}, ["x-2"])
+    assert bench.act() == {"run": {0: ["x-0", "x-1", "x-2"]}}
+    bench.finish(0, "x-0", "x-1", "x-2", duration_s=SHORT_S)
+    assert bench.act()["finished"] == {"me": ["x-2"]}
+    assert bench.scheduler.workers[0].n_ahead == 0
+
+
+def test_a_task_that_comes_while_its_input_is_made_is_sent_ahead_too() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x")
+    bench.submit({"x-0": []}, ["x-0"])
+    bench.act()
+    bench.submit({"x-1": ["x-0"]}, ["x-1"])
+    assert bench.act() == {"run": {0: ["x-1"]}}
+
+
+def test_a_task_goes_ahead_of_inputs_on_one_worker_only() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x")
+    bench.worker_joined(1, "w1", 1)
+    bench.submit({"x-0": [], "x-1": [], "x-2": ["x-0", "x-1"]}, ["x-2"])
+    assert bench.act() == {"run": {0: ["x-0"], 1: ["x-1"]}}
+
+
+def test_no_task_goes_ahead_without_reaching_its_other_inputs() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x")
+    bench.worker_joined(1, "w1", 1)
+    bench.submit({"x-0": [], "x-1": []}, ["x-0", "x-1"])
+    bench.act()
+    bench.finish(1, "x-1", duration_s=SHORT_S)
+    bench.submit({"x-2": ["x-0", "x-1"]}, ["x-2"])
+    assert "run" not in bench.act()
+
+
+def test_long_tasks_are_not_sent_ahead_nor_ahead_of_them() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x", duration_s=LONG_S)
+    bench.submit({"x-0": [], "x-1": ["x-0"]}, ["x-1"])
+    assert bench.act() == {"run": {0: ["x-0"]}}
+
+
+def test_a_result_that_many_read_is_left_for_all_workers_to_share() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x")
+    bench.submit({"x-0": []} | {f"x-{n}": ["x-0"] for n in (1, 2, 3)}, ["x-1", "x-2", "x-3"])
+    assert bench.act() == {"run": {0: ["x-0"]}}
+
+
+def test_a_better_task_is_not_overtaken_by_one_that_is_sent_ahead() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x")
+    bench.submit({"x-0": []}, ["x-0"])
+    bench.act()
+    bench.submit({"x-1": ["x-0"]}, ["x-1"], priority=-1)
+    bench.submit({"x-2": []}, ["x-2"])
+    assert bench.act() == {"run": {0: ["x-2", "x-1"]}}
+
+
+def test_a_task_that_was_sent_ahead_takes_no_thread() -> None:
+    bench = Bench(2)
+    learn_duration(bench, "x")
+    bench.submit({"x-0": [], "x-1": ["x-0"]}, ["x-1"])
+    bench.act()
+    bench.submit({"long": []}, ["long"])
+    bench.submit({"other": []}, ["other"])
+    assert bench.act() == {"run": {0: ["long"]}}  # unknown, so one to a thread: two are taken
+
+
+def test_what_was_sent_ahead_of_a_task_that_is_tried_again_comes_back_and_follows_it() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x")
+    bench.submit({"x-0": [], "x-1": ["x-0"]}, ["x-1"], retries=1)
+    assert bench.act() == {"run": {0: ["x-0", "x-1"]}}
+    assert bench.scheduler.failed(0, bench.number("x-0"), "error") is False
+    bench.recalled(0, [bench.number("x-1")])
+    assert bench.act() == {"run": {0: ["x-0", "x-1"]}}
+
+
+def test_what_was_sent_ahead_of_a_failed_task_fails_with_it() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x")
+    bench.submit({"x-0": [], "x-1": ["x-0"]}, ["x-1"])
+    bench.act()
+    number = bench.number("x-1")
+    bench.fail(0, "x-0")
+    assert bench.act() == {"recall": {0: ["x-1"]}, "erred": {"me": ["x-1"]}}
+    bench.recalled(0, [number])
+    assert bench.scheduler.workers[0].stopping == {}
+
+
+def test_who_had_not_begun_is_not_blamed_for_a_death() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x")
+    bench.submit({"x-0": [], "x-1": ["x-0"]}, ["x-1"])
+    bench.act()
+    bench.worker_left(0)
+    assert [bench.scheduler.tasks[key].n_deaths for key in ("x-0", "x-1")] == [1, 0]
+
+
+# Given back: by workers that are slower than was expected
+
+
+def queue_ten_that_last(bench: Bench) -> None:
+    """Queue ten tasks that were short before on worker 0; worker 1 comes afterwards."""
+    learn_duration(bench, "x")
+    bench.submit({f"x-{n}": [] for n in range(10)}, [f"x-{n}" for n in range(10)])
+    assert len(bench.act()["run"][0]) == 10
+    bench.worker_joined(1, "w1", 1)
+    bench.act()
+
+
+def test_an_idle_worker_gets_what_a_slow_one_has_queued() -> None:
+    bench = Bench(1)
+    queue_ten_that_last(bench)
+    assert bench.rebalance(0.1) is True
+    assert sorted(bench.act()["recall"][0]) == [f"x-{n}" for n in range(1, 10)]
+    bench.recalled(0, [bench.number(f"x-{n}") for n in range(1, 10)])
+    bench.scheduler.layers["x"].duration_s = LONG_S
+    assert bench.act() == {"run": {1: ["x-1"]}}
+
+
+def test_a_task_is_asked_back_once_and_a_slow_worker_is_not_filled_again() -> None:
+    bench = Bench(1)
+    queue_ten_that_last(bench)
+    bench.rebalance(0.1)
+    bench.act()
+    assert bench.rebalance(0.1) is False
+    bench.recalled(0, [bench.number(f"x-{n}") for n in range(1, 10)])
+    assert list(bench.act()["run"]) == [1]
+    assert bench.rebalance(0.1) is False
+
+
+def test_a_fast_worker_keeps_its_queue() -> None:
+    bench = Bench(1)
+    queue_ten_that_last(bench)
+    bench.finish(0, *[f"x-{n}" for n in range(5)], duration_s=SHORT_S)
+    assert bench.rebalance(0.1) is False
+
+
+def test_nothing_is_asked_back_while_all_are_busy() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x")
+    bench.submit({f"x-{n}": [] for n in range(10)}, [f"x-{n}" for n in range(10)])
+    bench.act()
+    assert bench.rebalance(0.1) is False
+
+
+def test_a_task_that_had_begun_when_it_was_asked_back_simply_ends() -> None:
+    bench = Bench(1)
+    queue_ten_that_last(bench)
+    bench.rebalance(0.1)
+    bench.act()
+    bench.finish(0, "x-9", duration_s=LONG_S)
+    assert bench.act()["finished"] == {"me": ["x-9"]}
+    assert bench.number("x-9") not in bench.scheduler.workers[0].asked_back
+
+
+def test_a_retiring_worker_is_asked_for_what_it_has_not_begun() -> None:
+    bench = Bench(1)
+    queue_ten_that_last(bench)
+    bench.retire(0)
+    assert len(bench.act()["recall"][0]) == 10
+    bench.recalled(0, [bench.number(f"x-{n}") for n in range(1, 10)])
+    assert list(bench.act()["run"]) == [1]
+
+
+def test_a_task_known_to_last_is_moved_even_out_of_the_next_round() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "b", duration_s=LONG_S)
+    bench.worker_joined(1, "w1", 1)
+    bench.submit({"a": []}, ["a"])
+    bench.act()
+    bench.finish(0, "a")
+    bench.submit({"b-0": ["a"], "b-1": ["a"]}, ["b-0", "b-1"])
+    assert bench.act()["publish"] == {0: ["a"]}
+    assert bench.scheduler.tasks["b-1"].worker is bench.scheduler.workers[1]
+
+
 # Failing
 
 

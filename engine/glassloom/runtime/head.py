@@ -294,9 +294,9 @@ class Head:
             case messages.MemoryPressure():
                 self._workforce.note_pressure(worker, message, monotonic_s())
             case messages.ResultsLost():
-                text = f"a result on worker {worker.options.name} is made again: {message.reason}"
-                self._chronicle.log("warning", text, number)
-                self._scheduler.results_lost(number, message.numbers)
+                if self._scheduler.results_lost(number, message.numbers):
+                    text = f"a result on worker {worker.options.name} is made again: {message.reason}"
+                    self._chronicle.log("warning", text, number)
             case messages.Complaint():
                 self._chronicle.log("error", f"worker {worker.options.name}: {message.text}", number)
             case messages.StoreEvents():
@@ -557,6 +557,8 @@ class Head:
         next_sample_s = 0.0
         while True:
             await asyncio.sleep(FLUSH_S)
+            if self._scheduler.rebalance(FLUSH_S):
+                self._settle_soon()
             now_s = self._clock.now_s()
             if now_s >= next_sample_s:
                 next_sample_s = now_s + SAMPLE_S

@@ -26,8 +26,8 @@ class _Message(msgspec.Struct, array_like=True, frozen=True):
 class RunTask(msgspec.Struct, array_like=True, frozen=True):
     """One task to run: its number, its call, the pickled literals, and its dependencies.
 
-    A dependency is a number and how to reach its value; None: the worker holds it. What the task submits itself goes
-    before others of its `priority`.
+    A dependency is a number and how to reach its value; None: the worker holds it, or will: a task that was sent to it
+    before makes it. What the task submits itself goes before others of its `priority`.
     """
 
     number: int
@@ -128,6 +128,8 @@ class Published(_Message, frozen=True, tag="published"):
 
 
 class Recalled(_Message, frozen=True, tag="recalled"):
+    """Tasks that this worker hasn't begun and won't."""
+
     numbers: list[int]
 
 

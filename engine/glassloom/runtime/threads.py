@@ -69,7 +69,7 @@ class ThreadsRuntime:
     def __init__(self, nthreads: int | None = None, *, publish: bool = True) -> None:
         self.nthreads = nthreads or len(os.sched_getaffinity(0))
         self._lock = threading.Lock()
-        self._scheduler = Scheduler(_make_error)
+        self._scheduler = Scheduler(_make_error, sends_ahead=False)
         self._scheduler.worker_joined(_WORKER, "threads", self.nthreads)
         self._results: dict[int, Any] = {}
         self._queue: SimpleQueue[TaskState | None] = SimpleQueue()

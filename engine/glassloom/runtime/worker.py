@@ -31,7 +31,7 @@ from glassloom.runtime.messages import RunTask, framed
 from glassloom.runtime.options import WorkerOptions
 from glassloom.runtime.task_queue import TaskQueue
 from glassloom.sampling.process import ProcessSampler
-from glassloom.scheduler import Pressure
+from glassloom.scheduler import MAX_QUEUED, Pressure
 from glassloom.store.segment import SegmentWriter, read_location
 from glassloom.store.store import RETRY_FULL_DISK_S, Store
 
@@ -56,6 +56,29 @@ class _Outbox:
             column.append(value)
 
 
+class _Recent:
+    """Small results, pickled, that have left with their messages: for tasks that were sent before those arrived.
+
+    The head sends a task ahead only of tasks that it takes to be unfinished, and no worker has more than `MAX_QUEUED` of
+    those, so the results of twice as many are enough.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._new: dict[int, bytes] = {}
+        self._old: dict[int, bytes] = {}
+
+    def put(self, number: int, pickled: bytes) -> None:
+        self._new[number] = pickled
+        if len(self._new) > 2 * MAX_QUEUED:
+            with self._lock:
+                if len(self._new) > 2 * MAX_QUEUED:
+                    self._old, self._new = self._new, {}
+
+    def get(self, number: int) -> bytes | None:
+        return self._new.get(number) or self._old.get(number)
+
+
 class Worker:
     """The worker of this process."""
 
@@ -63,12 +86,13 @@ class Worker:
         self._options = options
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._send_lock = threading.Lock()
+        self._flush_lock = threading.Lock()
         self._outbox_lock = threading.Lock()
         self._outbox = _Outbox()
         self._told_s = 0.0
         self._queue = TaskQueue()
         self._calls: dict[int, Call | bytes] = {}
-        self._recalled: set[int] = set()
+        self._recent = _Recent()
         self._mapped: dict[int, Any] = {}
         self._executing = 0
         self._stopping = threading.Event()
@@ -108,10 +132,9 @@ class Worker:
         match message:
             case messages.Run():
                 for task in message.tasks:
-                    self._recalled.discard(task.number)
                     self._queue.put(task)
                 if self._memory.pressure is Pressure.PAUSED:  # they were on their way when the head was told
-                    self._give_back_queue()
+                    self._give_back(self._queue.recall_all())
             case messages.Calls():
                 self._calls.update(message.calls)
             case messages.DropCalls():
@@ -125,7 +148,7 @@ class Worker:
                 for number in message.numbers:
                     self._publish(number, message.on_disk)
             case messages.Recall():
-                self._recalled.update(message.numbers)
+                self._give_back(self._queue.recall(message.numbers))
             case messages.Invoke(is_setup=True):
                 self._invoke(message)  # here, so that no task which comes later begins before
                 self._calls = {number: _code(call) for number, call in self._calls.items()}
@@ -173,30 +196,34 @@ class Worker:
         run_inside_task(InlineRuntime())
         thread = TaskThread(self._stand_aside, self._come_back)
         run_tasks_in(thread)
+        following: RunTask | None = None
         while not self._lanes.must_end(is_aside=thread.is_aside):
-            task = self._queue.get()
+            task = following or self._queue.get()
+            following = None
             if task is None:
-                continue
-            if task.number in self._recalled:
-                self._recalled.discard(task.number)
-                self._send(messages.Recalled([task.number]))
                 continue
             thread.number, thread.priority = task.number, task.priority
             self._executing += 1
             start_s = monotonic_s()
             try:
-                value = self._call(task.call)(task.literals, self._inputs(task))
+                call = self._calls[task.call]
+                if isinstance(call, bytes):  # unpickled here, so that its errors are the task's
+                    call = self._calls[task.call] = Call(call)
+                    start_s = monotonic_s()  # what was imported for it says nothing about the next such task
+                value = call(task.literals, self._inputs(task))
             except _InputLost as lost:
                 self._executing -= not thread.is_aside
                 self._send(messages.ResultsLost([lost.number], str(lost)))
-                self._send(messages.Recalled([task.number]))
+                self._give_back([task.number, *self._queue.gave_up(task)])
                 continue
             except BaseException as error:  # whatever the user's code raises is the task's result
                 self._executing -= not thread.is_aside
                 self._flush()
                 _explain_read_only(error)
                 described = failure.describe(_without_our_frame(error))
+                waited_for_it = self._queue.gave_up(task)
                 self._send(messages.Failed(task.number, lane, start_s, monotonic_s(), described))
+                self._give_back(waited_for_it)
                 continue
             stop_s = monotonic_s()
             self._executing -= not thread.is_aside
@@ -204,13 +231,18 @@ class Worker:
             inline = _inline(value, nbytes)
             if inline is None:
                 self._store.put(task.number, value, nbytes)
+            else:
+                self._recent.put(task.number, inline)
             del value
             with self._outbox_lock:
                 self._outbox.add((task.number, lane, start_s, stop_s, nbytes, inline))
-            if stop_s - self._told_s > _BATCH_S or self._queue.empty():
+            following = self._queue.ended(task)
+            if stop_s - self._told_s > _BATCH_S or (following is None and self._queue.empty()):
                 self._flush()
             if inline is None:
                 self._memory.note_result(nbytes)
+        if following is not None:
+            self._queue.put_back(following)
 
     def _stand_aside(self, thread: TaskThread) -> None:
         """The thread's task waits for others: first they shall hear what this worker has finished."""
@@ -225,12 +257,6 @@ class Worker:
         thread.is_aside = False
         self._executing += 1
         self._send(messages.CameBack(thread.number))
-
-    def _call(self, number: int) -> Call:
-        call = self._calls[number]
-        if isinstance(call, bytes):  # unpickled by the first task that needs it, so that its errors are the task's
-            call = self._calls[number] = Call(call)
-        return call
 
     def _inputs(self, task: RunTask) -> list[Any]:
         values = []
@@ -249,6 +275,9 @@ class Worker:
         try:
             return self._store.get(number)
         except KeyError:
+            inline = self._recent.get(number)
+            if inline is not None:
+                return read_location(inline)
             raise _InputLost(number, "it isn't in this worker's memory") from None
         except DataLost as error:
             raise _InputLost(number, str(error)) from None
@@ -263,13 +292,18 @@ class Worker:
         except OSError:
             os._exit(0)  # the head is gone: so are we
 
-    def _flush(self) -> None:
-        with self._outbox_lock:
-            outbox, self._outbox = self._outbox, _Outbox()
-        self._told_s = monotonic_s()
-        numbers, lanes, starts, stops, nbytes, results = outbox.columns
+    def _give_back(self, numbers: list[int]) -> None:
         if numbers:
-            self._send(messages.Finished(numbers, lanes, starts, stops, nbytes, results))
+            self._send(messages.Recalled(numbers))
+
+    def _flush(self) -> None:
+        with self._flush_lock:  # a result goes before those of the tasks that have read it
+            with self._outbox_lock:
+                outbox, self._outbox = self._outbox, _Outbox()
+            self._told_s = monotonic_s()
+            numbers, lanes, starts, stops, nbytes, results = outbox.columns
+            if numbers:
+                self._send(messages.Finished(numbers, lanes, starts, stops, nbytes, results))
 
     def _note_spill(self, action: Action, number: int, start_s: float, stop_s: float, nbytes: int) -> None:
         self._send(messages.StoreEvents([action], [number], [start_s], [stop_s], [nbytes]))
@@ -288,20 +322,14 @@ class Worker:
     def _watch_memory(self) -> None:
         is_busy = False
         while not self._stopping.wait(_WATCH_BUSY_S if is_busy else _WATCH_IDLE_S):
-            is_idle = not self._executing and not self._queue.qsize()
+            is_idle = not self._queue
             self._memory.look(is_idle=is_idle)
             is_busy = not is_idle or self._memory.pressure is not Pressure.NONE
 
     def _note_pressure(self, pressure: Pressure, own_bytes: int) -> None:
         self._send(messages.MemoryPressure(pressure, own_bytes))
         if pressure is Pressure.PAUSED:
-            self._give_back_queue()
-
-    def _give_back_queue(self) -> None:
-        """Give back the tasks that no lane has begun."""
-        numbers = [task.number for task in self._queue.take_all()]
-        if numbers:
-            self._send(messages.Recalled(numbers))
+            self._give_back(self._queue.recall_all())
 
     def _keep_house(self) -> None:
         sampler = ProcessSampler()
@@ -320,7 +348,7 @@ class Worker:
                         self._store.managed_bytes,
                         self._store.spilled_bytes,
                         self._executing,
-                        self._queue.qsize(),
+                        max(0, len(self._queue) - self._executing),
                         self._memory.own_bytes,
                         self._store.spillable_bytes,
                     )

@@ -2,8 +2,19 @@
 
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.adaptive import Adaptive
-from glassloom.scheduler.core import Scheduler
+from glassloom.scheduler.core import MAX_QUEUED, Scheduler
 from glassloom.scheduler.order import order
 from glassloom.scheduler.state import Layer, Pressure, State, TaskState, WorkerState
 
-__all__ = ["Actions", "Adaptive", "Layer", "Pressure", "Scheduler", "State", "TaskState", "WorkerState", "order"]
+__all__ = [
+    "MAX_QUEUED",
+    "Actions",
+    "Adaptive",
+    "Layer",
+    "Pressure",
+    "Scheduler",
+    "State",
+    "TaskState",
+    "WorkerState",
+    "order",
+]

@@ -39,8 +39,16 @@ from glassloom.scheduler.state import (
 PREFETCH_S = 0.010
 """How much work a worker's thread has queued, so that it doesn't wait for the head between short tasks."""
 MAX_QUEUED = 1000
+MAX_AHEAD_INPUTS = 4
+"""A task is sent ahead of no more inputs than these: finding out whether it may be is work for each."""
+MAX_AHEAD_READERS = 2
+"""No task is sent ahead of a result with more readers than these: they are for all workers to share."""
 DEATHS_ALLOWED = 3
 """A task whose worker died this often is blamed for it."""
+
+_MOVE_S = 0.002
+_MOVE_BYTES_PER_S = 1e9
+"""What it costs to run a task elsewhere than where its inputs are."""
 
 _GENERATION_BITS = 32
 _UNDER_WAY = frozenset([WAITING, READY, STAGING, RUNNING])
@@ -54,9 +62,11 @@ class Scheduler:
     make_error
         Called with a kind (``"worker-lost"``, ``"data-lost"``, ``"pinned"``) and the task; returns what is kept as the
         task's error. The scheduler itself never looks into errors.
+    sends_ahead
+        Whether a worker lets a task wait for inputs that are still being made there.
     """
 
-    def __init__(self, make_error: Callable[[str, TaskState], Any]) -> None:
+    def __init__(self, make_error: Callable[[str, TaskState], Any], *, sends_ahead: bool = True) -> None:
         self.tasks: dict[Key, TaskState] = {}
         self.by_number: dict[int, TaskState] = {}
         self.workers: dict[int, WorkerState] = {}
@@ -64,6 +74,7 @@ class Scheduler:
         self.changed_layers: set[Layer] = set()
         self.grown_layers: dict[Layer, None] = {}
         self._make_error = make_error
+        self._max_ahead_readers = MAX_AHEAD_READERS if sends_ahead else 0
         self._data = Layer(DATA_LAYER, "data", "data", "")
         self._actions = Actions()
         self._ready = ReadyQueue()
@@ -76,6 +87,8 @@ class Scheduler:
         self._short_of_memory: dict[WorkerState, None] = {}
         """Workers that get only tasks that free memory."""
         self._has_placed_suspect = False
+        self._may_go_ahead: list[TaskState] = []
+        """Waiting tasks one of whose inputs has just begun."""
         self._leaving: dict[TaskState, None] = {}
         """Tasks that were stopped and whose worker hasn't answered for them yet."""
         self._sought: dict[TaskState, None] = {}
@@ -239,10 +252,11 @@ class Scheduler:
         self._retiring.pop(worker, None)
         self._short_of_memory.pop(worker, None)
         self._may_have_room = dict.fromkeys(self.workers.values())
+        suspects = {task for task in worker.running if blame and task.state is RUNNING and not task.n_waiting}
         for task in list(worker.has):
             self._lose(task)
         for task in list(worker.running):
-            self._take_back(task, suspect=blame and task.state is RUNNING)
+            self._take_back(task, suspect=task in suspects)
         for number in list(worker.stopping):
             self._answered(worker, number)
         self._queue_elsewhere(worker)
@@ -258,6 +272,7 @@ class Scheduler:
         worker.retiring = True
         self._retiring[worker] = None
         self._queue_elsewhere(worker)
+        self._ask_back(worker, list(worker.running))
 
     def finished(
         self,
@@ -283,6 +298,7 @@ class Scheduler:
                 worker.seceded.discard(task_number)
                 self._may_have_room[worker] = None
             self._leave_worker(task)
+            worker.n_finished += 1
             task.layer.learn(duration_s, size)
             self._hold(task, worker if location is None else None, location, size)
             for dep in task.deps:
@@ -348,18 +364,21 @@ class Scheduler:
             task.estimate_s = task.layer.duration_s
             worker.occupancy_s += task.estimate_s
 
-    def results_lost(self, number: int, tasks: Iterable[int]) -> None:
+    def results_lost(self, number: int, tasks: Iterable[int]) -> int:
         """Results that only this worker has can't be read any more: they are made again if they are needed.
+
+        Returns how many of them were held there.
 
         A task that was sent to the worker and hasn't begun is given back by it (`recalled`); one that has read them goes on.
         """
         worker = self.workers.get(number)
         if worker is None:
-            return
-        for task_number in tasks:
-            task = self.by_number.get(task_number)
-            if task is not None and task.where is worker:
-                self._lose(task)
+            return 0
+        known = [self.by_number[task] for task in tasks if task in self.by_number]
+        lost = [task for task in known if task.where is worker]
+        for task in lost:
+            self._lose(task)
+        return len(lost)
 
     def set_pressure(self, number: int, pressure: Pressure) -> None:
         """A worker's memory is short, or isn't any more."""
@@ -414,12 +433,33 @@ class Scheduler:
             self._publish(task)
         return task
 
+    def rebalance(self, interval_s: float) -> bool:
+        """Time has passed: let idle workers begin what is queued at others that are slower than was expected.
+
+        Such a worker gives back what it hasn't begun, and gets no more than it can begin at once until it is fast again: so
+        a task is not sent to and fro. Call it every `interval_s`; returns whether there is anything to do now.
+        """
+        n_idle_threads = sum(max(0, w.nthreads - w.n_busy) for w in self.workers.values() if self._has_room(w))
+        asks = False
+        for worker in self.workers.values():
+            n_finished, worker.n_finished = worker.n_finished, 0
+            n_queued = worker.n_busy - worker.nthreads
+            is_behind = n_queued > n_finished
+            is_fast = n_finished * PREFETCH_S >= worker.nthreads * interval_s
+            worker.is_slow = not is_fast and worker.n_busy > 0 and (is_behind or worker.is_slow)
+            if worker.is_slow and is_behind and n_idle_threads:
+                last = itertools.islice((task for task in reversed(worker.running) if not task.n_waiting), n_queued)
+                asks |= self._ask_back(worker, list(last))
+        return asks
+
     def take_actions(self) -> Actions:
         """Give work to workers that have room, then return all that is to be done since the last call."""
         self._fill_all()
         while self._has_placed_suspect:  # others may have waited behind it
             self._has_placed_suspect = False
             self._fill_all()
+        if self._may_go_ahead:
+            self._send_ahead()
         if self._short_of_memory:
             self._let_one_grow()
         self._may_have_room = {worker: None for worker in self._may_have_room if self._has_room(worker)}
@@ -489,12 +529,15 @@ class Scheduler:
             broken: TaskState | None = None
             for dep in task.deps:
                 dep.waiters += 1
-                if dep.state is MEMORY:
+                state = dep.state
+                if state is MEMORY:
                     continue
                 n_waiting += 1
-                if dep.state is RELEASED:
+                if state is RELEASED:
                     stack.append(dep)
-                elif dep.state is ERRED:
+                elif state is RUNNING:
+                    self._may_go_ahead.append(task)
+                elif state is ERRED:
                     broken = dep
             task.n_waiting = n_waiting
             if broken is not None:
@@ -554,14 +597,28 @@ class Scheduler:
             del self._retiring[worker]
             self._actions.stop.append(worker)
 
+    def _ask_back(self, worker: WorkerState, tasks: Iterable[TaskState]) -> bool:
+        """Ask for tasks that the worker hasn't begun; one that it has simply ends. Return whether there are any."""
+        asked = [task for task in tasks if task.state is RUNNING and task.number not in worker.asked_back]
+        if asked:
+            worker.asked_back.update(task.number for task in asked)
+            self._actions.recall[worker] += asked
+        return bool(asked)
+
     def _has_room(self, worker: WorkerState) -> bool:
         if worker.retiring or worker.reserved or worker.pressure is Pressure.PAUSED:
             return False
-        n_busy = worker.n_busy
-        return n_busy < worker.nthreads or (
+        return worker.n_busy < worker.nthreads or self._has_room_for_more(worker)
+
+    def _has_room_for_more(self, worker: WorkerState) -> bool:
+        """Tell whether the worker may have tasks queued that none of its threads can begin yet."""
+        return (
             worker.occupancy_s < PREFETCH_S * worker.nthreads
-            and n_busy < MAX_QUEUED
+            and len(worker.running) < MAX_QUEUED
             and not worker.stopping  # a task that was stopped may never end: nothing shall wait behind it
+            and not worker.is_slow
+            and not worker.retiring
+            and not worker.reserved
         )
 
     def _fill_all(self) -> None:
@@ -581,6 +638,8 @@ class Scheduler:
             if task is None:
                 return False
             self._assign(task, worker)
+            if self._may_go_ahead:
+                self._send_ahead()
         return True
 
     def _pop_for(self, worker: WorkerState) -> TaskState | None:
@@ -591,13 +650,18 @@ class Scheduler:
             return None if _must_wait(own[2], worker) else worker.ready.take(own)
         if common is not None:
             return None if _must_wait(common[2], worker) else self._ready.take(common)
+        return self._take_over(worker, shrinking=is_short) if worker.n_busy < worker.nthreads else None
+
+    def _take_over(self, worker: WorkerState, *, shrinking: bool) -> TaskState | None:
+        """Return the best task of the longest queue if that is worth fetching its inputs for."""
         victim = max(self.workers.values(), key=lambda other: len(other.ready) / other.nthreads, default=None)
-        # Its next round is left to it: fetching the data elsewhere would cost more than the wait.
-        if victim is None or victim is worker or len(victim.ready) <= victim.nthreads or worker.running:
+        if victim is None or victim is worker or not len(victim.ready):
             return None
-        best = victim.ready.first(shrinking=is_short)
+        best = victim.ready.first(shrinking=shrinking)
         if best is None or any(dep.pinned for dep in best[2].deps) or _must_wait(best[2], worker):
             return None
+        if len(victim.ready) <= victim.nthreads and not _is_worth_moving(best[2]):
+            return None  # it is in the victim's next round
         return victim.ready.take(best)
 
     def _let_one_grow(self) -> None:
@@ -613,13 +677,49 @@ class Scheduler:
         if best is not None and not _must_wait(best[0][2], best[2]):
             self._assign(best[1].take(best[0]), best[2])
 
-    def _assign(self, task: TaskState, worker: WorkerState) -> None:
+    def _send_ahead(self) -> None:
+        """Send tasks to where all that they miss is being made: the worker begins them without asking again."""
+        while self._may_go_ahead:
+            task = self._may_go_ahead.pop()
+            worker = self._place_ahead(task)
+            if worker is not None:
+                worker.n_ahead += 1
+                self._take_on(task, worker)
+                self._send(task)
+
+    def _place_ahead(self, task: TaskState) -> WorkerState | None:
+        """Return the worker that makes all that the task misses, if it can reach the rest and has room for short tasks."""
+        if task.state is not WAITING or not 0 < task.n_waiting <= MAX_AHEAD_INPUTS or _is_on_last_chance(task):
+            return None
+        places = {dep.worker for dep in task.deps if dep.state is not MEMORY}
+        worker = places.pop()
+        if places or worker is None or task in self._leaving:
+            return None
+        for dep in task.deps:
+            if dep.state is not MEMORY:
+                if dep.state is not RUNNING or len(dep.dependents or ()) > self._max_ahead_readers:
+                    return None
+            elif dep.location is None and dep.where is not worker:
+                return None
+        if worker.pressure is not Pressure.NONE or not self._has_room_for_more(worker):
+            return None
+        for queue in (worker.ready, self._ready):
+            best = queue.first()
+            if best is not None and best[0] < task.priority:
+                return None
+        return worker
+
+    def _take_on(self, task: TaskState, worker: WorkerState) -> None:
+        """The task is the worker's from now on."""
         task.worker = worker
         worker.running[task] = None
-        if _is_on_last_chance(task):
-            worker.reserved = self._has_placed_suspect = True
         task.estimate_s = task.layer.duration_s
         worker.occupancy_s += task.estimate_s
+
+    def _assign(self, task: TaskState, worker: WorkerState) -> None:
+        self._take_on(task, worker)
+        if _is_on_last_chance(task):
+            worker.reserved = self._has_placed_suspect = True
         n_staging = 0
         for dep in task.deps:
             if dep.location is None and dep.where is not worker:
@@ -635,6 +735,9 @@ class Scheduler:
         assert task.worker is not None
         self._set_state(task, RUNNING)
         self._actions.run[task.worker].append(task)
+        dependents = task.dependents
+        if dependents is not None and len(dependents) <= self._max_ahead_readers:
+            self._may_go_ahead += dependents
 
     def _publish(self, task: TaskState) -> None:
         assert task.where is not None
@@ -646,8 +749,13 @@ class Scheduler:
         worker = task.worker
         if worker is not None:
             worker.running.pop(task, None)
+            if task.n_waiting:
+                task.n_waiting = 0
+                worker.n_ahead -= 1
             if worker.seceded:
                 worker.seceded.discard(task.number)
+            if worker.asked_back:
+                worker.asked_back.discard(task.number)
             if worker.running:
                 worker.occupancy_s = max(0.0, worker.occupancy_s - task.estimate_s)
             else:
@@ -703,6 +811,9 @@ class Scheduler:
                 dependent.n_waiting -= 1
                 if not dependent.n_waiting:
                     self._enqueue(dependent)
+            elif dependent.n_waiting and dependent.worker is not None:
+                dependent.n_waiting -= 1
+                dependent.worker.n_ahead -= not dependent.n_waiting
         if not task.waiters and not task.wanted_by:
             self._review(task)
 
@@ -736,6 +847,8 @@ class Scheduler:
                 self._set_state(dependent, WAITING)
             if dependent.state is WAITING:
                 dependent.n_waiting = _count_missing(dependent)
+            elif dependent.state is RUNNING and dependent.n_waiting:
+                dependent.n_waiting += 1
         if task.needed:
             self._start(task)
 
@@ -875,6 +988,14 @@ def _is_on_last_chance(task: TaskState) -> bool:
 def _must_wait(task: TaskState, worker: WorkerState) -> bool:
     """A task on its last chance runs alone, so that no other is blamed for its worker's death."""
     return _is_on_last_chance(task) and worker.n_busy > 0
+
+
+def _is_worth_moving(task: TaskState) -> bool:
+    """Tell whether the task is known to take longer than fetching its inputs to another worker would."""
+    if task.layer.nbytes is None:
+        return False
+    private_bytes = sum(dep.nbytes for dep in task.deps if dep.location is None)
+    return task.layer.duration_s > _MOVE_S + private_bytes / _MOVE_BYTES_PER_S
 
 
 def _count_missing(task: TaskState) -> int:

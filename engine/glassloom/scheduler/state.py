@@ -141,7 +141,7 @@ class TaskState:
         self.deps: tuple[TaskState, ...] = ()
         self.dependents: dict[TaskState, None] | None = None
         self.n_waiting = 0
-        """Dependencies that are not held yet."""
+        """Dependencies that are not held yet; of a running task, those that it was sent ahead of."""
         self.n_staging = 0
         """Dependencies that are still being published."""
         self.waiters = 0
@@ -266,7 +266,11 @@ class WorkerState:
     """A worker as the scheduler sees it."""
 
     __slots__ = (
+        "asked_back",
         "has",
+        "is_slow",
+        "n_ahead",
+        "n_finished",
         "name",
         "nthreads",
         "number",
@@ -291,6 +295,10 @@ class WorkerState:
         """Tasks by number that nobody needs any more, but that it hasn't answered for."""
         self.seceded: set[int] = set()
         """Numbers of those, running or stopping, that wait for other tasks and leave their thread to them."""
+        self.n_ahead = 0
+        """How many of those that run were sent ahead, and wait for the result of another that runs there."""
+        self.asked_back: set[int] = set()
+        """Numbers of those that it was asked to give back if it hasn't begun them."""
         self.has: dict[TaskState, None] = {}
         """Results that only it holds."""
         self.publishing: dict[TaskState, None] = {}
@@ -299,6 +307,10 @@ class WorkerState:
         """Tasks that would best run here."""
         self.occupancy_s = 0.0
         """Expected duration of what is running."""
+        self.n_finished = 0
+        """Tasks that it has finished since it was last looked at: see `Scheduler.rebalance`."""
+        self.is_slow = False
+        """Its tasks take longer than was expected: none is queued there."""
         self.reserved = False
         """It runs a task that must be alone."""
         self.retiring = False
@@ -311,4 +323,4 @@ class WorkerState:
     @property
     def n_busy(self) -> int:
         """Tasks that it was sent and that take a thread, or will."""
-        return len(self.running) + len(self.stopping) - len(self.seceded)
+        return len(self.running) + len(self.stopping) - len(self.seceded) - self.n_ahead

@@ -1,0 +1,111 @@
+"""Where tasks run, on real workers: ahead of their inputs, and away from a worker that is slower than was expected."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import leaks
+import numpy as np
+import pytest
+import tasks
+from glassloom import Client, wait
+from glassloom.graph import Graph, Task, TaskRef
+
+
+@pytest.fixture(scope="module")
+def client(nothing_is_left_behind: leaks.Watch) -> Iterator[Client]:
+    with Client(n_workers=2, threads_per_worker=1, memory_limit=None, set_as_default=False) as client:
+        yield client
+
+
+def extend(values: np.ndarray, n_more: int) -> np.ndarray:
+    return np.append(values, np.arange(n_more))
+
+
+def chain(name: str, function: object, n_tasks: int, *, first: object, more: object) -> tuple[Graph, list]:
+    keys = [(name, number) for number in range(n_tasks)]
+    graph = Graph({keys[0]: Task(keys[0], function, (first, more))})
+    for before, key in zip(keys, keys[1:], strict=False):
+        graph.tasks[key] = Task(key, function, (TaskRef(before), more))
+    return graph, keys
+
+
+@pytest.mark.parametrize("n_more", [0, 1, 100], ids=["tiny", "growing-past-what-travels-with-messages", "large"])
+def test_chains_give_the_same_result_whatever_the_size_of_what_is_handed_on(client: Client, n_more: int) -> None:
+    graph, keys = chain(f"chain-{n_more}", extend, 400, first=np.arange(3), more=n_more)
+    (last,) = client.get(graph, keys[-1:])
+    assert last.tolist() == [0, 1, 2] + [*range(n_more)] * 400
+
+
+def test_every_link_of_a_chain_is_run_once(client: Client, tmp_path: Path) -> None:
+    future = client.submit(tasks.count_run, str(tmp_path / "runs"), 0)
+    for _ in range(200):
+        future = client.submit(tasks.count_run, str(tmp_path / "runs"), future, pure=False)
+    assert future.result() == 0
+    assert len((tmp_path / "runs").read_text()) == 201
+
+
+def fail_first(directory: str, number: int) -> int:
+    """Fail the first time that each of some numbers is seen."""
+    mark = Path(directory, str(number))
+    if number % 7 == 3 and not mark.exists():
+        mark.touch()
+        raise RuntimeError(f"{number} for the first time")
+    return number + 1
+
+
+def test_what_was_sent_ahead_of_a_task_that_fails_once_runs_after_it_was_tried_again(
+    client: Client, tmp_path: Path
+) -> None:
+    future = client.submit(fail_first, str(tmp_path), 0, retries=1)
+    for _ in range(99):
+        future = client.submit(fail_first, str(tmp_path), future, retries=1)
+    assert future.result() == 100
+
+
+def test_what_was_sent_ahead_of_a_task_that_fails_for_good_has_its_error(client: Client, tmp_path: Path) -> None:
+    future = client.submit(fail_first, str(tmp_path), 0)
+    followers = []
+    for _ in range(20):
+        future = client.submit(fail_first, str(tmp_path), future)
+        followers.append(future)
+    with pytest.raises(RuntimeError, match="3 for the first time"):
+        future.result()
+    wait(followers)
+    assert [follower.status for follower in followers[:4]] == ["finished", "finished", "error", "error"]
+
+
+def test_a_chain_that_is_cancelled_leaves_the_workers_free(client: Client, tmp_path: Path) -> None:
+    begun, go_on = str(tmp_path / "begun"), str(tmp_path / "go-on")
+    client.gather(client.map(tasks.nap, [0.0] * 5, range(5)))
+    first = client.submit(tasks.begin_and_wait, begun, go_on, 0.0)
+    chained = first
+    for _ in range(10):
+        chained = client.submit(tasks.nap, 0.0, chained, pure=False)
+    tasks.wait_for(begun)
+    client.cancel([first])
+    Path(go_on).touch()
+    assert len(set(client.gather(client.map(tasks.nap, [0.2, 0.2], range(2), pure=False)))) == 2
+
+
+def test_an_idle_worker_takes_over_what_a_slow_one_has_queued(client: Client, tmp_path: Path) -> None:
+    client.run(tasks.nap, 0.0)  # both import it
+    large = client.submit(tasks.big, 1)
+    owner_pid = client.submit(tasks.nap, 0.0, large).result()
+    client.gather(
+        [client.submit(tasks.nap, 0.0, large, number, pure=False) for number in range(20)]
+    )  # it seems to be short
+    paths = [(str(tmp_path / f"begun-{number}"), str(tmp_path / f"go-on-{number}")) for number in range(2)]
+    blockers = client.map(tasks.begin_and_wait, *zip(*paths, strict=True))
+    for begun, _ in paths:
+        tasks.wait_for(begun)
+    paths.sort(key=lambda path: Path(path[0]).read_text() != str(owner_pid))
+    queued = client.map(tasks.nap, [0.3] * 6, [large] * 6, range(6), pure=False)
+    Path(paths[0][1]).touch()
+    while max(worker["running"] for worker in client.scheduler_info()["workers"].values()) < 6:
+        time.sleep(0.002)  # until the owner of `large` has got them all
+    Path(paths[1][1]).touch()
+    assert len(set(client.gather(queued))) == 2
+    wait(blockers)
