@@ -80,6 +80,12 @@ def pi(xp: Any) -> Any:
     return 4 * ((xy**2).sum(axis=1) < 1).sum() / n
 
 
+def many_chunks(xp: Any) -> Any:
+    """10^5 chunks: what is built and optimised, never run."""
+    x = xp.random.default_rng(0).normal(size=(316 * 10, 316 * 10), chunks=(10, 10))
+    return ((x + 1)[::2, ::2] * 2 - x.mean(axis=0)[::2]).sum(axis=1)
+
+
 def _uniform(xp: Any, length: int, chunk: int = 2_000) -> Any:
     return xp.random.default_rng(0).random((length, length), chunks=(chunk, chunk))
 
@@ -112,6 +118,27 @@ def _compute(build: Build, xp: Any) -> Figures:
     return {"wall_s": meter.wall_s(), "cpu_s": meter.cpu_s(), "peak_rss_mib": peak_rss_mib()}
 
 
+def _build_glassloom() -> Figures:
+    import glassloom.array as ga
+    from glassloom.expr import lower, optimize
+
+    ga.ones(8, chunks=2).sum().compute()
+    meter = Meter()
+    graph, _ = lower(optimize([many_chunks(ga).expr]))
+    return {"wall_s": meter.wall_s(), "n_tasks": len(graph), "peak_rss_mib": peak_rss_mib()}
+
+
+def _build_dask() -> Figures:
+    import dask
+    import dask.array as da
+
+    da.ones(8, chunks=2).sum().compute(scheduler="threads")
+    meter = Meter()
+    (optimized,) = dask.optimize(many_chunks(da))
+    graph = dict(optimized.__dask_graph__())  # the tasks themselves, as a scheduler gets them
+    return {"wall_s": meter.wall_s(), "n_tasks": len(graph), "peak_rss_mib": peak_rss_mib()}
+
+
 def _case(build: Build) -> dict[str, Contender]:
     return {"glassloom threads": partial(_glassloom_threads, build), "dask threads": partial(_dask_threads, build)}
 
@@ -128,4 +155,5 @@ CASES: dict[str, dict[str, Contender]] = {
     "std": _case(std),
     "transposed": _case(transposed),
     "w6-pi": _case(pi),
+    "build-100k-chunks": {"glassloom": _build_glassloom, "dask": _build_dask},
 }
