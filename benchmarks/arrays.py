@@ -86,6 +86,37 @@ def many_chunks(xp: Any) -> Any:
     return ((x + 1)[::2, ::2] * 2 - x.mean(axis=0)[::2]).sum(axis=1)
 
 
+def _w2_glassloom() -> Figures:
+    import glassloom.array as ga
+    from glassloom import persist
+
+    ga.ones(8, chunks=2).sum().compute()
+    return _w2(ga, persist)
+
+
+def _w2_dask() -> Figures:
+    """Dask's threads with one BLAS thread each, as its documentation advises: with four each it takes far longer."""
+    import dask
+    import dask.array as da
+    from glassloom.backends.blas import set_blas_threads
+
+    da.ones(8, chunks=2).sum().compute(scheduler="threads")
+    set_blas_threads(1)
+    with _as_many_threads_as_cores():
+        return _w2(da, dask.persist)
+
+
+def _w2(xp: Any, persist: Any) -> Figures:
+    """Decompose 100,000 x 1,000 numbers; all of it is kept, and the numbers are made before."""
+    (x,) = persist(xp.random.default_rng(12).random((100_000, 1_000), chunks=(1_000, 1_000)))
+    meter = Meter()
+    u, s, _ = persist(*xp.linalg.svd(x))
+    figures = {"wall_s": meter.wall_s(), "cpu_s": meter.cpu_s(), "peak_rss_mib": peak_rss_mib()}
+    if abs(float(s[0].compute()) / 5000 - 1) > 0.01 or u.shape != (100_000, 1_000):
+        raise AssertionError("the largest singular value is half of sqrt(rows * columns)")
+    return figures
+
+
 def _uniform(xp: Any, length: int, chunk: int = 2_000) -> Any:
     return xp.random.default_rng(0).random((length, length), chunks=(chunk, chunk))
 
@@ -155,5 +186,6 @@ CASES: dict[str, dict[str, Contender]] = {
     "std": _case(std),
     "transposed": _case(transposed),
     "w6-pi": _case(pi),
+    "w2-svd": {"glassloom threads": _w2_glassloom, "dask threads": _w2_dask},
     "build-100k-chunks": {"glassloom": _build_glassloom, "dask": _build_dask},
 }

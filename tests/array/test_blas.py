@@ -5,6 +5,8 @@ import threading
 import glassloom.array as ga
 import numpy as np
 from glassloom.backends import blas
+from glassloom.graph import Graph, Task
+from glassloom.runtime.threads import ThreadsRuntime
 
 
 def counts():
@@ -35,3 +37,56 @@ def test_products_on_threads_leave_the_users_setting_alone():
     x = ga.ones((40, 40), chunks=10)
     np.testing.assert_array_equal((x @ x).compute(), np.full((40, 40), 40.0))
     assert counts() == before
+
+
+def counts_inside(context, n_busy):
+    """What BLAS may use inside a context of a thread, while so many lanes are busy."""
+
+    def busy():
+        return n_busy
+
+    seen = []
+
+    def task():
+        with context():
+            seen.append(counts())
+
+    blas.watch_lanes(busy)
+    try:
+        thread = threading.Thread(target=task)
+        thread.start()
+        thread.join()
+    finally:
+        blas.forget_lanes(busy)
+    return seen[0]
+
+
+def test_a_product_that_is_alone_keeps_all_threads_and_a_factorisation_never_does():
+    before = counts()
+    blas.set_blas_threads(3)
+    try:
+        assert counts_inside(blas.sharing_blas, n_busy=1) == [3] * len(before)
+        assert counts_inside(blas.sharing_blas, n_busy=2) == [1] * len(before)
+        assert counts_inside(blas.one_blas_thread, n_busy=1) == [1] * len(before)
+        assert counts() == [3] * len(before)
+    finally:
+        blas.set_blas_threads(before[0])
+
+
+def test_a_pool_says_how_many_of_its_lanes_are_busy():
+    runtime = ThreadsRuntime(3, publish=False)
+    both_run, may_end = threading.Barrier(3), threading.Event()
+
+    def wait(number):
+        both_run.wait(10)
+        may_end.wait(10)
+        return number
+
+    graph = Graph({f"wait-{n}": Task(f"wait-{n}", wait, (n,)) for n in range(2)})
+    caller = threading.Thread(target=runtime.get, args=(graph, list(graph.tasks)))
+    caller.start()
+    both_run.wait(10)
+    assert runtime._n_busy() == 2
+    may_end.set()
+    caller.join()
+    runtime.close()

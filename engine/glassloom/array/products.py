@@ -14,7 +14,7 @@ from glassloom.array.nodes.indexed import indexed
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import moveaxis, stack
 from glassloom.backends.arrays import namespace_of
-from glassloom.backends.blas import one_blas_thread
+from glassloom.backends.blas import sharing_blas
 
 __all__ = [
     "cross",
@@ -118,7 +118,7 @@ class EinsumBlock:
 
     def __call__(self, *blocks: Any) -> Any:
         xp = namespace_of(blocks[0])
-        with one_blas_thread():
+        with sharing_blas():
             made = xp.einsum(self.subscripts, *blocks, optimize=self.optimize if len(blocks) > 1 else False)
         return xp.asarray(made).reshape(made.shape + (1,) * self.n_summed)
 

@@ -1,4 +1,4 @@
-"""One thread for each call of the linear algebra library (BLAS) while tasks run side by side.
+"""One thread for each call of the linear algebra library (BLAS) while tasks run side by side, all for one that is alone.
 
 The library starts a thread a core for every large product. Called from a thread a core at once, they fight: a QR of
 20,000 x 500 in ten blocks takes 12 s instead of 1 s on four cores.
@@ -27,29 +27,66 @@ _SYMBOLS = (
 _lock = threading.Lock()
 _n_inside = 0
 _counts_before: list[int] = []
+_lanes: set[Callable[[], int]] = set()
+
+
+def watch_lanes(n_busy: Callable[[], int]) -> None:
+    """Ask `n_busy` from now on how many lanes of a pool have something to do, the one that asks included."""
+    _lanes.add(n_busy)
+
+
+def forget_lanes(n_busy: Callable[[], int]) -> None:
+    """Take back `watch_lanes`."""
+    _lanes.discard(n_busy)
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let BLAS use one thread until the last of those who asked for it leaves; in the main thread nothing changes."""
+    """Let BLAS use one thread until the last of those who asked for it leaves; in the main thread nothing changes.
+
+    For factorisations: their many small steps wait for each other's threads, so that one of them with a thread a core
+    takes ten times as long as with one thread as soon as other programs are busy.
+    """
+    with _inside(may_be_alone=False):
+        yield
+
+
+@contextmanager
+def sharing_blas() -> Iterator[None]:
+    """As `one_blas_thread`, but for a lane that is alone as many threads as before: for products.
+
+    What began alone keeps its threads until it returns.
+    """
+    with _inside(may_be_alone=True):
+        yield
+
+
+@contextmanager
+def _inside(may_be_alone: bool) -> Iterator[None]:
     if threading.current_thread() is threading.main_thread():
         yield
         return
-    _enter()
+    _enter(may_be_alone)
     try:
         yield
     finally:
         _leave()
 
 
-def _enter() -> None:
+def set_blas_threads(count: int) -> None:
+    """Let each call use so many threads, in all BLAS libraries that are loaded."""
+    for _, set_count in _controls():
+        set_count(count)
+
+
+def _enter(may_be_alone: bool) -> None:
     global _n_inside
     with _lock:
         _n_inside += 1
         if _n_inside == 1:
             _counts_before[:] = [get_count() for get_count, _ in _controls()]
-            for _, set_count in _controls():
-                set_count(1)
+        if not may_be_alone or _n_inside > 1 or any(n_busy() > 1 for n_busy in _lanes):
+            set_blas_threads(1)
 
 
 def _leave() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from glassloom_metrics.protocol import TaskError
 from glassloom_metrics.recorder import Recorder
 
+from glassloom.backends import blas
 from glassloom.backends.sizeof import sizeof
 from glassloom.collector import paused_collector
 from glassloom.errors import DataLost, WorkerLost
@@ -73,6 +74,7 @@ class ThreadsRuntime:
         self._scheduler.worker_joined(_WORKER, "threads", self.nthreads)
         self._results: dict[int, Any] = {}
         self._queue: SimpleQueue[TaskState | None] = SimpleQueue()
+        self._busy = bytearray(self.nthreads)
         self._broadcast = ThreadsBroadcast(self.nthreads, self._note_progress) if publish else None
         self._threads = [
             threading.Thread(target=self._work, args=(lane,), name=f"glassloom-{lane}", daemon=True)
@@ -80,6 +82,7 @@ class ThreadsRuntime:
         ]
         for thread in self._threads:
             thread.start()
+        blas.watch_lanes(self._n_busy)
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
         held = self.hold(graph, keys)
@@ -112,10 +115,15 @@ class ThreadsRuntime:
         self._release(computation, unique)
         return values
 
+    def _n_busy(self) -> int:
+        """Return how many lanes have something to do, or are about to."""
+        return sum(self._busy) + self._queue.qsize()
+
     def close(self) -> None:
         """Stop the threads when they have finished what they run, and take the cluster out of the registry."""
         for _ in self._threads:
             self._queue.put(None)
+        blas.forget_lanes(self._n_busy)
         if self._broadcast is not None:
             self._broadcast.close()
 
@@ -127,9 +135,9 @@ class ThreadsRuntime:
 
     def _work(self, lane: int) -> None:
         run_inside_task(InlineRuntime())
-        take, finished = self._queue.get, _Finished()
+        finished = _Finished()
         told_s = monotonic_s()
-        while (task := take()) is not None:
+        while (task := self._take(lane)) is not None:
             if task.state is not State.RUNNING:  # recalled while it was in the queue
                 finished = self._flush(finished, lane)
                 with self._lock:
@@ -156,6 +164,13 @@ class ThreadsRuntime:
             if stop_s - told_s > _BATCH_S or self._queue.empty():
                 finished = self._flush(finished, lane)
                 told_s = stop_s
+
+    def _take(self, lane: int) -> TaskState | None:
+        """Return the next task as soon as there is one, or None if the pool is closed."""
+        self._busy[lane] = 0
+        task = self._queue.get()
+        self._busy[lane] = 1
+        return task
 
     def _flush(self, finished: _Finished, lane: int) -> _Finished:
         """Tell the scheduler of what a thread has finished, if anything; return an empty list to go on with."""

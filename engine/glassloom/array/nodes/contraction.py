@@ -16,7 +16,7 @@ from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.reductions import reduce_with
 from glassloom.array.nodes.slicing import NewAxes, slice_array
 from glassloom.backends.arrays import namespace_of
-from glassloom.backends.blas import one_blas_thread
+from glassloom.backends.blas import sharing_blas
 from glassloom.expr.blockwise import Mapping
 
 
@@ -80,7 +80,7 @@ class Tensordot:
 
     def __call__(self, left: Any, right: Any) -> Any:
         xp = namespace_of(left)
-        with one_blas_thread():
+        with sharing_blas():
             made = xp.tensordot(left, right, axes=(self.left, self.right))
         return made.reshape(made.shape + (1,) * len(self.left))
 
@@ -96,7 +96,7 @@ class Matmul:
         return [node.left_axes[-1]]
 
     def __call__(self, left: Any, right: Any) -> Any:
-        with one_blas_thread():
+        with sharing_blas():
             return namespace_of(left).matmul(left, right)[..., None]
 
 
