@@ -243,13 +243,19 @@ def raise_unless_finished(future: Future) -> None:
         raise ClusterClosed(f"{key_text(future.key)} is lost: {future._connection.closed_because}")
 
 
-def settled(futures: Sequence[Future], timeout_s: float | None, n_wanted: int) -> Steps[bool]:
-    """Wait until `n_wanted` futures are done; return whether they are. Warn if there is nobody to do it."""
+def settled(
+    futures: Sequence[Future], timeout_s: float | None, n_wanted: int, *, stops_at_failure: bool = False
+) -> Steps[bool]:
+    """Wait until `n_wanted` futures are done, or one has failed if that is enough; return whether that is so.
+
+    Warns if there is no worker to do it.
+    """
     enough = _Countdown(n_wanted)
     if not n_wanted:
         return True
-    for future in futures:
-        future._connection.when_done(future._state, enough.count)
+    notes = [_Note(enough, future) if stops_at_failure else enough.count for future in futures]
+    for future, note in zip(futures, notes, strict=True):
+        future._connection.when_done(future._state, note)
     try:
         if timeout_s is None or timeout_s > _LOOK_AFTER_S:
             if (yield Wait(enough.signal, _LOOK_AFTER_S, for_tasks=True)):
@@ -258,9 +264,9 @@ def settled(futures: Sequence[Future], timeout_s: float | None, n_wanted: int) -
             timeout_s = None if timeout_s is None else timeout_s - _LOOK_AFTER_S
         return (yield Wait(enough.signal, timeout_s, for_tasks=True))
     finally:
-        if not enough.signal.happened:
-            for future in futures:
-                future._connection.forget(future._state, enough.count)
+        if stops_at_failure or not enough.signal.happened:
+            for future, note in zip(futures, notes, strict=True):
+                future._connection.forget(future._state, note)
 
 
 def still_open(futures: Iterable[Future]) -> str:
@@ -284,6 +290,20 @@ class _Countdown:
             is_enough = self._n_left == 0
         if is_enough:
             self.signal.happen()
+
+
+class _Note:
+    """Counts a future that is done; one that has no result ends the count."""
+
+    def __init__(self, enough: _Countdown, future: Future) -> None:
+        self._enough = enough
+        self._future = future
+
+    def __call__(self) -> None:
+        if self._future.status == FINISHED:
+            self._enough.count()
+        else:
+            self._enough.signal.happen()
 
 
 def _parted(futures: list[Future], timeout_s: float | None, first_is_enough: bool) -> Steps[DoneAndNotDone]:

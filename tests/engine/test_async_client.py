@@ -139,7 +139,8 @@ def test_questions_about_the_cluster_are_awaited(cluster: LocalCluster) -> None:
 def test_an_asynchronous_client_is_awaited_before_it_is_used(cluster: LocalCluster) -> None:
     async def main() -> Any:
         client = Client(cluster, asynchronous=True, set_as_default=False)
-        assert repr(client) == "<Client: asynchronous, not connected yet>"
+        assert (repr(client), client.status) == ("<Client: asynchronous, not connected yet>", "connecting")
+        assert client._repr_html_() == "<pre>&lt;Client: asynchronous, not connected yet&gt;</pre>"
         with pytest.raises(ClusterClosed, match="isn't connected yet: use `async with`, or `await` it first"):
             client.submit(tasks.inc, 1)
         await client

@@ -114,6 +114,14 @@ def test_exception_and_traceback_are_none_for_a_result(client: Client) -> None:
     assert (future.exception(), future.traceback()) == (None, None)
 
 
+def test_gather_raises_the_first_failure_without_waiting_for_the_others(client: Client, tmp_path: Path) -> None:
+    slow = client.submit(tasks.wait_for, str(tmp_path / "go"))
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        client.gather([slow, client.submit(tasks.divide, 1, 0)])
+    assert (slow.status, slow._state.callbacks) == ("pending", [])
+    (tmp_path / "go").touch()
+
+
 def test_traceback_is_the_tasks(client: Client) -> None:
     trace = client.submit(tasks.divide, 1, 0).traceback()
     while trace.tb_next is not None:

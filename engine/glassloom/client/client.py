@@ -5,37 +5,36 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 from glassloom_metrics.errors import ClusterNotFound as _NoRecord
 from glassloom_metrics.registry import ClusterRecord, find_record
 
+from glassloom.client.connected import check_whole_number
+from glassloom.client.datasets import DatasetMethods
+from glassloom.client.looks import Looks
+from glassloom.client.workers import Workers
 from glassloom.cluster.local import LocalCluster
 from glassloom.collection import compute, persist
 from glassloom.collector import paused_collector
-from glassloom.datasets import NO_DEFAULT, Datasets, fetch, names, publish, unpublish
-from glassloom.errors import ClusterClosed, ClusterError, ClusterNotFound, OptionError
+from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
 from glassloom.futures import Future, futures_of, raise_unless_finished, settled
 from glassloom.graph import Graph, Key, Task, tokenize, user_origin
 from glassloom.graph.keys import key_layer
-from glassloom.reprs import render
-from glassloom.runtime import failure, messages, uploads
+from glassloom.nesting import collect, keyed, put_results
+from glassloom.runtime import failure, messages
 from glassloom.runtime.calls import CallEncoder
 from glassloom.runtime.connection import ERROR, FINISHED, Connection
 from glassloom.runtime.default import current, set_current, unset_current
 from glassloom.runtime.failure import Failure
-from glassloom.runtime.identity import jupyter_base_url
 from glassloom.runtime.inside import task_thread
-from glassloom.runtime.waiting import Steps, block, carry_on
-from glassloom.store.pickling import dumps, loads
+from glassloom.runtime.waiting import Steps, block
+from glassloom.store.pickling import loads
 from glassloom.store.segment import SegmentWriter, read_location
-from glassloom.units import format_bytes, parse_seconds
 
 
-class Client:
+class Client(Workers, DatasetMethods, Looks):
     """Runs tasks and collections on a cluster, and holds its results.
 
     While a client is open, ``compute()`` and ``persist()`` of all collections run on its cluster.
@@ -139,12 +138,6 @@ class Client:
         if set_as_default:
             set_current(self)
 
-    @property
-    def _connection(self) -> Connection:
-        if self._link is None:
-            raise ClusterClosed("this asynchronous client isn't connected yet: use `async with`, or `await` it first")
-        return self._link
-
     # Calls
 
     def submit(
@@ -232,8 +225,8 @@ class Client:
     ) -> list[Future]:
         if not callable(func):
             raise TypeError(f"func={func!r} can't be called; to send a value, use scatter()")
-        _check_whole_number("priority", priority)
-        _check_whole_number("retries", retries, least=0)
+        check_whole_number("priority", priority)
+        check_whole_number("retries", retries, least=0)
         label = _label(func)
         function_token = tokenize(func) if pure else ""
         graph = Graph()
@@ -241,7 +234,7 @@ class Client:
         chosen: list[Key] = []
         for (args, kwargs), key in zip(calls, keys, strict=True):
             if key is None:
-                token = tokenize(function_token, _keyed(args), _keyed(kwargs)) if pure else uuid.uuid4().hex
+                token = tokenize(function_token, keyed(args), keyed(kwargs)) if pure else uuid.uuid4().hex
                 key = f"{label}-{token}"
             else:
                 _check_key(key)
@@ -269,19 +262,19 @@ class Client:
         if errors not in ("raise", "skip"):
             raise OptionError(f"errors={errors!r} should be 'raise' or 'skip'")
         found: list[Future] = []
-        _collect(futures, found)
+        collect(futures, found)
         return self._run(self._gather(futures, found, errors))
 
     def _gather(self, futures: Any, found: list[Future], errors: str) -> Steps[Any]:
         pending = [future for future in found if not future.done()]
         if pending:
-            yield from settled(pending, None, len(pending))
+            yield from settled(pending, None, len(pending), stops_at_failure=errors == "raise")
         usable = [future for future in found if errors == "raise" or future.status == FINISHED]
         for future in usable:
             raise_unless_finished(future)
         unique = list(dict.fromkeys(future.key for future in usable))
         results = yield from self._fetch(unique)
-        return _put_results(futures, dict(zip(unique, results, strict=True)), errors)
+        return put_results(futures, dict(zip(unique, results, strict=True)), errors)
 
     def scatter(self, data: Any, broadcast: bool = False, hash: bool = True) -> Any:
         """Put values into the cluster's shared memory, once, where every worker reads them without a copy.
@@ -353,110 +346,6 @@ class Client:
             self._connection.mark_pending(failed)
             self._connection.send(messages.Retry(failed))
 
-    def run(
-        self, function: Callable[..., Any], /, *args: Any, workers: Sequence[int] | None = None, **kwargs: Any
-    ) -> Any:
-        """Call a function on every worker, beside the tasks; return its results by worker name.
-
-        Parameters
-        ----------
-        workers
-            Numbers of the workers; default all.
-        """
-        call = dumps((function, args, kwargs))
-        chosen = None if workers is None else list(workers)
-        for number in chosen or ():
-            _check_whole_number("workers", number, least=0)
-        return self._run(self._run_on_workers(call, chosen))
-
-    def _run_on_workers(self, call: bytes, chosen: list[int] | None, setup: str = "") -> Steps[dict[str, Any]]:
-        answer: messages.RanOnWorkers = yield from self._connection.ask(
-            lambda request: messages.RunOnWorkers(request, call, chosen, setup)
-        )
-        for result in answer.results:
-            if isinstance(result, Failure):
-                raise failure.harmless(failure.restore(result))
-        results = [loads(result) for result in answer.results if isinstance(result, bytes)]
-        return dict(zip(answer.workers, results, strict=True))
-
-    def register_worker_callbacks(self, setup: Callable[[], Any]) -> Any:
-        """Call a function on every worker, and on those that come later before their first task; return the results.
-
-        What it raises on a later worker is written to the cluster's log, and the worker works all the same.
-        """
-        return self._run(self._set_up(setup, name=f"setup-{tokenize(setup)}"))
-
-    def upload_file(self, filename: str | Path) -> Any:
-        """Make a file of code importable on all workers, those that come later included; return the module's names.
-
-        Modules of these names are imported anew: tasks that were submitted already but haven't begun see the new ones too.
-
-        Parameters
-        ----------
-        filename
-            A ``.py`` file, or a ``.zip`` or ``.egg`` of modules and packages.
-
-        Raises
-        ------
-        OptionError
-            If it is no such file.
-        Exception
-            What importing the modules raised.
-        """
-        path = uploads.store(filename, self._connection.welcome.directory)
-        return self._run(self._upload(path))
-
-    def _upload(self, path: Path) -> Steps[list[str]]:
-        modules = yield from self._set_up(partial(uploads.install, str(path)), name=f"upload-{path.name}")
-        return next(iter(modules.values()), [])
-
-    def _set_up(self, function: Callable[[], Any], name: str) -> Steps[dict[str, Any]]:
-        return (yield from self._run_on_workers(dumps((function, (), {})), None, name))
-
-    def run_on_head(
-        self, function: Callable[..., Any], /, *args: Any, timeout: float | str | timedelta = 10.0, **kwargs: Any
-    ) -> Any:
-        """Call a function on a snapshot of the cluster's head, to look at its state; return the result, up to 16 MiB.
-
-        It runs in a fork of the head, which has a copy of its memory and none of its connections: it can change nothing, and
-        is ended when its time is over.
-
-        Parameters
-        ----------
-        function
-            If it has a parameter ``head`` it gets a `glassloom.runtime.inspection.HeadSnapshot` there.
-        timeout
-            Seconds that it may take, or text such as ``"2 min"``.
-
-        Raises
-        ------
-        TimeoutError
-            If there is no result in time.
-        ClusterError
-            If the function ends its process, or its result is too large.
-        Exception
-            What the function raised.
-
-        Examples
-        --------
-        >>> from glassloom import Client
-        >>> with Client(n_workers=2, threads_per_worker=1) as client:
-        ...     client.run_on_head(lambda head: len(head.scheduler.workers))
-        2
-        """
-        timeout_s = parse_seconds("timeout", timeout) or 0.0
-        return self._run(self._run_on_head(dumps((function, args, kwargs)), timeout_s))
-
-    def _run_on_head(self, call: bytes, timeout_s: float) -> Steps[Any]:
-        answer: messages.RanOnHead = yield from self._connection.ask(
-            lambda request: messages.RunOnHead(request, call, timeout_s)
-        )
-        if answer.failure is not None:
-            raise failure.harmless(failure.restore(answer.failure))
-        if answer.result is None:
-            raise (TimeoutError if answer.timed_out else ClusterError)(f"run_on_head: {answer.reason}")
-        return loads(answer.result)
-
     # The runtime that collections use
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
@@ -522,217 +411,7 @@ class Client:
                 results[key] = read_location(location)
         return [results[key] for key in keys]
 
-    def _run(self, steps: Steps[Any]) -> Any:
-        """Carry on what may have to wait: in this thread, or, for an asynchronous client, in whoever awaits it."""
-        return carry_on(steps) if self.asynchronous else block(steps)
-
-    # The cluster
-
-    def scheduler_info(self) -> Any:
-        """Return the cluster's workers and the number of tasks in each state, as plain values."""
-        return self._run(self._scheduler_info())
-
-    def _scheduler_info(self) -> Steps[dict[str, Any]]:
-        info: messages.Info = yield from self._connection.ask(messages.Inform)
-        workers = {
-            worker.name: {
-                "number": worker.number,
-                "pid": worker.pid,
-                "nthreads": worker.nthreads,
-                "memory_limit": worker.memory_limit_bytes,
-                "rss": worker.rss_bytes,
-                "managed": worker.managed_bytes,
-                "shared": worker.shared_bytes,
-                "spilled": worker.spilled_bytes,
-                "baseline": worker.baseline_bytes,
-                "unmanaged": worker.unmanaged_bytes,
-                "pressure": worker.pressure,
-                "cpu_percent": worker.cpu_percent,
-                "running": worker.running,
-                "has": worker.has,
-            }
-            for worker in info.workers
-        }
-        return {"id": self.id, "name": self.name, "workers": workers, "tasks": dict(info.tasks)}
-
-    def ncores(self) -> Any:
-        """Return the number of threads of each worker."""
-        return self._run(self._ncores())
-
-    def _ncores(self) -> Steps[dict[str, int]]:
-        info = yield from self._scheduler_info()
-        return {name: worker["nthreads"] for name, worker in info["workers"].items()}
-
-    nthreads = ncores
-
-    def who_has(self, futures: Any = None) -> Any:
-        """Return, for each held result, the workers that hold it; an empty list: it is in shared memory, for all.
-
-        Parameters
-        ----------
-        futures
-            Futures or a persisted collection; None: all results of the cluster.
-        """
-        return self._run(self._who_has(futures))
-
-    def has_what(self) -> Any:
-        """Return, for each worker, the keys of the results that only it holds."""
-        return self._run(self._has_what())
-
-    def nbytes(self, futures: Any = None) -> Any:
-        """Return the size in bytes of each held result."""
-        return self._run(self._nbytes(futures))
-
-    def _who_has(self, futures: Any) -> Steps[dict[Key, list[str]]]:
-        holdings = yield from self._holdings(futures)
-        places = zip(holdings.keys, holdings.workers, strict=True)
-        return {key: [] if worker is None else [worker] for key, worker in places}
-
-    def _has_what(self) -> Steps[dict[str, list[Key]]]:
-        found: dict[str, list[Key]] = {name: [] for name in (yield from self._ncores())}
-        for key, workers in (yield from self._who_has(None)).items():
-            for worker in workers:
-                found.setdefault(worker, []).append(key)
-        return found
-
-    def _nbytes(self, futures: Any) -> Steps[dict[Key, int]]:
-        holdings = yield from self._holdings(futures)
-        return dict(zip(holdings.keys, holdings.nbytes, strict=True))
-
-    def _holdings(self, futures: Any) -> Steps[messages.Holdings]:
-        keys = None if futures is None else [future.key for future in futures_of(futures)]
-        holdings: messages.Holdings = yield from self._connection.ask(lambda request: messages.WhoHas(request, keys))
-        return holdings
-
-    def retire_workers(self, workers: Sequence[int | str] | None = None, n: int | None = None) -> Any:
-        """Let workers go, for good; returns their names when they are gone.
-
-        They finish what they run, and their results move to shared memory first. `LocalCluster.scale` starts others.
-
-        Parameters
-        ----------
-        workers
-            Their names or numbers.
-        n
-            How many, if it doesn't matter which: those that hold least.
-
-        Raises
-        ------
-        OptionError
-            If neither is given, or both; if there is no such worker.
-        """
-        if (workers is None) == (n is None):
-            raise OptionError("say which workers to retire, workers=[...], or how many, n=...")
-        if n is not None:
-            _check_whole_number("n", n, least=0)
-        return self._run(self._retire_workers(workers, n))
-
-    def _retire_workers(self, workers: Sequence[int | str] | None, n: int | None) -> Steps[list[str]]:
-        info: messages.Info = yield from self._connection.ask(messages.Inform)
-        if workers is None:
-            chosen = sorted(info.workers, key=lambda worker: (worker.managed_bytes, -worker.number))[:n]
-        else:
-            by_name = {key: worker for worker in info.workers for key in (worker.number, worker.name)}
-            unknown = [worker for worker in workers if worker not in by_name]
-            if unknown:
-                names = ", ".join(repr(worker.name) for worker in info.workers) or "none"
-                raise OptionError(f"workers={workers!r}: there is no worker {unknown[0]!r}; there are: {names}")
-            chosen = list({by_name[worker].number: by_name[worker] for worker in workers}.values())
-        numbers = [worker.number for worker in chosen]
-        yield from self._connection.ask(lambda request: messages.Retire(request, numbers))
-        return [worker.name for worker in chosen]
-
-    # Datasets
-
-    def publish_dataset(self, *args: Any, name: str | None = None, override: bool = False, **datasets: Any) -> Any:
-        """Let the cluster keep values by name, also when this client is gone; other clients get them by that name.
-
-        Parameters
-        ----------
-        args
-            One value, which goes by `name`.
-        override
-            Whether a dataset of the same name is replaced.
-        datasets
-            Values by name: persisted collections (their results are kept), lazy ones, futures, or others up to 4 MiB.
-
-        Raises
-        ------
-        KeyError
-            If there is a dataset of the name already.
-        SerialisationError, OptionError
-            If a value doesn't pickle, or is too large.
-
-        Examples
-        --------
-        >>> from glassloom import Client
-        >>> import glassloom.array as ga
-        >>> with Client(n_workers=1, threads_per_worker=1) as client:
-        ...     client.publish_dataset(squares=client.persist(ga.arange(4, chunks=2) ** 2))
-        ...     client.list_datasets(), client.get_dataset("squares").sum().compute()
-        (('squares',), np.int64(14))
-        """
-        if len(args) > 1 or (len(args) == 1) != (name is not None):
-            raise OptionError("publish_dataset takes one value with name=..., or values by name: publish_dataset(x=x)")
-        named = {**({name: args[0]} if name is not None else {}), **datasets}
-        return self._run(publish(self, named, override=override))
-
-    def get_dataset(self, name: str, default: Any = NO_DEFAULT) -> Any:
-        """Return a dataset of the cluster.
-
-        Raises
-        ------
-        KeyError
-            If there is none of that name and no `default`; the message lists those there are.
-        """
-        return self._run(fetch(self, name, default))
-
-    def unpublish_dataset(self, name: str) -> Any:
-        """Let the cluster forget a dataset; its results go when nobody else holds them.
-
-        Raises
-        ------
-        KeyError
-            If there is none of that name.
-        """
-        return self._run(unpublish(self, name))
-
-    def list_datasets(self) -> Any:
-        """Return the names of the cluster's datasets."""
-        return self._run(names(self))
-
-    @property
-    def datasets(self) -> Datasets:
-        """The cluster's datasets, as a mapping by name."""
-        return Datasets(self)
-
-    def restart(self) -> Any:
-        """Cancel all tasks, forget all results, and replace all workers; returns when the new ones are there."""
-        return self._run(self._restart())
-
-    def _restart(self) -> Steps[None]:
-        yield from self._connection.ask(messages.Restart)
-
-    @property
-    def id(self) -> str:
-        """The cluster's id."""
-        return self._record.id
-
-    @property
-    def name(self) -> str:
-        """The cluster's name; another process of this user connects with ``Client(name)``."""
-        return self._record.name
-
-    @property
-    def status(self) -> str:
-        """``"running"`` or ``"closed"``."""
-        return "closed" if self._connection.closed_because else "running"
-
-    @property
-    def dashboard_link(self) -> str:
-        """Where the cluster's status page is: a path on this notebook's Jupyter server, or the command that serves it."""
-        base_url = jupyter_base_url()
-        return f"{base_url}glassloom/dash/{self.id}/status" if base_url else "run: glassloom dashboard"
+    # Opening and closing
 
     def close(self) -> Any:
         """End the connection, and the cluster if this client started it. Its futures are lost."""
@@ -781,50 +460,6 @@ class Client:
     def __reduce__(self) -> Any:
         raise TypeError("a Client can't be pickled; inside a task, get_client() returns one of its cluster")
 
-    def __repr__(self) -> str:
-        if self._link is None:
-            return "<Client: asynchronous, not connected yet>"
-        if self.status == "closed":
-            return f"<Client: {self.name!r}, closed ({self._connection.closed_because})>"
-        workers = block(self._scheduler_info())["workers"].values()
-        return (
-            f"<Client: {self.name!r}, workers={len(workers)}, threads={sum(w['nthreads'] for w in workers)}, "
-            f"memory={_sum_limits(workers)}>"
-        )
-
-    def _repr_html_(self) -> str:
-        workers: list[dict[str, Any]] = []
-        if self.status == "running":
-            info = block(self._scheduler_info())["workers"]
-            workers = [{"name": name, **worker} for name, worker in info.items()]
-        return render(
-            "client.html.j2",
-            id=self.id,
-            name=self.name,
-            status=self.status,
-            reason=self._connection.closed_because,
-            method=_connection_method(self),
-            cluster_type="LocalCluster" if self._record.kind == "processes" else self._record.kind,
-            link=self.dashboard_link,
-            n_workers=len(workers),
-            n_threads=sum(worker["nthreads"] for worker in workers),
-            memory=_sum_limits(workers),
-            workers=[
-                (
-                    worker["name"],
-                    worker["pid"],
-                    worker["nthreads"],
-                    "no limit" if worker["memory_limit"] is None else format_bytes(worker["memory_limit"]),
-                    format_bytes(worker["rss"]),
-                    f"{worker['cpu_percent']:.0f} %",
-                )
-                for worker in workers
-            ],
-            pid=self._record.pid,
-            socket=self._record.socket,
-            directory=self._record.directory,
-        )
-
 
 def _find(name_or_id: Any) -> ClusterRecord:
     if not isinstance(name_or_id, str):
@@ -843,11 +478,6 @@ def _find(name_or_id: Any) -> ClusterRecord:
             f"{name_or_id!r} is the thread pool of process {record.pid}; only that process can use it"
         )
     return record
-
-
-def _check_whole_number(name: str, value: Any, least: int = -(2**31)) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
-        raise OptionError(f"{name}={value!r} should be a whole number" + (f", {least} or more" if least >= 0 else ""))
 
 
 def _refuse_actors(actor: bool) -> None:
@@ -875,45 +505,6 @@ def _label(func: Callable[..., Any]) -> str:
     return "lambda" if name == "<lambda>" else str(name)
 
 
-def _keyed(value: Any) -> Any:
-    """Return `value` with futures replaced by something that stands for them in a token."""
-    if isinstance(value, Future):
-        return ("future", value.key)
-    kind = type(value)
-    if kind in (list, tuple, set):
-        return kind(_keyed(item) for item in value)
-    if kind is dict:
-        return {name: _keyed(item) for name, item in value.items()}
-    return value
-
-
-def _collect(value: Any, found: list[Future]) -> None:
-    if isinstance(value, Future):
-        found.append(value)
-    elif isinstance(value, dict):
-        for item in value.values():
-            _collect(item, found)
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        for item in value:
-            _collect(item, found)
-    elif hasattr(value, "__next__"):
-        raise TypeError(f"expected futures, got {type(value).__name__}; make a list of it first")
-
-
-def _put_results(value: Any, results: dict[Key, Any], errors: str) -> Any:
-    if isinstance(value, Future):
-        return results[value.key]
-    if isinstance(value, dict):
-        return {name: _put_results(item, results, errors) for name, item in value.items() if _is_there(item, results)}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return type(value)(_put_results(item, results, errors) for item in value if _is_there(item, results))
-    return value
-
-
-def _is_there(value: Any, results: dict[Key, Any]) -> bool:
-    return not isinstance(value, Future) or value.key in results
-
-
 def _assembled(client: Client, value: Any) -> Any:
     """Return futures of the concrete results of the collections in `value`."""
     if isinstance(value, dict):
@@ -925,17 +516,6 @@ def _assembled(client: Client, value: Any) -> Any:
     persisted = persist(value, scheduler=client)[0]
     held = list(persisted.expr.source.held.values())
     return client.submit(persisted.expr.assemble, held, pure=False)
-
-
-def _sum_limits(workers: Iterable[dict[str, Any]]) -> str:
-    limits = [worker["memory_limit"] for worker in workers]
-    return "no limit" if not limits or None in limits else format_bytes(sum(limits))
-
-
-def _connection_method(client: Client) -> str:
-    if client._own_cluster is not None:
-        return "Started this cluster"
-    return "Cluster object" if client.cluster is not None else "Found by name"
 
 
 def default_client() -> Client:

@@ -1,0 +1,152 @@
+"""Datasets: collections, futures and other values that a cluster keeps by name, whichever client comes or goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any, cast
+
+from glassloom.client.connected import Connected
+from glassloom.errors import OptionError
+from glassloom.parcels import pack, unpack
+from glassloom.runtime import agreements
+from glassloom.runtime.waiting import Steps, block
+
+if TYPE_CHECKING:
+    from glassloom.client.client import Client
+
+_SPACE = "dataset"
+NO_DEFAULT: Any = object()
+
+
+class Datasets(MutableMapping[str, Any]):
+    """The datasets of a client's cluster, as a mapping: ``client.datasets["flights"]``. See `Client.publish_dataset`."""
+
+    def __init__(self, client: Connected) -> None:
+        self._client = client
+
+    def __getitem__(self, name: str) -> Any:
+        return block(_fetch(self._client, name, NO_DEFAULT))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        block(_publish(self._client, {name: value}, override=False))
+
+    def __delitem__(self, name: str) -> None:
+        block(_unpublish(self._client, name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(block(_names(self._client)))
+
+    def __len__(self) -> int:
+        return len(block(_names(self._client)))
+
+    def __contains__(self, name: object) -> bool:
+        return name in block(_names(self._client))
+
+    def __repr__(self) -> str:
+        return f"<Datasets: {', '.join(map(repr, self)) or 'none'}>"
+
+
+def _publish(client: Connected, values: dict[str, Any], *, override: bool) -> Steps[None]:
+    """Let the cluster keep values by name. Raises `KeyError` if it has one of a name, unless `override`."""
+    for name, value in values.items():
+        if not isinstance(name, str) or not name:
+            raise OptionError(f"name={name!r} should be text")
+        op = agreements.Store(_SPACE, name, pack(value), override)
+        _, outcome = yield from client._connection.negotiate(op)
+        if outcome.status == "refused":
+            raise KeyError(f"there is a dataset {name!r} already; unpublish it first, or use override=True")
+
+
+def _fetch(client: Connected, name: str, default: Any) -> Steps[Any]:
+    """Return a dataset, or `default`."""
+    request, outcome = yield from client._connection.negotiate(agreements.Fetch(_SPACE, name, False))
+    if outcome.status == "refused":
+        if default is not NO_DEFAULT:
+            return default
+        raise (yield from _missing(client, name))
+    (value,) = unpack(outcome.parcels, request, cast("Client", client))
+    return value
+
+
+def _unpublish(client: Connected, name: str) -> Steps[None]:
+    """Let the cluster forget a dataset. Its results go when nobody else holds them."""
+    _, outcome = yield from client._connection.negotiate(agreements.Remove(_SPACE, name))
+    if outcome.status == "refused":
+        raise (yield from _missing(client, name))
+
+
+def _names(client: Connected) -> Steps[tuple[str, ...]]:
+    """Return the names of the datasets."""
+    _, outcome = yield from client._connection.negotiate(agreements.ListNames(_SPACE))
+    return tuple(outcome.names)
+
+
+def _missing(client: Connected, name: str) -> Steps[KeyError]:
+    there = ", ".join(map(repr, (yield from _names(client)))) or "none"
+    return KeyError(f"no dataset {name!r}; there are: {there}")
+
+
+class DatasetMethods(Connected):
+    """The part of a client that publishes and finds datasets."""
+
+    def publish_dataset(self, *args: Any, name: str | None = None, override: bool = False, **datasets: Any) -> Any:
+        """Let the cluster keep values by name, also when this client is gone; other clients get them by that name.
+
+        Parameters
+        ----------
+        args
+            One value, which goes by `name`.
+        override
+            Whether a dataset of the same name is replaced.
+        datasets
+            Values by name: persisted collections (their results are kept), lazy ones, futures, or others up to 4 MiB.
+
+        Raises
+        ------
+        KeyError
+            If there is a dataset of the name already.
+        SerialisationError, OptionError
+            If a value doesn't pickle, or is too large.
+
+        Examples
+        --------
+        >>> from glassloom import Client
+        >>> import glassloom.array as ga
+        >>> with Client(n_workers=1, threads_per_worker=1) as client:
+        ...     client.publish_dataset(squares=client.persist(ga.arange(4, chunks=2) ** 2))
+        ...     client.list_datasets(), client.get_dataset("squares").sum().compute()
+        (('squares',), np.int64(14))
+        """
+        if len(args) > 1 or (len(args) == 1) != (name is not None):
+            raise OptionError("publish_dataset takes one value with name=..., or values by name: publish_dataset(x=x)")
+        named = {**({name: args[0]} if name is not None else {}), **datasets}
+        return self._run(_publish(self, named, override=override))
+
+    def get_dataset(self, name: str, default: Any = NO_DEFAULT) -> Any:
+        """Return a dataset of the cluster.
+
+        Raises
+        ------
+        KeyError
+            If there is none of that name and no `default`; the message lists those there are.
+        """
+        return self._run(_fetch(self, name, default))
+
+    def unpublish_dataset(self, name: str) -> Any:
+        """Let the cluster forget a dataset; its results go when nobody else holds them.
+
+        Raises
+        ------
+        KeyError
+            If there is none of that name.
+        """
+        return self._run(_unpublish(self, name))
+
+    def list_datasets(self) -> Any:
+        """Return the names of the cluster's datasets."""
+        return self._run(_names(self))
+
+    @property
+    def datasets(self) -> Datasets:
+        """The cluster's datasets, as a mapping by name."""
+        return Datasets(self)

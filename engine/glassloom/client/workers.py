@@ -1,0 +1,125 @@
+"""`Workers`: what a client does with the workers of its cluster: run functions, send code, retire and replace them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from glassloom.client.connected import Connected, check_whole_number
+from glassloom.errors import OptionError
+from glassloom.graph import tokenize
+from glassloom.runtime import failure, messages, uploads
+from glassloom.runtime.failure import Failure
+from glassloom.runtime.waiting import Steps
+from glassloom.store.pickling import dumps, loads
+
+
+class Workers(Connected):
+    """The part of a client that looks after workers."""
+
+    def run(
+        self, function: Callable[..., Any], /, *args: Any, workers: Sequence[int] | None = None, **kwargs: Any
+    ) -> Any:
+        """Call a function on every worker, beside the tasks; return its results by worker name.
+
+        Parameters
+        ----------
+        workers
+            Numbers of the workers; default all.
+        """
+        call = dumps((function, args, kwargs))
+        chosen = None if workers is None else list(workers)
+        for number in chosen or ():
+            check_whole_number("workers", number, least=0)
+        return self._run(self._run_on_workers(call, chosen))
+
+    def _run_on_workers(self, call: bytes, chosen: list[int] | None, setup: str = "") -> Steps[dict[str, Any]]:
+        answer: messages.RanOnWorkers = yield from self._connection.ask(
+            lambda request: messages.RunOnWorkers(request, call, chosen, setup)
+        )
+        for result in answer.results:
+            if isinstance(result, Failure):
+                raise failure.harmless(failure.restore(result))
+        results = [loads(result) for result in answer.results if isinstance(result, bytes)]
+        return dict(zip(answer.workers, results, strict=True))
+
+    def register_worker_callbacks(self, setup: Callable[[], Any]) -> Any:
+        """Call a function on every worker, and on those that come later before their first task; return the results.
+
+        What it raises on a later worker is written to the cluster's log, and the worker works all the same.
+        """
+        return self._run(self._set_up(setup, name=f"setup-{tokenize(setup)}"))
+
+    def upload_file(self, filename: str | Path) -> Any:
+        """Make a file of code importable on all workers, those that come later included; return the module's names.
+
+        Modules of these names are imported anew: tasks that were submitted already but haven't begun see the new ones too.
+
+        Parameters
+        ----------
+        filename
+            A ``.py`` file, or a ``.zip`` or ``.egg`` of modules and packages.
+
+        Raises
+        ------
+        OptionError
+            If it is no such file.
+        Exception
+            What importing the modules raised.
+        """
+        path = uploads.store(filename, self._connection.welcome.directory)
+        return self._run(self._upload(path))
+
+    def _upload(self, path: Path) -> Steps[list[str]]:
+        modules = yield from self._set_up(partial(uploads.install, str(path)), name=f"upload-{path.name}")
+        return next(iter(modules.values()), [])
+
+    def _set_up(self, function: Callable[[], Any], name: str) -> Steps[dict[str, Any]]:
+        return (yield from self._run_on_workers(dumps((function, (), {})), None, name))
+
+    def retire_workers(self, workers: Sequence[int | str] | None = None, n: int | None = None) -> Any:
+        """Let workers go, for good; returns their names when they are gone.
+
+        They finish what they run, and their results move to shared memory first. `LocalCluster.scale` starts others.
+
+        Parameters
+        ----------
+        workers
+            Their names or numbers.
+        n
+            How many, if it doesn't matter which: those that hold least.
+
+        Raises
+        ------
+        OptionError
+            If neither is given, or both; if there is no such worker.
+        """
+        if (workers is None) == (n is None):
+            raise OptionError("say which workers to retire, workers=[...], or how many, n=...")
+        if n is not None:
+            check_whole_number("n", n, least=0)
+        return self._run(self._retire_workers(workers, n))
+
+    def _retire_workers(self, workers: Sequence[int | str] | None, n: int | None) -> Steps[list[str]]:
+        info: messages.Info = yield from self._connection.ask(messages.Inform)
+        if workers is None:
+            chosen = sorted(info.workers, key=lambda worker: (worker.managed_bytes, -worker.number))[:n]
+        else:
+            by_name = {key: worker for worker in info.workers for key in (worker.number, worker.name)}
+            unknown = [worker for worker in workers if worker not in by_name]
+            if unknown:
+                names = ", ".join(repr(worker.name) for worker in info.workers) or "none"
+                raise OptionError(f"workers={workers!r}: there is no worker {unknown[0]!r}; there are: {names}")
+            chosen = list({by_name[worker].number: by_name[worker] for worker in workers}.values())
+        numbers = [worker.number for worker in chosen]
+        yield from self._connection.ask(lambda request: messages.Retire(request, numbers))
+        return [worker.name for worker in chosen]
+
+    def restart(self) -> Any:
+        """Cancel all tasks, forget all results, and replace all workers; returns when the new ones are there."""
+        return self._run(self._restart())
+
+    def _restart(self) -> Steps[None]:
+        yield from self._connection.ask(messages.Restart)
