@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -57,6 +58,13 @@ def test_a_name_that_two_clusters_have_is_refused_with_their_ids() -> None:
         assert "2 clusters are called 'twice'" in run("cluster", "stop", "twice").stderr
         with Client(second.id, set_as_default=False) as client:
             assert client.submit(abs, -3).result() == 3
+
+
+def test_the_clusters_of_one_process_have_names_of_their_own() -> None:
+    with LocalCluster(1, 1) as first, LocalCluster(1, 1) as second:
+        assert (first.name, second.name) == (f"local-{os.getpid()}", f"local-{os.getpid()}-2")
+        with Client(second.name, set_as_default=False) as client:
+            assert client.id == second.id
 
 
 def test_a_cluster_in_the_foreground_ends_with_ctrl_c() -> None:

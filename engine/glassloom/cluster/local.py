@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -16,7 +17,7 @@ from typing import Any, Self
 
 import msgspec
 import psutil
-from glassloom_metrics.registry import ClusterRecord, remove_files, remove_record
+from glassloom_metrics.registry import ClusterRecord, read_records, remove_files, remove_record
 
 from glassloom.errors import ClusterStartError, OptionError
 from glassloom.reprs import render
@@ -47,7 +48,7 @@ class LocalCluster:
         Memory of each worker: bytes, text such as ``"4GB"``, a fraction of the machine's memory up to 1.0,
         ``"auto"`` (its share by threads) or None (no limit). Results that are shared between processes don't count.
     name
-        What the panel and dashboards call it, and `Client` can connect to; default ``"local-<pid>"``.
+        What the panel and dashboards call it, and `Client` can connect to; default ``"local-<pid>"``, and ``"local-<pid>-2"`` for the second.
     local_directory
         Where the cluster's private directory is made; results are spilled there. Default: the system's for temporary
         files.
@@ -101,7 +102,7 @@ class LocalCluster:
     ) -> None:
         n_workers, threads_per_worker = _divide_cpus(n_workers, threads_per_worker)
         options = HeadOptions(
-            name=_checked_name(name) or f"local-{os.getpid()}",
+            name=_checked_name(name) or _free_name(),
             n_workers=n_workers,
             threads_per_worker=threads_per_worker,
             memory=MemoryLimits(
@@ -286,6 +287,13 @@ def _checked_codec(codec: str | None) -> str | None:
     if codec is not None and codec not in SPILL_CODECS:
         raise OptionError(f"spill_compression={codec!r} is none of {', '.join(map(repr, SPILL_CODECS))} and None")
     return codec
+
+
+def _free_name() -> str:
+    """Return a name after this process that no running cluster has."""
+    name, taken = f"local-{os.getpid()}", {record.name for record in read_records()}
+    others = (f"{name}-{number}" for number in itertools.count(2))
+    return next(other for other in itertools.chain([name], others) if other not in taken)
 
 
 def _total_memory(options: HeadOptions) -> str:
