@@ -1,6 +1,8 @@
-"""What a chunk may be: NumPy and CuPy arrays, pandas and cuDF frames. Each backend registers its own dispatches."""
+"""What a chunk may be: NumPy and CuPy arrays, pandas and cuDF frames, sparse matrices, Arrow tables. Each backend registers its own dispatches."""
 
 from glassloom.graph.late import load_later
 
 load_later("numpy", "glassloom.backends.numpy_")
 load_later("pandas", "glassloom.backends.pandas_")
+load_later("pyarrow", "glassloom.backends.arrow")
+load_later("scipy", "glassloom.backends.scipy_")

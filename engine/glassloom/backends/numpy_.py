@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from glassloom.backends.sharing import register_shared
+from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.graph import normalize_token, pickled
+
+_SAMPLED_ITEMS = 100
 
 
 def namespace() -> Any:
@@ -18,6 +22,41 @@ def namespace() -> Any:
 def generator(sequence: np.random.SeedSequence) -> Any:
     """Return a random generator of a stream of its own."""
     return np.random.Generator(np.random.PCG64(sequence))
+
+
+@register_sizeof(np.ndarray)
+def _sizeof_array(value: np.ndarray) -> int:
+    """Return the bytes in memory: repeated elements (of broadcast arrays) once, Python objects by a sample."""
+    nbytes = value.nbytes
+    if 0 in value.strides and nbytes:
+        nbytes = value.itemsize
+        for length, stride in zip(value.shape, value.strides, strict=True):
+            nbytes *= length if stride else 1
+    if value.dtype.hasobject and value.dtype.kind == "O" and value.size:
+        sample = value.ravel()[:: max(1, value.size // _SAMPLED_ITEMS)]
+        nbytes += sum(map(sizeof, sample)) * value.size // len(sample)
+    return nbytes
+
+
+@register_sizeof(np.ma.MaskedArray)
+def _sizeof_masked(value: np.ma.MaskedArray) -> int:
+    return _sizeof_array(value.data) + int(np.ma.getmask(value).nbytes)
+
+
+@register_shared(np.ndarray)
+def _share_array(value: np.ndarray) -> np.ndarray:
+    if not value.flags.writeable:
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+@register_shared(np.ma.MaskedArray)
+def _share_masked(value: np.ma.MaskedArray) -> np.ma.MaskedArray:
+    return np.ma.MaskedArray(
+        _share_array(value.data), _share_array(np.ma.getmaskarray(value)), fill_value=value.fill_value
+    )
 
 
 @normalize_token(np.ufunc)

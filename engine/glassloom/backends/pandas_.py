@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.sharing import register_shared
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.graph import normalize_token
 
@@ -150,6 +151,18 @@ def _values_nbytes(values: Any) -> int:
     step = max(1, len(values) // _SAMPLED_VALUES)
     some = values[::step] if isinstance(values, pd.Index) else values.iloc[::step]
     return own + sum(map(sizeof, some)) * len(values) // len(some)
+
+
+# Sharing.
+
+
+def _share_frame(value: Any) -> Any:
+    return value.copy(deep=False)
+
+
+if HAS_COPY_ON_WRITE:
+    register_shared(pd.DataFrame)(_share_frame)
+    register_shared(pd.Series)(_share_frame)
 
 
 # Tokens: by content, not by how the frame is laid out in memory.

@@ -98,6 +98,15 @@ def annotate(error: BaseException, key: str, origin: str) -> BaseException:
     return error
 
 
+def explain_read_only(error: BaseException) -> None:
+    """Say why an input can't be written to: NumPy only says that it can't."""
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        error.add_note(
+            "Inputs of tasks are shared with other tasks and processes, so they can't be changed; change a copy: "
+            "x = x.copy()"
+        )
+
+
 def _pickle(error: BaseException) -> bytes:
     frames = error.__traceback__
     try:

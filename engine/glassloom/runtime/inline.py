@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from glassloom.backends.sharing import owned, shared
 from glassloom.errors import GraphError
 from glassloom.graph import Graph, Key
 from glassloom.runtime.default import refuse_held, register_runtime
@@ -15,7 +16,7 @@ class InlineRuntime:
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
         held = self.hold(graph, keys)
-        return [held[key] for key in keys]
+        return [owned(held[key]) for key in keys]
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Any]:
         refuse_held(graph)
@@ -41,7 +42,7 @@ class InlineRuntime:
                 continue
             stack.pop()
             open_keys.discard(key)
-            results[key] = task.run(results)
+            results[key] = task.run({dep: shared(results[dep]) for dep in task.deps})
             for dep in task.deps:
                 uses[dep] -= 1
                 if not uses[dep]:

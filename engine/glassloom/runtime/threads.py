@@ -18,6 +18,7 @@ from glassloom_metrics.protocol import TaskError
 from glassloom_metrics.recorder import Recorder
 
 from glassloom.backends import blas
+from glassloom.backends.sharing import owned, shared
 from glassloom.backends.sizeof import sizeof
 from glassloom.collector import paused_collector
 from glassloom.errors import DataLost, WorkerLost
@@ -86,7 +87,7 @@ class ThreadsRuntime:
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
         held = self.hold(graph, keys)
-        return [held[key] for key in keys]
+        return [owned(held[key]) for key in keys]
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Any]:
         refuse_held(graph)
@@ -149,9 +150,10 @@ class ThreadsRuntime:
             start_s = monotonic_s()
             try:
                 results = self._results
-                value = task.spec.run({dep.key: results[dep.number] for dep in task.deps})
+                value = task.spec.run({dep.key: shared(results[dep.number]) for dep in task.deps})
             except BaseException as error:  # whatever the user's code raises is the task's result
                 finished = self._flush(finished, lane)  # the next task may be long in coming
+                failure.explain_read_only(error)
                 self._fail(task, error, lane, start_s)
                 continue
             stop_s = monotonic_s()

@@ -17,6 +17,7 @@ from typing import Any
 from glassloom_metrics.framing import FrameSplitter, frame
 from glassloom_metrics.protocol import Action, Connect, encode
 
+from glassloom.backends.sharing import shared
 from glassloom.backends.sizeof import sizeof
 from glassloom.errors import DataLost, GlassloomError
 from glassloom.runtime import failure, messages
@@ -169,13 +170,13 @@ class Worker:
             return
         try:
             location = self._segments.place(value, on_disk=on_disk)
-            shared = None if isinstance(location, bytes) else read_location(location)  # now: the head may free it soon
+            view = None if isinstance(location, bytes) else read_location(location)  # now: the head may free it soon
             reason = ""
         except (GlassloomError, OSError) as error:
-            location, shared, reason = None, None, f"{type(error).__name__}: {error}"
+            location, view, reason = None, None, f"{type(error).__name__}: {error}"
         self._send(messages.Published(number, location, reason, start_s, monotonic_s()))
-        if shared is not None:
-            self._store.replace(number, shared)
+        if view is not None:
+            self._store.replace(number, view)
 
     def _invoke(self, message: messages.Invoke) -> None:
         run_inside_task(InlineRuntime())
@@ -219,7 +220,7 @@ class Worker:
             except BaseException as error:  # whatever the user's code raises is the task's result
                 self._executing -= not thread.is_aside
                 self._flush()
-                _explain_read_only(error)
+                failure.explain_read_only(error)
                 described = failure.describe(_without_our_frame(error))
                 waited_for_it = self._queue.gave_up(task)
                 self._send(messages.Failed(task.number, lane, start_s, monotonic_s(), described))
@@ -264,16 +265,16 @@ class Worker:
             if location is None:
                 values.append(self._local(number))
             elif isinstance(location, bytes):
-                values.append(read_location(location))
+                values.append(shared(read_location(location)))
             else:
                 if number not in self._mapped:
                     self._mapped[number] = read_location(location)
-                values.append(self._mapped[number])
+                values.append(shared(self._mapped[number]))
         return values
 
     def _local(self, number: int) -> Any:
         try:
-            return self._store.get(number)
+            return shared(self._store.get(number))
         except KeyError:
             inline = self._recent.get(number)
             if inline is not None:
@@ -376,14 +377,6 @@ def _inline(value: Any, nbytes: int) -> bytes | None:
     if kind.__module__ == "numpy" and nbytes <= _INLINE_BYTES and hasattr(value, "dtype") and not value.dtype.hasobject:
         return pickle.dumps(value, 5)
     return None
-
-
-def _explain_read_only(error: BaseException) -> None:
-    """Say why an input can't be written to: NumPy only says that it can't."""
-    if isinstance(error, ValueError) and "read-only" in str(error):
-        error.add_note(
-            "Inputs of tasks are shared between processes, so they can't be changed; change a copy: x = x.copy()"
-        )
 
 
 def _without_our_frame(error: BaseException) -> BaseException:
