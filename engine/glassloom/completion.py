@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 from glassloom.futures import Future, futures_of, still_open
+from glassloom.runtime.connection import KeyState
 from glassloom.runtime.waiting import Signal, Steps, Wait, carry_on
 from glassloom.runtime.waiting import block as _block
 from glassloom.units import parse_seconds
@@ -69,7 +70,7 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
                 if future in self._open:
                     continue
                 self._open[future] = None
-            future._connection.when_done(future._state, _Note(self, future))
+            future._connection.when_done([future._state], _Note(self, future))
 
     def count(self) -> int:
         """Return how many futures are still to be given."""
@@ -207,5 +208,5 @@ class _Note:
         self._completed = completed
         self._future = future
 
-    def __call__(self) -> None:
+    def __call__(self, state: KeyState) -> None:
         self._completed._note(self._future)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import itertools
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
@@ -12,7 +12,7 @@ from glassloom.errors import CancelledError, ClusterClosed
 from glassloom.graph import Handle, Key, key_text
 from glassloom.reprs import render
 from glassloom.runtime import failure, messages
-from glassloom.runtime.connection import CANCELLED, ERROR, FINISHED, LOST, PENDING
+from glassloom.runtime.connection import CANCELLED, ERROR, FINISHED, LOST, PENDING, Connection, KeyState
 from glassloom.runtime.waiting import Signal, Steps, Wait, block, carry_on
 from glassloom.units import format_bytes, parse_seconds
 
@@ -123,7 +123,7 @@ class Future(Handle):
     def add_done_callback(self, function: Callable[[Future], Any]) -> None:
         """Call ``function(future)`` when the task is done, from a thread of the client's. What it raises is logged."""
         call = self._connection.call_user
-        self._connection.when_done(self._state, lambda: call(lambda: function(self)))
+        self._connection.when_done([self._state], lambda _: call(lambda: function(self)))
 
     def _result(self, timeout: float | str | None) -> Steps[Any]:
         yield from self._settle(timeout)
@@ -250,12 +250,14 @@ def settled(
 
     Warns if there is no worker to do it.
     """
-    enough = _Countdown(n_wanted)
     if not n_wanted:
         return True
-    notes = [_Note(enough, future) if stops_at_failure else enough.count for future in futures]
-    for future, note in zip(futures, notes, strict=True):
-        future._connection.when_done(future._state, note)
+    enough = _Countdown(n_wanted, stops_at_failure)
+    states: dict[Connection, list[KeyState]] = {}
+    for future in futures:
+        states.setdefault(future._connection, []).append(future._state)
+    for connection, theirs in states.items():
+        connection.when_done(theirs, enough.count)
     try:
         if timeout_s is None or timeout_s > _LOOK_AFTER_S:
             if (yield Wait(enough.signal, _LOOK_AFTER_S, for_tasks=True)):
@@ -264,9 +266,9 @@ def settled(
             timeout_s = None if timeout_s is None else timeout_s - _LOOK_AFTER_S
         return (yield Wait(enough.signal, timeout_s, for_tasks=True))
     finally:
-        if stops_at_failure or not enough.signal.happened:
-            for future, note in zip(futures, notes, strict=True):
-                future._connection.forget(future._state, note)
+        if not enough.is_complete:
+            for connection, theirs in states.items():
+                connection.forget(theirs, enough.count)
 
 
 def still_open(futures: Iterable[Future]) -> str:
@@ -277,33 +279,21 @@ def still_open(futures: Iterable[Future]) -> str:
 
 
 class _Countdown:
-    """Gives its signal when it has counted as far as it should. Thread-safe."""
+    """Gives its signal when it has counted as far as it should, or at the first failure if that is enough. Thread-safe."""
 
-    def __init__(self, n_wanted: int) -> None:
+    def __init__(self, n_wanted: int, stops_at_failure: bool) -> None:
         self.signal = Signal()
-        self._n_left = n_wanted
-        self._lock = threading.Lock()
+        self.is_complete = False
+        self._n_wanted = n_wanted
+        self._stops_at_failure = stops_at_failure
+        self._numbers = itertools.count(1)
 
-    def count(self) -> None:
-        with self._lock:
-            self._n_left -= 1
-            is_enough = self._n_left == 0
-        if is_enough:
+    def count(self, state: KeyState) -> None:
+        if next(self._numbers) == self._n_wanted:
+            self.is_complete = True
             self.signal.happen()
-
-
-class _Note:
-    """Counts a future that is done; one that has no result ends the count."""
-
-    def __init__(self, enough: _Countdown, future: Future) -> None:
-        self._enough = enough
-        self._future = future
-
-    def __call__(self) -> None:
-        if self._future.status == FINISHED:
-            self._enough.count()
-        else:
-            self._enough.signal.happen()
+        elif self._stops_at_failure and state.status != FINISHED:
+            self.signal.happen()
 
 
 def _parted(futures: list[Future], timeout_s: float | None, first_is_enough: bool) -> Steps[DoneAndNotDone]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 import tasks
 from glassloom import (
     Client,
+    Semaphore,
     as_completed,
     compute,
     delayed,
@@ -165,6 +167,24 @@ def test_an_outer_task_whose_worker_dies_runs_again_with_its_inner_tasks(client:
         return tasks.kill_own_worker_once(path, 1) + future.result()
 
     assert client.submit(outer, str(tmp_path / "died")).result(timeout=30) == 6
+    eventually(lambda: len(client.scheduler_info()["workers"]) == 2)
+
+
+def test_recursions_end_though_their_workers_are_killed(client: Client) -> None:
+    def guarded(n: int) -> int:
+        if n < 2:
+            return n
+        with Semaphore(2, "guard"):
+            get_client().submit(tasks.inc, n, pure=False).result()
+        inner = get_client().map(guarded, [n - 1, n - 2], pure=False)
+        return sum(get_client().gather(inner))
+
+    futures = [client.submit(guarded, 9, pure=False) for _ in range(2)]
+    for n_ended in (20, 100):
+        eventually(lambda bound=n_ended: client.scheduler_info()["tasks"]["forgotten"] > bound)
+        os.kill(next(iter(client.scheduler_info()["workers"].values()))["pid"], signal.SIGKILL)
+    assert client.gather(futures) == [34, 34]
+    assert Semaphore(2, "guard", client=client).get_value() == 0
     eventually(lambda: len(client.scheduler_info()["workers"]) == 2)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,6 +139,20 @@ def test_a_later_worker_that_cannot_be_set_up_works_all_the_same_and_the_log_say
     log = Path(small._record.directory, "cluster.log")
     eventually(lambda: "couldn't be set up:" in log.read_text())
     assert "FileNotFoundError" in log.read_text()
+
+
+# Coming
+
+
+def test_workers_are_waited_for(small: Client) -> None:
+    assert small.cluster is not None
+    growing = threading.Thread(target=small.cluster.scale, args=(2,))
+    growing.start()
+    small.wait_for_workers(2, timeout="20s")
+    growing.join(20)
+    assert len(names(small)) == 2
+    with pytest.raises(TimeoutError, match=r"there are 2 of 3 workers after 0\.02 s"):
+        small.wait_for_workers(3, timeout=0.02)
 
 
 # Retiring

@@ -25,7 +25,7 @@ from glassloom.graph.keys import key_layer
 from glassloom.nesting import collect, keyed, put_results
 from glassloom.runtime import failure, messages
 from glassloom.runtime.calls import CallEncoder
-from glassloom.runtime.connection import ERROR, FINISHED, Connection
+from glassloom.runtime.connection import ERROR, FINISHED, PENDING, Connection
 from glassloom.runtime.default import current, set_current, unset_current
 from glassloom.runtime.failure import Failure
 from glassloom.runtime.inside import task_thread
@@ -266,12 +266,13 @@ class Client(Workers, DatasetMethods, Looks):
         return self._run(self._gather(futures, found, errors))
 
     def _gather(self, futures: Any, found: list[Future], errors: str) -> Steps[Any]:
-        pending = [future for future in found if not future.done()]
+        pending = [future for future in found if future._state.status == PENDING and not future.done()]
         if pending:
             yield from settled(pending, None, len(pending), stops_at_failure=errors == "raise")
         usable = [future for future in found if errors == "raise" or future.status == FINISHED]
         for future in usable:
-            raise_unless_finished(future)
+            if future._state.status != FINISHED:
+                raise_unless_finished(future)
         unique = list(dict.fromkeys(future.key for future in usable))
         results = yield from self._fetch(unique)
         return put_results(futures, dict(zip(unique, results, strict=True)), errors)

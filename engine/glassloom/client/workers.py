@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from glassloom.client.connected import Connected, check_whole_number
@@ -12,8 +15,11 @@ from glassloom.errors import OptionError
 from glassloom.graph import tokenize
 from glassloom.runtime import failure, messages, uploads
 from glassloom.runtime.failure import Failure
-from glassloom.runtime.waiting import Steps
+from glassloom.runtime.waiting import Signal, Steps, Wait
 from glassloom.store.pickling import dumps, loads
+from glassloom.units import parse_seconds
+
+_LOOK_AGAIN_S = 0.02
 
 
 class Workers(Connected):
@@ -78,6 +84,27 @@ class Workers(Connected):
 
     def _set_up(self, function: Callable[[], Any], name: str) -> Steps[dict[str, Any]]:
         return (yield from self._run_on_workers(dumps((function, (), {})), None, name))
+
+    def wait_for_workers(self, n_workers: int, timeout: float | str | timedelta | None = None) -> Any:
+        """Wait until the cluster has so many workers.
+
+        Raises
+        ------
+        TimeoutError
+            If it has fewer in time.
+        """
+        check_whole_number("n_workers", n_workers, least=0)
+        return self._run(self._wait_for_workers(n_workers, parse_seconds("timeout", timeout)))
+
+    def _wait_for_workers(self, n_workers: int, timeout_s: float | None) -> Steps[None]:
+        deadline_s = math.inf if timeout_s is None else monotonic() + timeout_s
+        while True:
+            info: messages.Info = yield from self._connection.ask(messages.Inform)
+            if len(info.workers) >= n_workers:
+                return
+            if monotonic() > deadline_s:
+                raise TimeoutError(f"there are {len(info.workers)} of {n_workers} workers after {timeout_s} s")
+            yield Wait(Signal(), _LOOK_AGAIN_S)
 
     def retire_workers(self, workers: Sequence[int | str] | None = None, n: int | None = None) -> Any:
         """Let workers go, for good; returns their names when they are gone.

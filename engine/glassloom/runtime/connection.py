@@ -34,6 +34,10 @@ _READ_BYTES = 2**20
 PENDING, FINISHED, ERROR, CANCELLED, LOST = "pending", "finished", "error", "cancelled", "lost"
 
 
+Callback = Callable[["KeyState"], None]
+"""What is called with the state of a key that is no longer pending."""
+
+
 class KeyState:
     """What the client knows of one key. Changed under the connection's lock only."""
 
@@ -45,7 +49,7 @@ class KeyState:
         self.nbytes = 0
         self.inline: bytes | None = None
         self.failure: Failure | None = None
-        self.callbacks: list[Callable[[], None]] | None = None
+        self.callbacks: list[Callback] | None = None
 
 
 class _Reply:
@@ -114,21 +118,26 @@ class Connection:
         """Return what is known of a key."""
         return self._states.get(key)
 
-    def when_done(self, state: KeyState, callback: Callable[[], None]) -> None:
-        """Call `callback` once the key is no longer pending: at once, or from the reading thread."""
+    def when_done(self, states: Iterable[KeyState], callback: Callback) -> None:
+        """Call `callback` with each state whose key is no longer pending: at once, or from the reading thread."""
+        done = []
         with self.lock:
-            if state.status == PENDING:
-                if state.callbacks is None:
-                    state.callbacks = []
-                state.callbacks.append(callback)
-                return
-        callback()
+            for state in states:
+                if state.status != PENDING:
+                    done.append(state)
+                elif state.callbacks is None:
+                    state.callbacks = [callback]
+                else:
+                    state.callbacks.append(callback)
+        for state in done:
+            callback(state)
 
-    def forget(self, state: KeyState, callback: Callable[[], None]) -> None:
+    def forget(self, states: Iterable[KeyState], callback: Callback) -> None:
         """Take back `when_done`."""
         with self.lock:
-            if state.callbacks and callback in state.callbacks:
-                state.callbacks.remove(callback)
+            for state in states:
+                if state.callbacks and callback in state.callbacks:
+                    state.callbacks.remove(callback)
 
     def mark_pending(self, keys: Iterable[Key]) -> None:
         """These keys are handed in (again): forget how they ended before."""
@@ -224,20 +233,17 @@ class Connection:
             if self.closed_because:
                 return
             self.closed_because = reason
-            wake: list[Callable[[], None]] = []
+            wake: list[tuple[Callback, KeyState]] = []
             for state in self._states.values():
                 if state.status == PENDING:
-                    state.status = LOST
-                    wake.extend(state.callbacks or ())
-                    state.callbacks = None
+                    _settle(state, LOST, wake)
         self._released.put(None)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         for reply in list(self._replies.values()):
             reply.arrived.happen()
-        for callback in wake:
-            callback()
+        _call_back(wake)
         with self.lock:
             if self._callers is not None:
                 self._callers.put(None)
@@ -270,15 +276,14 @@ class Connection:
     def _handle(self, message: messages.FromHead) -> None:
         match message:
             case messages.KeysFinished():
-                wake: list[Callable[[], None]] = []
+                wake: list[tuple[Callback, KeyState]] = []
                 with self.lock:
                     for key, nbytes, inline in zip(message.keys, message.nbytes, message.inline, strict=True):
                         state = self._states.get(key)
                         if state is not None:
                             state.nbytes, state.inline = nbytes, inline
                             _settle(state, FINISHED, wake)
-                for callback in wake:
-                    callback()
+                _call_back(wake)
             case messages.KeyErred():
                 self._end_keys([message.key], ERROR, message.failure)
             case messages.SubmitRefused():
@@ -300,15 +305,14 @@ class Connection:
                     reply.arrived.happen()
 
     def _end_keys(self, keys: Sequence[Key], status: str, failure: Failure | None) -> None:
-        wake: list[Callable[[], None]] = []
+        wake: list[tuple[Callback, KeyState]] = []
         with self.lock:
             for key in keys:
                 state = self._states.get(key)
                 if state is not None:
                     state.failure = failure
                     _settle(state, status, wake)
-        for callback in wake:
-            callback()
+        _call_back(wake)
 
     def _release(self) -> None:
         """Tell the head of keys that nobody here holds any more, in batches."""
@@ -345,11 +349,17 @@ def _call_all(functions: SimpleQueue[Callable[[], Any] | None]) -> None:
         del function  # it may hold a future
 
 
-def _settle(state: KeyState, status: str, wake: list[Callable[[], None]]) -> None:
+def _settle(state: KeyState, status: str, wake: list[tuple[Callback, KeyState]]) -> None:
     state.status = status
     if state.callbacks:
-        wake.extend(state.callbacks)
+        wake.extend([(callback, state) for callback in state.callbacks])
         state.callbacks = None
+
+
+def _call_back(wake: list[tuple[Callback, KeyState]]) -> None:
+    """Tell of what was settled; not under the lock."""
+    for callback, state in wake:
+        callback(state)
 
 
 def _welcome(payload: bytes) -> messages.Welcome:
