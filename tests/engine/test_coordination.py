@@ -316,8 +316,9 @@ def test_a_task_may_hand_its_own_futures_on(client: Client) -> None:
     def produce() -> None:
         Queue("handed on").put(get_client().submit(tasks.inc, 41, pure=False))
 
-    client.submit(produce)
+    producing = client.submit(produce)
     assert Queue("handed on", client=client).get(timeout=20).result(timeout=20) == 42
+    producing.result(timeout=20)
 
 
 @pytest.mark.parametrize("batch", [0, -3, "all"])
