@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from glassloom.delayed_call import Delayed, delayed
     from glassloom.futures import Future, fire_and_forget, wait
     from glassloom.inside_task import get_client, get_worker, rejoin, secede, worker_client
+    from glassloom.runtime.handling import annotate
 
 __version__ = "0.1.0"
 
@@ -34,6 +35,7 @@ __all__ = [
     "Queue",
     "Semaphore",
     "Variable",
+    "annotate",
     "as_completed",
     "compute",
     "default_client",
@@ -59,6 +61,7 @@ _HOMES = {
     "Queue": "coordination",
     "Semaphore": "coordination",
     "Variable": "coordination",
+    "annotate": "runtime.handling",
     "as_completed": "completion",
     "compute": "collection",
     "default_client": "client",

@@ -54,6 +54,10 @@ class ClusterStartError(ClusterError):
     """The head or the workers didn't start."""
 
 
+class NoSuchWorker(ClusterError, LookupError):
+    """A task may run on certain workers only, and none of them is there."""
+
+
 class WorkerLost(ClusterError):
     """A task has lost its worker process too often; the task is to blame, or there is no worker left to run it."""
 

@@ -53,7 +53,9 @@ def check_settled(scheduler: Scheduler) -> None:
     for worker in scheduler.workers.values():
         if not scheduler._has_room(worker):
             continue
-        fit = [task for queue in (worker.ready, scheduler._ready) for task in _fit(queue, worker, not busy)]
+        demanding = [queue for demand, queue in scheduler._demanding.items() if scheduler._may_run(demand, worker)]
+        queues = [worker.ready, scheduler._ready, *demanding]
+        fit = [task for queue in queues for task in _fit(queue, worker, not busy)]
         _that(not fit or _is_suspect_in_company(fit, worker), f"has room for {fit}", worker)
 
 
@@ -130,6 +132,15 @@ def _check_worker(scheduler: Scheduler, worker: WorkerState) -> None:
     ahead = [task for task in worker.running if task.n_waiting]
     _that(worker.n_ahead == len(ahead), f"counts {worker.n_ahead} of those sent ahead, should be {ahead}", worker)
     _that(worker.asked_back <= sent, f"was asked for {worker.asked_back} of {sent}", worker)
+    takers = [task for task in worker.running if task.demand] + [
+        task for task in worker.stopping.values() if task.demand
+    ]
+    _that(worker.claims.keys() <= {*sent, *(task.number for task in takers)}, f"has claims {worker.claims}", worker)
+    for task in takers:
+        _that(worker.claims.get(task.number) == task.demand.resources, f"keeps resources for {task}", worker)
+    for name, amount in worker.resources.items():
+        taken = sum(dict(resources).get(name, 0) for resources in worker.claims.values())
+        _that(worker.free[name] == amount - taken >= 0, f"has {worker.free} free, {taken} of {name} taken", worker)
     is_short = worker.pressure is Pressure.HIGH
     _that((worker in scheduler._short_of_memory) == is_short, f"is {worker.pressure.name}", worker)
     _that(all(task.worker is worker for task in worker.running), "runs what is placed on it", worker)
@@ -145,7 +156,11 @@ def _is_stopping(scheduler: Scheduler, task: TaskState) -> bool:
 
 
 def _queued(scheduler: Scheduler) -> set[TaskState]:
-    queues = [scheduler._ready, *(worker.ready for worker in scheduler.workers.values())]
+    queues = [
+        scheduler._ready,
+        *(worker.ready for worker in scheduler.workers.values()),
+        *scheduler._demanding.values(),
+    ]
     entries = [task for queue in queues for task in _tasks_in(queue)]
     _that(len(entries) == len(set(entries)), f"queues each once: {entries}", scheduler)
     return set(entries)

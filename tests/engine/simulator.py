@@ -15,7 +15,7 @@ from typing import Any
 
 import invariants
 from glassloom.errors import GraphError
-from glassloom.scheduler import Actions, Pressure, Scheduler, State, TaskState, WorkerState
+from glassloom.scheduler import Actions, Demand, Pressure, Scheduler, State, TaskState, WorkerState
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ class Simulation:
                     assert kind != "pinned" or habits.unpicklable
                     assert kind != "raised" or key in may_fail, key
                     assert kind != "worker-lost" or self.deaths >= 3
-                    assert kind in ("pinned", "raised", "worker-lost"), task.error
+                    assert kind in ("pinned", "raised", "worker-lost", "nowhere"), task.error
 
     def _do_one_of(self, events: list[tuple[int, Callable[[], Any]]]) -> None:
         (event,) = self.random.choices([event for _, event in events], [weight for weight, _ in events])
@@ -299,6 +299,7 @@ class Simulation:
                 wanted=wanted,
                 priority=self.random.choice([0, 0, 1, -1]),
                 retries=retries,
+                demand=self._demand(),
             )
         except GraphError:
             assert any(key not in self.scheduler.tasks for key in external)
@@ -307,6 +308,14 @@ class Simulation:
             self._reasons_to_run[key] += 1 + retries
         for key in wanted:
             client.status[key] = "pending"
+
+    def _demand(self) -> Demand | None:
+        """Draw what the tasks of a graph need of their workers; there is always a worker with one slot."""
+        if self.random.random() < 0.7:
+            return None
+        resources = self.random.choice([(), (("slot", 1),)])
+        numbers = [worker.number for worker in self.random.sample(self.workers, self.random.randint(0, 2))]
+        return Demand(resources, frozenset(numbers), self.random.random() < 0.5)
 
     def _client(self) -> Client:
         if not self.clients or (len(self.clients) < 3 and self.random.random() < 0.1):
@@ -361,7 +370,8 @@ class Simulation:
         number = self._next["worker"]
         self._next["worker"] += 1
         nthreads = self.random.choice([1, 1, 2, 4])
-        worker = Worker(self.scheduler.worker_joined(number, f"w-{number}", nthreads))
+        resources = {"slot": self.random.choice([1, 2])}
+        worker = Worker(self.scheduler.worker_joined(number, f"w-{number}", nthreads, resources))
         self.workers.append(worker)
         return worker
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 from glassloom_metrics.errors import ClusterNotFound as _NoRecord
 from glassloom_metrics.registry import ClusterRecord, find_record
 
-from glassloom.client.connected import check_whole_number
 from glassloom.client.datasets import DatasetMethods
 from glassloom.client.looks import Looks
 from glassloom.client.workers import Workers
@@ -28,6 +28,7 @@ from glassloom.runtime.calls import CallEncoder
 from glassloom.runtime.connection import ERROR, FINISHED, PENDING, Connection
 from glassloom.runtime.default import current, set_current, unset_current
 from glassloom.runtime.failure import Failure
+from glassloom.runtime.handling import Handling, annotate, handling_of
 from glassloom.runtime.inside import task_thread
 from glassloom.runtime.waiting import Steps, block
 from glassloom.store.pickling import loads
@@ -85,6 +86,7 @@ class Client(Workers, DatasetMethods, Looks):
         memory_pause_fraction: float | None = 0.8,
         memory_terminate_fraction: float | None = 0.95,
         spill_compression: str | None = None,
+        resources: Mapping[str, float] | None = None,
         env: Mapping[str, str] | None = None,
         asynchronous: bool = False,
         set_as_default: bool = True,
@@ -107,6 +109,7 @@ class Client(Workers, DatasetMethods, Looks):
                 memory_pause_fraction=memory_pause_fraction,
                 memory_terminate_fraction=memory_terminate_fraction,
                 spill_compression=spill_compression,
+                resources=resources,
                 env=env,
             )
 
@@ -147,8 +150,11 @@ class Client(Workers, DatasetMethods, Looks):
         *args: Any,
         key: str | None = None,
         pure: bool = True,
-        priority: int = 0,
-        retries: int = 0,
+        priority: int | None = None,
+        retries: int | None = None,
+        resources: Mapping[str, float] | None = None,
+        workers: int | str | Sequence[int | str] | None = None,
+        allow_other_workers: bool | None = None,
         actor: bool = False,
         **kwargs: Any,
     ) -> Future:
@@ -162,10 +168,8 @@ class Client(Workers, DatasetMethods, Looks):
             What to call the task; default the function's name and a token of the arguments.
         pure
             Whether an equal call has an equal result, so that it need not be made twice.
-        priority
-            Larger goes first.
-        retries
-            How often to try again if it raises.
+        priority, retries, resources, workers, allow_other_workers
+            How to treat it: see `glassloom.annotate`. By default as the block around says.
         actor
             For users of Dask: there are no actors here, so True is an error that names what there is.
 
@@ -176,10 +180,17 @@ class Client(Workers, DatasetMethods, Looks):
         SerialisationError
             If the function or an argument can't be sent to another process.
         OptionError
-            If `key`, `priority` or `retries` can't be what it is.
+            If `key` or one of those can't be what it is.
         """
         _refuse_actors(actor)
-        (future,) = self._submit_all(func, [(args, kwargs)], [key], pure=pure, priority=priority, retries=retries)
+        handling = handling_of(
+            priority=priority,
+            retries=retries,
+            resources=resources,
+            workers=workers,
+            allow_other_workers=allow_other_workers,
+        )
+        (future,) = self._submit_all(func, [(args, kwargs)], [key], handling, pure=pure)
         return future
 
     def map(
@@ -189,8 +200,11 @@ class Client(Workers, DatasetMethods, Looks):
         *iterables: Iterable[Any],
         key: str | Sequence[str] | None = None,
         pure: bool = True,
-        priority: int = 0,
-        retries: int = 0,
+        priority: int | None = None,
+        retries: int | None = None,
+        resources: Mapping[str, float] | None = None,
+        workers: int | str | Sequence[int | str] | None = None,
+        allow_other_workers: bool | None = None,
         actor: bool = False,
         **kwargs: Any,
     ) -> list[Future]:
@@ -200,6 +214,8 @@ class Client(Workers, DatasetMethods, Looks):
         ----------
         key
             The tasks' common name, or one key for each.
+        priority, retries, resources, workers, allow_other_workers
+            As in `submit`.
         kwargs
             The same for every call.
         """
@@ -211,22 +227,26 @@ class Client(Workers, DatasetMethods, Looks):
             keys = list(key)
         else:
             raise ValueError(f"key has {len(key)} elements for {len(calls)} calls")
-        return self._submit_all(func, calls, keys, pure=pure, priority=priority, retries=retries)
+        handling = handling_of(
+            priority=priority,
+            retries=retries,
+            resources=resources,
+            workers=workers,
+            allow_other_workers=allow_other_workers,
+        )
+        return self._submit_all(func, calls, keys, handling, pure=pure)
 
     def _submit_all(
         self,
         func: Callable[..., Any],
         calls: list[tuple[tuple[Any, ...], dict[str, Any]]],
         keys: Sequence[str | None],
+        handling: Handling,
         *,
         pure: bool,
-        priority: int,
-        retries: int,
     ) -> list[Future]:
         if not callable(func):
             raise TypeError(f"func={func!r} can't be called; to send a value, use scatter()")
-        check_whole_number("priority", priority)
-        check_whole_number("retries", retries, least=0)
         label = _label(func)
         function_token = tokenize(func) if pure else ""
         graph = Graph()
@@ -242,7 +262,7 @@ class Client(Workers, DatasetMethods, Looks):
             graph.tasks.setdefault(key, Task(key, func, args, kwargs or None))
             if origin is not None:
                 graph.origins[key_layer(key)] = origin
-        return self._hold(graph, chosen, priority=priority, retries=retries)
+        return self._hold(graph, chosen, handling)
 
     # Results
 
@@ -299,7 +319,17 @@ class Client(Workers, DatasetMethods, Looks):
             return type(data)(self._scatter(list(data), hash))
         return self._scatter([data], hash)[0]
 
-    def compute(self, collections: Any, *more: Any, sync: bool = False) -> Any:
+    def compute(
+        self,
+        collections: Any,
+        *more: Any,
+        sync: bool = False,
+        priority: int | None = None,
+        retries: int | None = None,
+        resources: Mapping[str, float] | None = None,
+        workers: int | str | Sequence[int | str] | None = None,
+        allow_other_workers: bool | None = None,
+    ) -> Any:
         """Start collections; return futures of their concrete results.
 
         Parameters
@@ -308,17 +338,50 @@ class Client(Workers, DatasetMethods, Looks):
             A collection, or a list, tuple or dict of them.
         sync
             Wait, and return the results themselves.
+        priority, retries, resources, workers, allow_other_workers
+            How to treat the tasks: see `glassloom.annotate`.
         """
         args = (collections, *more)
-        if sync:
-            results = compute(*args, scheduler=self)
-            return results if more else results[0]
-        futures = tuple(_assembled(self, arg) for arg in args)
-        return futures if more else futures[0]
+        with annotate(
+            priority=priority,
+            retries=retries,
+            resources=resources,
+            workers=workers,
+            allow_other_workers=allow_other_workers,
+        ):
+            if sync:
+                results = compute(*args, scheduler=self)
+            else:
+                results = tuple(_assembled(self, arg) for arg in args)
+        return results if more else results[0]
 
-    def persist(self, collections: Any, *more: Any) -> Any:
-        """Start collections; return equal ones whose blocks stay on the cluster."""
-        results = persist(collections, *more, scheduler=self)
+    def persist(
+        self,
+        collections: Any,
+        *more: Any,
+        priority: int | None = None,
+        retries: int | None = None,
+        resources: Mapping[str, float] | None = None,
+        workers: int | str | Sequence[int | str] | None = None,
+        allow_other_workers: bool | None = None,
+    ) -> Any:
+        """Start collections; return equal ones whose blocks stay on the cluster.
+
+        Parameters
+        ----------
+        collections
+            As for `compute`.
+        priority, retries, resources, workers, allow_other_workers
+            How to treat the tasks: see `glassloom.annotate`.
+        """
+        with annotate(
+            priority=priority,
+            retries=retries,
+            resources=resources,
+            workers=workers,
+            allow_other_workers=allow_other_workers,
+        ):
+            results = persist(collections, *more, scheduler=self)
         return results if more else results[0]
 
     def cancel(self, futures: Any, force: bool = False) -> None:
@@ -363,7 +426,7 @@ class Client(Workers, DatasetMethods, Looks):
         """Start a graph and return the futures of `keys`."""
         return dict(zip(keys, self._hold(graph, keys), strict=True))
 
-    def _hold(self, graph: Graph, keys: Sequence[Key], *, priority: int = 0, retries: int = 0) -> list[Future]:
+    def _hold(self, graph: Graph, keys: Sequence[Key], handling: Handling | None = None) -> list[Future]:
         self._connection.check_open()
         large: list[Future] = []
 
@@ -372,7 +435,7 @@ class Client(Workers, DatasetMethods, Looks):
             return large[-1].key
 
         with paused_collector():
-            message = CallEncoder(place_large).encode(graph, keys, priority=_in_place(priority), retries=retries)
+            message = CallEncoder(place_large).encode(graph, keys, _in_place(handling or handling_of()))
         with self._connection.lock:
             futures = [Future(key, self) for key in keys]
             self._connection.mark_pending(keys)
@@ -495,10 +558,12 @@ def _check_key(key: Any) -> None:
         raise OptionError(f"key={key!r} should be text, or a tuple of text and whole numbers such as ('load', 3)")
 
 
-def _in_place(priority: int) -> int:
-    """Return the priority of what the calling task, if there is one, submits: it goes before what is beside the task."""
+def _in_place(handling: Handling) -> Handling:
+    """Return how to treat what the calling task, if there is one, submits: it goes before what is beside the task."""
     thread = task_thread()
-    return priority if thread is None else min(thread.priority + 1 + priority, 2**31 - 1)
+    if thread is None:
+        return handling
+    return replace(handling, priority=min(thread.priority + 1 + handling.priority, 2**31 - 1))
 
 
 def _label(func: Callable[..., Any]) -> str:

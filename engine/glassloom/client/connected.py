@@ -6,7 +6,7 @@ from typing import Any
 
 from glassloom_metrics.registry import ClusterRecord
 
-from glassloom.errors import ClusterClosed, OptionError
+from glassloom.errors import ClusterClosed
 from glassloom.runtime.connection import Connection
 from glassloom.runtime.identity import jupyter_base_url
 from glassloom.runtime.waiting import Steps, block, carry_on
@@ -51,9 +51,3 @@ class Connected:
     def _run(self, steps: Steps[Any]) -> Any:
         """Carry on what may have to wait: in this thread, or, for an asynchronous client, in whoever awaits it."""
         return carry_on(steps) if self.asynchronous else block(steps)
-
-
-def check_whole_number(name: str, value: Any, least: int = -(2**31)) -> None:
-    """Raise `OptionError` unless the value of an option is a whole number, not smaller than `least`."""
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**31:
-        raise OptionError(f"{name}={value!r} should be a whole number" + (f", {least} or more" if least >= 0 else ""))

@@ -10,11 +10,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from glassloom.client.connected import Connected, check_whole_number
+from glassloom.client.connected import Connected
 from glassloom.errors import OptionError
 from glassloom.graph import tokenize
 from glassloom.runtime import failure, messages, uploads
 from glassloom.runtime.failure import Failure
+from glassloom.runtime.handling import check_whole_number
 from glassloom.runtime.waiting import Signal, Steps, Wait
 from glassloom.store.pickling import dumps, loads
 from glassloom.units import parse_seconds

@@ -24,7 +24,7 @@ from glassloom.reprs import render
 from glassloom.runtime import messages
 from glassloom.runtime.connection import Connection
 from glassloom.runtime.identity import kernel_id
-from glassloom.runtime.options import SPILL_CODECS, HeadOptions, MemoryLimits
+from glassloom.runtime.options import SPILL_CODECS, HeadOptions, MemoryLimits, checked_resources
 from glassloom.runtime.waiting import block
 from glassloom.units import format_bytes, parse_bytes
 
@@ -63,6 +63,9 @@ class LocalCluster:
         Share that its process may take, as measured, before it is ended; its tasks run again, three times at most.
     spill_compression
         ``"lz4"`` or ``"zstd"`` to compress what goes to disk: worth it when the disk is slow or small.
+    resources
+        What each worker has that tasks can ask for, such as ``{"GPU": 1}``: tasks that together would need more don't
+        run on it at once. Only numbers; what they stand for is up to you.
     env
         Environment variables of the cluster's processes, besides this process's own; such as ``{"OMP_NUM_THREADS": "4"}``.
     detached
@@ -96,6 +99,7 @@ class LocalCluster:
         memory_pause_fraction: float | None = 0.8,
         memory_terminate_fraction: float | None = 0.95,
         spill_compression: str | None = None,
+        resources: Mapping[str, float] | None = None,
         env: Mapping[str, str] | None = None,
         detached: bool = False,
         started_by: str | None = None,
@@ -118,6 +122,7 @@ class LocalCluster:
             preload=tuple(module for module in _PRELOADED if module in sys.modules),
             started_by=started_by or ("notebook" if kernel_id() else "script"),
             kernel_id=kernel_id(),
+            resources=checked_resources(resources or {}),
         )
         self.options = options
         self._connection: Connection | None = None

@@ -13,6 +13,7 @@ from typing import Any
 from glassloom.backends.sizeof import sizeof
 from glassloom.errors import SerialisationError
 from glassloom.graph import Graph, Handle, Key, Task, TaskRef, key_text
+from glassloom.runtime.handling import Handling
 from glassloom.runtime.messages import Submit
 from glassloom.store.pickling import dumps, loads
 
@@ -42,7 +43,7 @@ class CallEncoder:
         self._code: list[bytes] = []
         self._keep: list[Any] = []
 
-    def encode(self, graph: Graph, wanted: Sequence[Key], *, priority: int = 0, retries: int = 0) -> Submit:
+    def encode(self, graph: Graph, wanted: Sequence[Key], handling: Handling) -> Submit:
         """Return the graph as a message.
 
         Raises
@@ -69,8 +70,11 @@ class CallEncoder:
             list(external),
             list(wanted),
             graph.layer_texts(),
-            priority,
-            retries,
+            handling.priority,
+            handling.retries,
+            dict(handling.resources),
+            list(handling.workers),
+            handling.allow_other_workers,
         )
 
     def _shape_of_call(self, task: Task, below: dict[Key, int], values: list[Any]) -> tuple[Any, ...]:

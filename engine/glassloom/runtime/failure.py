@@ -19,6 +19,8 @@ from glassloom.errors import (
     GlassloomError,
     GraphError,
     MemoryLimitExceeded,
+    NoSuchWorker,
+    OptionError,
     RemoteError,
     SerialisationError,
     StoreFull,
@@ -48,7 +50,16 @@ _Link = tuple[BaseException, dict[str, Any] | None, bool]
 
 _OWN_ERRORS = {
     error.__name__: error
-    for error in (WorkerLost, MemoryLimitExceeded, DataLost, GraphError, SerialisationError, StoreFull)
+    for error in (
+        WorkerLost,
+        MemoryLimitExceeded,
+        DataLost,
+        GraphError,
+        NoSuchWorker,
+        OptionError,
+        SerialisationError,
+        StoreFull,
+    )
 }
 
 

@@ -34,7 +34,15 @@ from glassloom_metrics.registry import (
     write_record,
 )
 
-from glassloom.errors import DataLost, GraphError, MemoryLimitExceeded, SerialisationError, WorkerLost
+from glassloom.errors import (
+    DataLost,
+    GraphError,
+    MemoryLimitExceeded,
+    NoSuchWorker,
+    OptionError,
+    SerialisationError,
+    WorkerLost,
+)
 from glassloom.graph.keys import Key, key_text
 from glassloom.runtime import failure, forkserver, messages
 from glassloom.runtime.agreements import Coordinator
@@ -52,7 +60,7 @@ from glassloom.runtime.options import HeadOptions
 from glassloom.runtime.peers import ClientPeer, WorkerPeer
 from glassloom.runtime.workforce import Workforce
 from glassloom.sampling.nvml import NvmlSampler
-from glassloom.scheduler import Actions, Adaptive, Scheduler, State, TaskState
+from glassloom.scheduler import Actions, Adaptive, Demand, Scheduler, State, TaskState
 from glassloom.store.segment import Segment, free_location, is_in_shared_memory, location_bytes
 
 FLUSH_S = 0.1
@@ -397,6 +405,10 @@ class Head:
                 self._end("shut down by its client")
 
     def _submit(self, client: ClientPeer, message: messages.Submit) -> None:
+        refusal = _lack_of_resources(message.resources, self._options.resources)
+        if refusal is not None:
+            client.tell(messages.SubmitRefused(message.wanted, failure.own_failure(refusal)))
+            return
         codes = [self._codebook.enter(code) for code in message.code]
         specs = [
             (codes[call], literals, message.priority)
@@ -412,6 +424,7 @@ class Head:
                 wanted=message.wanted,
                 priority=message.priority,
                 retries=message.retries,
+                demand=_demand(message),
                 labels=message.labels,
             )
         except GraphError as error:
@@ -612,8 +625,34 @@ def _make_error(kind: str, task: TaskState, last_loss: _Loss) -> Failure:
             f"the result of {key} can't be sent to another process, and a task needs it together with another such "
             "result that lives elsewhere"
         ),
+        "nowhere": NoSuchWorker(
+            f"task {key} may run on workers {_named(task)} only, and none of them is there; client.scheduler_info() tells "
+            "which are, and allow_other_workers=True lets others take their place"
+        ),
     }
     return msgspec.structs.replace(failure.own_failure(errors[kind]), key=key, origin=task.origin)
+
+
+def _named(task: TaskState) -> list[int | str]:
+    return sorted(task.demand.workers, key=str) if task.demand is not None else []
+
+
+def _demand(message: messages.Submit) -> Demand | None:
+    """Return what the tasks of a message need of their workers."""
+    resources = tuple(sorted((name, amount) for name, amount in message.resources.items() if amount))
+    if not resources and not message.workers:
+        return None
+    return Demand(resources, frozenset(message.workers), message.allow_other_workers)
+
+
+def _lack_of_resources(asked: dict[str, float], has: dict[str, float]) -> OptionError | None:
+    """Return the error of tasks that ask for more than any worker will ever have."""
+    if all(has.get(name, 0.0) >= amount for name, amount in asked.items()):
+        return None
+    return OptionError(
+        f"resources={asked}: each worker of this cluster has {has or 'none'}, so that no worker could ever run such a task; "
+        "start the cluster with resources= for its workers"
+    )
 
 
 def _blame(task: TaskState, last_loss: _Loss) -> WorkerLost:

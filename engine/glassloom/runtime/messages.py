@@ -228,6 +228,9 @@ class Submit(_Message, frozen=True, tag="submit"):
     labels: dict[str, tuple[str, str]]
     priority: int = 0
     retries: int = 0
+    resources: dict[str, float] = {}
+    workers: list[int | str] = []
+    allow_other_workers: bool = False
 
 
 class Release(_Message, frozen=True, tag="release"):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
 
 from glassloom.errors import OptionError
 from glassloom.units import format_bytes
@@ -76,6 +79,7 @@ class HeadOptions:
     local_directory: str | None = None
     detached: bool = False
     preload: tuple[str, ...] = ()
+    resources: dict[str, float] = field(default_factory=dict)
     started_by: str = "script"
     kernel_id: str | None = None
 
@@ -96,3 +100,15 @@ class WorkerOptions:
     cluster_id: str
     cluster_name: str
     head_pid: int
+
+
+def checked_resources(resources: Mapping[str, float]) -> dict[str, float]:
+    """Return resources as plain values; raise OptionError if they aren't amounts by name."""
+    if not isinstance(resources, Mapping) or not all(_is_amount(*item) for item in resources.items()):
+        raise OptionError(f"resources={resources!r} should be amounts of 0 or more by name, such as {{'GPU': 1}}")
+    return {name: float(amount) for name, amount in resources.items()}
+
+
+def _is_amount(name: Any, amount: Any) -> bool:
+    is_number = isinstance(amount, (int, float)) and not isinstance(amount, bool)
+    return isinstance(name, str) and is_number and isfinite(amount) and amount >= 0

@@ -27,6 +27,7 @@ from glassloom.runtime import failure
 from glassloom.runtime.broadcast import ThreadsBroadcast
 from glassloom.runtime.clock import monotonic_s
 from glassloom.runtime.default import refuse_held, register_runtime, run_inside_task
+from glassloom.runtime.handling import handling_of
 from glassloom.runtime.inline import InlineRuntime
 from glassloom.runtime.progress import note_layers, progress_counts
 from glassloom.scheduler import Actions, Scheduler, State, TaskState
@@ -91,6 +92,7 @@ class ThreadsRuntime:
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Any]:
         refuse_held(graph)
+        handling = handling_of()
         unique = list(dict.fromkeys(keys))
         computation = _Computation(len(unique))
         with paused_collector():
@@ -99,7 +101,14 @@ class ThreadsRuntime:
             tasks = list(graph.tasks.values())
             with self._lock:
                 self._scheduler.submit(
-                    computation, list(graph.tasks), tasks, deps, wanted=unique, labels=graph.layer_texts()
+                    computation,
+                    list(graph.tasks),
+                    tasks,
+                    deps,
+                    wanted=unique,
+                    priority=handling.priority,
+                    retries=handling.retries,
+                    labels=graph.layer_texts(),
                 )
                 self._carry_out(self._scheduler.take_actions())
         try:

@@ -95,7 +95,7 @@ class Workforce:
                 f"{format_bytes(ready.own_bytes)} already; give it more"
             )
             return None
-        state = self._scheduler.worker_joined(ready.number, options.name, options.nthreads)
+        state = self._scheduler.worker_joined(ready.number, options.name, options.nthreads, self._options.resources)
         worker = WorkerPeer(options, writer, ready.pid, state, baseline_bytes=ready.own_bytes)
         self.peers[ready.number] = worker
         self._failed_starts = 0

@@ -3,6 +3,7 @@
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.adaptive import Adaptive
 from glassloom.scheduler.core import MAX_QUEUED, Scheduler
+from glassloom.scheduler.demand import Demand
 from glassloom.scheduler.order import order
 from glassloom.scheduler.state import Layer, Pressure, State, TaskState, WorkerState
 
@@ -10,6 +11,7 @@ __all__ = [
     "MAX_QUEUED",
     "Actions",
     "Adaptive",
+    "Demand",
     "Layer",
     "Pressure",
     "Scheduler",

@@ -16,6 +16,7 @@ from typing import Any
 from glassloom.errors import GraphError
 from glassloom.graph.keys import Key, key_layer, layer_name
 from glassloom.scheduler.actions import Actions
+from glassloom.scheduler.demand import Demand, claim, unclaim
 from glassloom.scheduler.order import Cycle, order
 from glassloom.scheduler.state import (
     DATA_LAYER,
@@ -60,7 +61,7 @@ class Scheduler:
     Parameters
     ----------
     make_error
-        Called with a kind (``"worker-lost"``, ``"data-lost"``, ``"pinned"``) and the task; returns what is kept as the
+        Called with a kind (``"worker-lost"``, ``"data-lost"``, ``"pinned"``, ``"nowhere"``) and the task; returns what is kept as the
         task's error. The scheduler itself never looks into errors.
     sends_ahead
         Whether a worker lets a task wait for inputs that are still being made there.
@@ -78,6 +79,8 @@ class Scheduler:
         self._data = Layer(DATA_LAYER, "data", "data", "")
         self._actions = Actions()
         self._ready = ReadyQueue()
+        self._demanding: dict[Demand, ReadyQueue] = {}
+        """Ready tasks that not every worker may run."""
         self._numbers = itertools.count()
         self._layer_numbers = itertools.count()
         self._stamps = itertools.count(1)
@@ -109,6 +112,7 @@ class Scheduler:
         wanted: Iterable[Key] = (),
         priority: int = 0,
         retries: int = 0,
+        demand: Demand | None = None,
         labels: dict[str, tuple[str, str]] | None = None,
     ) -> None:
         """A client hands in a graph.
@@ -124,6 +128,8 @@ class Scheduler:
             Keys whose results the client wants held.
         priority
             Larger goes first. Graphs of equal priority go in the order in which they came.
+        demand
+            What the tasks need of their workers.
         labels
             For layers: what to call it, and the user's line.
 
@@ -159,6 +165,7 @@ class Scheduler:
                 state.own_origin = elsewhere.get(state.layer.name, "")
             state.priority = base + rank
             state.retries = retries
+            state.demand = demand
             if below:
                 state.deps = tuple([everyone[dep] for dep in below])
                 for dep in state.deps:
@@ -237,9 +244,11 @@ class Scheduler:
         if task.state is MEMORY:
             self._actions.finished[client].append(task)
 
-    def worker_joined(self, number: int, name: str, nthreads: int) -> WorkerState:
-        """A worker is there and can run tasks."""
-        worker = self.workers[number] = WorkerState(number, name, nthreads)
+    def worker_joined(
+        self, number: int, name: str, nthreads: int, resources: dict[str, float] | None = None
+    ) -> WorkerState:
+        """A worker is there and can run tasks, with resources that its tasks may take up."""
+        worker = self.workers[number] = WorkerState(number, name, nthreads, resources)
         self._may_have_room[worker] = None
         return worker
 
@@ -260,6 +269,7 @@ class Scheduler:
         for number in list(worker.stopping):
             self._answered(worker, number)
         self._queue_elsewhere(worker)
+        self._give_up_what_runs_nowhere()
 
     def retire(self, number: int) -> None:
         """A worker shall go: it gets no more tasks, its results move to where everybody can reach them.
@@ -273,6 +283,7 @@ class Scheduler:
         self._retiring[worker] = None
         self._queue_elsewhere(worker)
         self._ask_back(worker, list(worker.running))
+        self._give_up_what_runs_nowhere()
 
     def finished(
         self,
@@ -296,6 +307,7 @@ class Scheduler:
                     continue
                 del worker.stopping[task_number], self._leaving[task]  # stopped, then wanted again: it is welcome
                 worker.seceded.discard(task_number)
+                unclaim(worker, task_number)
                 self._may_have_room[worker] = None
             self._leave_worker(task)
             worker.n_finished += 1
@@ -463,6 +475,8 @@ class Scheduler:
         if self._short_of_memory:
             self._let_one_grow()
         self._may_have_room = {worker: None for worker in self._may_have_room if self._has_room(worker)}
+        if self._demanding:
+            self._demanding = {demand: queue for demand, queue in self._demanding.items() if len(queue)}
         for worker in list(self._retiring):
             self._move_results(worker)
         actions, self._actions = self._actions, Actions()
@@ -554,6 +568,9 @@ class Scheduler:
         if task.state is not READY:
             self._set_state(task, READY)
         task.stamp = next(self._stamps)
+        if task.demand is not None:
+            self._enqueue_demanding(task)
+            return
         best = self._place_of_data(task) if task.deps else None
         if task.state is not READY:
             return  # it can run nowhere
@@ -562,6 +579,43 @@ class Scheduler:
         else:
             best.ready.push(task)
             self._may_have_room[best] = None
+
+    def _enqueue_demanding(self, task: TaskState) -> None:
+        """Queue a task by what it needs of its worker. Where its data is counts only if that can't be sent."""
+        demand = task.demand
+        owners = {dep.where for dep in task.deps if dep.pinned and dep.where is not None}
+        if owners:
+            owner = owners.pop()
+            if owners or not demand.names(owner) or not demand.is_met_by(owner.resources):
+                self._err(task, self._make_error("pinned", next(dep for dep in task.deps if dep.pinned)))
+                return
+            demand = Demand(demand.resources, frozenset([owner.number]))
+        if self._is_met_nowhere(demand):
+            self._err(task, self._make_error("nowhere", task))
+            return
+        if demand not in self._demanding:
+            self._demanding[demand] = ReadyQueue()
+        self._demanding[demand].push(task)
+
+    def _is_met_nowhere(self, demand: Demand) -> bool:
+        """Tell whether the workers that may run such tasks are all gone. Resources may come with the next worker."""
+        if demand.allows_others or not demand.workers:
+            return False
+        return not any(demand.names(worker) and not worker.retiring for worker in self.workers.values())
+
+    def _give_up_what_runs_nowhere(self) -> None:
+        for demand, queue in list(self._demanding.items()):
+            if self._is_met_nowhere(demand):
+                for task in queue.take_all():
+                    self._err(task, self._make_error("nowhere", task))
+
+    def _may_run(self, demand: Demand, worker: WorkerState) -> bool:
+        if not demand.is_met_by(worker.free):
+            return False
+        if demand.names(worker):
+            return True
+        there = (other for other in self.workers.values() if not other.retiring and other.pressure < Pressure.PAUSED)
+        return demand.allows_others and not any(demand.names(other) for other in there)
 
     def _place_of_data(self, task: TaskState) -> WorkerState | None:
         """Return the worker that holds most of what the task reads and that isn't reachable from everywhere."""
@@ -643,14 +697,26 @@ class Scheduler:
         return True
 
     def _pop_for(self, worker: WorkerState) -> TaskState | None:
-        """Return the best task for the worker: of its own queue and the common one the better, else somebody else's."""
+        """Return the best task for the worker; if there is none that it may run, one that is queued for another."""
         is_short = worker.pressure is not Pressure.NONE
-        own, common = worker.ready.first(shrinking=is_short), self._ready.first(shrinking=is_short)
-        if own is not None and (common is None or own < common):
-            return None if _must_wait(own[2], worker) else worker.ready.take(own)
-        if common is not None:
-            return None if _must_wait(common[2], worker) else self._ready.take(common)
+        queue, best = self._best_for(worker, shrinking=is_short)
+        if best is not None:
+            return None if _must_wait(best[2], worker) else queue.take(best)
         return self._take_over(worker, shrinking=is_short) if worker.n_busy < worker.nthreads else None
+
+    def _best_for(self, worker: WorkerState, *, shrinking: bool = False) -> tuple[ReadyQueue, Entry | None]:
+        """Return the best entry among those of the worker's own queue and those for any worker, and its queue."""
+        queue, best = worker.ready, worker.ready.first(shrinking=shrinking)
+        common = self._ready.first(shrinking=shrinking)
+        if common is not None and (best is None or common < best):
+            queue, best = self._ready, common
+        if self._demanding:
+            for demand, other in self._demanding.items():
+                if self._may_run(demand, worker):
+                    entry = other.first(shrinking=shrinking)
+                    if entry is not None and (best is None or entry < best):
+                        queue, best = other, entry
+        return queue, best
 
     def _take_over(self, worker: WorkerState, *, shrinking: bool) -> TaskState | None:
         """Return the best task of the longest queue if that is worth fetching its inputs for."""
@@ -668,14 +734,13 @@ class Scheduler:
         """If nothing runs anywhere, let one task go although it needs more memory than it frees: else nothing ever would."""
         if any(task.number not in worker.seceded for worker in self.workers.values() for task in worker.running):
             return
-        best: tuple[Entry, ReadyQueue, WorkerState] | None = None
+        found: tuple[Entry, ReadyQueue, WorkerState] | None = None
         for worker in self._short_of_memory:
-            for queue in (worker.ready, self._ready):
-                entry = queue.first()
-                if entry is not None and (best is None or entry < best[0]) and self._has_room(worker):
-                    best = entry, queue, worker
-        if best is not None and not _must_wait(best[0][2], best[2]):
-            self._assign(best[1].take(best[0]), best[2])
+            queue, entry = self._best_for(worker)
+            if entry is not None and (found is None or entry < found[0]) and self._has_room(worker):
+                found = entry, queue, worker
+        if found is not None and not _must_wait(found[0][2], found[2]):
+            self._assign(found[1].take(found[0]), found[2])
 
     def _send_ahead(self) -> None:
         """Send tasks to where all that they miss is being made: the worker begins them without asking again."""
@@ -693,7 +758,7 @@ class Scheduler:
             return None
         places = {dep.worker for dep in task.deps if dep.state is not MEMORY}
         worker = places.pop()
-        if places or worker is None or task in self._leaving:
+        if places or worker is None or task.demand is not None or task in self._leaving:
             return None
         for dep in task.deps:
             if dep.state is not MEMORY:
@@ -703,11 +768,8 @@ class Scheduler:
                 return None
         if worker.pressure is not Pressure.NONE or not self._has_room_for_more(worker):
             return None
-        for queue in (worker.ready, self._ready):
-            best = queue.first()
-            if best is not None and best[0] < task.priority:
-                return None
-        return worker
+        _, best = self._best_for(worker)
+        return None if best is not None and best[0] < task.priority else worker
 
     def _take_on(self, task: TaskState, worker: WorkerState) -> None:
         """The task is the worker's from now on."""
@@ -715,6 +777,8 @@ class Scheduler:
         worker.running[task] = None
         task.estimate_s = task.layer.duration_s
         worker.occupancy_s += task.estimate_s
+        if task.demand is not None:
+            claim(worker, task.number, task.demand)
 
     def _assign(self, task: TaskState, worker: WorkerState) -> None:
         self._take_on(task, worker)
@@ -756,6 +820,8 @@ class Scheduler:
                 worker.seceded.discard(task.number)
             if worker.asked_back:
                 worker.asked_back.discard(task.number)
+            if worker.claims:
+                unclaim(worker, task.number)
             if worker.running:
                 worker.occupancy_s = max(0.0, worker.occupancy_s - task.estimate_s)
             else:
@@ -781,6 +847,7 @@ class Scheduler:
             return False
         self._leaving.pop(task, None)
         worker.seceded.discard(number)
+        unclaim(worker, number)
         if task.state is WAITING and not task.n_waiting:
             self._enqueue(task)
         return True
@@ -932,6 +999,8 @@ class Scheduler:
             self._actions.recall[worker].append(task)
             if has_seceded:
                 worker.seceded.add(task.number)
+            if task.demand is not None:
+                claim(worker, task.number, task.demand)
 
     def _drop_result(self, task: TaskState, *, tell: bool) -> None:
         if task.where is not None:

@@ -104,6 +104,7 @@ class TaskState:
     """
 
     __slots__ = (
+        "demand",
         "dependents",
         "deps",
         "error",
@@ -135,6 +136,8 @@ class TaskState:
         self.key = key
         self.layer = layer
         self.spec: Any = None
+        self.demand: Any = None
+        """A `Demand`, or None if any worker may run it."""
         self.own_origin = ""
         """The user's line that built it, if it isn't that of its layer."""
         self.state = State.RELEASED
@@ -267,6 +270,8 @@ class WorkerState:
 
     __slots__ = (
         "asked_back",
+        "claims",
+        "free",
         "has",
         "is_slow",
         "n_ahead",
@@ -279,16 +284,22 @@ class WorkerState:
         "publishing",
         "ready",
         "reserved",
+        "resources",
         "retiring",
         "running",
         "seceded",
         "stopping",
     )
 
-    def __init__(self, number: int, name: str, nthreads: int) -> None:
+    def __init__(self, number: int, name: str, nthreads: int, resources: dict[str, float] | None = None) -> None:
         self.number = number
         self.name = name
         self.nthreads = nthreads
+        self.resources = dict(resources or {})
+        self.free = dict(self.resources)
+        """Resources that no task takes up."""
+        self.claims: dict[int, tuple[tuple[str, float], ...]] = {}
+        """Resources of tasks that run or are stopping, by number."""
         self.running: dict[TaskState, None] = {}
         """Sent to it or being staged for it."""
         self.stopping: dict[int, TaskState] = {}

@@ -1,0 +1,51 @@
+"""`Demand`: what tasks need of the worker that runs them, apart from a free thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glassloom.scheduler.state import WorkerState
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Where tasks may run. One object for all tasks of a graph.
+
+    Attributes
+    ----------
+    resources
+        Name and amount of what a task takes up of its worker's resources while it runs.
+    workers
+        Numbers or names of the workers that may run it; empty: all.
+    allows_others
+        Whether any other may while none of those is there.
+    """
+
+    resources: tuple[tuple[str, float], ...] = ()
+    workers: frozenset[int | str] = frozenset()
+    allows_others: bool = False
+
+    def names(self, worker: WorkerState) -> bool:
+        """Tell whether the worker is one of those that were asked for."""
+        return not self.workers or worker.number in self.workers or worker.name in self.workers
+
+    def is_met_by(self, free: dict[str, float]) -> bool:
+        """Tell whether these resources are enough."""
+        return all(free.get(name, 0.0) + _ROUNDING >= amount for name, amount in self.resources)
+
+
+def claim(worker: WorkerState, number: int, demand: Demand) -> None:
+    """A task takes up resources of a worker."""
+    worker.claims[number] = demand.resources
+    for name, amount in demand.resources:
+        worker.free[name] -= amount
+
+
+def unclaim(worker: WorkerState, number: int) -> None:
+    """A task's resources are free again."""
+    for name, amount in worker.claims.pop(number, ()):
+        worker.free[name] += amount
+    if not worker.claims:
+        worker.free = dict(worker.resources)  # without what rounding has left
