@@ -255,3 +255,11 @@ def test_triangles_and_diagonals_agree_with_numpy(pair, data):
             equal(ga.trace(lazy, k, *axes), np.trace(array, k, *axes), equal_nan=True, rtol=1e-12)
         if array.ndim <= 2:
             equal(ga.diag(lazy, k), np.diag(array, k))
+
+
+def test_blocks_may_be_picked_in_any_order_and_when_their_lengths_are_not_known():
+    x = ga.arange(10, chunks=(3, 4, 3)[0]).rechunk(((3, 4, 3),))
+    np.testing.assert_array_equal(x.blocks[::-1].compute(), [7, 8, 9, 3, 4, 5, 6, 0, 1, 2])
+    odd = x[x % 2 == 1]
+    np.testing.assert_array_equal(odd.blocks[1].compute(), [3, 5])
+    np.testing.assert_array_equal(odd.blocks[::2].compute(), [1, 7, 9])

@@ -25,6 +25,7 @@ from glassloom.array import (
     histograms,
     linalg,
     overlapping,
+    padding,
     products,
     random,
     reducing,
@@ -49,6 +50,7 @@ from glassloom.array.files import *
 from glassloom.array.grids import *
 from glassloom.array.histograms import *
 from glassloom.array.overlapping import *
+from glassloom.array.padding import *
 from glassloom.array.products import *
 from glassloom.array.reducing import *
 from glassloom.array.scans import *
@@ -95,6 +97,7 @@ __all__ += files.__all__
 __all__ += grids.__all__
 __all__ += histograms.__all__
 __all__ += overlapping.__all__
+__all__ += padding.__all__
 __all__ += products.__all__
 __all__ += reducing.__all__
 __all__ += scans.__all__

@@ -1,4 +1,4 @@
-"""Functions that put arrays together, cut them up and turn them: `block`, `tile`, `roll`, `pad`, `split`, `hstack`..."""
+"""Functions that put arrays together, cut them up and turn them: `block`, `tile`, `roll`, `split`, `hstack`..."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.array import Array, asarray
-from glassloom.array.creation import full
 from glassloom.array.nodes import slicing
 from glassloom.array.nodes.base import normalize_axis
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.protocol import implements
-from glassloom.array.shapes import concatenate, flip, moveaxis
+from glassloom.array.shapes import broadcast_to, concatenate, flip, moveaxis
 from glassloom.backends.arrays import namespace_of
 
 __all__ = [
@@ -25,11 +24,12 @@ __all__ = [
     "block",
     "column_stack",
     "delete",
+    "dsplit",
     "dstack",
     "fliplr",
     "flipud",
     "hsplit",
-    "pad",
+    "insert",
     "repeat",
     "roll",
     "rollaxis",
@@ -39,8 +39,6 @@ __all__ = [
     "unstack",
     "vsplit",
 ]
-
-_PAD_BY_POSITION = ("edge", "reflect", "symmetric", "wrap")
 
 
 @implements(np.block)
@@ -244,65 +242,6 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return moveaxis(whole, place, target - (target > place))
 
 
-@implements(np.pad)
-def pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> Array:
-    """Return the array with further elements before and behind, along each axis.
-
-    Parameters
-    ----------
-    pad_width
-        How many: an integer, a pair (before, behind), or a pair for each axis; or a dict by axis.
-    mode
-        ``"constant"`` (with ``constant_values``), ``"empty"``, ``"edge"``, ``"reflect"``, ``"symmetric"`` or ``"wrap"``.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.pad(ga.arange(3, chunks=2), 2, mode="reflect").compute()
-    array([2, 1, 0, 1, 2, 1, 0])
-    """
-    whole = asarray(array)
-    if isinstance(pad_width, dict):
-        pad_width = [pad_width.get(axis, pad_width.get(axis - whole.ndim, 0)) for axis in range(whole.ndim)]
-        pad_width = [width if isinstance(width, tuple) else (width, width) for width in pad_width]
-    widths = np.broadcast_to(np.asarray(pad_width, dtype=np.intp), (whole.ndim, 2)).tolist()
-    if any(width < 0 for pair in widths for width in pair):
-        raise ValueError(f"pad: pad_width={pad_width!r} holds a negative number")
-    allowed = {"constant": {"constant_values"}}.get(mode, set())
-    if set(options) - allowed:
-        raise TypeError(f"pad: mode={mode!r} takes {sorted(allowed) or 'no options'}, got {sorted(options)}")
-    if mode in ("constant", "empty"):
-        values = np.broadcast_to(np.asarray(options.get("constant_values", 0)), (whole.ndim, 2))
-        for axis, pair in enumerate(widths):
-            ends = [None, None] if mode == "empty" else list(values[axis])
-            whole = _between(whole, axis, [_filler(whole, axis, n, end) for n, end in zip(pair, ends, strict=True)])
-        return whole
-    if mode not in _PAD_BY_POSITION:
-        raise NotImplementedError(f"pad: mode={mode!r}; there are {['constant', 'empty', *_PAD_BY_POSITION]}")
-    for axis, (before, behind) in enumerate(widths):
-        if before or behind:
-            positions = np.pad(np.arange(whole.shape[axis]), (before, behind), mode=mode)  # type: ignore[call-overload]
-            front, back = positions[:before], positions[len(positions) - behind :]
-            ends_here = [whole.take(end, axis=axis) if len(end) else None for end in (front, back)]
-            whole = _between(whole, axis, ends_here)
-    return whole
-
-
-def _filler(whole: Array, axis: int, length: int, value: Any) -> Array | None:
-    if not length:
-        return None
-    shape = tuple(length if each == axis else n for each, n in enumerate(whole.shape))
-    chunks = tuple((length,) if each == axis else blocks for each, blocks in enumerate(whole.chunks))
-    value = 0 if value is None else whole.dtype.type(value) if whole.dtype.kind in "biufc" else value
-    return full(shape, value, chunks=chunks, dtype=whole.dtype, like=whole)
-
-
-def _between(whole: Array, axis: int, ends: Sequence[Array | None]) -> Array:
-    parts = [ends[0], whole, ends[1]]
-    kept = [part for part in parts if part is not None]
-    return concatenate(kept, axis) if len(kept) > 1 else whole
-
-
 def _atleast(arrays: tuple[Any, ...], ndim: int) -> Any:
     made = [_with_axes(asarray(array), ndim) for array in arrays]
     return made[0] if len(made) == 1 else tuple(made)
@@ -499,3 +438,51 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
     place = 0 if axis is None else normalize_axis(axis, whole.ndim)
     kept = np.delete(np.arange(whole.shape[place]), obj)
     return Array(slicing.take(whole.expr, kept, place))
+
+
+@implements(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """Return the array with values put in before positions along an axis; of the flat array by default.
+
+    Parameters
+    ----------
+    obj
+        A position, several, or a slice.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.insert(ga.arange(4, chunks=2), [1, 3], [10, 30]).compute()
+    array([ 0, 10,  1,  2, 30,  3])
+    """
+    whole = asarray(arr).ravel() if axis is None else asarray(arr)
+    place = 0 if axis is None else normalize_axis(axis, whole.ndim)
+    length = whole.shape[place]
+    is_single = isinstance(obj, (int, np.integer))
+    new = asarray(values).astype(whole.dtype)
+    if is_single and new.ndim == whole.ndim:
+        obj = [obj] * new.shape[place]
+    where = np.insert(np.arange(length), obj, np.full(np.asarray(np.r_[obj]).size, -1))
+    count = len(where) - length
+    if is_single and new.ndim and new.ndim < whole.ndim:
+        new = new[(*(slice(None),) * place, None)] if new.ndim >= place else new
+    shape = tuple(count if each == place else n for each, n in enumerate(whole.shape))
+    spread = broadcast_to(new, shape)
+    where[where < 0] = length + np.arange(count)
+    if not is_single and not isinstance(obj, slice):  # values go with positions as they were given, not as sorted
+        order = np.argsort(np.where(np.asarray(obj) < 0, np.asarray(obj) + length, obj), kind="stable").ravel()
+        where[where >= length] = length + order
+    return concatenate([whole, spread], place).take(where, axis=place)
+
+
+@implements(np.dsplit)
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Return the array cut into parts along the third axis.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> [part.shape for part in ga.dsplit(ga.ones((2, 2, 4)), 2)]
+    [(2, 2, 2), (2, 2, 2)]
+    """
+    return split(ary, indices_or_sections, 2)

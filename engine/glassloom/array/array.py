@@ -19,7 +19,7 @@ from glassloom.array.chunks import Chunks, normalize_chunks
 from glassloom.array.explain import explain
 from glassloom.array.html import array_html
 from glassloom.array.methods import FunctionMethods
-from glassloom.array.nodes import assignment, contraction, indexing, shaping, slicing
+from glassloom.array.nodes import assignment, contraction, indexing, reductions, shaping, slicing
 from glassloom.array.nodes.base import ArrayExpr, normalize_axes, normalize_axis
 from glassloom.array.nodes.creation import from_numpy
 from glassloom.array.nodes.elementwise import Output, astype, elementwise
@@ -32,6 +32,7 @@ from glassloom.delayed_call import Delayed
 from glassloom.runtime.default import Runtime
 
 __all__ = [
+    "asanyarray",
     "Array",
     "asarray",
     "matmul",
@@ -224,7 +225,7 @@ class Array(Reducible, FunctionMethods):
     # Operators and protocols.
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "reduce" and not set(kwargs) - {"axis", "dtype", "keepdims"}:
+        if method == "reduce" and kwargs.pop("out", None) is None and not set(kwargs) - {"axis", "dtype", "keepdims"}:
             return _reduce(ufunc, inputs[0], **kwargs)
         if method == "outer" and not kwargs:
             return apply_ufunc(ufunc, *_outer_operands(*inputs))
@@ -232,12 +233,7 @@ class Array(Reducible, FunctionMethods):
             return implementation_of(f"{ufunc.__name__}.accumulate")(inputs[0], **kwargs)  # type: ignore[misc]
         if method != "__call__":
             return NotImplemented
-        out, where = kwargs.pop("out", None), kwargs.pop("where", True)
-        if out is not None or where is not True:
-            return _apply_into(ufunc, inputs, out, where, kwargs)
-        if ufunc.signature is not None:
-            return matmul(*inputs) if ufunc is np.matmul else NotImplemented
-        return apply_ufunc(ufunc, *inputs, **kwargs)
+        return call_ufunc(ufunc, *inputs, **kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         own = implementation_of(function)
@@ -331,6 +327,15 @@ class Array(Reducible, FunctionMethods):
     def conj(self) -> Any:
         """Return complex conjugates."""
         return np.conjugate(self)
+
+    conjugate = conj
+
+    def view(self, dtype: Any) -> Self:
+        """Return the same bits read as another type of the same size."""
+        wanted = np.dtype(dtype)
+        if wanted.itemsize != self.itemsize:
+            raise NotImplementedError(f"view of {self.dtype} as {wanted}, which has another size")
+        return self._with_expr(elementwise(view_block, self.expr, dtype=wanted))
 
     @property
     def real(self) -> Self:
@@ -474,6 +479,9 @@ def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: 
     return Array(from_numpy(plain, tuple((length,) for length in plain.shape)))
 
 
+asanyarray = asarray
+
+
 def _holds_lazy(values: Any) -> bool:
     return any(
         isinstance(value, Array) or (isinstance(value, (list, tuple)) and _holds_lazy(value)) for value in values
@@ -536,11 +544,27 @@ def _outer_operands(left: Any, right: Any) -> tuple[Any, Any]:
     return one[(..., *(None,) * other.ndim)], other
 
 
+def call_ufunc(ufunc: np.ufunc, *inputs: Any, out: Any = None, where: Any = True, **kwargs: Any) -> Any:
+    """Return a ufunc of arrays and scalars, with NumPy's options. Where `where` is false and there is no `out`, the
+    result is 0: NumPy's is whatever was in memory."""
+    if any(target is not None for target in (out if isinstance(out, tuple) else (out,))):
+        return _apply_into(ufunc, inputs, out, where, kwargs)
+    if ufunc.signature is not None:
+        return matmul(*inputs) if ufunc is np.matmul and where is True else NotImplemented
+    made = apply_ufunc(ufunc, *inputs, **kwargs)
+    if where is True or made is NotImplemented:
+        return made
+    mask = operand_of(where)
+    parts = [
+        Array(elementwise(np.where, mask, each.expr, each.dtype.type(0)))
+        for each in (made if isinstance(made, tuple) else (made,))
+    ]
+    return parts[0] if ufunc.nout == 1 else tuple(parts)
+
+
 def _apply_into(ufunc: np.ufunc, inputs: Any, out: Any, where: Any, kwargs: dict[str, Any]) -> Any:
     """Return a ufunc whose results are put into lazy arrays, where a condition is true."""
     targets = out if isinstance(out, tuple) else (out,) * ufunc.nout
-    if out is None:
-        raise NotImplementedError(f"{ufunc.__name__}(where=...) without out=: elsewhere there would be no values")
     if not all(isinstance(target, Array) for target in targets):
         raise TypeError(f"{ufunc.__name__}: out={out!r} must be lazy arrays, because the result is; or compute() it")
     made = matmul(*inputs, **kwargs) if ufunc is np.matmul else apply_ufunc(ufunc, *inputs, **kwargs)
@@ -564,15 +588,31 @@ _REDUCTIONS: dict[Any, str] = {
 }  # fmt: skip
 
 
+_ASSOCIATIVE = (
+    "bitwise_and", "bitwise_or", "bitwise_xor", "fmax", "fmin", "gcd", "lcm", "logaddexp", "logaddexp2", "logical_xor",
+)  # fmt: skip
+"""Ufuncs whose reductions may be put together from those of blocks."""
+
+
 def _reduce(ufunc: np.ufunc, array: Array, axis: Any = 0, **kwargs: Any) -> Any:
     method = _REDUCTIONS.get(ufunc)
-    return NotImplemented if method is None else getattr(array, method)(axis=axis, **kwargs)
+    options = {name: value for name, value in kwargs.items() if value is not None}
+    if method is not None:
+        return getattr(array, method)(axis=axis, **options)
+    if ufunc.__name__ not in _ASSOCIATIVE or "dtype" in options:
+        return NotImplemented
+    return Array(reductions.fold(array.expr, ufunc.reduce, ufunc.__name__, axis=axis, **options))
 
 
 def _plain_key(entry: Any) -> Any:
     if not isinstance(entry, Array):
         return entry
     return operator.index(entry) if not entry.ndim and entry.dtype.kind != "b" else entry.expr
+
+
+def view_block(block: Any, dtype: Any) -> Any:
+    """Return the same bits as another type."""
+    return block.view(dtype)
 
 
 def _shape_of(block: Any) -> Any:

@@ -26,7 +26,9 @@ __all__ = [
     "apply_over_axes",
     "as_gufunc",
     "blockwise",
+    "coarsen",
     "map_blocks",
+    "rechunk",
     "reduction",
 ]
 
@@ -478,3 +480,53 @@ def reduction(
         tiny = namespace_of(whole.expr.meta).ones((1,) * whole.ndim, dtype=whole.dtype)
         dtype = _tried(lambda block: kernel.finish(kernel.first(block, axes), axes), [tiny], "reduction").dtype
     return Array(reduce_with(whole.expr, kernel, axes, keepdims, dtype, split_every))
+
+
+def coarsen(
+    reduction: Callable[..., Any], x: Any, axes: Mapping[int, int], trim_excess: bool = False, **kwargs: Any
+) -> Array:
+    """Reduce groups of neighbours along axes.
+
+    Parameters
+    ----------
+    reduction
+        A function such as `numpy.mean`, called with ``axis=``.
+    axes
+        How many elements a group has, by axis.
+    trim_excess
+        Whether elements at the end that don't fill a group are left out; otherwise they are an error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> ga.coarsen(np.sum, ga.arange(7, chunks=3), {0: 2}, trim_excess=True).compute()
+    array([1, 5, 9])
+    """
+    whole = asarray(x)
+    sizes = {normalize_axis(axis, whole.ndim): size for axis, size in axes.items()}
+    for axis, size in sizes.items():
+        rest = whole.shape[axis] % size
+        if rest and not trim_excess:
+            raise ValueError(f"coarsen: axis {axis} has {whole.shape[axis]} elements, no multiple of {size}")
+        whole = whole[(*(slice(None),) * axis, slice(None, whole.shape[axis] - rest))]
+    shape: list[int] = []
+    groups: list[int] = []
+    for axis, length in enumerate(whole.shape):
+        size = sizes.get(axis, 1)
+        shape += [length // size, size] if axis in sizes else [length]
+        if axis in sizes:
+            groups.append(len(shape) - 1)
+    return asarray(reduction(whole.reshape(shape), axis=tuple(groups), **kwargs))
+
+
+def rechunk(x: Any, chunks: Any = "auto") -> Array:
+    """Return the same array in other blocks; see `Array.rechunk`.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.rechunk(ga.ones(4, chunks=2), 3).chunks
+    ((3, 1),)
+    """
+    return asarray(x).rechunk(chunks)

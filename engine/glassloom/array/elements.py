@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,28 @@ from glassloom.array.protocol import implements
 
 __all__ = [
     "allclose",
+    "angle",
+    "around",
+    "array_equal",
+    "array_equiv",
     "clip",
+    "copyto",
+    "fix",
+    "i0",
     "imag",
+    "interp",
     "isclose",
+    "iscomplex",
+    "isneginf",
+    "isnull",
+    "isposinf",
+    "isreal",
+    "nan_to_num",
+    "notnull",
+    "piecewise",
     "real",
     "round",
+    "sinc",
     "where",
 ]
 
@@ -119,3 +137,186 @@ def imag(array: Any) -> Array:
     array([2.])
     """
     return asarray(array).imag
+
+
+def _of_each(name: str, what: str, call: str, expected: str) -> Callable[..., Array]:
+    """Return a function of NumPy's applied to each element; its options are NumPy's."""
+    numpy_function = getattr(np, name)
+
+    def function(x: Any, *args: Any, **options: Any) -> Array:
+        return Array(elementwise(numpy_function, asarray(x).expr, *args, **options))
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = __name__
+    function.__doc__ = f"""Return {what}, element by element; options as for `numpy.{name}`.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.{name}({call}).compute()
+    {expected}
+    """
+    return implements(numpy_function)(function)
+
+
+angle = _of_each("angle", "the angles of complex numbers", "ga.asarray([1j, 1])", "array([1.57079633, 0.        ])")
+fix = _of_each("fix", "numbers rounded towards zero", "ga.asarray([-1.5, 1.5])", "array([-1.,  1.])")
+i0 = _of_each("i0", "the modified Bessel function of order 0", "ga.asarray([0.0])", "array([1.])")
+iscomplex = _of_each("iscomplex", "where imaginary parts aren't 0", "ga.asarray([1j, 1])", "array([ True, False])")
+isneginf = _of_each("isneginf", "what is minus infinity", "ga.asarray([-ga.inf, 1])", "array([ True, False])")
+isposinf = _of_each("isposinf", "what is plus infinity", "ga.asarray([ga.inf, 1])", "array([ True, False])")
+isreal = _of_each("isreal", "where imaginary parts are 0", "ga.asarray([1j, 1])", "array([False,  True])")
+nan_to_num = _of_each(
+    "nan_to_num", "numbers in place of NaN and infinity", "ga.asarray([ga.nan, 1])", "array([0., 1.])"
+)
+sinc = _of_each("sinc", "sin(pi x) / (pi x)", "ga.asarray([0.0])", "array([1.])")
+
+
+@implements(np.interp)
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
+    """Return values between given points, by linear interpolation; the points are in memory.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.interp(ga.asarray([0.5, 1.5]), [0, 1, 2], [0, 10, 40]).compute()
+    array([ 5., 25.])
+    """
+    if isinstance(xp, Array) or isinstance(fp, Array):
+        raise NotImplementedError("interp between points of a lazy array; compute() them first")
+    call = Interpolation(np.asarray(xp), np.asarray(fp), {"left": left, "right": right, "period": period})
+    return Array(elementwise(call, asarray(x).expr))
+
+
+class Interpolation:
+    """Interpolates between points."""
+
+    __name__ = "interp"
+
+    def __init__(self, xp: Any, fp: Any, options: dict[str, Any]) -> None:
+        self.xp, self.fp, self.options = xp, fp, options
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.xp, self.fp, self.options)
+
+    def __call__(self, block: Any) -> Any:
+        return np.interp(block, self.xp, self.fp, **self.options)
+
+
+@implements(np.piecewise)
+def piecewise(x: Any, condlist: Sequence[Any], funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+    """Return functions or values of elements, each where its condition is true; one more is for elsewhere.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.arange(4, chunks=2)
+    >>> ga.piecewise(x, [x < 2], [0, lambda block: block * 10]).compute()
+    array([ 0,  0, 20, 30])
+    """
+    whole = asarray(x)
+    conditions = [asarray(condition).expr for condition in condlist]
+    return Array(elementwise(Piecewise(tuple(funclist), args, kw), whole.expr, *conditions))
+
+
+class Piecewise:
+    """Applies functions to the parts of a block where conditions are true."""
+
+    __name__ = "piecewise"
+
+    def __init__(self, functions: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.functions, self.args, self.kwargs = functions, args, kwargs
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.functions, self.args, self.kwargs)
+
+    def __call__(self, block: Any, *conditions: Any) -> Any:
+        spread = [np.broadcast_to(condition, block.shape) for condition in conditions]
+        return np.piecewise(block, spread, self.functions, *self.args, **self.kwargs)
+
+
+def isnull(x: Any) -> Array:
+    """Return what is missing: NaN, NaT and None.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.isnull(ga.asarray([1.0, ga.nan])).compute()
+    array([False,  True])
+    """
+    return Array(elementwise(null_block, asarray(x).expr))
+
+
+def null_block(block: Any) -> Any:
+    """Return what of a block is missing."""
+    if block.dtype.kind in "fcmM":
+        return block != block
+    if block.dtype.kind == "O":
+        return np.asarray([item is None or bool(item != item) for item in block.ravel()], bool).reshape(block.shape)
+    return np.zeros(block.shape, bool)
+
+
+def notnull(x: Any) -> Array:
+    """Return what isn't missing: neither NaN nor NaT nor None.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.notnull(ga.asarray([1.0, ga.nan])).compute()
+    array([ True, False])
+    """
+    made: Array = ~isnull(x)
+    return made
+
+
+@implements(np.array_equal)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+    """Return whether two arrays have the same shape and elements.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.array_equal(ga.arange(3, chunks=2), [0, 1, 2]).compute()
+    np.True_
+    """
+    one, other = asarray(a1), asarray(a2)
+    if one.shape != other.shape:
+        return asarray(np.False_)
+    same = one == other
+    return (same | (isnull(one) & isnull(other)) if equal_nan else same).all()
+
+
+@implements(np.array_equiv)
+def array_equiv(a1: Any, a2: Any) -> Array:
+    """Return whether two arrays are equal when broadcast to one shape.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.array_equiv(ga.ones((2, 2), chunks=1), [1, 1]).compute()
+    np.True_
+    """
+    one, other = asarray(a1), asarray(a2)
+    try:
+        np.broadcast_shapes(one.shape, other.shape)
+    except ValueError:
+        return asarray(np.False_)
+    return (one == other).all()
+
+
+@implements(np.copyto)
+def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """Put values into a lazy array, where a condition is true.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.arange(3, chunks=2)
+    >>> ga.copyto(x, 9, where=x > 0)
+    >>> x.compute()
+    array([0, 9, 9])
+    """
+    np.positive(asarray(src), out=dst, where=where, casting=casting)  # type: ignore[call-overload]
+
+
+around = round

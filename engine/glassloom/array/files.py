@@ -269,6 +269,7 @@ def _zarr() -> Any:
     return zarr
 
 
+@implements("to_hdf5")
 def to_hdf5(filename: str | Path, *args: Any, **options: Any) -> None:
     """Write arrays into an HDF5 file. Needs the package ``h5py``.
 

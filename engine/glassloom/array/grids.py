@@ -16,6 +16,7 @@ from glassloom.array.shapes import broadcast_to, stack
 
 __all__ = [
     "fromfunction",
+    "geomspace",
     "identity",
     "indices",
     "logspace",
@@ -171,3 +172,21 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     powers = arange(count) if increasing else arange(count - 1, -1, -1)
     made: Array = line[:, None] ** powers[None, :] if count else ones((line.shape[0], 0), dtype=line.dtype)
     return made.astype(np.result_type(line.dtype, np.int64) if line.dtype.kind in "biu" else line.dtype)
+
+
+@implements(np.geomspace)
+def geomspace(
+    start: float, stop: float, num: int = 50, *, endpoint: bool = True, chunks: Any = "auto", dtype: Any = None
+) -> Array:
+    """Return positive numbers from `start` to `stop`, each the same multiple of the one before.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.geomspace(1, 100, 3, chunks=2).compute()
+    array([  1.,  10., 100.])
+    """
+    if start <= 0 or stop <= 0:
+        raise ValueError(f"geomspace from {start} to {stop}; both must be positive")
+    ends = (np.log10(start), np.log10(stop))
+    return logspace(*ends, num, endpoint=endpoint, chunks=chunks, dtype=dtype)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.protocol import implementation_of
+from glassloom.delayed_call import call
 
 
 def _method(function: Any) -> Callable[..., Any]:
@@ -22,6 +23,10 @@ def _method(function: Any) -> Callable[..., Any]:
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Return `glassloom.array.{name}` of this array."
     return method
+
+
+def _same(block: Any) -> Any:
+    return block
 
 
 _API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -42,6 +47,32 @@ class FunctionMethods:
     searchsorted = _method(np.searchsorted)
     topk = _method("topk")
     trace = _method(np.trace)
+
+    def compress(self, condition: Any, axis: int | None = None) -> Any:
+        """Return the elements along an axis where a mask is true."""
+        return implementation_of(np.compress)(condition, self, axis)  # type: ignore[misc]
+
+    def tolist(self: Any) -> Any:
+        """Compute the array and return it as nested lists."""
+        return np.asarray(self.compute()).tolist()
+
+    def to_hdf5(self, filename: Any, datapath: str, **options: Any) -> None:
+        """Write the array into an HDF5 file; see `glassloom.array.to_hdf5`."""
+        implementation_of("to_hdf5")(filename, datapath, self, **options)  # type: ignore[misc]
+
+    def to_dataframe(self, columns: Any = None) -> Any:
+        """Return a lazy frame (a series, of an array with one axis) of the rows; see `glassloom.dataframe.from_array`."""
+        make = implementation_of("to_dataframe")
+        if make is None:
+            raise ImportError("import glassloom.dataframe first: arrays don't load pandas' side by themselves")
+        return make(self, columns)
+
+    def to_delayed(self: Any) -> Any:
+        """Return a NumPy array of `Delayed`, one for each block, in the shape of the grid of blocks."""
+        found = np.empty(self.numblocks, dtype=object)
+        for index in np.ndindex(*self.numblocks):
+            found[index] = call(_same, (self.blocks[index] if index else self,), {}, pure=True, label="block")
+        return found
 
     def store(self, target: Any, **options: Any) -> None:
         """Write the array into a target; see `glassloom.array.store`."""
@@ -90,6 +121,8 @@ class FunctionMethods:
     def blocks(self) -> Any:
         """The blocks by number: ``x.blocks[0, 1]`` is an array of that block alone."""
         return implementation_of("blocks")(self)  # type: ignore[misc]
+
+    partitions = blocks
 
     @property
     def vindex(self) -> Any:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.arranging import pad
 from glassloom.array.array import Array, asarray
 from glassloom.array.blockwise import map_blocks
 from glassloom.array.chunks import Chunks, is_known, starts
 from glassloom.array.nodes.base import ArrayExpr, describe
 from glassloom.array.nodes.elementwise import align
 from glassloom.array.nodes.overlap import Overlap, Trim, Windows
+from glassloom.array.padding import pad
 from glassloom.array.protocol import implements
 from glassloom.errors import ChunkError, OptionError
 

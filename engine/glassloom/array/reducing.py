@@ -9,17 +9,23 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.array import Array, asarray
+from glassloom.array.elements import where
 from glassloom.array.nodes import reductions
 from glassloom.array.protocol import implements
 
 __all__ = [
     "all",
+    "amax",
+    "amin",
     "any",
     "argmax",
     "argmin",
     "max",
     "mean",
     "min",
+    "moment",
+    "nanargmax",
+    "nanargmin",
     "nanmax",
     "nanmean",
     "nanmin",
@@ -172,3 +178,52 @@ nanmax = _nan_reduction(_nanmax, "Return the maximum over axes of what isn't NaN
 nanmean = _nan_reduction(_nanmean, "Return the mean over axes of what isn't NaN.", "np.float64(2.5)")
 nanvar = _nan_reduction(_nanvar, "Return the variance over axes of what isn't NaN.", "np.float64(0.25)")
 nanstd = _nan_reduction(_nanstd, "Return the standard deviation over axes of what isn't NaN.", "np.float64(0.5)")
+
+
+@implements(np.nanargmin)
+def nanargmin(array: Any, axis: int | None = None, keepdims: bool = False, *, split_every: int | None = None) -> Array:
+    """Return where the smallest value is that isn't NaN; 0 where there is only NaN.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.nanargmin(ga.asarray([float("nan"), 3.0, 2.0])).compute()
+    np.int64(2)
+    """
+    return _with_nan_as(array, np.inf).argmin(axis, keepdims, split_every=split_every)
+
+
+@implements(np.nanargmax)
+def nanargmax(array: Any, axis: int | None = None, keepdims: bool = False, *, split_every: int | None = None) -> Array:
+    """Return where the largest value is that isn't NaN; 0 where there is only NaN.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.nanargmax(ga.asarray([float("nan"), 3.0, 2.0])).compute()
+    np.int64(1)
+    """
+    return _with_nan_as(array, -np.inf).argmax(axis, keepdims, split_every=split_every)
+
+
+def _with_nan_as(array: Any, value: float) -> Array:
+    whole = asarray(array)
+    return where(np.isnan(whole), whole.dtype.type(value), whole) if whole.dtype.kind == "f" else whole
+
+
+def moment(
+    array: Any, order: int, axis: Any = None, dtype: Any = None, keepdims: bool = False, ddof: float = 0, *,
+    split_every: int | None = None,
+) -> Array:  # fmt: skip
+    """Return a central moment over axes: the mean of a power of distances from the mean.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.moment(ga.arange(5, chunks=2), 4).compute()
+    np.float64(6.8)
+    """
+    return asarray(array).moment(order, axis, dtype, keepdims, ddof, split_every=split_every)
+
+
+amin, amax = min, max

@@ -24,6 +24,7 @@ __all__ = [
     "gradient",
     "nancumprod",
     "nancumsum",
+    "trapezoid",
 ]
 
 
@@ -254,3 +255,27 @@ def _slope(whole: Array, axis: int, step: Any, edge_order: int) -> Array:
         first = -1.5 / step * part(0, 1) + 2.0 / step * part(1, 2) - 0.5 / step * part(2, 3)
         last = 0.5 / step * part(-3, -2) - 2.0 / step * part(-2, -1) + 1.5 / step * part(-1, None)
     return concatenate([first, inside, last], axis).rechunk({axis: whole.chunks[axis]})
+
+
+@implements(np.trapezoid)
+def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Array:
+    """Return the integral along an axis by the trapezoidal rule.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.trapezoid(ga.asarray([1.0, 2.0, 3.0])).compute()
+    np.float64(4.0)
+    """
+    whole = asarray(y)
+    place = normalize_axis(axis, whole.ndim)
+    steps: Any = dx
+    if x is not None:
+        points = asarray(x)
+        steps = diff(points, axis=place if points.ndim == whole.ndim else -1)
+        if points.ndim == 1:
+            steps = steps[(slice(None), *(None,) * (whole.ndim - place - 1))]
+    before = (slice(None),) * place
+    heights = whole[(*before, slice(1, None))] + whole[(*before, slice(None, -1))]
+    made: Array = (steps * heights / 2.0).sum(place)
+    return made

@@ -10,7 +10,7 @@ import numpy as np
 
 from glassloom.array.array import Array, asarray, operand_of
 from glassloom.array.chunks import UNKNOWN
-from glassloom.array.creation import arange, zeros
+from glassloom.array.creation import arange, ones, zeros
 from glassloom.array.elements import where
 from glassloom.array.nodes import slicing
 from glassloom.array.nodes.base import make_meta, normalize_axis
@@ -27,16 +27,24 @@ __all__ = [
     "compress",
     "count_nonzero",
     "diag",
+    "diagflat",
     "diagonal",
+    "extract",
     "flatnonzero",
     "nonzero",
+    "ravel_multi_index",
     "searchsorted",
     "select",
     "take",
     "take_along_axis",
     "trace",
     "tril",
+    "tril_indices",
+    "tril_indices_from",
     "triu",
+    "triu_indices",
+    "triu_indices_from",
+    "unravel_index",
 ]
 
 
@@ -367,3 +375,115 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     np.int64(12)
     """
     return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
+
+
+@implements(np.extract)
+def extract(condition: Any, arr: Any) -> Array:
+    """Return the elements of the flat array where a mask is true.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.extract(ga.asarray([[True, False]]), ga.asarray([[1, 2]])).compute()
+    array([1])
+    """
+    return compress(asarray(condition).ravel().astype(bool), asarray(arr).ravel(), 0)
+
+
+@implements(np.unravel_index)
+def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
+    """Return positions on each axis for positions in the flat array; they aren't checked.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> [axis.compute().tolist() for axis in ga.unravel_index(ga.asarray([5]), (2, 3))]
+    [[1], [2]]
+    """
+    flat, lengths = asarray(indices), tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    steps = [math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))]
+    return tuple(flat // max(step, 1) % max(length, 1) for step, length in zip(steps, lengths, strict=True))
+
+
+@implements(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int]) -> Array:
+    """Return positions in the flat array for positions on each axis; they aren't checked.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ravel_multi_index((ga.asarray([1]), ga.asarray([2])), (2, 3)).compute()
+    array([5])
+    """
+    if len(multi_index) != len(dims):
+        raise ValueError(f"ravel_multi_index: positions on {len(multi_index)} axes for {len(dims)} lengths")
+    flat: Any = 0
+    for position, length in zip(multi_index, dims, strict=True):
+        flat = flat * int(length) + asarray(position)
+    return asarray(flat)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None, *, chunks: Any = "auto") -> tuple[Array, ...]:
+    """Return the positions of the lower triangle of an n by m matrix: rows and columns, of unknown length.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> [axis.compute().tolist() for axis in ga.tril_indices(2)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    return nonzero(tril(ones((n, n if m is None else m), chunks=chunks, dtype=bool), k))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None, *, chunks: Any = "auto") -> tuple[Array, ...]:
+    """Return the positions of the upper triangle of an n by m matrix: rows and columns, of unknown length.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> [axis.compute().tolist() for axis in ga.triu_indices(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    return nonzero(triu(ones((n, n if m is None else m), chunks=chunks, dtype=bool), k))
+
+
+@implements(np.tril_indices_from)
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
+    """Return the positions of the lower triangle of a matrix; see `tril_indices`.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> len(ga.tril_indices_from(ga.eye(3)))
+    2
+    """
+    whole = asarray(arr)
+    return tril_indices(whole.shape[0], k, whole.shape[1], chunks=whole.chunks)
+
+
+@implements(np.triu_indices_from)
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
+    """Return the positions of the upper triangle of a matrix; see `triu_indices`.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> len(ga.triu_indices_from(ga.eye(3)))
+    2
+    """
+    whole = asarray(arr)
+    return triu_indices(whole.shape[0], k, whole.shape[1], chunks=whole.chunks)
+
+
+@implements(np.diagflat)
+def diagflat(v: Any, k: int = 0) -> Array:
+    """Return a matrix with the elements of the flat array on a diagonal.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.diagflat(ga.asarray([[1, 2]])).compute()
+    array([[1, 0],
+           [0, 2]])
+    """
+    return diag(asarray(v).ravel(), k)

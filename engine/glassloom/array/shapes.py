@@ -15,10 +15,10 @@ from glassloom.array.nodes.elementwise import align, broadcast_shape
 from glassloom.array.protocol import implements
 
 __all__ = [
-    "concat",
     "broadcast_arrays",
     "broadcast_shapes",
     "broadcast_to",
+    "concat",
     "concatenate",
     "expand_dims",
     "flip",
@@ -28,6 +28,7 @@ __all__ = [
     "ravel",
     "reshape",
     "shape",
+    "size",
     "squeeze",
     "stack",
     "swapaxes",
@@ -288,3 +289,17 @@ def ndim(array: Any) -> int:
 
 
 concat = concatenate
+
+
+@implements(np.size)
+def size(a: Any, axis: int | None = None) -> int:
+    """Return the number of elements, or the length of an axis.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.size(ga.ones((2, 3)))
+    6
+    """
+    whole = asarray(a)
+    return whole.size if axis is None else whole.shape[normalize_axis(axis, whole.ndim)]

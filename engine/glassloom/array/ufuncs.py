@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.array import Array, apply_ufunc, asarray
+from glassloom.array.array import Array, asarray, call_ufunc
 
 
 class Ufunc:
@@ -27,14 +27,49 @@ class Ufunc:
     def __repr__(self) -> str:
         return f"ga.{self.__name__}"
 
+    @property
+    def nin(self) -> int:
+        """Number of arrays it takes."""
+        return self._ufunc.nin
+
+    @property
+    def nout(self) -> int:
+        """Number of arrays it returns."""
+        return self._ufunc.nout
+
+    @property
+    def identity(self) -> Any:
+        """What changes no other element, or None."""
+        return self._ufunc.identity
+
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        if len(inputs) != self._ufunc.nin:
-            raise TypeError(f"{self.__name__} takes {self._ufunc.nin} arrays, got {len(inputs)}")
+        if self.nin < len(inputs) <= self.nin + self.nout and "out" not in kwargs:  # as NumPy takes it
+            inputs, kwargs["out"] = (
+                inputs[: self.nin],
+                (*inputs[self.nin :], *(None,) * (self.nin + self.nout - len(inputs))),
+            )
+        if len(inputs) != self.nin:
+            raise TypeError(f"{self.__name__} takes {self.nin} arrays, got {len(inputs)}")
         if not any(isinstance(value, Array) for value in inputs):
             inputs = (asarray(inputs[0]), *inputs[1:])
-        made = apply_ufunc(self._ufunc, *inputs, **kwargs)
+        made = call_ufunc(self._ufunc, *inputs, **kwargs)
         if made is NotImplemented:
             raise TypeError(f"{self.__name__} of {', '.join(type(value).__name__ for value in inputs)}")
+        return made
+
+    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False) -> Array:
+        """Return the ufunc folded over axes, as `numpy.ufunc.reduce`."""
+        made: Array = self._ufunc.reduce(asarray(array), axis=axis, dtype=dtype, keepdims=keepdims)
+        return made
+
+    def accumulate(self, array: Any, axis: int = 0, dtype: Any = None) -> Array:
+        """Return running results along an axis, as `numpy.ufunc.accumulate`; of `add` and `multiply`."""
+        made: Array = self._ufunc.accumulate(asarray(array), axis=axis, dtype=dtype)  # type: ignore[assignment]
+        return made
+
+    def outer(self, left: Any, right: Any) -> Array:
+        """Return the ufunc of all pairs of elements, as `numpy.ufunc.outer`."""
+        made: Array = self._ufunc.outer(asarray(left), asarray(right))  # type: ignore[assignment]
         return made
 
 
@@ -50,6 +85,7 @@ arctanh = Ufunc(np.arctanh)
 bitwise_and = Ufunc(np.bitwise_and)
 bitwise_or = Ufunc(np.bitwise_or)
 bitwise_xor = Ufunc(np.bitwise_xor)
+bitwise_count = Ufunc(np.bitwise_count)
 cbrt = Ufunc(np.cbrt)
 ceil = Ufunc(np.ceil)
 conjugate = Ufunc(np.conjugate)
@@ -136,6 +172,7 @@ atan = arctan
 atan2 = arctan2
 atanh = arctanh
 bitwise_invert = invert
+bitwise_not = invert
 bitwise_left_shift = left_shift
 bitwise_right_shift = right_shift
 pow = power
@@ -159,8 +196,10 @@ __all__ = [
     "atan2",
     "atanh",
     "bitwise_and",
+    "bitwise_count",
     "bitwise_invert",
     "bitwise_left_shift",
+    "bitwise_not",
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",

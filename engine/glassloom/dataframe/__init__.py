@@ -14,6 +14,7 @@ from glassloom.dataframe import rules as _rules  # noqa: F401 - registers its ru
 from glassloom.dataframe.frame import DataFrame
 from glassloom.dataframe.index import Index
 from glassloom.dataframe.io.csv import read_csv
+from glassloom.dataframe.io.from_array import from_array
 from glassloom.dataframe.io.from_map import from_delayed, from_map
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.io.parquet import read_parquet
@@ -30,6 +31,7 @@ __all__ = [
     "Series",
     "concat",
     "datasets",
+    "from_array",
     "from_delayed",
     "from_map",
     "from_pandas",

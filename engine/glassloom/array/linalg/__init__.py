@@ -6,11 +6,13 @@ the largest singular values of such.
 """
 
 from glassloom.array.array import matmul
-from glassloom.array.linalg.factors import QRResult, SVDResult, norm, qr, svd
+from glassloom.array.linalg.compressed import svd_compressed
+from glassloom.array.linalg.factors import QRResult, SVDResult, norm, qr, sfqr, svd, tsqr
 from glassloom.array.linalg.matrices import (
     EighResult,
     EigResult,
     SlogdetResult,
+    cond,
     det,
     diagonal,
     eig,
@@ -20,6 +22,7 @@ from glassloom.array.linalg.matrices import (
     matrix_norm,
     matrix_power,
     matrix_rank,
+    multi_dot,
     pinv,
     slogdet,
     svdvals,
@@ -47,6 +50,7 @@ __all__ = [
     "SVDResult",
     "SlogdetResult",
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
@@ -62,17 +66,21 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "multi_dot",
     "norm",
     "outer",
     "pinv",
     "qr",
+    "sfqr",
     "slogdet",
     "solve",
     "solve_triangular",
     "svd",
+    "svd_compressed",
     "svdvals",
     "tensordot",
     "trace",
+    "tsqr",
     "vecdot",
     "vector_norm",
 ]

@@ -19,6 +19,7 @@ from glassloom.array.chunks import Chunks
 from glassloom.array.nodes.base import make_meta, normalize_axis
 from glassloom.array.nodes.mapping import BLOCK, MapBlocks, MappedCall
 from glassloom.array.protocol import implements
+from glassloom.array.shapes import concatenate
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.blas import one_blas_thread
 
@@ -285,3 +286,43 @@ def _svd_block(block: Any) -> Any:
 def _product(left: Any, right: Any) -> Any:
     with one_blas_thread():
         return left @ right
+
+
+def tsqr(data: Any, compute_svd: bool = False) -> Any:
+    """Return the QR decomposition of a matrix with many more rows than columns (or its SVD): `qr` (`svd`) under the
+    name that Dask has for it.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> [part.shape for part in ga.linalg.tsqr(ga.ones((40, 3), chunks=(10, 3)))]
+    [(40, 3), (3, 3)]
+    """
+    return svd(data) if compute_svd else qr(data)
+
+
+def sfqr(data: Any) -> QRResult:
+    """Return the QR decomposition of a matrix with more columns than rows: of its first columns, applied to the others.
+
+    The rows become one block, and so do as many blocks of columns as a square needs; the others stay as they are.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.random.default_rng(0).random((3, 40), chunks=(3, 10))
+    >>> q, r = ga.linalg.sfqr(x)
+    >>> bool(ga.allclose(q @ r, x)), r.numblocks
+    (True, (1, 4))
+    """
+    whole = _matrices(data, "sfqr")
+    rows, columns = whole.shape
+    if whole.ndim != 2 or rows > columns:
+        raise ValueError(f"sfqr of an array of shape {whole.shape}; it needs a matrix with more columns than rows")
+    first, blocks = 0, list(whole.chunks[1])
+    while blocks and first < rows:
+        first += blocks.pop(0)
+    whole = whole.rechunk({0: -1, 1: (first, *blocks)})
+    q, r = qr(whole[:, :first])
+    if not blocks:
+        return QRResult(q, r)
+    return QRResult(q, concatenate([r, matmul(np.conjugate(q.T), whole[:, first:])], 1))

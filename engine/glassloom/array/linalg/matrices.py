@@ -303,3 +303,68 @@ def _complex(whole: Array) -> Any:
 
 def _real(whole: Array) -> Any:
     return np.finfo(whole.dtype).dtype
+
+
+@implements(np.linalg.cond)
+def cond(x: Any, p: Any = None) -> Array:
+    """Return the condition numbers of matrices: by a norm, by default the largest singular value over the smallest.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.cond(ga.asarray([[2.0, 0.0], [0.0, 1.0]])).compute()
+    np.float64(2.0)
+    """
+    whole = _matrices(x, "cond", is_square=p not in (None, 2, -2))
+    if p in (None, 2, -2):
+        values = svdvals(whole)
+        return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+    return matrix_norm(whole, ord=p) * matrix_norm(inv(whole), ord=p)
+
+
+@implements(np.linalg.multi_dot)
+def multi_dot(arrays: Any) -> Array:
+    """Return the product of several matrices, in the order of operations that needs the fewest.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linalg.multi_dot([ga.ones((4, 2)), ga.ones((2, 3)), ga.ones((3, 1))]).shape
+    (4, 1)
+    """
+    parts = [asarray(array) for array in arrays]
+    if len(parts) < 2:
+        raise ValueError(f"multi_dot needs at least two arrays, got {len(parts)}")
+    row, column = parts[0].ndim == 1, parts[-1].ndim == 1
+    if row:
+        parts[0] = parts[0][None, :]
+    if column:
+        parts[-1] = parts[-1][:, None]
+    made = _cheapest_product(parts)
+    made = made[:, 0] if column else made
+    return made[0] if row else made
+
+
+def _cheapest_product(parts: list[Array]) -> Array:
+    """Return the product by the matrix chain algorithm: the best split of each run of matrices, the shortest first."""
+    n = len(parts)
+    sides = [parts[0].shape[0], *(part.shape[1] for part in parts)]
+    cost = {(first, first): 0 for first in range(n)}
+    split: dict[tuple[int, int], int] = {}
+    for length in range(1, n):
+        for first in range(n - length):
+            last = first + length
+            options = {
+                at: cost[first, at] + cost[at + 1, last] + sides[first] * sides[at + 1] * sides[last + 1]
+                for at in range(first, last)
+            }
+            split[first, last] = min(options, key=lambda at: options[at])
+            cost[first, last] = options[split[first, last]]
+
+    def product(first: int, last: int) -> Array:
+        if first == last:
+            return parts[first]
+        at = split[first, last]
+        return matmul(product(first, at), product(at + 1, last))
+
+    return product(0, n - 1)

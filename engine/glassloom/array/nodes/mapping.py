@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from glassloom.array.chunks import Chunks
+from glassloom.array.chunks import Chunks, is_known
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta
 from glassloom.array.nodes.elementwise import align, broadcast_chunks
+from glassloom.array.nodes.joining import same_block
+from glassloom.array.nodes.rechunk import pick_axes
 from glassloom.array.nodes.slicing import slice_array
 from glassloom.backends.arrays import namespace_of
 from glassloom.errors import ChunkError
@@ -166,14 +169,43 @@ def _tried_dtype(call: MappedCall, arrays: tuple[ArrayExpr, ...], dtype: Any, nd
         ) from error
 
 
+class PickedBlocks(BlockwiseArray):
+    """Some blocks of an array, in any order: `numbers` has those of each axis."""
+
+    parameters = ("array", "numbers")
+    operation = "blocks"
+
+    array: ArrayExpr
+    numbers: tuple[tuple[int, ...], ...]
+
+    @cached_property
+    def chunks(self) -> Chunks:
+        return tuple(
+            tuple(blocks[number] for number in picked)
+            for blocks, picked in zip(self.array.chunks, self.numbers, strict=True)
+        )
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.array.meta
+
+    @property
+    def mappings(self) -> list[Mapping]:
+        return [pick_axes(list(self.numbers), self.array.numblocks)]
+
+    @property
+    def function(self) -> Any:
+        return same_block
+
+
 def blocks_at(node: ArrayExpr, numbers: tuple[tuple[int, ...], ...]) -> ArrayExpr:
     """Return the array made of some blocks: `numbers` has those of each axis, consecutive or not."""
+    if not all(map(is_known, node.chunks)) or not all(map(_is_run, numbers)):
+        return PickedBlocks(node, numbers)
     from_to = []
     for blocks, picked in zip(node.chunks, numbers, strict=True):
         ends = np.cumsum((0, *blocks))
         from_to.append([range(int(ends[number]), int(ends[number + 1])) for number in picked])
-    if any(len(axis) > 1 and not _is_run(picked) for axis, picked in zip(from_to, numbers, strict=True)):
-        raise NotImplementedError("blocks must be neighbours; index with a slice of step 1")
     return slice_array(node, tuple(range(axis[0].start, axis[-1].stop) for axis in from_to))
 
 
