@@ -2,10 +2,13 @@
 
 import sys
 
+import glassloom as gl
 import glassloom.array as ga
 import numpy as np
 import pytest
+import zarr
 from array_strategies import arrays, equal, full_shapes
+from glassloom.array.files import _whole_chunks
 from glassloom.errors import OptionError, ReadError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,13 +56,68 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path):
         ga.to_hdf5(tmp_path / "x", "a", ga.ones(3))
 
 
-def test_zarr_arrays_are_written_and_read(tmp_path):
-    pytest.importorskip("zarr")
+@settings(max_examples=20)
+@given(pair=arrays(full_shapes, ("int64", "float32", "complex128", "bool")), data=st.data())
+def test_zarr_and_hdf5_give_back_what_was_written(tmp_path_factory, pair, data):
+    array, lazy = pair
+    folder = tmp_path_factory.mktemp("files")
+    lazy.to_zarr(str(folder / "x.zarr"))
+    equal(ga.from_zarr(str(folder / "x.zarr")), array)
+    lazy.to_hdf5(folder / "x.h5", "/group/x")
+    again = ga.from_hdf5(folder / "x.h5", "/group/x", chunks=2)
+    equal(again, array)
+    equal(again[::-1], array[::-1])
+
+
+def test_files_of_big_endian_numbers_and_of_no_elements(tmp_path):
+    for number, array in enumerate([np.arange(6, dtype=">i4").reshape(2, 3), np.zeros((0, 3), ">f8"), np.float64(3)]):
+        lazy = ga.from_array(np.asarray(array), chunks=2)
+        lazy.to_hdf5(tmp_path / "x.h5", f"{number}")
+        equal(ga.from_hdf5(tmp_path / "x.h5", f"{number}"), array)
+        lazy.to_zarr(str(tmp_path / f"{number}.zarr"))
+        again = ga.from_zarr(
+            str(tmp_path / f"{number}.zarr")
+        )  # in the machine's byte order: Zarr's files keep their own
+        equal(again, np.asarray(array).astype(again.dtype))
+    ga.to_npy_stack(tmp_path / "stack", ga.from_array(np.zeros((0, 3), ">f8")))
+    equal(ga.from_npy_stack(tmp_path / "stack"), np.zeros((0, 3), ">f8"))
+
+
+def test_chunks_of_zarr_arrays_are_blocks_and_never_shared_by_two_tasks(tmp_path):
     x = np.arange(24).reshape(4, 6)
     ga.from_array(x, chunks=(3, 4)).to_zarr(str(tmp_path / "x.zarr"))
-    again = ga.from_zarr(str(tmp_path / "x.zarr"))
-    assert again.chunks == ((3, 1), (4, 2))
-    equal(again, x)
+    assert ga.from_zarr(str(tmp_path / "x.zarr")).chunks == ((3, 1), (4, 2))
+    target = zarr.create_array(store=str(tmp_path / "y.zarr"), shape=(4, 6), chunks=(2, 2), dtype=x.dtype)
+    ga.from_array(x, chunks=(3, 3)).to_zarr(target)
+    np.testing.assert_array_equal(target[:], x)
+    assert _whole_chunks(ga.from_array(x, chunks=(3, 3)), (2, 2)).chunks == ((4,), (4, 2))
+    assert _whole_chunks(ga.from_array(x, chunks=(2, 4)), (2, 2)).chunks == ((2, 2), (4, 2))
+
+
+def test_worker_processes_read_and_write_files(tmp_path):
+    x = np.arange(1200.0).reshape(40, 30)
+    lazy = ga.from_array(x, chunks=(5, 10))
+    with gl.Client(n_workers=3, threads_per_worker=2):
+        ga.to_hdf5(tmp_path / "x.h5", {"/x": lazy + 1, "/y": lazy * 2}, chunks=(5, 10))
+        lazy.to_zarr(str(tmp_path / "x.zarr"))
+        ga.to_npy_stack(tmp_path / "stack", lazy)
+        np.testing.assert_array_equal(ga.from_hdf5(tmp_path / "x.h5", "/x").compute(), x + 1)
+        np.testing.assert_array_equal(ga.from_hdf5(tmp_path / "x.h5", "/y").compute(), x * 2)
+        np.testing.assert_array_equal((ga.from_zarr(str(tmp_path / "x.zarr")) + 1).compute(), x + 1)
+        np.testing.assert_array_equal(ga.from_npy_stack(tmp_path / "stack").compute(), x)
+        target = np.zeros(x.shape)
+        ga.store(lazy, target)  # by threads: no other process has it
+        np.testing.assert_array_equal(target, x)
+
+
+def test_hdf5_files_say_what_is_in_them(tmp_path):
+    ga.to_hdf5(tmp_path / "x.h5", {"/a/b": ga.ones(3), "c": ga.ones(3)})
+    with pytest.raises(OptionError, match=r"has no data set 'd'; there are \['a/b', 'c'\]"):
+        ga.from_hdf5(tmp_path / "x.h5", "d")
+    with pytest.raises(ReadError, match="isn't an HDF5 file that can be read"):
+        ga.from_hdf5(tmp_path / "y.h5", "d")
+    with pytest.raises(TypeError, match="takes a name and an array, or a dict"):
+        ga.to_hdf5(tmp_path / "x.h5")
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.integers(1, 3), st.sampled_from(["xy", "ij"]))

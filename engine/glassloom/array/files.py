@@ -1,4 +1,4 @@
-"""Arrays written and read: NPY stacks, Zarr, HDF5, anything that can be assigned to."""
+"""Arrays written and read: NPY stacks, Zarr, anything that can be assigned to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ __all__ = [
     "from_npy_stack",
     "from_zarr",
     "store",
-    "to_hdf5",
     "to_npy_stack",
     "to_zarr",
 ]
@@ -37,8 +36,9 @@ def store(sources: Any, targets: Any, *, regions: Any = None, scheduler: Any = N
     Parameters
     ----------
     sources, targets
-        An array and what takes ``target[slices] = block``, or lists of them. Targets of one process (NumPy arrays,
-        HDF5) need ``scheduler="threads"``.
+        An array and what takes ``target[slices] = block``, or lists of them. Into NumPy arrays, which are in this
+        process alone, its threads write whatever the client; so they must for other targets that can't be pickled,
+        by ``scheduler="threads"``. Blocks that share a chunk of a target may be written at the same time.
     regions
         Where in each target, as a tuple of slices of step 1; the whole by default.
 
@@ -47,7 +47,7 @@ def store(sources: Any, targets: Any, *, regions: Any = None, scheduler: Any = N
     >>> import numpy as np
     >>> import glassloom.array as ga
     >>> out = np.zeros(4)
-    >>> ga.store(ga.arange(4, chunks=2), out, scheduler="threads")
+    >>> ga.store(ga.arange(4, chunks=2), out)
     >>> out
     array([0., 1., 2., 3.])
     """
@@ -56,6 +56,8 @@ def store(sources: Any, targets: Any, *, regions: Any = None, scheduler: Any = N
     places = list(regions) if isinstance(regions, list) else [regions] * len(arrays)
     if not len(arrays) == len(sinks) == len(places):
         raise ValueError(f"store: {len(arrays)} arrays, {len(sinks)} targets and {len(places)} regions")
+    if scheduler is None and any(type(sink) is np.ndarray for sink in sinks):
+        scheduler = "threads"
     writes = [_write(array, Sink(sink, place)) for array, sink, place in zip(arrays, sinks, places, strict=True)]
     compute(*writes, scheduler=scheduler)
 
@@ -227,7 +229,7 @@ def to_zarr(x: Any, url: Any, *, component: str | None = None, overwrite: bool =
     """
     whole = asarray(x)
     if hasattr(url, "shape"):
-        return store(whole, url)
+        return store(_whole_chunks(whole, url.chunks), url)
     zarr = _zarr()
     regular = whole.rechunk(tuple(max(max(blocks), 1) for blocks in whole.chunks))
     target = zarr.create_array(
@@ -235,6 +237,15 @@ def to_zarr(x: Any, url: Any, *, component: str | None = None, overwrite: bool =
         chunks=tuple(blocks[0] or 1 for blocks in regular.chunks), **options,
     )  # fmt: skip
     return store(regular, target)
+
+
+def _whole_chunks(whole: Array, chunks: tuple[int, ...]) -> Array:
+    """Return the array in blocks that end where chunks do, so that no two tasks write into one chunk."""
+    if all(end % size == 0 for blocks, size in zip(whole.chunks, chunks, strict=True) for end in starts(blocks)):
+        return whole
+    return whole.rechunk(
+        tuple(-(-max(1, *blocks) // size) * size for blocks, size in zip(whole.chunks, chunks, strict=True))
+    )
 
 
 def from_zarr(url: Any, *, component: str | None = None, chunks: Any = None, **options: Any) -> Array:
@@ -267,33 +278,3 @@ def _zarr() -> Any:
     except ImportError:
         raise ImportError("to_zarr and from_zarr need the package zarr: pip install zarr") from None
     return zarr
-
-
-@implements("to_hdf5")
-def to_hdf5(filename: str | Path, *args: Any, **options: Any) -> None:
-    """Write arrays into an HDF5 file. Needs the package ``h5py``.
-
-    Parameters
-    ----------
-    args
-        A name and an array, or a dict of arrays by name.
-    options
-        Passed on to ``File.require_dataset``.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.to_hdf5("x.h5", {"/x": ga.ones((4, 4), chunks=2)})  # doctest: +SKIP
-    """
-    try:
-        import h5py  # optional: only this function needs it
-    except ImportError:
-        raise ImportError("to_hdf5 needs the package h5py: pip install h5py") from None
-    named = dict(args[0]) if len(args) == 1 else {args[0]: args[1]}
-    arrays = {name: asarray(array) for name, array in named.items()}
-    with h5py.File(filename, mode="a") as file:
-        sets = [
-            file.require_dataset(name, shape=array.shape, dtype=array.dtype, **options)
-            for name, array in arrays.items()
-        ]
-        store(list(arrays.values()), sets, scheduler="threads")

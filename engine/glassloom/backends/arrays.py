@@ -50,6 +50,9 @@ def concatenate(chunks: list[Any], axis: int) -> Any:
     """Join chunks of one library along an axis."""
     if isinstance(chunks[0], np.ma.MaskedArray):
         return np.ma.concatenate(chunks, axis=axis)
+    if type(chunks[0]) is np.ndarray and not chunks[0].dtype.isnative:  # NumPy would return the machine's byte order
+        kinds = {chunk.dtype for chunk in chunks}
+        return np.concatenate(chunks, axis=axis, dtype=kinds.pop() if len(kinds) == 1 else None)
     return namespace_of(chunks[0]).concatenate(chunks, axis=axis)
 
 

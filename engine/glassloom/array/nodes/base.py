@@ -75,7 +75,8 @@ class ArrayExpr(Expr):
 
     def _assemble_in_place(self, blocks: list[Any]) -> Any:
         """Copy each block once, into its place. `join` would copy it once for each axis."""
-        whole = np.empty(self.shape, np.result_type(*{block.dtype for block in blocks}))
+        kinds = {block.dtype for block in blocks}
+        whole = np.empty(self.shape, kinds.pop() if len(kinds) == 1 else np.result_type(*kinds))
         begins = [starts(axis) for axis in self.chunks]
         for index, block in zip(block_indices(self.numblocks), blocks, strict=True):
             expected = self.block_shape(index)
