@@ -100,6 +100,8 @@ def _write(array: Array, sink: Any) -> Array:
     node: ArrayExpr = array.expr
     if not all(map(is_known, node.chunks)):
         raise ChunkError(f"an array of {describe(node)} can't be written; call compute_chunk_sizes() first")
+    if isinstance(node.meta, np.ma.MaskedArray):
+        raise TypeError("files and targets hold no masks; write ga.ma.filled(x, value), and the mask apart")
     call = WriteBlock(sink, [starts(blocks) for blocks in node.chunks])
     ones = (1,) * node.ndim
     return Array(map_blocks(call, (node,), {}, dtype=bool, chunks=ones, wants_block_id=True))

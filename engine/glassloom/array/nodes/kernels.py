@@ -316,6 +316,8 @@ def _is_short_row(block: Any, axes: Axes) -> bool:
 
 def _count(xp: Any, block: Any, axes: Axes) -> Any:
     """Return how many elements each partial result stands for, as an array that broadcasts like one."""
+    if isinstance(block, np.ma.MaskedArray):
+        return np.asarray(block.count(axis=axes, keepdims=True))
     number = 1
     for axis in axes:
         number *= block.shape[axis]

@@ -87,7 +87,8 @@ class LastTotal:
     def __call__(self, scanned: Any, before: Any = None) -> Any:
         if not scanned.shape[self.axis]:
             return before
-        last = scanned[(*(slice(None),) * self.axis, slice(-1, None))]
+        plain = np.ma.getdata(scanned) if isinstance(scanned, np.ma.MaskedArray) else scanned  # totals pass over masks
+        last = plain[(*(slice(None),) * self.axis, slice(-1, None))]
         return last.copy() if before is None else getattr(namespace_of(last), self.ufunc)(last, before)
 
 
