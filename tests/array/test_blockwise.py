@@ -132,3 +132,9 @@ def test_several_arrays_are_aligned_before_they_overlap():
 def test_what_makes_no_sense_is_an_error_at_once(call, error, message):
     with pytest.raises(error, match=message):
         call(ga.ones((4, 6), chunks=2))
+
+
+def test_functions_with_a_parameter_of_that_name_get_the_blocks_index():
+    x = ga.zeros((4, 4), chunks=2)
+    made = x.map_blocks(lambda block, block_id=None: block + 10 * block_id[0] + block_id[1], dtype=float)
+    assert made.compute()[::2, ::2].tolist() == [[0, 1], [10, 11]]

@@ -168,3 +168,16 @@ def test_diagonals_of_linear_algebra_are_those_of_the_last_two_axes():
 def test_unknown_modes_are_errors():
     with pytest.raises(ValueError, match="mode='raw' is none of"):
         ga.linalg.qr(np.eye(2), mode="raw")
+
+
+@pytest.mark.parametrize("ord", [2, -2, "nuc"])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_norms_by_singular_values(ord, keepdims):
+    array = stack_of(4, 3, 5, 4)
+    lazy = ga.from_array(array, chunks=2)
+    for axis in ((-2, -1), (0, 2)):
+        found = ga.linalg.norm(lazy, ord, axis, keepdims)
+        expected = np.linalg.norm(array, ord, axis, keepdims)
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found.compute(), expected)
+    np.testing.assert_allclose(ga.linalg.norm(lazy[0], ord).compute(), np.linalg.norm(array[0], ord))

@@ -112,3 +112,12 @@ def test_evenly_spaced_values_take_the_type_of_all_three_numbers():
 def test_only_c_order_is_there():
     with pytest.raises(NotImplementedError, match="order='F'; only 'C' is there"):
         ga.reshape(ga.ones(4), (2, 2), order="F")
+
+
+def test_asking_for_no_copy_gives_the_same_array_or_an_error():
+    x = ga.arange(3, chunks=2)
+    assert ga.asarray(x, dtype=x.dtype, copy=False) is x
+    assert ga.asarray(x, copy=True) is not x
+    with pytest.raises(ValueError, match="asarray to type f4 of an array of type int64 needs a copy"):
+        ga.asarray(x, dtype="f4", copy=False)
+    equal(ga.take(x, ga.asarray([2, 0])), [2, 0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -62,7 +63,8 @@ def map_blocks(
     meta
         A chunk without elements that says library and type of the result, instead of `dtype`.
     block_id
-        Whether the function also gets the block's index as ``block_id``.
+        Whether the function also gets the block's index as ``block_id``; it does anyway if it has a parameter of that
+        name.
     kwargs
         Passed on to the function.
 
@@ -78,9 +80,17 @@ def map_blocks(
     nodes = tuple(arg.expr if isinstance(arg, Array) else arg for arg in args)
     made = mapping.map_blocks(
         of_users(function, nodes), nodes, kwargs, dtype=dtype, chunks=chunks, drop_axis=dropped, new_axis=added, meta=meta,
-        wants_block_id=block_id,
+        wants_block_id=block_id or "block_id" not in kwargs and takes_block_id(function),
     )  # fmt: skip
     return Array(made)
+
+
+def takes_block_id(function: Callable[..., Any]) -> bool:
+    """Whether a function has a parameter of the name ``block_id``."""
+    try:
+        return "block_id" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # NumPy's and others' that don't say
+        return False
 
 
 def of_users(function: Callable[..., Any], nodes: Sequence[Any]) -> Callable[..., Any]:

@@ -1,15 +1,28 @@
-"""A plan as text: the layers of an expression before and after optimising. Makes no tasks."""
+"""A plan as text: the layers of an expression before and after optimising, and what it takes. Runs nothing."""
 
 from __future__ import annotations
 
+from glassloom.array.estimates import estimate
 from glassloom.array.nodes.base import ArrayExpr
 from glassloom.expr import Expr, Fused, optimize, walk
+from glassloom.units import format_bytes
+
+_MOST_TASKS = 200_000
+"""Above this an estimate takes longer than one may wait for a text."""
 
 
 def explain(node: ArrayExpr) -> str:
-    """Return a table of layers as written and as they will run, with the number of tasks of each."""
-    before, after = walk([node]), walk(optimize([node]))
-    return f"as written\n{_table(before)}\nas it will run\n{_table(after)}"
+    """Return a table of layers as written and as they will run, with the number of tasks of each, and an estimate."""
+    (optimized,) = optimize([node])
+    before, after = walk([node]), walk([optimized])
+    tables = f"as written\n{_table(before)}\nas it will run\n{_table(after)}"
+    if sum(each.n_tasks for each in after) > _MOST_TASKS:
+        return tables
+    found = estimate(optimized)
+    return (
+        f"{tables}\n  about {format_bytes(found.peak_bytes)} held at most by one thread, "
+        f"{format_bytes(found.moved_bytes)} handed from task to task"
+    )
 
 
 def _table(nodes: list[Expr]) -> str:

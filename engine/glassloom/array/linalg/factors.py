@@ -19,7 +19,7 @@ from glassloom.array.chunks import Chunks
 from glassloom.array.nodes.base import make_meta, normalize_axis
 from glassloom.array.nodes.mapping import BLOCK, MapBlocks, MappedCall
 from glassloom.array.protocol import implements
-from glassloom.array.shapes import concatenate
+from glassloom.array.shapes import concatenate, expand_dims
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.blas import one_blas_thread
 
@@ -145,7 +145,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     x
         The array.
     ord
-        Of vectors: None, any number, or infinite. Of matrices: None, "fro", 1, -1 or infinite.
+        Of vectors: None, any number, or infinite. Of matrices: None, "fro", "nuc", 1, 2, -1, -2 or infinite.
     axis
         The axis of the vectors, the two axes of the matrices, or None for the whole array.
     keepdims
@@ -194,8 +194,13 @@ def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
         sums, along = abs(x).sum(axes[0], keepdims=True), axes[1]
     elif ord in (math.inf, -math.inf):
         sums, along = abs(x).sum(axes[1], keepdims=True), axes[0]
+    elif ord in (2, -2, "nuc"):
+        rest = tuple(axis for axis in range(x.ndim) if axis not in axes)
+        values = svd(x.transpose((*rest, *axes)), compute_uv=False)
+        made: Array = values.sum(-1) if ord == "nuc" else values.max(-1) if ord == 2 else values.min(-1)
+        return expand_dims(made, axes) if keepdims else made
     else:
-        raise NotImplementedError(f"norm: ord={ord!r} of matrices; None, 'fro', 1, -1 and infinite are there")
+        raise ValueError(f"norm: ord={ord!r} is not one of matrices; use None, 'fro', 'nuc', 1, 2, -1, -2 or infinite")
     found = sums.max(along, keepdims=True) if ord > 0 else sums.min(along, keepdims=True)
     return found if keepdims else found.squeeze(axes)
 
