@@ -1,13 +1,12 @@
 """Arrays in HDF5 files, which one process at a time may have open for writing. Needs the package ``h5py``.
 
-Workers open the file for each block and close it again; a lock beside it makes writers wait for each other.
+Workers open the file for each block and close it again; the lock of its folder makes writers wait for each other.
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import tempfile
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,11 +68,13 @@ class Target:
 
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
-    """Hold the lock of a file: HDF5's own makes a second writer fail, not wait."""
-    digest = hashlib.blake2b(path.encode(), digest_size=8).hexdigest()
-    with (Path(tempfile.gettempdir()) / f"glassloom-hdf5-{digest}.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # closing the file gives it up
+    """Hold the lock of a file's folder: HDF5's own lock of the file makes a second writer fail, not wait."""
+    folder = os.open(Path(path).parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)  # closing it gives the lock up
         yield
+    finally:
+        os.close(folder)
 
 
 def from_hdf5(filename: str | Path, datapath: str, *, chunks: Any = None) -> Array:
