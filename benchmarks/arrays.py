@@ -73,6 +73,17 @@ def transposed(xp: Any) -> Any:
     return _uniform(xp, 10_000).T
 
 
+def rechunked(xp: Any) -> Any:
+    """From blocks of rows to blocks of columns."""
+    x = xp.random.default_rng(0).random((10_000, 10_000), chunks=(250, 10_000))
+    return x.rechunk((10_000, 250)).sum(axis=0)
+
+
+def rechunked_squares(xp: Any) -> Any:
+    """To larger squares that lie across the old ones."""
+    return _uniform(xp, 10_000).rechunk((3_000, 3_000)).sum(axis=0)
+
+
 def pi(xp: Any) -> Any:
     """W6: points of the unit square that lie in the circle."""
     n = 100_000_000
@@ -185,6 +196,8 @@ CASES: dict[str, dict[str, Contender]] = {
     "mean": _case(mean),
     "std": _case(std),
     "transposed": _case(transposed),
+    "rechunk-rows-to-columns": _case(rechunked),
+    "rechunk-squares": _case(rechunked_squares),
     "w6-pi": _case(pi),
     "w2-svd": {"glassloom threads": _w2_glassloom, "dask threads": _w2_dask},
     "build-100k-chunks": {"glassloom": _build_glassloom, "dask": _build_dask},

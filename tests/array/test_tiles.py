@@ -348,6 +348,16 @@ def test_a_drawn_block_never_exists_as_a_whole():
     assert peak < 4 * tiles.TILE_BYTES  # the block has 32 MB
 
 
+def test_a_chunk_that_is_far_too_large_is_summed_in_a_few_tiles():
+    x = ga.full((16_000, 16_000), 2.5, chunks=-1)  # 2 GB
+    tracemalloc.start()
+    found = (x + 1)[::2, ::2].sum().compute(scheduler="inline")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == 3.5 * 8000 * 8000
+    assert peak < 8 * tiles.TILE_BYTES
+
+
 @pytest.mark.parametrize("offset", [0, 1e9])
 def test_variances_of_tiles_are_sound_however_large_the_mean(offset):
     values = np.random.default_rng(2).normal(offset, 1, 300_000)

@@ -30,6 +30,7 @@ from glassloom.array.reducible import Reducible
 from glassloom.backends.standard_ import unwrapped, wrapped
 from glassloom.delayed_call import Delayed
 from glassloom.runtime.default import Runtime
+from glassloom.units import parse_bytes
 
 __all__ = [
     "asanyarray",
@@ -398,14 +399,22 @@ class Array(Reducible, FunctionMethods):
         index = tuple(0 if place in axes else None for place in range(self.ndim))
         return self._with_expr(slicing.slice_array(self.expr, index))
 
-    def rechunk(self, chunks: Any = "auto") -> Self:
-        """Return the same array in other blocks.
+    def rechunk(self, chunks: Any = "auto", *, limit: int | str | None = None) -> Self:
+        """Return the same array in other blocks, by way of others in between where a task would read too many.
 
         Parameters
         ----------
         chunks
             Lengths along each axis, bytes such as ``"128 MiB"``, ``"auto"``, or a dict by axis; axes that a dict
             doesn't name keep their blocks.
+        limit
+            How many bytes a task may need for the blocks that it reads and the one that it makes, such as
+            ``"1 GiB"``. Default: 1 GiB, or eight times the largest block if that is more.
+
+        Raises
+        ------
+        ChunkError
+            If `chunks` don't add up to the shape, or can't be reached within the limit.
 
         Examples
         --------
@@ -417,7 +426,8 @@ class Array(Reducible, FunctionMethods):
             chunks = {axis % self.ndim if -self.ndim <= axis < self.ndim else axis: c for axis, c in chunks.items()}
             kept = dict(enumerate(self.chunks))
             chunks = {**kept, **chunks}
-        return self._with_expr(rechunk(self.expr, normalize_chunks(chunks, self.shape, self.dtype)))
+        limit_bytes = None if limit is None else parse_bytes(limit)
+        return self._with_expr(rechunk(self.expr, normalize_chunks(chunks, self.shape, self.dtype), limit_bytes))
 
     def dot(self, other: Any) -> Any:
         """Return the dot product."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from glassloom.array.chunks import Chunks, starts
 from glassloom.array.nodes.base import ArrayExpr, View
-from glassloom.array.nodes.rechunk import MergePieces, take_place
+from glassloom.array.nodes.rechunk import merge_pieces, take_place
 from glassloom.expr.blockwise import Mapping, block_indices
 from glassloom.graph import Key, Task
 
@@ -44,7 +44,7 @@ class Overlap(ArrayExpr):
             keys: list[Key] = [(self.array.name, *(number for number, _ in part)) for part in parts]
             places = [tuple(place for _, place in part) for part in parts]
             key: Key = (self.name, *index)
-            tasks[key] = Task.of_blocks(key, MergePieces(places, tuple(map(len, mine))), keys)
+            tasks[key] = Task.of_blocks(key, merge_pieces, keys, (places, tuple(map(len, mine))))
         return tasks
 
 

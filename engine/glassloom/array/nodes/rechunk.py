@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
-from glassloom.array.chunks import Chunks, is_known, starts
+import numpy as np
+
+from glassloom.array.chunks import Chunks, is_known, starts, text_of
 from glassloom.array.nodes.base import ArrayExpr, View, describe
+from glassloom.array.nodes.rechunk_plan import default_limit, need, plan
 from glassloom.backends.arrays import join
 from glassloom.errors import ChunkError
-from glassloom.expr import Pick
+from glassloom.expr import Expr, Pick, walk, whole_plan
 from glassloom.expr.blockwise import Mapping, block_indices
 from glassloom.graph import Key, Task
+from glassloom.units import format_bytes
 
 Piece = tuple[int, slice]
 """A block's number along an axis, and what is taken of it."""
@@ -47,16 +53,25 @@ class Split(View):
 
 
 class Merge(ArrayExpr):
-    """Blocks put together out of parts of several old ones."""
+    """Blocks put together out of parts of several old ones. A task may need `limit_bytes`; None is a few blocks."""
 
-    parameters = ("array", "chunks")
+    parameters = ("array", "chunks", "limit_bytes")
     operation = "rechunk"
 
     array: ArrayExpr
+    limit_bytes: int | None
 
     @cached_property
     def meta(self) -> Any:
         return self.array.meta
+
+    def stages(self) -> list[Chunks]:
+        """Return the blocks of each step of the way, these last."""
+        if not all(map(is_known, (*self.array.chunks, *self.chunks))):
+            return [self.chunks]
+        itemsize = self.dtype.itemsize
+        limit = self.limit_bytes or default_limit(self.array.chunks, self.chunks, itemsize)
+        return plan(self.array.chunks, self.chunks, itemsize, limit)
 
     def tasks(self) -> dict[Key, Task]:
         pieces = [overlaps(old, new) for old, new in zip(self.array.chunks, self.chunks, strict=True)]
@@ -70,23 +85,29 @@ class Merge(ArrayExpr):
                 keys.append((source, *[number for number, _ in parts]))
                 places.append(tuple(place for _, place in parts))
             key: Key = (self.name, *index)
-            tasks[key] = Task.of_blocks(key, MergePieces(places, tuple(map(len, mine))), keys)
+            tasks[key] = Task.of_blocks(key, merge_pieces, keys, (places, tuple(map(len, mine))))
         return tasks
 
 
-class MergePieces:
-    """Cuts pieces out of blocks and joins them."""
+def merge_pieces(*args: Any) -> Any:
+    """Return pieces of blocks joined: called with blocks, then the place in each, and how many there are along each axis."""
+    *blocks, places, grid = args
+    pieces = [block[place] for block, place in zip(blocks, places, strict=True)]
+    is_plain = all(type(piece) is np.ndarray and piece.dtype == pieces[0].dtype for piece in pieces)
+    return _join_once(pieces, grid) if is_plain and len(pieces) > 1 else join(pieces, grid)
 
-    __slots__ = ("grid", "places")
 
-    def __init__(self, places: list[tuple[slice, ...]], grid: tuple[int, ...]) -> None:
-        self.places, self.grid = places, grid
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (MergePieces, (self.places, self.grid))
-
-    def __call__(self, *blocks: Any) -> Any:
-        return join([block[place] for block, place in zip(blocks, self.places, strict=True)], self.grid)
+def _join_once(pieces: list[Any], grid: tuple[int, ...]) -> Any:
+    """Copy each piece once, into its place: `join` copies once for each axis."""
+    ends = []
+    stride = len(pieces)
+    for axis, count in enumerate(grid):
+        stride //= count
+        ends.append([0, *accumulate(piece.shape[axis] for piece in pieces[: stride * count : stride])])
+    whole = np.empty(tuple(axis[-1] for axis in ends), pieces[0].dtype)
+    for index, piece in zip(block_indices(grid), pieces, strict=True):
+        whole[tuple(slice(axis[number], axis[number + 1]) for axis, number in zip(ends, index, strict=True))] = piece
+    return whole
 
 
 def pick_axes(numbers: list[tuple[int, ...]], numblocks: tuple[int, ...]) -> Mapping:
@@ -128,13 +149,13 @@ def overlaps(old: tuple[int, ...], new: tuple[int, ...]) -> list[list[Piece]]:
     return found
 
 
-def rechunk(node: ArrayExpr, chunks: Chunks) -> ArrayExpr:
+def rechunk(node: ArrayExpr, chunks: Chunks, limit_bytes: int | None = None) -> ArrayExpr:
     """Return the array in other blocks; itself if it has them already.
 
     Raises
     ------
     ChunkError
-        If old blocks of unknown length would have to be cut or joined.
+        If old blocks of unknown length would have to be cut or joined, or if tasks must need more than the limit.
     """
     pairs = list(zip(node.chunks, chunks, strict=True))
     if all(_same_blocks(old, new) for old, new in pairs):
@@ -146,7 +167,35 @@ def rechunk(node: ArrayExpr, chunks: Chunks) -> ArrayExpr:
                 "call compute_chunk_sizes() first"
             )
     only_splits = all(len(pieces) == 1 for old, new in pairs for pieces in overlaps(old, new))
-    return Split(node, chunks) if only_splits else Merge(node, chunks)
+    if only_splits:
+        return Split(node, chunks)
+    made = Merge(node, chunks, limit_bytes)
+    if limit_bytes is not None:
+        _check_limit(made, limit_bytes)
+    return made
+
+
+def _check_limit(node: Merge, limit_bytes: int) -> None:
+    steps = pairwise([node.array.chunks, *node.stages()])
+    least = max(need(before, after, node.dtype.itemsize).task_bytes for before, after in steps)
+    if least > limit_bytes:
+        raise ChunkError(
+            f"limit={format_bytes(limit_bytes)} is too little to go from {text_of(node.array.chunks)} to "
+            f"{text_of(node.chunks)}: a task needs {format_bytes(least)}"
+        )
+
+
+@whole_plan
+def rechunk_in_stages(roots: Sequence[Expr]) -> list[Expr]:
+    """Put blocks of a size in between where a rechunk would read too many blocks at once."""
+    done: dict[str, Expr] = {}
+    for node in walk(roots):
+        made = node.substitute(lambda child: done[child.name])
+        if isinstance(made, Merge):
+            for chunks in made.stages()[:-1]:
+                made = Merge(rechunk(made.array, chunks), made.chunks, made.limit_bytes, origin=made.origin)
+        done[node.name] = made
+    return [done[root.name] for root in roots]
 
 
 def _same_blocks(old: tuple[int, ...], new: tuple[int, ...]) -> bool:

@@ -181,7 +181,7 @@ def split_once(node: Split) -> ArrayExpr | None:
 def _rechunked(node: Merge | Split) -> ArrayExpr | None:
     child = node.array
     if isinstance(child, (Merge, Split)):
-        return rechunk(child.array, node.chunks)
+        return rechunk(child.array, node.chunks, node.limit_bytes if isinstance(node, Merge) else None)
     if isinstance(child, Full):
         return Full(child.fill, node.chunks, child.dtype, child.backend, origin=child.origin)
     if isinstance(child, Arange):
