@@ -10,6 +10,8 @@ import pytest
 from glassloom.errors import GraphError
 from glassloom.runtime.progress import layer_counts
 from glassloom.scheduler import Actions, Demand, Pressure, Scheduler, State
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 SHORT_S, LONG_S = 1e-5, 1.0
 
@@ -211,6 +213,71 @@ def test_the_larger_priority_goes_first_then_the_earlier_graph() -> None:
         bench.finish(0, done)
         order += bench.act()["run"][0]
     assert order == ["high", "first", "second", "low"]
+
+
+def served(bench: Bench, n_tasks: int) -> list[str]:
+    """Let worker 0, of one thread, run tasks one after the other; return their keys."""
+    keys: list[str] = []
+    for _ in range(n_tasks):
+        for task in list(bench.scheduler.workers[0].running):
+            bench.finish(0, task.key)
+        keys += bench.act().get("run", {}).get(0, [])
+    return keys
+
+
+def test_clients_take_turns_and_a_clients_own_graphs_go_one_after_the_other() -> None:
+    bench = Bench(1)
+    for client, graph in (("a", "a"), ("a", "c"), ("b", "b")):
+        keys = [f"{graph}-{n}" for n in range(3)]
+        bench.submit({key: [] for key in keys}, keys, client=client)
+    assert served(bench, 9) == ["a-0", "b-0", "a-1", "b-1", "a-2", "b-2", "c-0", "c-1", "c-2"]
+
+
+def test_a_client_that_comes_later_shares_from_then_on_and_has_saved_up_nothing() -> None:
+    bench = Bench(1)
+    bench.submit({f"a-{n}": [] for n in range(100)}, [f"a-{n}" for n in range(100)], client="a")
+    served(bench, 50)
+    bench.submit({f"b-{n}": [] for n in range(100)}, [f"b-{n}" for n in range(100)], client="b")
+    keys = served(bench, 40)
+    assert 19 <= sum(key.startswith("a") for key in keys) <= 21  # one was running when the other came
+
+
+def test_taking_turns_keeps_the_order_inside_each_graph() -> None:
+    bench = Bench(1)
+    tree = tree_reduction(8)
+    for client in ("a", "b"):
+        graph = {f"{client}{key}": [f"{client}{dep}" for dep in deps] for key, deps in tree.items()}
+        bench.submit(graph, [f"{client}sum2-0"], client=client)
+    keys = served(bench, 40)
+    alone = Bench(1)
+    alone.submit(tree, ["sum2-0"])
+    expected = served(alone, 40)
+    assert [key[1:] for key in keys if key[0] == "a"] == [key[1:] for key in keys if key[0] == "b"] == expected
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 30), st.integers(0, 20)), min_size=2, max_size=8))
+def test_clients_with_work_get_as_much_as_each_other(graphs: list[tuple[int, int, int]]) -> None:
+    """Between any two moments, clients that have work throughout are served equally, but for a task or two."""
+    bench, books = Bench(1), dict.fromkeys(range(4), 0)
+    history: list[tuple[dict[int, int], set[int]]] = []
+    waiting = dict.fromkeys(range(4), 0)
+    for number, (client, n_tasks, n_served) in enumerate([*graphs, (0, 1, 200)]):
+        keys = [f"c{client}-{number}-{n}" for n in range(n_tasks)]
+        bench.submit({key: [] for key in keys}, keys, client=client)
+        waiting[client] += n_tasks
+        for _ in range(n_served):
+            for key in served(bench, 1):
+                served_client = int(key[1])
+                books[served_client] += 1
+                waiting[served_client] -= 1
+            history.append((dict(books), {client for client, n in waiting.items() if n}))
+    for start in range(len(history)):
+        busy = set(history[start][1])
+        for end in range(start, min(start + 60, len(history))):
+            busy &= history[end][1]
+            got = [history[end][0][client] - history[start][0][client] for client in busy]
+            assert not got or max(got) - min(got) <= 2, (start, end, got)
 
 
 # Sent ahead: to the worker that makes the inputs, before it has made them

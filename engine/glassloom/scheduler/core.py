@@ -17,6 +17,7 @@ from glassloom.errors import GraphError
 from glassloom.graph.keys import Key, key_layer, layer_name
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.demand import Demand, claim, unclaim
+from glassloom.scheduler.fairness import Turns
 from glassloom.scheduler.order import Cycle, order
 from glassloom.scheduler.state import (
     DATA_LAYER,
@@ -51,7 +52,6 @@ _MOVE_S = 0.002
 _MOVE_BYTES_PER_S = 1e9
 """What it costs to run a task elsewhere than where its inputs are."""
 
-_GENERATION_BITS = 32
 _UNDER_WAY = frozenset([WAITING, READY, STAGING, RUNNING])
 
 
@@ -84,7 +84,7 @@ class Scheduler:
         self._numbers = itertools.count()
         self._layer_numbers = itertools.count()
         self._stamps = itertools.count(1)
-        self._generation = 0
+        self._turns = Turns()
         self._may_have_room: dict[WorkerState, None] = {}
         self._retiring: dict[WorkerState, None] = {}
         self._short_of_memory: dict[WorkerState, None] = {}
@@ -127,7 +127,8 @@ class Scheduler:
         wanted
             Keys whose results the client wants held.
         priority
-            Larger goes first. Graphs of equal priority go in the order in which they came.
+            Larger goes first. Of graphs of equal priority, one client's go in the order in which they came, and different
+            clients' task by task in turn.
         demand
             What the tasks need of their workers.
         labels
@@ -149,8 +150,7 @@ class Scheduler:
             ranks = order(inner)
         except Cycle as cycle:
             raise GraphError(f"the graph has a cycle through {keys[cycle.task]!r}") from cycle
-        self._generation += 1
-        base = (-priority << (2 * _GENERATION_BITS)) + (self._generation << _GENERATION_BITS)
+        first_place = self._turns.take(client, priority, n_new)
         elsewhere = self._layers_built_elsewhere(labels or {})
         states = [self._known_or_new(key, labels) for key in keys]
         everyone = [*states, *(self.tasks[key] for key in external)]
@@ -163,7 +163,7 @@ class Scheduler:
             state.spec = spec
             if elsewhere:
                 state.own_origin = elsewhere.get(state.layer.name, "")
-            state.priority = base + rank
+            state.priority = first_place + rank
             state.retries = retries
             state.demand = demand
             if below:
@@ -227,6 +227,7 @@ class Scheduler:
 
     def client_left(self, client: Any) -> None:
         """A client is gone, with all its wishes."""
+        self._turns.forget(client)
         self.release(client, [task.key for task in self.tasks.values() if task.wanted_by and client in task.wanted_by])
 
     def add_data(self, client: Any, key: Key, location: Any, nbytes: int) -> None:
@@ -299,6 +300,7 @@ class Scheduler:
             self._actions.free.extend((-1, location) for location in locations if location is not None)
             return
         by_number = self.by_number
+        task: TaskState | None = None
         for task_number, size, duration_s, location in zip(tasks, nbytes, durations_s, locations, strict=True):
             task = by_number.get(task_number)
             if task is None or task.worker is not worker or task.state is not RUNNING:
@@ -317,6 +319,8 @@ class Scheduler:
                 dep.waiters -= 1
                 if not dep.waiters and not dep.wanted_by:
                     self._review(dep)
+        if task is not None:
+            self._turns.reach(task.priority)  # once a batch is near enough
 
     def failed(self, number: int, task_number: int, error: Any) -> bool:
         """A task raised. Returns whether that is final (False: it is tried again)."""

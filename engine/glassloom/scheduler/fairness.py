@@ -1,0 +1,44 @@
+"""`Turns`: which place in the common order a graph's tasks get, so that clients take turns, task by task.
+
+Start-time fair queueing (P. Goyal, H. M. Vin and H. Cheng, "Start-time fair queueing", SIGCOMM 1996) with tasks of equal
+cost: the n-th task of a graph gets the n-th place after the one that the cluster has reached, or after the last place of
+the same client if that is later. So the places of graphs that are under way together interleave, those of one client
+follow each other, and within a graph the order stays as it was. Whoever was idle has saved up nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_PLACE_BITS = 64
+_MANY_CLIENTS = 64
+
+
+class Turns:
+    """Gives out places. A place is a whole number, smaller goes first; larger priorities come before all others."""
+
+    def __init__(self) -> None:
+        self._reached: dict[int, int] = {}
+        """By priority: the last place whose task has ended."""
+        self._ends: dict[tuple[Any, int], int] = {}
+        """By client and priority: the place after its last one, if that isn't reached yet."""
+
+    def take(self, client: Any, priority: int, n_tasks: int) -> int:
+        """Return the first of `n_tasks` places for a client's graph."""
+        level = -priority
+        reached = self._reached.get(level, level << _PLACE_BITS)
+        first = max(reached, self._ends.get((client, level), reached))
+        self._ends[client, level] = first + n_tasks
+        if len(self._ends) > _MANY_CLIENTS:
+            self._ends = {flow: end for flow, end in self._ends.items() if end > self._reached.get(flow[1], end - 1)}
+        return first
+
+    def reach(self, place: int) -> None:
+        """The task of a place has ended."""
+        level = place >> _PLACE_BITS
+        if place > self._reached.get(level, place - 1):
+            self._reached[level] = place
+
+    def forget(self, client: Any) -> None:
+        """A client is gone."""
+        self._ends = {flow: end for flow, end in self._ends.items() if flow[0] is not client}
