@@ -36,31 +36,29 @@ from glassloom_metrics.registry import (
 
 from glassloom.errors import (
     DataLost,
-    GraphError,
     MemoryLimitExceeded,
     NoSuchWorker,
-    OptionError,
     SerialisationError,
     WorkerLost,
 )
-from glassloom.graph.keys import Key, key_text
+from glassloom.graph.keys import key_text
 from glassloom.runtime import failure, forkserver, messages
 from glassloom.runtime.agreements import Coordinator
 from glassloom.runtime.chronicle import Chronicle
 from glassloom.runtime.clock import Clock, monotonic_s
 from glassloom.runtime.codebook import Codebook
 from glassloom.runtime.failure import Failure
+from glassloom.runtime.handing_in import hand_in
 from glassloom.runtime.identity import cluster_directory, new_cluster_id, shm_prefix, version
 from glassloom.runtime.inquiries import Inquiries
-from glassloom.runtime.inspection import HeadSnapshot, run_on_snapshot
-from glassloom.runtime.lineage import failed_below, is_wanted_by_others
-from glassloom.runtime.messages import RunTask
+from glassloom.runtime.inspection import HeadSnapshot, inspect_for
 from glassloom.runtime.nursery import Nursery
 from glassloom.runtime.options import HeadOptions
 from glassloom.runtime.peers import ClientPeer, WorkerPeer
+from glassloom.runtime.wishes import cancel_for, try_again
 from glassloom.runtime.workforce import Workforce
 from glassloom.sampling.nvml import NvmlSampler
-from glassloom.scheduler import Actions, Adaptive, Demand, Scheduler, State, TaskState
+from glassloom.scheduler import Actions, Adaptive, Scheduler, TaskState
 from glassloom.store.segment import Segment, free_location, is_in_shared_memory, location_bytes
 
 FLUSH_S = 0.1
@@ -349,13 +347,13 @@ class Head:
     def _hear_client(self, client: ClientPeer, message: messages.FromClient) -> None:
         match message:
             case messages.Submit():
-                self._submit(client, message)
+                hand_in(self._scheduler, self._codebook, self._options.resources, client, message)
             case messages.Release():
                 self._scheduler.release(client, message.keys)
             case messages.Cancel():
-                self._cancel(client, message)
+                cancel_for(self._scheduler, client, message)
             case messages.Retry():
-                self._retry(client, message.keys)
+                try_again(self._scheduler, client, message.keys)
             case messages.Scatter():
                 for key, location, nbytes in zip(message.keys, message.locations, message.nbytes, strict=True):
                     if is_in_shared_memory(location):
@@ -364,7 +362,7 @@ class Head:
             case messages.Locate():
                 self._inquiries.locate(client, message)
             case messages.Inform():
-                client.tell(self._info(message.request))
+                self._inquiries.inform(client, message, self._workforce)
             case messages.RunOnWorkers():
                 chosen = [
                     w for n, w in self._workforce.peers.items() if message.workers is None or n in message.workers
@@ -374,7 +372,9 @@ class Head:
                     self._setups[message.setup] = message.call
                 self._inquiries.invoke(client, message, chosen)
             case messages.RunOnHead():
-                self._keep_running(self._inspect(client, message))
+                workers = [worker.info() for worker in self._workforce.peers.values()]
+                snapshot = HeadSnapshot(self._scheduler, workers, len(self._clients))
+                self._keep_running(inspect_for(client, message, snapshot))
             case messages.Retire():
                 self._workforce.retire(message.workers)
                 self._workforce.answer_when_settled(client, message.request)
@@ -400,41 +400,9 @@ class Head:
                 self._scheduler.want(client, self._coordinator.claim(client, message.request))
                 self._agree()
             case messages.WhoHas():
-                client.tell(self._holdings(message))
+                self._inquiries.tell_holdings(client, message)
             case messages.Shutdown():
                 self._end("shut down by its client")
-
-    def _submit(self, client: ClientPeer, message: messages.Submit) -> None:
-        refusal = _lack_of_resources(message.resources, self._options.resources)
-        if refusal is not None:
-            client.tell(messages.SubmitRefused(message.wanted, failure.own_failure(refusal)))
-            return
-        codes = [self._codebook.enter(code) for code in message.code]
-        specs = [
-            (codes[call], literals, message.priority)
-            for call, literals in zip(message.calls, message.literals, strict=True)
-        ]
-        try:
-            self._scheduler.submit(
-                client,
-                message.keys,
-                specs,
-                message.deps,
-                external=message.external,
-                wanted=message.wanted,
-                priority=message.priority,
-                retries=message.retries,
-                demand=_demand(message),
-                labels=message.labels,
-            )
-        except GraphError as error:
-            client.tell(messages.SubmitRefused(message.wanted, failure.own_failure(error)))
-
-    async def _inspect(self, client: ClientPeer, message: messages.RunOnHead) -> None:
-        workers = [worker.info() for worker in self._workforce.peers.values()]
-        snapshot = HeadSnapshot(self._scheduler, workers, len(self._clients))
-        found = await run_on_snapshot(message.call, snapshot, message.timeout_s)
-        client.tell(messages.RanOnHead(message.request, found.result, found.failure, found.reason, found.timed_out))
 
     def _keep_running(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something in the event loop, which by itself would forget it."""
@@ -451,40 +419,6 @@ class Head:
             self._scheduler.release(kept, kept.parcel.keys)
         for asker, request, outcome in decisions.answers:
             asker.tell(messages.Agreed(request, outcome))
-
-    def _cancel(self, client: ClientPeer, message: messages.Cancel) -> None:
-        """Give tasks up; without force, this client only lets go of those that others want, or need."""
-        if message.force:
-            self._scheduler.cancel(message.keys)
-            return
-        for key in message.keys:
-            task = self._scheduler.tasks.get(key)
-            if task is not None and is_wanted_by_others(task, client):
-                self._scheduler.release(client, [key])
-                client.tell(messages.KeysCancelled([key]))
-            else:
-                self._scheduler.cancel([key])
-
-    def _retry(self, client: ClientPeer, keys: list[Key]) -> None:
-        """Hand failed tasks in once more, with all that failed below them."""
-        failed = list(dict.fromkeys([*failed_below(self._scheduler, keys), *keys]))
-        known = [key for key in failed if key in self._scheduler.tasks]
-        self._scheduler.submit(client, known, [None] * len(known), [()] * len(known), wanted=keys)
-
-    def _info(self, request: int) -> messages.Info:
-        workers = [worker.info() for _, worker in sorted(self._workforce.peers.items())]
-        counts = {state.name.lower(): 0 for state in State}
-        for layer in self._scheduler.layers.values():
-            for state in State:
-                counts[state.name.lower()] += layer.counts[state]
-        return messages.Info(request, workers, counts, self._workforce.n_wanted, self._workforce.is_adaptive)
-
-    def _holdings(self, message: messages.WhoHas) -> messages.Holdings:
-        tasks = self._scheduler.tasks
-        asked = tasks.values() if message.keys is None else [tasks[key] for key in message.keys if key in tasks]
-        held = [task for task in asked if task.state is State.MEMORY]
-        workers = [task.where.name if task.where is not None else None for task in held]
-        return messages.Holdings(message.request, [task.key for task in held], [t.nbytes for t in held], workers)
 
     # Carrying out what the scheduler wants
 
@@ -507,7 +441,7 @@ class Head:
                 peers[state.number].tell(messages.Drop(dropped))
         for state, tasks in actions.run.items():
             if state.number in peers:
-                _run(peers[state.number], tasks)
+                peers[state.number].run(tasks)
         on_disk = bool(actions.publish) and self._has_shared_its_part()
         for state, tasks in actions.publish.items():
             if state.number in peers:
@@ -605,16 +539,6 @@ class Head:
             await asyncio.sleep(GPU_SAMPLE_S)
 
 
-def _run(worker: WorkerPeer, tasks: list[TaskState]) -> None:
-    """Send tasks to a worker, with code that is new to it."""
-    worker.teach([task.spec[0] for task in tasks])
-    run = [
-        RunTask(number, code.number, literals, [(dep.number, dep.location) for dep in deps], priority)
-        for number, (code, literals, priority), deps in ((task.number, task.spec, task.deps) for task in tasks)
-    ]
-    worker.tell(messages.Run(run))
-
-
 def _make_error(kind: str, task: TaskState, last_loss: _Loss) -> Failure:
     """Return what a task's error is when the scheduler has given it up."""
     key = key_text(task.key)
@@ -635,24 +559,6 @@ def _make_error(kind: str, task: TaskState, last_loss: _Loss) -> Failure:
 
 def _named(task: TaskState) -> list[int | str]:
     return sorted(task.demand.workers, key=str) if task.demand is not None else []
-
-
-def _demand(message: messages.Submit) -> Demand | None:
-    """Return what the tasks of a message need of their workers."""
-    resources = tuple(sorted((name, amount) for name, amount in message.resources.items() if amount))
-    if not resources and not message.workers:
-        return None
-    return Demand(resources, frozenset(message.workers), message.allow_other_workers)
-
-
-def _lack_of_resources(asked: dict[str, float], has: dict[str, float]) -> OptionError | None:
-    """Return the error of tasks that ask for more than any worker will ever have."""
-    if all(has.get(name, 0.0) >= amount for name, amount in asked.items()):
-        return None
-    return OptionError(
-        f"resources={asked}: each worker of this cluster has {has or 'none'}, so that no worker could ever run such a task; "
-        "start the cluster with resources= for its workers"
-    )
 
 
 def _blame(task: TaskState, last_loss: _Loss) -> WorkerLost:

@@ -1,4 +1,5 @@
-"""Clients' questions that take time to answer: where results can be reached, and what workers return when called."""
+"""Clients' questions: how the cluster is, who holds what; and those that take time to answer: where results can be reached,
+and what workers return when called."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from glassloom.graph.keys import Key, key_text
 from glassloom.runtime import messages
 from glassloom.runtime.failure import Failure, own_failure
 from glassloom.runtime.peers import ClientPeer, WorkerPeer
+from glassloom.runtime.workforce import Workforce
 from glassloom.scheduler import Scheduler, State, TaskState
 from glassloom.store.segment import Location
 
@@ -82,6 +84,24 @@ class Inquiries:
         """A worker will return nothing any more."""
         for number in list(self._invocations):
             self.invoked(number, worker, failure)
+
+    def inform(self, client: ClientPeer, message: messages.Inform, workforce: Workforce) -> None:
+        """Tell a client how the workers are, and how many tasks are in which state."""
+        workers = [worker.info() for _, worker in sorted(workforce.peers.items())]
+        counts = {state.name.lower(): 0 for state in State}
+        for layer in self._scheduler.layers.values():
+            for state in State:
+                counts[state.name.lower()] += layer.counts[state]
+        client.tell(messages.Info(message.request, workers, counts, workforce.n_wanted, workforce.is_adaptive))
+
+    def tell_holdings(self, client: ClientPeer, message: messages.WhoHas) -> None:
+        """Tell a client which results are held, how large they are, and where."""
+        tasks = self._scheduler.tasks
+        asked = tasks.values() if message.keys is None else [tasks[key] for key in message.keys if key in tasks]
+        held = [task for task in asked if task.state is State.MEMORY]
+        keys, nbytes = [task.key for task in held], [task.nbytes for task in held]
+        workers = [task.where.name if task.where is not None else None for task in held]
+        client.tell(messages.Holdings(message.request, keys, nbytes, workers))
 
     def _finish_if_complete(self, number: int) -> None:
         invocation = self._invocations[number]

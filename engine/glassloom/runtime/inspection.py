@@ -22,9 +22,10 @@ from typing import Any
 
 import msgspec
 
-from glassloom.runtime import failure
+from glassloom.runtime import failure, messages
 from glassloom.runtime.failure import Failure
 from glassloom.runtime.messages import WorkerInfo
+from glassloom.runtime.peers import ClientPeer
 from glassloom.scheduler import Scheduler
 from glassloom.store.pickling import dumps
 
@@ -59,6 +60,12 @@ class Inspected(msgspec.Struct, array_like=True):
     failure: Failure | None = None
     reason: str = ""
     timed_out: bool = False
+
+
+async def inspect_for(client: ClientPeer, message: messages.RunOnHead, snapshot: HeadSnapshot) -> None:
+    """Run a client's function on a snapshot and tell it what came of it."""
+    found = await run_on_snapshot(message.call, snapshot, message.timeout_s)
+    client.tell(messages.RanOnHead(message.request, found.result, found.failure, found.reason, found.timed_out))
 
 
 async def run_on_snapshot(call: bytes, snapshot: HeadSnapshot, timeout_s: float) -> Inspected:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from glassloom.runtime import messages
 from glassloom.runtime.codebook import Code
-from glassloom.runtime.messages import framed
+from glassloom.runtime.messages import RunTask, framed
 from glassloom.runtime.options import WorkerOptions
 from glassloom.scheduler import Pressure, WorkerState
 from glassloom.units import format_bytes
@@ -52,6 +52,15 @@ class WorkerPeer:
         if new:
             self.known_code.update(new)
             self.tell(messages.Calls(new))
+
+    def run(self, tasks: list[TaskState]) -> None:
+        """Send tasks, with code that is new to it."""
+        self.teach([task.spec[0] for task in tasks])
+        run = [
+            RunTask(number, code.number, literals, [(dep.number, dep.location) for dep in deps], priority)
+            for number, (code, literals, priority), deps in ((task.number, task.spec, task.deps) for task in tasks)
+        ]
+        self.tell(messages.Run(run))
 
     def info(self) -> messages.WorkerInfo:
         """Return what is known of it, for clients."""

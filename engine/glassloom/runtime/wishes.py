@@ -1,4 +1,4 @@
-"""Questions about what depends on what among the tasks that a scheduler knows. Changes nothing."""
+"""What a client wishes for tasks that are known: to give them up, or to try them again, with regard to what others want."""
 
 from __future__ import annotations
 
@@ -6,9 +6,32 @@ from collections.abc import Iterable
 from typing import Any
 
 from glassloom.graph.keys import Key
+from glassloom.runtime import messages
+from glassloom.runtime.peers import ClientPeer
 from glassloom.scheduler import Scheduler, State, TaskState
 
 _UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
+
+
+def cancel_for(scheduler: Scheduler, client: ClientPeer, message: messages.Cancel) -> None:
+    """Give tasks up; without force, the client only lets go of those that others want, or build upon."""
+    if message.force:
+        scheduler.cancel(message.keys)
+        return
+    for key in message.keys:
+        task = scheduler.tasks.get(key)
+        if task is not None and is_wanted_by_others(task, client):
+            scheduler.release(client, [key])
+            client.tell(messages.KeysCancelled([key]))
+        else:
+            scheduler.cancel([key])
+
+
+def try_again(scheduler: Scheduler, client: ClientPeer, keys: list[Key]) -> None:
+    """Hand failed tasks in once more, with all that failed below them."""
+    failed = dict.fromkeys([*failed_below(scheduler, keys), *keys])
+    known = [key for key in failed if key in scheduler.tasks]
+    scheduler.submit(client, known, [None] * len(known), [()] * len(known), wanted=keys)
 
 
 def is_wanted_by_others(task: TaskState, client: Any) -> bool:
