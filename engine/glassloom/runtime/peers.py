@@ -9,7 +9,7 @@ from glassloom.runtime import messages
 from glassloom.runtime.codebook import Code
 from glassloom.runtime.messages import RunTask, framed
 from glassloom.runtime.options import WorkerOptions
-from glassloom.scheduler import Pressure, WorkerState
+from glassloom.scheduler import Pressure, TaskState, WorkerState
 from glassloom.units import format_bytes
 
 
