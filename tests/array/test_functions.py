@@ -217,3 +217,14 @@ def test_numbers_in_geometric_progression(num, endpoint):
 def test_wrong_arguments_raise_at_once_with_their_values(call, error, message):
     with pytest.raises(error, match=message):
         call(ga.arange(4, chunks=2))
+
+
+def test_methods_that_change_the_array():
+    x = ga.asarray([[3, 1, 2], [9, 8, 7]]).rechunk(2)
+    kept = ga.copy(x)
+    x.sort()
+    equal(x, [[1, 2, 3], [7, 8, 9]])
+    x.fill(4)
+    equal(x, np.full((2, 3), 4))
+    equal(kept, [[3, 1, 2], [9, 8, 7]])
+    assert ga.isrealobj(kept) and not ga.iscomplexobj(kept)

@@ -19,6 +19,7 @@ __all__ = [
     "array_equal",
     "array_equiv",
     "clip",
+    "copy",
     "copyto",
     "fix",
     "i0",
@@ -26,10 +27,12 @@ __all__ = [
     "interp",
     "isclose",
     "iscomplex",
+    "iscomplexobj",
     "isneginf",
     "isnull",
     "isposinf",
     "isreal",
+    "isrealobj",
     "nan_to_num",
     "notnull",
     "piecewise",
@@ -320,3 +323,45 @@ def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) 
 
 
 around = round
+
+
+@implements(np.copy)
+def copy(a: Any) -> Array:
+    """Return the array as it is now: what is assigned to it later doesn't change the copy.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.arange(2)
+    >>> kept = ga.copy(x)
+    >>> x[0] = 9
+    >>> kept.compute()
+    array([0, 1])
+    """
+    return asarray(a).copy()
+
+
+@implements(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    """Return whether the elements are of a complex type.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.iscomplexobj(ga.ones(2, dtype=complex))
+    True
+    """
+    return bool(asarray(x).dtype.kind == "c")
+
+
+@implements(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    """Return whether the elements are of a type that isn't complex.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.isrealobj(ga.ones(2, dtype=complex))
+    False
+    """
+    return not iscomplexobj(x)

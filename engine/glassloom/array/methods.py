@@ -52,6 +52,14 @@ class FunctionMethods:
         """Return the elements along an axis where a mask is true."""
         return implementation_of(np.compress)(condition, self, axis)  # type: ignore[misc]
 
+    def fill(self: Any, value: Any) -> None:
+        """Put a value in place of every element; changes this array."""
+        self[...] = value
+
+    def sort(self: Any, axis: int = -1) -> None:
+        """Sort the elements along an axis, which becomes one block; changes this array."""
+        self._expr = implementation_of(np.sort)(self, axis).expr  # type: ignore[misc]
+
     def tolist(self: Any) -> Any:
         """Compute the array and return it as nested lists."""
         return np.asarray(self.compute()).tolist()
