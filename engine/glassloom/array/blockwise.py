@@ -13,7 +13,7 @@ from glassloom.array.array import Array, asarray
 from glassloom.array.nodes import mapping
 from glassloom.array.nodes.base import ArrayExpr, describe, make_meta, normalize_axes, normalize_axis
 from glassloom.array.nodes.indexed import IndexedBlocks, check_labels, indexed
-from glassloom.array.nodes.mapping import BLOCK, MappedCall
+from glassloom.array.nodes.mapping import BLOCK, MappedCall, Part
 from glassloom.array.nodes.reductions import reduce_with
 from glassloom.array.nodes.user_reduction import UserReduction
 from glassloom.array.protocol import implements
@@ -281,7 +281,7 @@ def apply_gufunc(
     results = []
     for number, (names, dtype) in enumerate(zip(outs, dtypes, strict=True)):
         chunks = (*together.chunks, *((sizes[name],) for name in names))
-        part = MappedCall(PartOf(number), (BLOCK,), {}, wants_block_id=False)
+        part = MappedCall(Part(number), (BLOCK,), {}, wants_block_id=False)
         meta = make_meta(like, n_loop + len(names), dtype)
         results.append(Array(IndexedBlocks(part, (together,), (loop,), (*loop, *names), chunks, meta)))
     return tuple(results)
@@ -316,23 +316,6 @@ def _output_dtypes(
             f"{type(error).__name__}: {error}. Say output_dtypes=..."
         ) from error
     return [np.asarray(each).dtype for each in (made if is_tuple else (made,))]
-
-
-class PartOf:
-    """Takes one of several results."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    @property
-    def __name__(self) -> str:
-        return f"part{self.number}"
-
-    def __glassloom_tokenize__(self) -> int:
-        return self.number
-
-    def __call__(self, results: Any) -> Any:
-        return namespace_of(results[self.number]).asarray(results[self.number])
 
 
 def _parse_signature(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], bool]:

@@ -14,28 +14,19 @@ from glassloom.array.array import Array
 _REQUIRED = inspect.Parameter.empty
 
 
-def _distribution(name: str, parameters: dict[str, Any], what: str) -> Callable[..., Array]:
-    """Return the method that draws from a distribution of numbers."""
+def _distribution(name: str, parameters: dict[str, Any], what: str, *, vectors: bool = False) -> Callable[..., Array]:
+    """Return the method that draws from a distribution of numbers, or of vectors."""
 
     def method(self: Any, *args: Any, **named: Any) -> Array:
         given = method.__signature__.bind(self, *args, **named)  # type: ignore[attr-defined]
         given.apply_defaults()
         values = given.arguments
-        return self._draw(name, tuple(values[each] for each in parameters), values["size"], values["chunks"])
+        draw = self._draw_vectors if vectors else self._draw
+        made: Array = draw(name, tuple(values[each] for each in parameters), values["size"], values["chunks"])
+        return made
 
-    return _signed(method, name, parameters, f"Return numbers of the {what}.")
-
-
-def _of_vectors(name: str, parameters: dict[str, Any], what: str) -> Callable[..., Array]:
-    """Return the method that draws from a distribution of vectors, which are the last axis of the result."""
-
-    def method(self: Any, *args: Any, **named: Any) -> Array:
-        given = method.__signature__.bind(self, *args, **named)  # type: ignore[attr-defined]
-        given.apply_defaults()
-        values = given.arguments
-        return self._draw_vectors(name, tuple(values[each] for each in parameters), values["size"], values["chunks"])
-
-    return _signed(method, name, parameters, f"Return vectors, along the last axis, of the {what}.")
+    drawn = "vectors, along the last axis," if vectors else "numbers"
+    return _signed(method, name, parameters, f"Return {drawn} of the {what}.")
 
 
 def _signed(method: Any, name: str, parameters: dict[str, Any], doc: str) -> Any:
@@ -121,12 +112,16 @@ class Distributions:
     weibull = _distribution("weibull", {"a": _REQUIRED}, "Weibull distribution of shape `a` and scale 1")
     zipf = _distribution("zipf", {"a": _REQUIRED}, "Zipf distribution: probabilities proportional to `k**-a`")
 
-    dirichlet = _of_vectors("dirichlet", {"alpha": _REQUIRED}, "Dirichlet distribution: parts of 1")
-    multinomial = _of_vectors(
+    dirichlet = _distribution("dirichlet", {"alpha": _REQUIRED}, "Dirichlet distribution: parts of 1", vectors=True)
+    multinomial = _distribution(
         "multinomial",
         {"n": _REQUIRED, "pvals": _REQUIRED},
         "multinomial distribution: how often each of several outcomes comes in `n` trials",
+        vectors=True,
     )
-    multivariate_normal = _of_vectors(
-        "multivariate_normal", {"mean": _REQUIRED, "cov": _REQUIRED}, "normal distribution of several variables"
+    multivariate_normal = _distribution(
+        "multivariate_normal",
+        {"mean": _REQUIRED, "cov": _REQUIRED},
+        "normal distribution of several variables",
+        vectors=True,
     )

@@ -142,24 +142,28 @@ def imag(array: Any) -> Array:
     return asarray(array).imag
 
 
-def _of_each(name: str, what: str, call: str, expected: str) -> Callable[..., Array]:
+def of_each(numpy_function: Any, module: str, what: str, call: str, expected: str) -> Callable[..., Array]:
     """Return a function of NumPy's applied to each element; its options are NumPy's."""
-    numpy_function = getattr(np, name)
+    name = numpy_function.__name__
 
     def function(x: Any, *args: Any, **options: Any) -> Array:
         return Array(elementwise(numpy_function, asarray(x).expr, *args, **options))
 
     function.__name__ = function.__qualname__ = name
-    function.__module__ = __name__
-    function.__doc__ = f"""Return {what}, element by element; options as for `numpy.{name}`.
+    function.__module__ = module
+    function.__doc__ = f"""Return {what}, element by element; options are NumPy's.
 
     Examples
     --------
     >>> import glassloom.array as ga
-    >>> ga.{name}({call}).compute()
+    >>> {call}
     {expected}
     """
     return implements(numpy_function)(function)
+
+
+def _of_each(name: str, what: str, argument: str, expected: str) -> Callable[..., Array]:
+    return of_each(getattr(np, name), __name__, what, f"ga.{name}({argument}).compute()", expected)
 
 
 angle = _of_each("angle", "the angles of complex numbers", "ga.asarray([1j, 1])", "array([1.57079633, 0.        ])")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.array import Array, asarray, operand_of
+from glassloom.array.elements import of_each
 from glassloom.array.nodes.elementwise import elementwise
 
 __all__ = [
@@ -45,23 +46,8 @@ __all__ = [
 
 
 def _of_each(name: str, what: str, arguments: str, expected: str) -> Callable[..., Array]:
-    """Return a function of `numpy.ma` applied to each block; its parameters are NumPy's."""
-    numpy_function = getattr(np.ma, name)
-
-    def function(x: Any, *args: Any, **options: Any) -> Array:
-        return Array(elementwise(numpy_function, asarray(x).expr, *args, **options))
-
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = __name__
-    function.__doc__ = f"""Return {what}; see `numpy.ma.{name}`.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.ma.{name}(ga.asarray([1.0, 2.0, ga.nan]){arguments}).compute().tolist()
-    {expected}
-    """
-    return function
+    call = f"ga.ma.{name}(ga.asarray([1.0, 2.0, ga.nan]){arguments}).compute().tolist()"
+    return of_each(getattr(np.ma, name), __name__, what, call, expected)
 
 
 masked_equal = _of_each("masked_equal", "the array without what equals a value", ", 2", "[1.0, None, nan]")

@@ -12,6 +12,7 @@ from glassloom.array.creation import arange
 from glassloom.array.nodes.base import describe, make_meta, normalize_axis
 from glassloom.array.nodes.collecting import collect
 from glassloom.array.nodes.indexed import indexed
+from glassloom.array.nodes.mapping import Part
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import concatenate
 from glassloom.backends.arrays import namespace_of
@@ -127,11 +128,7 @@ def unique(
     )
     joined = collect(counted, UniqueOfAll(equal_nan), ((UNKNOWN,),), flat.expr.meta)
     values, index, counts = (
-        Array(
-            indexed(
-                part_of, [joined], [(0,)], (0,), kwargs={"number": number}, meta=make_meta(flat.expr.meta, 1, dtype)
-            )
-        )
+        Array(indexed(Part(number), [joined], [(0,)], (0,), meta=make_meta(flat.expr.meta, 1, dtype)))
         for number, dtype in enumerate((flat.dtype, np.dtype(np.intp), np.dtype(np.intp)))
     )
     results = [values]
@@ -159,7 +156,7 @@ def _unique_along(whole: Array, axis: int, index: bool, inverse: bool, counts: b
 
     def part(number: int, axes: tuple[int, ...], dtype: Any) -> Array:
         part_meta = make_meta(meta, len(axes), dtype)
-        return Array(indexed(part_of, [together], [own], axes, kwargs={"number": number}, meta=part_meta, align=False))
+        return Array(indexed(Part(number), [together], [own], axes, meta=part_meta, align=False))
 
     values = part(0, own, whole.dtype)
     results = [values]
@@ -236,11 +233,6 @@ class UniqueOfAll:
         found, leader, inverse = xp.unique(values, return_index=True, return_inverse=True, equal_nan=self.equal_nan)
         totals = xp.bincount(inverse.ravel(), weights=counts, minlength=len(found)).astype(np.intp)
         return found, first[leader], totals
-
-
-def part_of(results: Any, number: int) -> Any:
-    """Return one of several results."""
-    return results[number]
 
 
 def place_among(block: Any, values: Any) -> Any:

@@ -17,7 +17,7 @@ from glassloom.array.array import Array, asarray, matmul
 from glassloom.array.blockwise import apply_gufunc
 from glassloom.array.chunks import Chunks
 from glassloom.array.nodes.base import make_meta, normalize_axis
-from glassloom.array.nodes.mapping import BLOCK, MapBlocks, MappedCall
+from glassloom.array.nodes.mapping import BLOCK, MapBlocks, MappedCall, Part
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import concatenate, expand_dims
 from glassloom.backends.arrays import namespace_of
@@ -259,23 +259,6 @@ def _zip_blocks(
     axes = tuple(range(len(chunks)))
     nodes = tuple(array.expr for array in arrays)
     return Array(MapBlocks(call, nodes, axes, chunks, like.expr.meta if meta is None else meta))
-
-
-class Part:
-    """Takes one of several results."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    @property
-    def __name__(self) -> str:
-        return f"part{self.number}"
-
-    def __glassloom_tokenize__(self) -> int:
-        return self.number
-
-    def __call__(self, results: Any) -> Any:
-        return results[self.number]
 
 
 def _qr_block(block: Any) -> Any:

@@ -15,6 +15,7 @@ from glassloom.array.creation import arange, eye
 from glassloom.array.linalg.factors import qr
 from glassloom.array.nodes.base import make_meta
 from glassloom.array.nodes.indexed import indexed
+from glassloom.array.nodes.mapping import Part
 from glassloom.array.nodes.panels import CholeskyPanels, LuPanels, LuPart, Substitute
 from glassloom.array.protocol import implements
 from glassloom.backends.arrays import namespace_of
@@ -225,7 +226,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> LstsqResult:
     x, rank, s = (
         Array(
             indexed(
-                part_of, [together], [()], tuple(range(len(shape))), kwargs={"number": number},
+                Part(number), [together], [()], tuple(range(len(shape))),
                 meta=make_meta(left.expr.meta, len(shape), kind), sizes={n: (size,) for n, size in enumerate(shape)},
             )
         )
@@ -242,11 +243,6 @@ def lstsq_block(left: Any, right: Any, rcond: float) -> tuple[Any, Any, Any]:
     xp = namespace_of(left)
     x, _, rank, s = xp.linalg.lstsq(left, right, rcond=rcond)
     return x, xp.asarray(rank, dtype=np.int64), s
-
-
-def part_of(results: Any, number: int) -> Any:
-    """Return one of several results."""
-    return results[number]
 
 
 def _square(a: Any, what: str) -> Array:

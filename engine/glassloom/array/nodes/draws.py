@@ -39,7 +39,7 @@ class Draw(BlockwiseArray):
     def function(self) -> Any:
         return DrawBlock(self.streams, self.method, self.args, self.kwargs)
 
-    @cached_property
+    @property
     def tiled(self) -> Any:
         return TiledDraw.of(self.function, self.dtype)
 
@@ -167,26 +167,16 @@ class PermuteBlockLines:
         return self.streams.of_block(number).permuted(block, axis=self.axis)
 
 
-class DrawVectors(BlockwiseArray):
+class DrawVectors(Draw):
     """Random vectors, along a last axis that has one block: as `Draw` for methods whose results have an axis more."""
 
-    parameters = ("streams", "method", "args", "kwargs", "chunks", "meta")
-
-    streams: Streams
-    method: str
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
     @property
-    def label(self) -> str:
-        return self.method.replace("_", "-")
-
-    @cached_property
-    def function(self) -> Any:
-        return DrawBlock(self.streams, self.method, self.args, self.kwargs)
+    def tiled(self) -> Any:
+        return None
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
-        return (int(np.ravel_multi_index(index, self.numblocks)), self.block_shape(index)[:-1])
+        number, shape = super().literals(index)
+        return (number, shape[:-1])
 
 
 def draw_vectors(

@@ -84,6 +84,24 @@ class MappedCall:
         return self.function(*args, **kwargs)
 
 
+class Part:
+    """Takes one of several results of a task, as an array."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    @property
+    def __name__(self) -> str:
+        return f"part{self.number}"
+
+    def __glassloom_tokenize__(self) -> int:
+        return self.number
+
+    def __call__(self, results: Any) -> Any:
+        part = results[self.number]
+        return part if getattr(part, "ndim", 0) else namespace_of(part).asarray(part)
+
+
 class _BlockHere:
     """Stands for a block among the arguments of `MappedCall`."""
 
