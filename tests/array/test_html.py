@@ -96,3 +96,26 @@ def test_a_million_chunks_are_shown_at_once():
 def test_the_chunk_type_is_that_of_the_blocks():
     masked = np.ma.masked_array([1, 2], [True, False])
     assert facts(ga.from_array(masked))["Type"][1] == "numpy.MaskedArray"
+
+
+def test_a_plan_is_shown_as_a_card_of_its_layers_before_and_after():
+    x = ga.random.default_rng(0).normal(size=(1000, 500), chunks=(100, 250))
+    plan = (x + 1)[::2].sum(axis=0).explain()
+    assert plan.startswith("as written\n")
+    assert repr(plan) == str(plan)
+    html = plan._repr_html_()
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(<td>.*?)</tr>", html)]
+    assert [row[:3] for row in rows if row[1].startswith(("normal", "sum-agg"))] == [
+        ["20", "normal › slice › add › sum", "39.06 KiB"],
+        ["2", "sum-aggregate", "3.91 KiB"],
+        ["20", "normal", "3.81 MiB"],
+        ["2", "sum-aggregate", "3.91 KiB"],
+    ]
+    assert '<th scope="row">Tasks</th><td>22</td><td>82 as written</td>' in html
+    assert "test_html.py" in html
+    assert "unknown" in x[x > 0].explain()._repr_html_()
+
+
+def test_names_in_a_plan_are_escaped():
+    x = ga.ones(4, chunks=2).map_blocks(lambda block: block)
+    assert "<lambda>" not in x.explain()._repr_html_()

@@ -16,7 +16,7 @@ import numpy as np
 import glassloom.array.nodes.rules  # noqa: F401 - registers the rules
 import glassloom.array.nodes.slice_rules  # noqa: F401 - and those of slices
 from glassloom.array.chunks import Chunks, normalize_chunks
-from glassloom.array.explain import explain
+from glassloom.array.explain import Explanation, explain
 from glassloom.array.html import array_html
 from glassloom.array.methods import FunctionMethods
 from glassloom.array.nodes import assignment, contraction, indexing, reductions, shaping, slicing
@@ -145,9 +145,9 @@ class Array(Reducible, FunctionMethods):
             raise ValueError("the length isn't known before the blocks are computed; call compute_chunk_sizes() first")
         return self.shape[0]
 
-    def explain(self) -> str:
-        """Return the plan as text: layers and their numbers of tasks, as written and as they will run, and about how
-        much memory it takes.
+    def explain(self) -> Explanation:
+        """Return the plan as text, which a notebook shows as a card: layers and their numbers of tasks, as written and
+        as they will run, and about how much memory it takes.
 
         Examples
         --------

@@ -34,7 +34,7 @@ def estimate(root: Expr) -> Estimate:
 def _nbytes_of_results(root: Expr) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for node in walk([root]):
-        source = _array_of(node)
+        source = array_of(node)
         if source is None:
             continue
         itemsize = source.dtype.itemsize
@@ -46,12 +46,12 @@ def _nbytes_of_results(root: Expr) -> dict[Key, int]:
     return found
 
 
-def _array_of(node: Expr) -> ArrayExpr | None:
+def array_of(node: Expr) -> ArrayExpr | None:
     """Return the array that a node stands for: what fusing makes has it as its first operand."""
     if isinstance(node, ArrayExpr):
         return node
     first = node.operands[0] if node.operands else None
-    return _array_of(first) if isinstance(first, Expr) else None
+    return array_of(first) if isinstance(first, Expr) else None
 
 
 def _peak(tasks: Mapping[Key, Task], wanted: list[Key], nbytes: Mapping[Key, int]) -> int:
