@@ -138,3 +138,37 @@ def test_functions_with_a_parameter_of_that_name_get_the_blocks_index():
     x = ga.zeros((4, 4), chunks=2)
     made = x.map_blocks(lambda block, block_id=None: block + 10 * block_id[0] + block_id[1], dtype=float)
     assert made.compute()[::2, ::2].tolist() == [[0, 1], [10, 11]]
+
+
+@given(st.data())
+def test_core_axes_may_be_anywhere_as_for_numpys_gufuncs(data):
+    x, lazy_x = data.draw(arrays((2, 3, 4), ("int64", "float64")))
+    x, lazy_x = np.nan_to_num(x), ga.nan_to_num(lazy_x)
+    y, lazy_y = x + 1, lazy_x + 1
+    axis = data.draw(st.integers(-3, 2))
+    found = ga.apply_gufunc(np.vecdot, "(n),(n)->()", lazy_x, lazy_y, axis=axis, output_dtypes=x.dtype)
+    equal(found, np.vecdot(x, y, axis=axis), rtol=1e-9)
+    found = ga.apply_gufunc(lambda a: a.max(-1), "(n)->()", lazy_x, axis=axis, keepdims=True, output_dtypes=x.dtype)
+    equal(found, x.max(axis, keepdims=True))
+    found = ga.apply_gufunc(lambda a: np.sort(a), "(n)->(n)", lazy_x, axis=axis, output_dtypes=x.dtype)
+    equal(found, np.sort(x, axis))
+    z = np.arange(24).reshape(3, 4, 2).astype(x.dtype)
+    axes = [(0, 2), (1, 2), (2, 0)]  # 2 by 4 matrices in x, 4 by 2 in z; a loop of 3
+    found = ga.apply_gufunc(
+        np.matmul, "(m,n),(n,k)->(m,k)", lazy_x, ga.from_array(z, chunks=2), axes=axes, output_dtypes=x.dtype
+    )
+    equal(found, np.matmul(x, z, axes=axes), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"axis": 0, "axes": [(0,)]}, "axis=0 needs a signature with one core axis"),
+        ({"axes": [(0, 1), ()]}, "doesn't name the core axes"),
+        ({"keepdims": True, "signature": "(i)->(i)"}, "keepdims: the results of signature"),
+    ],
+)
+def test_wrong_core_axes_are_errors(options, message):
+    signature = options.pop("signature", "(i)->()")
+    with pytest.raises(ValueError, match=message):
+        ga.apply_gufunc(np.sum, signature, ga.ones((2, 2)), **options)

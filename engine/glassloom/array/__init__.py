@@ -22,6 +22,7 @@ from glassloom.array import (
     fft,
     files,
     grids,
+    gufuncs,
     hdf5,
     histograms,
     linalg,
@@ -50,6 +51,7 @@ from glassloom.array.creation import *
 from glassloom.array.elements import *
 from glassloom.array.files import *
 from glassloom.array.grids import *
+from glassloom.array.gufuncs import *
 from glassloom.array.hdf5 import *
 from glassloom.array.histograms import *
 from glassloom.array.overlapping import *
@@ -99,6 +101,7 @@ __all__ += creation.__all__
 __all__ += elements.__all__
 __all__ += files.__all__
 __all__ += grids.__all__
+__all__ += gufuncs.__all__
 __all__ += hdf5.__all__
 __all__ += histograms.__all__
 __all__ += overlapping.__all__

@@ -1,19 +1,18 @@
-"""Functions of the user's applied to blocks, lines and windows: `blockwise`, `apply_gufunc`, `map_overlap`, `reduction`."""
+"""Functions of the user's applied to blocks, lines and windows: `map_blocks`, `blockwise`, `reduction`."""
 
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from glassloom.array.array import Array, asarray
 from glassloom.array.nodes import mapping
-from glassloom.array.nodes.base import ArrayExpr, describe, make_meta, normalize_axes, normalize_axis
+from glassloom.array.nodes.base import ArrayExpr, make_meta, normalize_axes, normalize_axis
 from glassloom.array.nodes.indexed import IndexedBlocks, check_labels, indexed
-from glassloom.array.nodes.mapping import BLOCK, MappedCall, Part
+from glassloom.array.nodes.mapping import BLOCK, MappedCall
 from glassloom.array.nodes.reductions import reduce_with
 from glassloom.array.nodes.user_reduction import UserReduction
 from glassloom.array.protocol import implements
@@ -23,9 +22,7 @@ from glassloom.errors import ChunkError
 
 __all__ = [
     "apply_along_axis",
-    "apply_gufunc",
     "apply_over_axes",
-    "as_gufunc",
     "blockwise",
     "coarsen",
     "map_blocks",
@@ -109,11 +106,6 @@ def _count(axes: Any) -> int:
     if axes is None:
         return 0
     return len(axes) if isinstance(axes, (tuple, list)) else 1
-
-
-_SIGNATURE = re.compile(
-    r"^\s*(\([\w\s,]*\)(?:\s*,\s*\([\w\s,]*\))*)?\s*->\s*(\([\w\s,]*\)(?:\s*,\s*\([\w\s,]*\))*)\s*$"
-)
 
 
 def blockwise(
@@ -208,152 +200,6 @@ def _tried(function: Callable[..., Any], tiny: Sequence[Any], what: str) -> Any:
             f"{what} tried {name} on blocks of one element to learn its type, but it raised "
             f"{type(error).__name__}: {error}. Say dtype=..."
         ) from error
-
-
-def apply_gufunc(
-    function: Callable[..., Any],
-    signature: str,
-    *args: Any,
-    output_dtypes: Any = None,
-    output_sizes: Mapping[str, int] | None = None,
-    vectorize: bool = False,
-    allow_rechunk: bool = True,
-    **kwargs: Any,
-) -> Any:
-    """Apply a generalised ufunc: a function of whole core axes, over loops of the other axes that broadcast.
-
-    Parameters
-    ----------
-    function
-        Called with blocks whose core axes are the last ones.
-    signature
-        Core axes of arrays and results, such as ``"(i,j),(j)->(i)"``.
-    output_dtypes
-        Type of the result, or of each of several. Without it the function is tried on blocks of one element.
-    output_sizes
-        Lengths of core axes that only results have.
-    vectorize
-        Whether the function takes no loop axes, so that `numpy.vectorize` has to loop.
-    allow_rechunk
-        Whether core axes of several blocks may be joined; otherwise they are an error.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import glassloom.array as ga
-    >>> x = ga.ones((4, 6), chunks=(2, 3))
-    >>> ga.apply_gufunc(lambda block: block.sum(axis=-1), "(i)->()", x).compute()
-    array([6., 6., 6., 6.])
-    """
-    ins, outs, is_tuple = _parse_signature(signature)
-    nodes = [asarray(array).expr for array in args]
-    function = of_users(function, nodes)
-    if len(nodes) != len(ins):
-        raise ValueError(f"signature {signature!r} names {len(ins)} arrays, got {len(nodes)}")
-    for node, core in zip(nodes, ins, strict=True):
-        if node.ndim < len(core):
-            raise ValueError(f"signature {signature!r}: core axes {core} of an array of {describe(node)}")
-        split = [
-            name for name, blocks in zip(core, node.chunks[node.ndim - len(core) :], strict=True) if len(blocks) > 1
-        ]
-        if split and not allow_rechunk:
-            raise ChunkError(f"core axis {split[0]!r} has several blocks; rechunk it to one, or say allow_rechunk=True")
-    call = np.vectorize(function, signature=signature, excluded=set(kwargs)) if vectorize else function
-    n_loop = max((node.ndim - len(core) for node, core in zip(nodes, ins, strict=True)), default=0)
-    loop = tuple(f"loop {axis}" for axis in range(n_loop))
-    indices = [(*loop[n_loop - (node.ndim - len(core)) :], *core) for node, core in zip(nodes, ins, strict=True)]
-    lengths = {
-        name: length for node, names in zip(nodes, indices, strict=True) for name, length in zip(names, node.shape, strict=True)
-    }  # fmt: skip
-    sizes = {**lengths, **(output_sizes or {})}
-    lacking = {name for core in outs for name in core} - set(sizes)
-    if lacking:
-        raise ValueError(f"signature {signature!r}: the length of {sorted(lacking)} isn't known; say output_sizes=...")
-    dtypes = _output_dtypes(call, kwargs, nodes, output_dtypes, len(outs), is_tuple)
-    if vectorize:  # of blocks without elements it asks for the types
-        call = np.vectorize(function, signature=signature, excluded=set(kwargs), otypes=dtypes)
-    like = nodes[0].meta
-    if not is_tuple:
-        new = {name: (sizes[name],) for name in outs[0]}
-        meta = make_meta(like, n_loop + len(outs[0]), dtypes[0])
-        return Array(_with_core(call, nodes, indices, loop, outs[0], new, meta, kwargs))
-    together = _with_core(call, nodes, indices, loop, (), {}, like, kwargs)
-    results = []
-    for number, (names, dtype) in enumerate(zip(outs, dtypes, strict=True)):
-        chunks = (*together.chunks, *((sizes[name],) for name in names))
-        part = MappedCall(Part(number), (BLOCK,), {}, wants_block_id=False)
-        meta = make_meta(like, n_loop + len(names), dtype)
-        results.append(Array(IndexedBlocks(part, (together,), (loop,), (*loop, *names), chunks, meta)))
-    return tuple(results)
-
-
-def _with_core(
-    call: Any, nodes: Sequence[ArrayExpr], indices: Any, loop: tuple[str, ...], names: tuple[str, ...], core: Any,
-    meta: Any, kwargs: dict[str, Any],
-) -> IndexedBlocks:  # fmt: skip
-    """Return the function of blocks, whose core axes become whole: inside they get names that the result lacks."""
-    inner = [tuple(name if name in loop else ("core", name) for name in index) for index in indices]
-    outer = (*loop, *(("out", name) for name in names))
-    sizes: dict[Hashable, Any] = {("out", name): size for name, size in core.items()}
-    return indexed(call, nodes, inner, outer, meta=meta, sizes=sizes, kwargs=kwargs)
-
-
-def _output_dtypes(
-    call: Any, kwargs: dict[str, Any], nodes: Sequence[ArrayExpr], given: Any, count: int, is_tuple: bool
-) -> list[Any]:
-    if given is not None:
-        dtypes = list(given) if isinstance(given, (list, tuple)) else [given] * count
-        if len(dtypes) != count:
-            raise ValueError(f"output_dtypes={given!r} has {len(dtypes)} types for {count} results")
-        return dtypes
-    tiny = [namespace_of(node.meta).ones((1,) * node.ndim, dtype=node.dtype) for node in nodes]
-    try:
-        with np.errstate(all="ignore"):
-            made = call(*tiny, **kwargs)
-    except Exception as error:  # the function is the user's: it may do anything to a block of one element
-        raise ValueError(
-            f"apply_gufunc tried the function on blocks of one element to learn its types, but it raised "
-            f"{type(error).__name__}: {error}. Say output_dtypes=..."
-        ) from error
-    return [np.asarray(each).dtype for each in (made if is_tuple else (made,))]
-
-
-def _parse_signature(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], bool]:
-    found = _SIGNATURE.match(signature)
-    if found is None:
-        raise ValueError(f"{signature!r} is not a signature such as '(i,j),(j)->(i)'")
-    sides = [_cores(side or "") for side in found.groups()]
-    return sides[0], sides[1], len(sides[1]) > 1
-
-
-def _cores(text: str) -> list[tuple[str, ...]]:
-    return [
-        tuple(name.strip() for name in core.split(",") if name.strip()) for core in re.findall(r"\(([^)]*)\)", text)
-    ]
-
-
-def as_gufunc(signature: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that makes a function a generalised ufunc of lazy arrays; see `apply_gufunc` for the options.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> @ga.as_gufunc("(i)->()", output_dtypes=float)
-    ... def spread(block):
-    ...     return block.max(axis=-1) - block.min(axis=-1)
-    >>> spread(ga.arange(6, chunks=2).reshape(2, 3)).compute()
-    array([2, 2])
-    """
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        def gufunc(*args: Any, **more: Any) -> Any:
-            return apply_gufunc(function, signature, *args, **{**options, **more})
-
-        gufunc.__name__ = getattr(function, "__name__", "gufunc")
-        gufunc.__doc__ = function.__doc__
-        return gufunc
-
-    return decorate
 
 
 @implements(np.apply_along_axis)

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from glassloom.array.array import Array, asarray, matmul
-from glassloom.array.blockwise import apply_gufunc
 from glassloom.array.chunks import Chunks
+from glassloom.array.gufuncs import apply_gufunc
 from glassloom.array.nodes.base import make_meta, normalize_axis
 from glassloom.array.nodes.mapping import BLOCK, MapBlocks, MappedCall, Part
 from glassloom.array.protocol import implements
