@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -310,3 +311,26 @@ async def _read_until(record: Any, enough: Callable[[list[Any]], bool]) -> list[
             if enough(seen):
                 return seen
     return seen
+
+
+class BusyQueue(SimpleQueue):  # type: ignore[type-arg]
+    """A queue that another thread empties in the moment after it was asked whether it is empty."""
+
+    def empty(self) -> bool:
+        return False
+
+
+def test_a_thread_tells_of_its_last_result_though_others_took_the_tasks_that_it_saw(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("glassloom.runtime.threads.SimpleQueue", BusyQueue)
+    monkeypatch.setattr("glassloom.runtime.threads._BATCH_S", 1000.0)  # no time makes it tell either
+    runtime = ThreadsRuntime(1, publish=False)
+    found: list[Any] = []
+    asking = threading.Thread(
+        target=lambda: found.extend(runtime.get(Graph({"x": Task("x", int, (5,))}), ["x"])), daemon=True
+    )
+    asking.start()
+    asking.join(timeout=20)
+    runtime.close()
+    assert found == [5]

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from glassloom_metrics.protocol import TaskError
@@ -52,6 +52,10 @@ class _Finished:
     """What one thread has run since it last told the scheduler."""
 
     def __init__(self) -> None:
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Forget what has been told; the lists belong to those who were told."""
         self.tasks: list[TaskState] = []
         self.nbytes: list[int] = []
         self.starts: list[float] = []
@@ -147,7 +151,7 @@ class ThreadsRuntime:
         run_inside_task(InlineRuntime())
         finished = _Finished()
         told_s = monotonic_s()
-        while (task := self._take(lane)) is not None:
+        while (task := self._take(lane, finished)) is not None:
             if task.state is not State.RUNNING:  # recalled while it was in the queue
                 finished = self._flush(finished, lane)
                 with self._lock:
@@ -172,12 +176,22 @@ class ThreadsRuntime:
             finished.starts.append(start_s)
             finished.stops.append(stop_s)
             del value
-            if stop_s - told_s > _BATCH_S or self._queue.empty():
+            if stop_s - told_s > _BATCH_S:
                 finished = self._flush(finished, lane)
                 told_s = stop_s
 
-    def _take(self, lane: int) -> TaskState | None:
-        """Return the next task as soon as there is one, or None if the pool is closed."""
+    def _take(self, lane: int, finished: _Finished) -> TaskState | None:
+        """Return the next task as soon as there is one, or None if the pool is closed.
+
+        A thread that has to wait first tells what it has finished: others may wait for that. Whether it has to is only
+        known by trying; a queue that wasn't empty a moment ago may be empty now.
+        """
+        try:
+            return self._queue.get_nowait()
+        except Empty:
+            if finished.tasks:
+                self._tell(finished, lane)
+                finished.start_again()
         self._busy[lane] = 0
         task = self._queue.get()
         self._busy[lane] = 1
