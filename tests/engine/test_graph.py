@@ -150,7 +150,7 @@ def test_different_values_have_different_tokens() -> None:
     assert [values for values in tokens.values() if len(values) > 1] == []
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_a_value_has_one_token(value: Any) -> None:
     assert tokenize(value) == tokenize(value)
 
