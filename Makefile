@@ -42,7 +42,7 @@ lab: setup
 
 test: setup labextension/node_modules
 	sh tests/e2e/install-chromium.sh
-	pytest $(PYTEST_ARGS)
+	pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
 	$(JLPM) test
 
 lint: setup labextension/node_modules
