@@ -32,15 +32,20 @@ _PROBE_INTERVAL_S = 0.05
 _DIRECTORY_PREFIX = "glassloom-dash-"
 _LOG_TAIL_BYTES = 2000
 _STOP_TIMEOUT_S = 5.0
+_MAX_BASE_BYTES = 60
+"""A UNIX socket's path may have 107 bytes, those of the private directory's name and the socket's included."""
 
 
 def _make_directory() -> Path:
     """Return a new private directory; remove those that servers which were killed left behind."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_DIRECTORY_PREFIX}*"):
+    base = tempfile.gettempdir()
+    if len(os.fsencode(base)) > _MAX_BASE_BYTES:
+        base = "/tmp"
+    for left in Path(base).glob(f"{_DIRECTORY_PREFIX}*"):
         pid = left.name.removeprefix(_DIRECTORY_PREFIX).partition("-")[0]
         if pid.isdigit() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(left, ignore_errors=True)  # of another user: not ours to remove, and we cannot
-    return Path(tempfile.mkdtemp(prefix=f"{_DIRECTORY_PREFIX}{os.getpid()}-"))
+    return Path(tempfile.mkdtemp(prefix=f"{_DIRECTORY_PREFIX}{os.getpid()}-", dir=base))
 
 
 class DashboardsProcess:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -102,15 +103,33 @@ async def test_a_process_that_fails_at_once_is_a_503_with_its_words(jp_fetch, mo
     assert caught.value.response.body == expected
 
 
-async def test_what_a_killed_server_left_behind_is_swept(jp_fetch, services, monkeypatch, tmp_path):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+@pytest.fixture
+def temporary_files(monkeypatch):
+    """A folder for temporary files whose path is short: sockets lie in it."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setattr("tempfile.tempdir", folder)
+        yield Path(folder)
+
+
+async def test_what_a_killed_server_left_behind_is_swept(jp_fetch, services, temporary_files):
     done = subprocess.Popen(["true"])
     done.wait()
-    dead, alive, foreign = (tmp_path / f"glassloom-dash-{part}" for part in (f"{done.pid}-x", f"{os.getpid()}-x", "x"))
+    names = [f"glassloom-dash-{part}" for part in (f"{done.pid}-x", f"{os.getpid()}-x", "x")]
+    dead, alive, foreign = (temporary_files / name for name in names)
     for directory in (dead, alive, foreign):
         directory.mkdir()
     await jp_fetch("glassloom", "dash", "health")
     assert [directory.exists() for directory in (dead, alive, foreign)] == [False, True, True]
+    await services.dashboards.stop()
+
+
+async def test_a_folder_for_temporary_files_too_deep_for_sockets_is_not_used(jp_fetch, services, monkeypatch, tmp_path):
+    deep = tmp_path / ("deep" * 20)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    response = await jp_fetch("glassloom", "dash", "health")
+    assert response.code == 200
+    assert list(deep.iterdir()) == []
 
 
 async def test_stopping_ends_the_process_and_removes_its_private_directory(jp_fetch, services):
