@@ -23,8 +23,9 @@ NAME_PREFIX = "glassloom-"
 
 _NO_WORDS = ("no", "n", "false", "off", "0", "0.0")
 
-# Start times are derived from the boot time, which an adjusted clock moves a little.
 _START_TIME_TOLERANCE_S = 5.0
+_START_TICKS = 19
+"""Place of the start time among the fields of ``/proc/PID/stat`` that follow the command's name."""
 
 
 class ClusterRecord(msgspec.Struct, frozen=True):
@@ -78,8 +79,17 @@ def runtime_dir() -> Path:
 
 
 def process_started_s(pid: int) -> float:
-    """Return when process `pid` began, in seconds since the epoch; raises `psutil.Error` if there is none."""
-    return psutil.Process(pid).create_time()
+    """Return when process `pid` began; raises `psutil.Error` if there is none.
+
+    On Linux in seconds since the machine was booted, which no change of the clock moves; elsewhere since the epoch.
+    """
+    if sys.platform != "linux":
+        return psutil.Process(pid).create_time()
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        raise psutil.NoSuchProcess(pid) from None
+    return int(stat.rpartition(b") ")[2].split()[_START_TICKS]) / os.sysconf("SC_CLK_TCK")
 
 
 def is_alive(record: ClusterRecord) -> bool:
@@ -88,7 +98,7 @@ def is_alive(record: ClusterRecord) -> bool:
         process = psutil.Process(record.pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return False
-        return abs(process.create_time() - record.pid_started_s) < _START_TIME_TOLERANCE_S
+        return abs(process_started_s(record.pid) - record.pid_started_s) < _START_TIME_TOLERANCE_S
     except psutil.NoSuchProcess:
         return False
     except psutil.AccessDenied:

@@ -35,6 +35,15 @@ def big(megabytes: int, fill: float = 1.0) -> np.ndarray:
     return np.full(megabytes * 2**17, fill)
 
 
+def fill(number: int) -> np.ndarray:
+    return np.full(8192, number)
+
+
+def first_of(arrays: list[np.ndarray]) -> int:
+    """Return the sum of the arrays' first elements."""
+    return int(sum(array[0] for array in arrays))
+
+
 def mean(array: np.ndarray) -> float:
     return float(array.mean())
 

@@ -41,6 +41,7 @@ def own_client() -> Iterator[Client]:
 # A worker dies
 
 
+@pytest.mark.fault("kill -9 of a worker in the middle of a task")
 def test_a_task_whose_worker_is_killed_runs_again(client: Client, tmp_path: Path) -> None:
     begun, go = tmp_path / "begun", tmp_path / "go"
     future = client.submit(tasks.begin_and_wait, str(begun), str(go), 5)
@@ -59,6 +60,7 @@ def test_a_killed_worker_is_replaced(client: Client) -> None:
     assert before[1] in after
 
 
+@pytest.mark.fault("kill -9 of a worker that holds results")
 def test_results_lost_with_a_worker_are_computed_again_from_their_inputs(client: Client, tmp_path: Path) -> None:
     log = tmp_path / "runs"
     first = client.submit(lambda: tasks.count_run(str(log), tasks.big(1, 2.0)))
@@ -71,6 +73,7 @@ def test_results_lost_with_a_worker_are_computed_again_from_their_inputs(client:
     assert log.read_text() == "xx"
 
 
+@pytest.mark.fault("kill -9 of a worker that holds results")
 def test_gathering_waits_for_a_result_that_is_being_computed_again(client: Client, tmp_path: Path) -> None:
     begun, go = tmp_path / "begun", tmp_path / "go"
 
@@ -91,6 +94,7 @@ def test_gathering_waits_for_a_result_that_is_being_computed_again(client: Clien
         assert float(gathered.result(20).max()) == 7.0
 
 
+@pytest.mark.fault("kill -9 of a worker in the middle of a transfer")
 def test_a_worker_killed_in_the_middle_of_a_transfer_costs_only_time(client: Client) -> None:
     future = client.submit(tasks.big, 4, 6.0)
     wait(future)
@@ -104,6 +108,7 @@ def test_a_worker_killed_in_the_middle_of_a_transfer_costs_only_time(client: Cli
         assert float(gathered.result(20).max()) == 6.0
 
 
+@pytest.mark.fault("kill -9 of a worker in the middle of a transfer")
 def test_a_worker_killed_while_another_waits_for_its_result_costs_only_time(client: Client, tmp_path: Path) -> None:
     pids = both_workers(client)
     hold = [client.submit(tasks.wait_for, str(tmp_path / "go"), n) for n in range(2)]
@@ -121,6 +126,7 @@ def test_a_worker_killed_while_another_waits_for_its_result_costs_only_time(clie
     assert owner in pids
 
 
+@pytest.mark.fault("kill -9 of all workers")
 def test_all_workers_killed_at_once_cost_only_time(client: Client) -> None:
     inputs = client.map(tasks.big, [1] * 8, [float(n) for n in range(8)])
     wait(inputs)
@@ -129,6 +135,7 @@ def test_all_workers_killed_at_once_cost_only_time(client: Client) -> None:
     assert client.gather(client.map(tasks.mean, inputs)) == [float(n) for n in range(8)]
 
 
+@pytest.mark.fault("kill -9 of workers, again and again")
 def test_workers_killed_again_and_again_under_a_large_graph_change_no_result(client: Client) -> None:
     inputs = client.map(tasks.inc, range(3000))
     sums = [client.submit(tasks.total, inputs[start : start + 100]) for start in range(0, 3000, 100)]
@@ -142,6 +149,7 @@ def test_workers_killed_again_and_again_under_a_large_graph_change_no_result(cli
 # A task kills its worker
 
 
+@pytest.mark.fault("a task that calls os._exit, or segfaults")
 @pytest.mark.parametrize(("function", "how"), [(tasks.leave, "exited with code"), (tasks.crash, "killed by SIGSEGV")])
 def test_a_task_that_has_killed_three_workers_is_blamed(client: Client, function: Any, how: str) -> None:
     future = client.submit(function, pure=False)
@@ -152,6 +160,7 @@ def test_a_task_that_has_killed_three_workers_is_blamed(client: Client, function
     assert f"How the last one ended: {how}" in str(lost.value)
 
 
+@pytest.mark.fault("a task that calls os._exit, or segfaults")
 def test_a_task_is_not_blamed_for_what_ran_beside_it(client: Client) -> None:
     wait(client.map(tasks.inc, range(500)))  # so that their queue is deep: they are known to be short
     innocent = client.map(tasks.inc, range(1000, 1400))
@@ -181,16 +190,19 @@ async def _first_error(client: Client) -> TaskError:
     raise AssertionError("the cluster ended")
 
 
+@pytest.mark.fault("a task that calls os._exit, or segfaults")
 def test_what_depends_on_a_blamed_task_gets_its_error(client: Client) -> None:
     error = client.submit(tasks.same, client.submit(tasks.leave, pure=False)).exception(timeout=30)
     assert isinstance(error, WorkerLost)
     assert "'leave-" in str(error)
 
 
+@pytest.mark.fault("a task that calls os._exit, or segfaults")
 def test_a_task_that_kills_its_worker_once_gets_its_result(client: Client, tmp_path: Path) -> None:
     assert client.submit(tasks.kill_own_worker_once, str(tmp_path / "once"), 4).result(timeout=20) == 4
 
 
+@pytest.mark.fault("a task that forks")
 def test_a_task_that_forks_harms_nobody(client: Client) -> None:
     def fork() -> int:
         pid = os.fork()
@@ -203,6 +215,7 @@ def test_a_task_that_forks_harms_nobody(client: Client) -> None:
     assert worker_pids(client) == before
 
 
+@pytest.mark.fault("a task that leaks memory past the limit")
 def test_a_worker_over_its_memory_limit_is_ended_and_its_task_blamed() -> None:
     with Client(n_workers=1, threads_per_worker=1, memory_limit="300MB", set_as_default=False) as client:
         (before,) = worker_pids(client)
@@ -236,6 +249,7 @@ def test_a_memory_limit_below_what_an_idle_worker_takes_is_an_error_at_once() ->
 # The head, the fork server, the client
 
 
+@pytest.mark.fault("kill -9 of the head")
 def test_the_end_of_the_head_wakes_who_waits(own_client: Client, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     future = own_client.submit(tasks.begin_and_wait, str(begun), str(tmp_path / "never"))
@@ -248,6 +262,7 @@ def test_the_end_of_the_head_wakes_who_waits(own_client: Client, tmp_path: Path)
     assert own_client.status == "closed"
 
 
+@pytest.mark.fault("kill -9 of the head, or the fork server")
 @pytest.mark.parametrize("victim", ["head", "fork server"])
 def test_nothing_is_left_of_a_cluster_whose_process_is_killed(
     victim: str, tmp_path: Path, nothing_is_left_behind: leaks.Watch
@@ -275,6 +290,7 @@ def _left_of(watch: leaks.Watch, cluster_id: str) -> list[str]:
     return [line for line in watch.left_outside() if cluster_id in line]
 
 
+@pytest.mark.fault("kill -9 of the head and the fork server")
 def test_head_and_fork_server_killed_together_are_swept_by_who_next_reads_the_registry(
     nothing_is_left_behind: leaks.Watch,
 ) -> None:
@@ -303,6 +319,7 @@ client.submit(tasks.begin_and_wait, {begun!r}, {begun!r} + "-never").result()
 """
 
 
+@pytest.mark.fault("the client that started the cluster is killed")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_a_cluster_ends_with_the_script_that_started_it(
     number: signal.Signals, tmp_path: Path, nothing_is_left_behind: leaks.Watch
@@ -320,6 +337,7 @@ def test_a_cluster_ends_with_the_script_that_started_it(
     eventually(lambda: not _left_of(nothing_is_left_behind, record.id), 10)
 
 
+@pytest.mark.fault("kill -9 of a client that attached by name")
 def test_a_client_that_attached_by_name_may_die_without_harm(client: Client, tmp_path: Path) -> None:
     script = f"""
 import os, signal, sys
@@ -355,6 +373,7 @@ def test_a_detached_cluster_outlives_its_starter_until_it_is_stopped(tmp_path: P
     eventually(lambda: cluster_id not in [record.id for record in read_records()])
 
 
+@pytest.mark.fault("SIGSTOP of a worker")
 def test_a_stopped_worker_goes_on_where_it_was(client: Client, tmp_path: Path) -> None:
     pids = both_workers(client)
     futures = client.map(tasks.inc, range(200))
@@ -383,6 +402,7 @@ def tiny_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     subprocess.run(["umount", "--lazy", str(tiny)], check=True)
 
 
+@pytest.mark.fault("shared memory is full")
 def test_what_does_not_fit_into_shared_memory_goes_to_disk(tiny_shared_memory: Path, tmp_path: Path) -> None:
     writer = SegmentWriter("p-", str(tmp_path), "w")
     location = writer.place(tasks.big(2, 3.0))
@@ -391,6 +411,7 @@ def test_what_does_not_fit_into_shared_memory_goes_to_disk(tiny_shared_memory: P
     assert list(tiny_shared_memory.iterdir()) == []
 
 
+@pytest.mark.fault("shared memory and disk are full")
 def test_no_room_anywhere_is_a_clear_error(tiny_shared_memory: Path) -> None:
     writer = SegmentWriter("p-", str(tiny_shared_memory), "w")
     with pytest.raises(StoreFull, match=r"^no room for a result of 2097\d\d\d bytes: .*/shm and .*/shm are full"):
@@ -417,6 +438,7 @@ print(client.submit(tasks.mean, too_large).result(), fits.result().size, client.
 """
 
 
+@pytest.mark.fault("shared memory and disk are full")
 def test_a_cluster_goes_on_when_shared_memory_and_disk_are_full(tmp_path: Path) -> None:
     script = FULL.format(tests=TESTS, directory="/mnt")
     shell = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && mount -t tmpfs -o size=1m tmpfs /mnt && exec $0 -c "$1"'

@@ -18,7 +18,8 @@ from glassloom.runtime.memory_watch import TRIM_BYTES, MemoryWatch, pressure_at
 from glassloom.runtime.options import MemoryLimits
 from glassloom.sampling.process import Memory, memory_of, own_memory_bytes
 from glassloom.scheduler import Pressure
-from glassloom.store.segment import SegmentWriter, read_location, unload_mapped
+from glassloom.store.mapping import unload_mapped
+from glassloom.store.segment import SegmentWriter, read_location
 from glassloom.store.store import Store
 
 MIB = 2**20
@@ -203,6 +204,7 @@ def test_options_without_sense_are_refused(options: dict[str, Any], message: str
 # Real workers
 
 
+@pytest.mark.fault("spill files are damaged, or removed")
 def test_a_damaged_spill_file_costs_only_time(tmp_path: Path) -> None:
     def make(number: int) -> np.ndarray:
         return tasks.count_run(str(tmp_path / f"runs-{number}"), np.full(2 * 2**20, float(number)))
@@ -236,6 +238,7 @@ def leak(megabytes: int) -> int:
     return os.getpid()
 
 
+@pytest.mark.fault("a library keeps a worker's memory")
 def test_a_worker_that_stays_short_of_memory_is_replaced_and_its_results_are_kept(tmp_path: Path) -> None:
     with Client(n_workers=1, threads_per_worker=1, memory_limit="400MB", set_as_default=False) as client:
         result = client.submit(lambda: tasks.count_run(str(tmp_path / "runs"), tasks.big(4, 3.0)))
@@ -249,7 +252,7 @@ def test_a_worker_that_stays_short_of_memory_is_replaced_and_its_results_are_kep
         log = Path(client._record.directory, "cluster.log").read_text()
     assert (tmp_path / "runs").read_text() == "x"
     assert "gets no tasks for now: it takes" in log
-    assert "is replaced: for 5 s it has run nothing and had nothing to write to disk" in log
+    assert "is replaced: for 5 s it was short of memory, ran nothing, and had nothing to write to disk" in log
 
 
 def peak_rss_bytes() -> int:

@@ -86,6 +86,7 @@ class _ForkServer:
         for pid in self._children:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
+            _kill_group(pid)
 
     def _read(self) -> bytes:
         try:
@@ -107,6 +108,7 @@ class _ForkServer:
             self._tell({"spawned": options.number, "pid": pid})
             return
         try:
+            os.setpgid(0, 0)  # what its tasks start can be ended with it
             _die_with_parent(fork_server)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -123,6 +125,7 @@ class _ForkServer:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 self._children.discard(pid)
+                _kill_group(pid)
                 self._tell({"exited": pid, "status": _describe_status(status)})
 
     def _tell(self, message: dict[str, Any]) -> None:
@@ -140,6 +143,12 @@ def _describe_status(status: int) -> str:
 def _kill(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+
+
+def _kill_group(pid: int) -> None:
+    """End what the tasks of a worker that has ended left running."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _die_with_parent(parent: int) -> None:

@@ -298,7 +298,7 @@ class Head:
             case messages.Sample():
                 worker.sample = message
             case messages.MemoryPressure():
-                self._workforce.note_pressure(worker, message, monotonic_s())
+                self._workforce.note_pressure(worker, message)
             case messages.ResultsLost():
                 if self._scheduler.results_lost(number, message.numbers):
                     text = f"a result on worker {worker.options.name} is made again: {message.reason}"
@@ -334,7 +334,9 @@ class Head:
             text = f"a result stays on worker {worker.options.name}: {message.reason}"
             self._chronicle.log("warning", text, worker.number)
             if task is not None:
-                self._inquiries.located(task, failure.own_failure(SerialisationError(message.reason)))
+                described = failure.own_failure(SerialisationError(message.reason))
+                named = msgspec.structs.replace(described, key=key_text(task.key), origin=task.origin)
+                self._inquiries.located(task, named)
         elif isinstance(message.location, Segment):
             self._segment_owner[message.location.path] = worker.number
             if is_in_shared_memory(message.location):
@@ -520,7 +522,7 @@ class Head:
         """Write down how the workers are, let their number follow the work, forget code that no task uses."""
         peers = self._workforce.peers
         self._chronicle.samples((n, w.sample, w.shared_bytes) for n, w in peers.items() if w.sample is not None)
-        if self._workforce.follow_work(now_s) | self._workforce.replace_stuck(monotonic_s()):
+        if self._workforce.follow_work(now_s) | self._workforce.replace_failing(monotonic_s()):
             self._settle_soon()
         forgotten = self._codebook.take_forgotten()
         for worker in peers.values() if forgotten else ():

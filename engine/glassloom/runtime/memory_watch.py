@@ -14,7 +14,7 @@ from glassloom.runtime.clock import monotonic_s
 from glassloom.runtime.options import MemoryLimits
 from glassloom.sampling.process import Memory, memory_of
 from glassloom.scheduler import Pressure
-from glassloom.store.segment import unload_mapped
+from glassloom.store.mapping import unload_mapped
 from glassloom.store.store import Store
 from glassloom.store.trim import trim_freed_memory
 

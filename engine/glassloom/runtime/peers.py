@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from glassloom.runtime import messages
 from glassloom.runtime.codebook import Code
+from glassloom.runtime.health import Health
 from glassloom.runtime.messages import RunTask, framed
 from glassloom.runtime.options import WorkerOptions
 from glassloom.scheduler import Pressure, TaskState, WorkerState
@@ -28,8 +29,9 @@ class WorkerPeer:
     baseline_bytes: int = 0
     """What its process had to itself when it started."""
     pressure: Pressure = Pressure.NONE
-    paused_at_s: float = 0.0
-    """When it was paused (monotonic), if it is."""
+    health: Health = field(default_factory=Health)
+    is_failing: bool = False
+    """Whether it is being replaced because it can't go on as it is."""
     exceeded_limit: bool = False
     """Whether it is being ended because of the memory that it took."""
     ending: str = ""

@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterable
 
 from glassloom.runtime import messages
 from glassloom.runtime.chronicle import Chronicle
+from glassloom.runtime.health import SILENT_S
 from glassloom.runtime.nursery import Nursery
 from glassloom.runtime.options import HeadOptions, WorkerOptions
 from glassloom.runtime.peers import ClientPeer, WorkerPeer
-from glassloom.sampling.process import own_memory_bytes
+from glassloom.sampling.process import is_stopped, own_memory_bytes
 from glassloom.scheduler import Adaptive, Pressure, Scheduler, State
 from glassloom.units import format_bytes
 
 MAX_FAILED_STARTS = 5
-STUCK_S = 5.0
-"""How long a worker may be paused with nothing running and nothing left to spill before it is replaced."""
 
 
 class Workforce:
@@ -168,12 +167,11 @@ class Workforce:
         self._waiting.append((client, request))
         self._answer_waiting()
 
-    def note_pressure(self, worker: WorkerPeer, message: messages.MemoryPressure, now_s: float) -> None:
+    def note_pressure(self, worker: WorkerPeer, message: messages.MemoryPressure) -> None:
         """A worker's memory has become short, or isn't any more."""
         before, worker.pressure = worker.pressure, Pressure(message.pressure)
         self._scheduler.set_pressure(worker.number, worker.pressure)
         if worker.pressure is Pressure.PAUSED:
-            worker.paused_at_s = now_s
             limits = worker.options.memory
             self._chronicle.log(
                 "warning",
@@ -206,25 +204,28 @@ class Workforce:
                 )
                 self.nursery.kill(worker.pid)
 
-    def replace_stuck(self, now_s: float) -> bool:
-        """Replace workers that have been paused for long with nothing running and nothing that could go to disk.
+    def replace_failing(self, now_s: float) -> bool:
+        """Replace workers that can't go on as they are; their results move to where everybody can reach them first.
 
-        Their results move to where everybody can reach them first. Returns whether there were any.
+        Returns whether there were any.
         """
-        stuck = [worker for worker in self.peers.values() if _is_stuck(worker, now_s)]
-        for worker in stuck:
+        failing = {worker: reason for worker in self.peers.values() if (reason := _reason_to_replace(worker, now_s))}
+        for worker, reason in failing.items():
+            worker.ending, worker.expected, worker.is_failing = f"replaced, because {reason}", True, True
             own_bytes = 0 if worker.sample is None else worker.sample.own_bytes
-            worker.ending, worker.expected = "replaced, because it stayed short of memory with nothing to do", True
             self._chronicle.log(
                 "warning",
-                f"worker {worker.options.name} is replaced: for {STUCK_S:.0f} s it has run nothing and had nothing to "
-                f"write to disk, and takes {format_bytes(own_bytes)} all the same; {worker.explain_memory(own_bytes)}",
+                f"worker {worker.options.name} is replaced: {reason}; it takes {format_bytes(own_bytes)}, "
+                f"{worker.explain_memory(own_bytes)}",
                 worker.number,
             )
             self._scheduler.retire(worker.number)
-        if stuck:
+        if failing:
             self._approach_wanted()
-        return bool(stuck)
+        for worker in self.peers.values():
+            if worker.is_failing and _has_nothing_to_lose(worker, now_s):
+                self.nursery.kill(worker.pid)
+        return bool(failing)
 
     def _approach(self, n_workers: int) -> None:
         self._n_wanted = n_workers
@@ -271,12 +272,22 @@ class Workforce:
                 client.tell(messages.Done(request))
 
 
-def _is_stuck(worker: WorkerPeer, now_s: float) -> bool:
+def _reason_to_replace(worker: WorkerPeer, now_s: float) -> str:
+    if worker.ending:
+        return ""
     sample = worker.sample
-    return (
-        worker.pressure is Pressure.PAUSED
-        and now_s - worker.paused_at_s >= STUCK_S
-        and sample is not None
-        and sample.at_s > worker.paused_at_s
-        and not (sample.executing or sample.queued or sample.spillable_bytes or worker.ending)
+    is_busy = sample is None or sample.executing or sample.queued or sample.spillable_bytes
+    return worker.health.observe(
+        now_s,
+        is_stuck=worker.pressure is Pressure.PAUSED and not is_busy,
+        is_stopped=is_stopped(worker.pid),
+        cancelled=worker.state.stopping,
     )
+
+
+def _has_nothing_to_lose(worker: WorkerPeer, now_s: float) -> bool:
+    """Tell whether a worker that is replaced holds nothing more that it could still give away."""
+    state = worker.state
+    is_silent = worker.sample is not None and now_s - worker.sample.at_s >= SILENT_S
+    is_empty = not state.running and not state.publishing and all(task.pinned for task in state.has)
+    return is_silent or is_empty

@@ -71,6 +71,19 @@ def own_memory_bytes(pid: int, unless_below: int) -> int:
     return memory_of(pid).own_bytes
 
 
+def is_stopped(pid: int) -> bool:
+    """Tell whether a process is stopped, by a signal or a debugger."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            return file.read().rpartition(b") ")[2][:1] in (b"T", b"t")
+    except OSError:
+        pass  # not Linux, or it has just ended
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    except psutil.Error:
+        return False
+
+
 def _kib(status: bytes, name: bytes) -> int:
     """Return a field of ``/proc/PID/status`` in bytes; 0 if it isn't there, as for a process that has just ended."""
     start = status.find(name)

@@ -8,23 +8,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
-import mmap
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakSet
 
 import msgspec
 from glassloom_metrics.registry import SHARED_MEMORY_DIR
 
-from glassloom.errors import DataLost, StoreFull
+from glassloom.errors import StoreFull
+from glassloom.store.mapping import map_file
 from glassloom.store.pickling import dump_buffers, dumps, loads
 
 _ALIGNMENT = 64
 _INLINE_BYTES = 32 * 1024
-_mappings: WeakSet[mmap.mmap] = WeakSet()
-_mappings_lock = threading.Lock()
 
 
 class Segment(msgspec.Struct, frozen=True, array_like=True, tag="segment"):
@@ -109,27 +105,12 @@ def read_location(location: Location) -> Any:
     """
     if isinstance(location, bytes):
         return loads(location)
-    try:
-        with open(location.path, "rb") as file:
-            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (FileNotFoundError, ValueError) as error:
-        raise DataLost(f"the shared memory of a result is gone: {location.path}") from error
-    with _mappings_lock:
-        _mappings.add(mapping)
-    mapped = memoryview(mapping)
+    mapped = map_file(location.path)
     parts, start = [], 0
     for length in location.lengths:
         parts.append(mapped[start : start + length])
         start += _aligned(length)
     return loads(parts[0], parts[1:])
-
-
-def unload_mapped() -> None:
-    """Take the pages of all mapped segments out of this process's memory; they come back when somebody reads them."""
-    with _mappings_lock:
-        mappings = list(_mappings)
-    for mapping in mappings:
-        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def free_location(location: Location) -> None:

@@ -1,0 +1,60 @@
+"""When a worker must go although it hasn't ended: decided from what the head sees of it, over time. Acts on nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+STUCK_S = 5.0
+"""How long a worker may be paused with nothing running and nothing left to spill."""
+CANCELLED_S = 10.0
+"""How long a cancelled task may go on before its worker is replaced: the thread that it keeps is lost to others."""
+STOPPED_S = 60.0
+"""How long a worker's process may be stopped (by SIGSTOP, or a debugger) before its tasks run elsewhere."""
+SILENT_S = 60.0
+"""How long a worker that is replaced may say nothing before it is ended with what it still holds."""
+
+_STUCK, _STOPPED = "stuck", "stopped"
+
+
+class Health:
+    """What is wrong with one worker, and since when.
+
+    >>> health = Health()
+    >>> [health.observe(at_s, is_stuck=True, is_stopped=False, cancelled=()) for at_s in (0.0, 4.0)]
+    ['', '']
+    >>> health.observe(5.0, is_stuck=True, is_stopped=False, cancelled=())
+    'for 5 s it was short of memory, ran nothing, and had nothing to write to disk'
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[str | int, float] = {}
+
+    def observe(self, now_s: float, *, is_stuck: bool, is_stopped: bool, cancelled: Collection[int]) -> str:
+        """Take note of how the worker is; return why it must go, or ``""``.
+
+        Parameters
+        ----------
+        is_stuck
+            Whether it is paused for its memory, with nothing running and nothing that could go to disk.
+        is_stopped
+            Whether its process is stopped.
+        cancelled
+            Numbers of the tasks on it that nobody wants any more, and that it hasn't answered for.
+        """
+        ills: list[str | int] = [*cancelled, *[_STUCK] * is_stuck, *[_STOPPED] * is_stopped]
+        self._since = {ill: self._since.get(ill, now_s) for ill in ills}
+        for ill, since_s in self._since.items():
+            bound_s, reason = _BOUNDS.get(ill, _CANCELLED)
+            if now_s - since_s >= bound_s:
+                return reason
+        return ""
+
+
+_BOUNDS: dict[str | int, tuple[float, str]] = {
+    _STUCK: (
+        STUCK_S,
+        f"for {STUCK_S:.0f} s it was short of memory, ran nothing, and had nothing to write to disk",
+    ),
+    _STOPPED: (STOPPED_S, f"its process was stopped for {STOPPED_S:.0f} s"),
+}
+_CANCELLED = (CANCELLED_S, f"a task that was cancelled on it went on for {CANCELLED_S:.0f} s")

@@ -1,0 +1,147 @@
+"""Tasks and workers that don't come to an end: stopped processes, tasks that never return, children that stay behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tasks
+from fault_helpers import both_workers, eventually, kill, worker_pids
+from glassloom import Client, wait
+from glassloom.errors import CancelledError, RemoteError, SerialisationError
+from glassloom.runtime.health import CANCELLED_S, STOPPED_S, STUCK_S, Health
+
+IS_LONG = os.environ.get("GLASSLOOM_LONG_TESTS") == "1"
+"""Whether to stop workers for as long as it takes to be replaced, too."""
+
+
+class Unpicklable:
+    def __reduce__(self) -> Any:
+        raise TypeError("not this one")
+
+
+class UnpicklableError(Exception):
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} {second}")
+        self.handle = Unpicklable()
+
+
+# What is decided
+
+
+def test_a_worker_must_go_when_something_has_been_wrong_for_too_long() -> None:
+    health = Health()
+    well = {"is_stuck": False, "is_stopped": False, "cancelled": ()}
+    assert health.observe(0.0, **well | {"is_stopped": True}) == ""
+    assert health.observe(STOPPED_S - 0.1, **well | {"is_stopped": True}) == ""
+    assert health.observe(STOPPED_S, **well | {"is_stopped": True}) == "its process was stopped for 60 s"
+
+
+def test_what_went_by_does_not_count_any_more() -> None:
+    health = Health()
+    for at_s, is_stuck in ((0.0, True), (STUCK_S - 1, False), (STUCK_S, True), (2 * STUCK_S - 1, True)):
+        assert health.observe(at_s, is_stuck=is_stuck, is_stopped=False, cancelled=()) == ""
+    assert health.observe(2 * STUCK_S, is_stuck=True, is_stopped=False, cancelled=()) != ""
+
+
+def test_cancelled_tasks_are_timed_one_by_one() -> None:
+    health = Health()
+    for number in range(20):
+        assert health.observe(float(number), is_stuck=False, is_stopped=False, cancelled=[number, number + 1]) == ""
+    reason = health.observe(19 + CANCELLED_S, is_stuck=False, is_stopped=False, cancelled=[19])
+    assert reason == "a task that was cancelled on it went on for 10 s"
+
+
+# Real workers
+
+
+@pytest.mark.fault("SIGSTOP of a worker while it runs tasks")
+def test_other_workers_go_on_while_one_is_stopped(client: Client) -> None:
+    stopped, _ = both_workers(client)
+    kill(stopped, signal.SIGSTOP)
+    try:
+        results = client.map(time.sleep, [0.01] * 100, pure=False)
+        eventually(lambda: sum(future.done() for future in results) >= 90, 30)
+        time.sleep(30 if IS_LONG else 2)
+    finally:
+        kill(stopped, signal.SIGCONT)
+    assert client.gather(results) == [None] * 100
+    assert stopped in worker_pids(client)
+
+
+@pytest.mark.skipif(not IS_LONG, reason="takes more than a minute: GLASSLOOM_LONG_TESTS=1")
+@pytest.mark.fault("SIGSTOP of a worker for good")
+def test_the_tasks_of_a_worker_that_stays_stopped_run_elsewhere(client: Client) -> None:
+    signal.alarm(150)
+    stopped, _ = both_workers(client)
+    blocks = client.map(tasks.big, [1] * 8, [float(n) for n in range(8)])
+    wait(blocks)
+    kill(stopped, signal.SIGSTOP)
+    assert client.gather(client.map(tasks.mean, blocks)) == [float(n) for n in range(8)]
+    assert stopped not in worker_pids(client)
+
+
+@pytest.mark.fault("a task that never returns is cancelled")
+def test_a_task_that_never_returns_can_be_cancelled_and_its_thread_is_won_back(tmp_path: Path) -> None:
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        kept = client.submit(lambda: tasks.count_run(str(tmp_path / "runs"), tasks.big(1, 4.0)))
+        wait(kept)
+        begun = tmp_path / "begun"
+        endless = client.submit(tasks.begin_and_wait, str(begun), str(tmp_path / "never"))
+        pid = int(eventually(lambda: begun.exists() and begun.read_text()))
+        endless.cancel()
+        with pytest.raises(CancelledError, match="was cancelled"):
+            endless.result(timeout=5)
+        assert client.submit(os.getpid, pure=False).result(timeout=CANCELLED_S + 10) != pid
+        eventually(lambda: not _exists(pid))
+        assert float(kept.result().max()) == 4.0
+        log = Path(client._record.directory, "cluster.log").read_text()
+    assert (tmp_path / "runs").read_text() == "x"
+    assert "is replaced: a task that was cancelled on it went on for 10 s" in log
+    assert "error:" not in log
+
+
+def _exists(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.fault("a task that leaves a child process running")
+def test_what_a_task_leaves_running_ends_with_its_worker(tmp_path: Path) -> None:
+    def leave_a_child() -> int:
+        pid = os.fork()
+        if not pid:
+            while True:
+                time.sleep(60)
+        return pid
+
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        first = client.submit(leave_a_child, pure=False).result()
+        kill(worker_pids(client)[0])
+        eventually(lambda: not _exists(first))
+        second = client.submit(leave_a_child, pure=False).result(timeout=20)
+        assert _exists(second)
+    eventually(lambda: not _exists(second))
+
+
+@pytest.mark.fault("a task that returns what can't be pickled")
+def test_a_result_that_cannot_be_pickled_names_its_task(client: Client) -> None:
+    future = client.submit(Unpicklable, pure=False)
+    with pytest.raises(SerialisationError, match="Unpicklable can't be sent to another process") as error:
+        future.result(timeout=20)
+    assert future.key in str(error.value) + "".join(error.value.__notes__)
+    assert client.submit(lambda value: type(value).__name__, future).result(timeout=20) == "Unpicklable"
+
+
+@pytest.mark.fault("a task that raises what can't be pickled")
+def test_an_exception_that_cannot_be_pickled_is_described(client: Client) -> None:
+    def fail() -> None:
+        raise UnpicklableError("two", "words")
+
+    future = client.submit(fail, pure=False)
+    with pytest.raises(RemoteError, match="UnpicklableError: two words") as error:
+        future.result(timeout=20)
+    assert any(future.key in note for note in error.value.__notes__)
