@@ -232,6 +232,18 @@ def test_a_cancelled_future_in_a_variable_is_cancelled(client: Client, other: Cl
     (tmp_path / "go").touch()
 
 
+def test_a_restart_loses_the_results_in_variables_and_says_so() -> None:
+    with Client(n_workers=1, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
+        Variable("kept", client=client).set([client.submit(tasks.big, 1), "text"])
+        client.restart()
+        future, text = Variable("kept", client=client).get()
+        with pytest.raises(CancelledError, match="was cancelled, or its result was released before"):
+            future.result(timeout=20)
+        assert text == "text"
+        Variable("kept", client=client).delete()
+        assert client.submit(tasks.inc, 1).result(timeout=20) == 2
+
+
 def test_a_persisted_collection_in_a_variable_is_computed_with_elsewhere(client: Client, other: Client) -> None:
     held = client.persist(ga.arange(8, chunks=4) + 1)
     Variable("held", client=client).set(held)
