@@ -9,9 +9,9 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any
 
-from glassloom.futures import Future, futures_of, still_open
+from glassloom.futures import Future, futures_of, happens, still_open
 from glassloom.runtime.connection import KeyState
-from glassloom.runtime.waiting import Signal, Steps, Wait, carry_on
+from glassloom.runtime.waiting import Signal, Steps, carry_on
 from glassloom.runtime.waiting import block as _block
 from glassloom.units import parse_seconds
 
@@ -152,9 +152,9 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
             with self._lock:
                 if self._finished or not self._open:
                     return bool(self._finished)
-                news = self._news
+                news, client = self._news, next(iter(self._open)).client
             left_s = None if self._timeout_s is None else max(0.0, self._began_s + self._timeout_s - monotonic())
-            if not (yield Wait(news, left_s, for_tasks=True)):
+            if not (yield from happens(news, left_s, client)):
                 raise TimeoutError(
                     f"{self._n_given} of {self._n_given + len(self._open)} futures are done after {self._timeout_s} s; "
                     f"still open: {still_open(self._open)}"

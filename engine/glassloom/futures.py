@@ -259,16 +259,21 @@ def settled(
     for connection, theirs in states.items():
         connection.when_done(theirs, enough.count)
     try:
-        if timeout_s is None or timeout_s > _LOOK_AFTER_S:
-            if (yield Wait(enough.signal, _LOOK_AFTER_S, for_tasks=True)):
-                return True
-            yield from _warn_if_nobody_works(futures[0].client)
-            timeout_s = None if timeout_s is None else timeout_s - _LOOK_AFTER_S
-        return (yield Wait(enough.signal, timeout_s, for_tasks=True))
+        return (yield from happens(enough.signal, timeout_s, futures[0].client))
     finally:
         if not enough.is_complete:
             for connection, theirs in states.items():
                 connection.forget(theirs, enough.count)
+
+
+def happens(signal: Signal, timeout_s: float | None, client: Client) -> Steps[bool]:
+    """Wait for what tasks of a client's make happen; return whether it has. Warns if there is no worker to do it."""
+    if timeout_s is None or timeout_s > _LOOK_AFTER_S:
+        if (yield Wait(signal, _LOOK_AFTER_S, for_tasks=True)):
+            return True
+        yield from _warn_if_nobody_works(client)
+        timeout_s = None if timeout_s is None else timeout_s - _LOOK_AFTER_S
+    return (yield Wait(signal, timeout_s, for_tasks=True))
 
 
 def still_open(futures: Iterable[Future]) -> str:

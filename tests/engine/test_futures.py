@@ -67,6 +67,11 @@ def test_waiting_where_there_is_no_worker_warns(monkeypatch: pytest.MonkeyPatch)
             pytest.raises(TimeoutError, match="no result"),
         ):
             future.result(timeout=0.05)
+        with (
+            pytest.warns(UserWarning, match="'empty' has no workers"),
+            pytest.raises(TimeoutError, match="0 of 1 futures are done"),
+        ):
+            next(as_completed([future], timeout=0.05))
         assert client.cluster is not None
         client.cluster.scale(1)
         assert future.result(timeout=20) == 2
