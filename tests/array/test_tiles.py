@@ -324,6 +324,15 @@ def test_tiles_are_square_where_an_operand_lies_across():
     assert len(cuts) == 1
 
 
+@given(st.permutations(range(3)), st.sampled_from([8, 100, 10**6]), st.sampled_from(["f8", "i2", "M8[s]", ">f4", "O"]))
+def test_copies_are_the_same_however_an_array_lies(order, nbytes, dtype):
+    source = np.arange(5 * 1 * 7).reshape(5, 1, 7).astype(dtype).transpose(order)[::-1]
+    out = np.empty(source.shape, source.dtype)
+    with tiles_of(nbytes):
+        tiles.copy_along_lines(source, out)
+    np.testing.assert_array_equal(out, source)
+
+
 def test_errors_inside_tiles_are_the_users():
     x = ga.from_array(np.zeros((40, 30)), chunks=20)
     with tiles_of(64), np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):

@@ -236,3 +236,18 @@ def cut_in_squares(shape: tuple[int, ...], n_positions: float, axes: tuple[int, 
         n_tiles = math.ceil(shape[axis] / side)
         lengths[axis] = math.ceil(shape[axis] / n_tiles)
     return Sink(shape, tuple(lengths))
+
+
+def copy_along_lines(source: Any, out: Any) -> None:
+    """Copy a NumPy array into another of its shape: in square tiles if one of them lies across, as transposed ones do.
+
+    Cache lines of both are then used up before they are dropped.
+    """
+    along = [(abs(stride), axis) for axis, stride in enumerate(source.strides) if source.shape[axis] > 1]
+    last = source.ndim - 1
+    if len(along) < 2 or min(along)[1] == last or source.nbytes <= TILE_BYTES:
+        out[...] = source
+        return
+    for bounds in cut_in_squares(source.shape, TILE_BYTES / source.dtype.itemsize, (min(along)[1], last)).tiles():
+        place = tuple(itertools.starmap(slice, bounds))
+        out[place] = source[place]

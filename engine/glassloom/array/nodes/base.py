@@ -10,6 +10,7 @@ import numpy as np
 
 from glassloom.array.chunks import Chunks, is_known, starts, text_of
 from glassloom.array.tiled_program import TiledProgram
+from glassloom.array.tiles import copy_along_lines
 from glassloom.backends.arrays import compact, join, namespace_of
 from glassloom.backends.standard_ import unwrapped
 from glassloom.errors import ChunkError
@@ -86,7 +87,7 @@ class ArrayExpr(Expr):
                 )
             first = [begin[number] for begin, number in zip(begins, index, strict=True)]
             place = tuple(slice(start, start + length) for start, length in zip(first, expected, strict=True))
-            whole[place] = block
+            copy_along_lines(block, whole[place])
         return whole
 
     def persisted(self, held: Any = None) -> Expr:
