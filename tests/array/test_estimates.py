@@ -37,5 +37,5 @@ def test_unknown_lengths_count_as_none_and_nothing_is_run():
     ran = []
     x = ga.ones(10, chunks=5).map_blocks(ran.append, dtype=float)
     assert of(x[x > 0]).peak_bytes >= 0
-    assert "held at most by one thread" in x.explain()
+    assert "at most on one thread" in x.explain()
     assert ran == []

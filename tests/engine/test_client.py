@@ -685,6 +685,8 @@ def test_a_closed_client_shows_why_and_no_workers_or_limits() -> None:
     client = Client(n_workers=1, threads_per_worker=1)
     client.close()
     looks = client._repr_html_()
+    for column in ("Memory", "Results", "Unmanaged", "On disk"):
+        assert f">{column}</th>" in looks
     assert "it was closed" in looks
     assert not any(words in looks for words in ("Workers", "Threads", "no limit"))
 

@@ -163,7 +163,7 @@ class Array(Reducible, FunctionMethods):
           2  ones > add > sum ...
           1  sum-aggregate ...
           3  tasks in all
-          about 24 B held at most by one thread, 16 B handed from task to task
+          results take about 24 B at most on one thread, 16 B are handed from task to task
         """
         return explain(self.expr)
 

@@ -49,8 +49,8 @@ def explain(node: ArrayExpr) -> Explanation:
     text = f"as written\n{_table(before)}\nas it will run\n{_table(after)}"
     if takes is not None:
         text += (
-            f"\n  about {format_bytes(takes.peak_bytes)} held at most by one thread, "
-            f"{format_bytes(takes.moved_bytes)} handed from task to task"
+            f"\n  results take about {format_bytes(takes.peak_bytes)} at most on one thread, "
+            f"{format_bytes(takes.moved_bytes)} are handed from task to task"
         )
     made = Explanation(text)
     made._html = _card(node, before, after, takes)
@@ -88,7 +88,7 @@ def _table(layers: list[Layer]) -> str:
 def _card(node: ArrayExpr, before: list[Layer], after: list[Layer], takes: Estimate | None) -> str:
     facts = [("Tasks", _count(after), f"{_count(before)} as written")]
     if takes is not None:
-        facts.append(("Held at most", format_bytes(takes.peak_bytes), "by one thread, about"))
+        facts.append(("Results take", format_bytes(takes.peak_bytes), "at most on one thread, about"))
         facts.append(("Handed on", format_bytes(takes.moved_bytes), "from task to task"))
     return render("plan.html.j2", label=node.label, facts=facts, after=_cells(after), before=_cells(before))
 

@@ -49,21 +49,26 @@ class Looks(Questions):
             n_workers=len(workers),
             n_threads=sum(worker["nthreads"] for worker in workers),
             memory=_sum_limits(workers),
-            workers=[
-                (
-                    worker["name"],
-                    worker["pid"],
-                    worker["nthreads"],
-                    "no limit" if worker["memory_limit"] is None else format_bytes(worker["memory_limit"]),
-                    format_bytes(worker["rss"]),
-                    f"{worker['cpu_percent']:.0f} %",
-                )
-                for worker in workers
-            ],
+            workers=[_row(worker) for worker in workers],
             pid=self._record.pid,
             socket=self._record.socket,
             directory=self._record.directory,
         )
+
+
+def _row(worker: dict[str, Any]) -> tuple[str, ...]:
+    """Return a worker's line: what its process takes, and what of it are results, or neither results nor there at first."""
+    limit = worker["memory_limit"]
+    return (
+        worker["name"] + (" (paused)" if worker["pressure"] == "paused" else ""),
+        str(worker["pid"]),
+        str(worker["nthreads"]),
+        f"{worker['cpu_percent']:.0f} %",
+        format_bytes(worker["rss"]) + ("" if limit is None else f" of {format_bytes(limit)}"),
+        format_bytes(worker["managed"]),
+        format_bytes(worker["unmanaged"]),
+        format_bytes(worker["spilled"]),
+    )
 
 
 def _connection_method(client: Looks) -> str:
