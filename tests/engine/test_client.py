@@ -681,12 +681,17 @@ def test_closing_twice_does_nothing_more() -> None:
     assert repr(client) == f"<Client: {client.name!r}, closed (it was closed)>"
 
 
+def test_an_open_client_shows_what_its_workers_memory_is_made_of(client: Client) -> None:
+    looks = client._repr_html_()
+    for column in ("Memory", "Results", "Unmanaged", "On disk"):
+        assert f'<th scope="col">{column}</th>' in looks
+    assert looks.count(" of 953.67 MiB") == 2
+
+
 def test_a_closed_client_shows_why_and_no_workers_or_limits() -> None:
     client = Client(n_workers=1, threads_per_worker=1)
     client.close()
     looks = client._repr_html_()
-    for column in ("Memory", "Results", "Unmanaged", "On disk"):
-        assert f">{column}</th>" in looks
     assert "it was closed" in looks
     assert not any(words in looks for words in ("Workers", "Threads", "no limit"))
 
