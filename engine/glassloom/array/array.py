@@ -6,7 +6,6 @@ another node. Arrays that were made of it before keep what they had: they are ne
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any, Self
@@ -15,19 +14,19 @@ import numpy as np
 
 import glassloom.array.nodes.rules  # noqa: F401 - registers the rules
 import glassloom.array.nodes.slice_rules  # noqa: F401 - and those of slices
-from glassloom.array.chunks import Chunks, normalize_chunks
+from glassloom.array.chunks import normalize_chunks
+from glassloom.array.described import Described
 from glassloom.array.explain import Explanation, explain
-from glassloom.array.html import array_html
 from glassloom.array.methods import FunctionMethods
 from glassloom.array.nodes import assignment, contraction, indexing, reductions, shaping, slicing
-from glassloom.array.nodes.base import ArrayExpr, normalize_axes, normalize_axis
+from glassloom.array.nodes.base import normalize_axes, normalize_axis
 from glassloom.array.nodes.creation import from_numpy
 from glassloom.array.nodes.elementwise import Output, astype, elementwise
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.protocol import implementation_of
 from glassloom.array.reducible import Reducible
-from glassloom.backends.standard_ import unwrapped, wrapped
+from glassloom.backends.standard_ import wrapped
 from glassloom.delayed_call import Delayed
 from glassloom.runtime.default import Runtime
 from glassloom.units import parse_bytes
@@ -53,7 +52,7 @@ def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return lambda self: apply_ufunc(ufunc, self)
 
 
-class Array(Reducible, FunctionMethods):
+class Array(Described, Reducible, FunctionMethods):
     """An array cut into blocks, computed when asked for.
 
     Made by `ones`, `arange`, `from_array`, `random` and others, not by this class.
@@ -70,80 +69,6 @@ class Array(Reducible, FunctionMethods):
 
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
-
-    @property
-    def expr(self) -> ArrayExpr:
-        """The expression that this array stands for."""
-        return self._expr
-
-    # What it is.
-
-    @property
-    def chunks(self) -> Chunks:
-        """For each axis the lengths of its blocks; ``nan`` where they aren't known yet."""
-        return self.expr.chunks
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes; ``nan`` where they aren't known yet."""
-        return self.expr.shape
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return self.expr.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self.expr.size
-
-    @property
-    def dtype(self) -> Any:
-        """Type of the elements."""
-        return self.expr.dtype
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        return int(self.dtype.itemsize)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.size * self.itemsize
-
-    @property
-    def chunksize(self) -> tuple[int, ...]:
-        """Shape of the largest block."""
-        return tuple(max(blocks) for blocks in self.chunks)
-
-    @property
-    def numblocks(self) -> tuple[int, ...]:
-        """Number of blocks along each axis."""
-        return self.expr.numblocks
-
-    @property
-    def npartitions(self) -> int:
-        """Number of blocks."""
-        return math.prod(self.numblocks)
-
-    def __repr__(self) -> str:
-        kind = type(unwrapped(self.expr.meta))
-        return (
-            f"ga.Array<{self.expr.label}, shape={self.shape}, dtype={self.dtype}, chunksize={self.chunksize}, "
-            f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}>"
-        )
-
-    def _repr_html_(self) -> str:
-        return array_html(self.expr)
-
-    def __len__(self) -> int:
-        if not self.ndim:
-            raise TypeError("len() of an array without axes")
-        if math.isnan(self.shape[0]):
-            raise ValueError("the length isn't known before the blocks are computed; call compute_chunk_sizes() first")
-        return self.shape[0]
 
     def explain(self) -> Explanation:
         """Return the plan as text, which a notebook shows as a card: layers and their numbers of tasks, as written and

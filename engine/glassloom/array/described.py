@@ -1,0 +1,90 @@
+"""What an array says of itself without being computed: shape, type, blocks, reprs. `Array` inherits it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from glassloom.array.chunks import Chunks
+from glassloom.array.html import array_html
+from glassloom.array.nodes.base import ArrayExpr
+from glassloom.backends.standard_ import unwrapped
+from glassloom.collection import Collection
+
+
+class Described(Collection):
+    """The properties."""
+
+    _expr: ArrayExpr
+
+    @property
+    def expr(self) -> ArrayExpr:
+        """The expression that this array stands for."""
+        return self._expr
+
+    @property
+    def chunks(self) -> Chunks:
+        """For each axis the lengths of its blocks; ``nan`` where they aren't known yet."""
+        return self.expr.chunks
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes; ``nan`` where they aren't known yet."""
+        return self.expr.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.expr.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.expr.size
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the elements."""
+        return self.expr.dtype
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def chunksize(self) -> tuple[int, ...]:
+        """Shape of the largest block."""
+        return tuple(max(blocks) for blocks in self.chunks)
+
+    @property
+    def numblocks(self) -> tuple[int, ...]:
+        """Number of blocks along each axis."""
+        return self.expr.numblocks
+
+    @property
+    def npartitions(self) -> int:
+        """Number of blocks."""
+        return math.prod(self.numblocks)
+
+    def __repr__(self) -> str:
+        kind = type(unwrapped(self.expr.meta))
+        return (
+            f"ga.Array<{self.expr.label}, shape={self.shape}, dtype={self.dtype}, chunksize={self.chunksize}, "
+            f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return array_html(self.expr)
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of an array without axes")
+        if math.isnan(self.shape[0]):
+            raise ValueError("the length isn't known before the blocks are computed; call compute_chunk_sizes() first")
+        return self.shape[0]
