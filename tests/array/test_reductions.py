@@ -5,7 +5,7 @@ import warnings
 import glassloom.array as ga
 import numpy as np
 import pytest
-from array_strategies import NUMBERS, arrays, axes_of, equal, full_shapes, shapes
+from array_strategies import NUMBERS, arrays, axes_of, equal, full_shapes, shapes, values_of
 from glassloom.errors import OptionError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,3 +120,30 @@ def test_numpys_functions_and_ufunc_reduce_come_here():
 def test_a_wrong_reduction_raises_at_once_with_its_values(call, error, message):
     with pytest.raises(error, match=message):
         call(ga.ones((4, 6), chunks=2))
+
+
+@given(arrays(full_shapes, ("float64", "int64")), st.data())
+def test_reductions_take_where_initial_and_out(pair, data):
+    array, lazy = pair
+    mask = data.draw(values_of(array.shape, "bool"))
+    axis = data.draw(st.none() | st.integers(0, array.ndim - 1))
+    lazy_mask = ga.from_array(mask, chunks=2)
+    for name in ("sum", "prod", "any", "all"):
+        expected = getattr(np, name)(array, axis=axis, where=mask)
+        equal(getattr(np, name)(lazy, axis=axis, where=lazy_mask), expected, rtol=1e-9)
+    for name in ("sum", "prod", "min", "max"):
+        options = {"axis": axis, "initial": 3, "where": mask}
+        equal(getattr(ga, name)(lazy, **options), getattr(np, name)(array, **options), rtol=1e-9)
+    target = ga.zeros(np.sum(array, axis=axis).shape, dtype=np.sum(array).dtype)
+    assert np.sum(lazy, axis=axis, out=target) is target
+    equal(target, np.sum(array, axis=axis), rtol=1e-9)
+
+
+def test_reductions_say_which_options_they_lack():
+    x = ga.ones(3)
+    with pytest.raises(ValueError, match="max.where=.... needs an initial value"):
+        ga.max(x, where=x > 0)
+    with pytest.raises(NotImplementedError, match="mean.where=....; .*use NaN and nanmean"):
+        ga.mean(x, where=x > 0)
+    with pytest.raises(TypeError, match="all takes no initial value"):
+        ga.all(x, initial=1)

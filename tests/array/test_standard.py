@@ -100,7 +100,9 @@ def test_the_correction_of_a_variance_has_two_names():
 
 
 def test_signatures_of_reductions_show_their_parameters():
-    assert list(inspect.signature(ga.sum).parameters) == ["array", "axis", "dtype", "keepdims", "split_every"]
+    assert list(inspect.signature(ga.sum).parameters) == [
+        "array", "axis", "dtype", "keepdims", "split_every", "out", "initial", "where",
+    ]  # fmt: skip
 
 
 def test_evenly_spaced_values_take_the_type_of_all_three_numbers():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.array import Array, asarray
-from glassloom.array.elements import where
+from glassloom.array.elements import copyto, where
 from glassloom.array.nodes import reductions
 from glassloom.array.protocol import implements
 
@@ -51,29 +51,72 @@ _PARAMETERS = """
     split_every
         How many blocks a task of the tree joins, by default 16.
 """
+_NUMPYS_PARAMETERS = """    out, initial, where
+        As NumPy's: a lazy array for the result, a value to begin with, and which elements are taken.
+"""
+
+
+_IDENTITIES = {"sum": 0, "prod": 1, "any": False, "all": True}
+"""What changes nothing: it stands for elements that `where` leaves out."""
+
+_JOINS = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
+"""How an initial value is joined to the result."""
 
 
 def _reduction(name: str, example: str) -> Callable[..., Array]:
-    """Return the function that calls the method of this name; its parameters are the method's."""
+    """Return the function that calls the method of this name; its parameters are the method's and NumPy's others."""
     method = getattr(Array, name)
 
-    def function(array: Any, *args: Any, **options: Any) -> Array:
-        made: Array = method(asarray(array), *args, **options)
-        return made
+    def function(
+        array: Any, *args: Any, out: Any = None, initial: Any = None, where: Any = True, **options: Any
+    ) -> Array:
+        made: Array = method(_taken(name, asarray(array), where, initial), *args, **options)
+        made = made if initial is None else _JOINS[name](made, initial)
+        if out is None:
+            return made
+        copyto(out, made)
+        return out
 
     own, *others = inspect.signature(method).parameters.values()
+    added = [
+        inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None),
+        *([inspect.Parameter("initial", inspect.Parameter.KEYWORD_ONLY, default=None)] if name in _JOINS else []),
+        *([inspect.Parameter("where", inspect.Parameter.KEYWORD_ONLY, default=True)] if name in _TAKE_WHERE else []),
+    ]
     function.__signature__ = inspect.signature(method).replace(  # type: ignore[attr-defined]
-        parameters=[own.replace(name="array", annotation=Any), *others], return_annotation=Array
+        parameters=[own.replace(name="array", annotation=Any), *others, *added], return_annotation=Array
     )
     what = f"Return `numpy.{name}` of a lazy array, over one axis, several, or all."
-    return _documented(function, name, what, f"ga.{name}(ga.arange(1, 5, chunks=2)).compute()", example)
+    call = f"ga.{name}(ga.arange(1, 5, chunks=2)).compute()"
+    return _documented(function, name, what, call, example, _PARAMETERS + _NUMPYS_PARAMETERS)
 
 
-def _documented(function: Callable[..., Array], name: str, what: str, call: str, example: str) -> Callable[..., Array]:
+def _taken(name: str, whole: Array, mask: Any, initial: Any) -> Array:
+    """Return the array with what changes nothing in place of elements that `where` leaves out."""
+    if initial is not None and name not in _JOINS:
+        raise TypeError(f"{name} takes no initial value; {sorted(_JOINS)} do")
+    if mask is True or mask is np._NoValue:
+        return whole
+    if name not in _TAKE_WHERE:
+        raise NotImplementedError(
+            f"{name}(where=...); {sorted(_TAKE_WHERE)} are there: use NaN and nan{name} elsewhere"
+        )
+    if name in _JOINS and name not in _IDENTITIES and initial is None:
+        raise ValueError(f"{name}(where=...) needs an initial value, as where nothing is taken there would be none")
+    other = _IDENTITIES.get(name, initial)
+    return where(mask, whole, whole.dtype.type(other))
+
+
+_TAKE_WHERE = {*_IDENTITIES, *_JOINS}
+
+
+def _documented(
+    function: Callable[..., Array], name: str, what: str, call: str, example: str, parameters: str = _PARAMETERS
+) -> Callable[..., Array]:
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
     function.__doc__ = f"""{what}
-{_PARAMETERS}
+{parameters}
     Examples
     --------
     >>> import glassloom.array as ga
