@@ -1,6 +1,7 @@
 """What a plan is estimated to take is what its tasks would hold and hand on."""
 
 import glassloom.array as ga
+import numpy as np
 from glassloom.array.estimates import Estimate, estimate
 from glassloom.expr import optimize
 
@@ -39,3 +40,9 @@ def test_unknown_lengths_count_as_none_and_nothing_is_run():
     assert of(x[x > 0]).peak_bytes >= 0
     assert "at most on one thread" in x.explain()
     assert ran == []
+
+
+def test_plans_of_very_many_tasks_are_shown_without_an_estimate():
+    x = ga.ones((300, 300), chunks=2).map_blocks(np.sort, dtype=float)
+    assert x.expr.n_tasks == 22_500
+    assert "held at most" not in x.explain()

@@ -11,8 +11,8 @@ from glassloom.expr import Expr, Fused, optimize, walk
 from glassloom.reprs import render
 from glassloom.units import format_bytes
 
-_MOST_TASKS = 200_000
-"""Above this an estimate takes longer than one may wait for a text."""
+_MOST_TASKS = 20_000
+"""Above this an estimate takes more than about a second: longer than one may wait for a text."""
 
 
 @dataclass(frozen=True)
