@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import psutil
 
 from benchmarks.meter import Contender, Figures, Meter, per_task
 
 N_WORKERS, N_THREADS = 2, 2
 CHAIN_TASKS = 2_000
 TREE_LEAVES = 2**13
+WAVEFRONT_LENGTH = 40
+FAN_ROUNDS, FAN_WIDTH = 5, 1_000
+MILLION = 10**6
 SHARED_BYTES = 200_000_000
 READERS = 10
 MEDIUM_RESULTS = 400
@@ -26,6 +30,15 @@ def increment(value: int) -> int:
 
 def add(left: int, right: int) -> int:
     return left + right
+
+
+def larger(above: int, left: int) -> int:
+    """Return one more than the task above; the one to the left isn't larger, only waited for."""
+    return max(above + 1, left)
+
+
+def sum_up(values: list[int]) -> int:
+    return sum(values)
 
 
 def make_large() -> np.ndarray:
@@ -89,6 +102,55 @@ def tree(client: Any) -> Figures:
     return per_task(meter, 2 * TREE_LEAVES - 1)
 
 
+def wavefront(client: Any) -> Figures:
+    """Run a square of tasks that each need the one above and the one to the left."""
+    client.submit(increment, -1).result()
+    meter = Meter()
+    row = [client.submit(increment, 0, pure=False) for _ in range(WAVEFRONT_LENGTH)]
+    for _ in range(WAVEFRONT_LENGTH - 1):
+        below = [client.submit(increment, row[0], pure=False)]
+        for above in row[1:]:
+            below.append(client.submit(larger, above, below[-1], pure=False))
+        row = below
+    _expect(row[-1].result(), WAVEFRONT_LENGTH)
+    return per_task(meter, WAVEFRONT_LENGTH**2)
+
+
+def fan_out_and_in(client: Any) -> Figures:
+    """Let many tasks read one result and one task read all of theirs, several times over."""
+    value = client.submit(increment, -1)
+    value.result()
+    meter = Meter()
+    for _ in range(FAN_ROUNDS):
+        value = client.submit(sum_up, client.map(add, [value] * FAN_WIDTH, range(FAN_WIDTH)))
+    _expect(value.result(), _fanned())
+    return per_task(meter, FAN_ROUNDS * (FAN_WIDTH + 1))
+
+
+def _fanned() -> int:
+    value = 0
+    for _ in range(FAN_ROUNDS):
+        value = value * FAN_WIDTH + FAN_WIDTH * (FAN_WIDTH - 1) // 2
+    return value
+
+
+def million(client: Any) -> Figures:
+    """Run 10^6 tasks that do nothing, in one graph; memory is that of the head, which knows them all."""
+    from glassloom.graph import Graph, Task
+
+    client.submit(increment, -1).result()
+    head = psutil.Process(client._record.pid)
+    before_bytes = head.memory_info().rss
+    graph = Graph({("million", n): Task(("million", n), increment, (n,)) for n in range(MILLION)})
+    meter = Meter()
+    futures = client.hold(graph, list(graph.tasks))
+    last = futures["million", MILLION - 1].result()
+    figures = per_task(meter, MILLION)
+    _expect(last, MILLION)
+    figures["head_bytes_per_task"] = (head.memory_info().rss - before_bytes) / MILLION
+    return figures
+
+
 def one_large_result(client: Any) -> Figures:
     """Let tasks on all workers read one large result."""
     large = client.submit(make_large, pure=False)
@@ -127,21 +189,28 @@ def _expect(found: Any, expected: Any) -> None:
         raise AssertionError(f"expected {expected}, got {found}")
 
 
-def _beside_distributed(case: Callable[[Any], Figures]) -> dict[str, Contender]:
+def _ours(case: Callable[[Any], Figures]) -> Contender:
     def ours() -> Figures:
         with our_client() as client:
             return case(client)
 
+    return ours
+
+
+def _beside_distributed(case: Callable[[Any], Figures]) -> dict[str, Contender]:
     def theirs() -> Figures:
         with their_client() as client:
             return case(client)
 
-    return {"glassloom processes": ours, "distributed": theirs}
+    return {"glassloom processes": _ours(case), "distributed": theirs}
 
 
 CASES = {
     "chain": _beside_distributed(chain),
     "tree": _beside_distributed(tree),
+    "wavefront": _beside_distributed(wavefront),
+    "fan-out-and-in": _beside_distributed(fan_out_and_in),
+    "million": {"glassloom processes": _ours(million)},
     "one-large-result": _beside_distributed(one_large_result),
     "many-1-mib-results": _beside_distributed(many_medium_results),
     "w5-regressions": _beside_distributed(regressions),

@@ -215,6 +215,16 @@ def test_the_larger_priority_goes_first_then_the_earlier_graph() -> None:
     assert order == ["high", "first", "second", "low"]
 
 
+def tree_reduction(n_leaves: int) -> dict[str, list[str]]:
+    graph: dict[str, list[str]] = {f"load-{n}": [] for n in range(n_leaves)}
+    level, row = 0, list(graph)
+    while len(row) > 1:
+        graph |= {f"sum{level}-{n}": row[2 * n : 2 * n + 2] for n in range(len(row) // 2)}
+        row = [f"sum{level}-{n}" for n in range(len(row) // 2)]
+        level += 1
+    return graph
+
+
 def served(bench: Bench, n_tasks: int) -> list[str]:
     """Let worker 0, of one thread, run tasks one after the other; return their keys."""
     keys: list[str] = []
@@ -1215,81 +1225,3 @@ def test_building_on_an_unknown_key_is_refused_and_nothing_has_changed() -> None
     with pytest.raises(GraphError, match=message):
         bench.submit({"a": ["gone"]}, ["a"])
     assert (bench.scheduler.tasks, bench.act()) == ({}, {})
-
-
-# Memory: how many results are held at once when tasks take equal time
-
-
-def peak_held(graph: dict[str, Sequence[str]], wanted: Sequence[str], nthreads: int) -> int:
-    """Run a graph on one worker, its threads in step; return the largest number of results held at once."""
-    bench = Bench(nthreads)
-    bench.submit(graph, wanted)
-    peak, scheduler = 0, bench.scheduler
-    while True:
-        runs = scheduler.take_actions().run
-        tasks = [task for tasks in runs.values() for task in tasks]
-        if not tasks:
-            break
-        peak = max(peak, len(scheduler.workers[0].has) + len(tasks))
-        scheduler.finished(0, [t.number for t in tasks], [1] * len(tasks), [LONG_S] * len(tasks), [None] * len(tasks))
-    assert all(scheduler.tasks[key].state is State.MEMORY for key in wanted)
-    return peak
-
-
-def tree_reduction(n_leaves: int) -> dict[str, list[str]]:
-    graph: dict[str, list[str]] = {f"load-{n}": [] for n in range(n_leaves)}
-    level, row = 0, list(graph)
-    while len(row) > 1:
-        graph |= {f"sum{level}-{n}": row[2 * n : 2 * n + 2] for n in range(len(row) // 2)}
-        row = [f"sum{level}-{n}" for n in range(len(row) // 2)]
-        level += 1
-    return graph
-
-
-def test_a_tree_reduction_holds_about_one_block_a_level() -> None:
-    graph = tree_reduction(1024)
-    assert peak_held(graph, ["sum9-0"], 1) == 12
-    assert peak_held(graph, ["sum9-0"], 4) <= 4 * 12
-
-
-def map_overlap(n_blocks: int) -> dict[str, list[str]]:
-    """Each block is read with both its neighbours; the results are summed in a tree."""
-    graph: dict[str, list[str]] = {f"load-{n}": [] for n in range(n_blocks)}
-    tree = tree_reduction(n_blocks)
-    for n in range(n_blocks):
-        graph[f"overlap-{n}"] = [f"load-{m}" for m in (n - 1, n, n + 1) if 0 <= m < n_blocks]
-    overlapped = {key: [dep.replace("load", "overlap") for dep in deps] for key, deps in tree.items() if deps}
-    return graph | overlapped
-
-
-def test_an_overlapping_map_holds_a_few_neighbours() -> None:
-    graph = map_overlap(512)
-    assert peak_held(graph, ["sum8-0"], 1) <= 16
-    assert peak_held(graph, ["sum8-0"], 4) <= 40
-
-
-def transpose_sum(n: int) -> dict[str, list[str]]:
-    """``(x + x.T).sum()`` of n by n blocks, summed row by row."""
-    graph: dict[str, list[str]] = {f"x-{i}-{j}": [] for i in range(n) for j in range(n)}
-    for i in range(n):
-        for j in range(n):
-            graph[f"add-{i}-{j}"] = list(dict.fromkeys([f"x-{i}-{j}", f"x-{j}-{i}"]))
-            graph[f"part-{i}-{j}"] = [f"add-{i}-{j}"]
-        graph[f"row-{i}"] = [f"part-{i}-{j}" for j in range(n)]
-    graph["total"] = [f"row-{i}" for i in range(n)]
-    return graph
-
-
-def test_adding_a_transpose_holds_less_than_the_lower_triangle_and_its_sums() -> None:
-    n = 16
-    assert peak_held(transpose_sum(n), ["total"], 1) <= n * n // 2 + 2 * n
-
-
-def test_elementwise_chains_of_many_blocks_hold_one_block_a_thread() -> None:
-    graph: dict[str, list[str]] = {}
-    for n in range(200):
-        graph |= {f"load-{n}": [], f"inc-{n}": [f"load-{n}"], f"dec-{n}": [f"inc-{n}"], f"store-{n}": [f"dec-{n}"]}
-    graph["all"] = []
-    wanted = [f"store-{n}" for n in range(200)]
-    held = peak_held(graph, [*wanted, "all"], 4) - len(wanted) - 1  # what is wanted is held to the end
-    assert held <= 4

@@ -666,7 +666,10 @@ class Scheduler:
     def _has_room(self, worker: WorkerState) -> bool:
         if worker.retiring or worker.reserved or worker.pressure is Pressure.PAUSED:
             return False
-        return worker.n_busy < worker.nthreads or self._has_room_for_more(worker)
+        n_busy = (
+            len(worker.running) + len(worker.stopping) - len(worker.seceded) - worker.n_ahead
+        )  # called for each task
+        return n_busy < worker.nthreads or self._has_room_for_more(worker)
 
     def _has_room_for_more(self, worker: WorkerState) -> bool:
         """Tell whether the worker may have tasks queued that none of its threads can begin yet."""
@@ -703,31 +706,31 @@ class Scheduler:
     def _pop_for(self, worker: WorkerState) -> TaskState | None:
         """Return the best task for the worker; if there is none that it may run, one that is queued for another."""
         is_short = worker.pressure is not Pressure.NONE
-        queue, best = self._best_for(worker, shrinking=is_short)
+        queue, best = self._best_for(worker, is_short)
         if best is not None:
             return None if _must_wait(best[2], worker) else queue.take(best)
-        return self._take_over(worker, shrinking=is_short) if worker.n_busy < worker.nthreads else None
+        return self._take_over(worker, is_short) if worker.n_busy < worker.nthreads else None
 
-    def _best_for(self, worker: WorkerState, *, shrinking: bool = False) -> tuple[ReadyQueue, Entry | None]:
+    def _best_for(self, worker: WorkerState, shrinking: bool = False) -> tuple[ReadyQueue, Entry | None]:
         """Return the best entry among those of the worker's own queue and those for any worker, and its queue."""
-        queue, best = worker.ready, worker.ready.first(shrinking=shrinking)
-        common = self._ready.first(shrinking=shrinking)
+        queue, best = worker.ready, worker.ready.first(shrinking)
+        common = self._ready.first(shrinking)
         if common is not None and (best is None or common < best):
             queue, best = self._ready, common
         if self._demanding:
             for demand, other in self._demanding.items():
                 if self._may_run(demand, worker):
-                    entry = other.first(shrinking=shrinking)
+                    entry = other.first(shrinking)
                     if entry is not None and (best is None or entry < best):
                         queue, best = other, entry
         return queue, best
 
-    def _take_over(self, worker: WorkerState, *, shrinking: bool) -> TaskState | None:
+    def _take_over(self, worker: WorkerState, shrinking: bool) -> TaskState | None:
         """Return the best task of the longest queue if that is worth fetching its inputs for."""
         victim = max(self.workers.values(), key=lambda other: len(other.ready) / other.nthreads, default=None)
         if victim is None or victim is worker or not len(victim.ready):
             return None
-        best = victim.ready.first(shrinking=shrinking)
+        best = victim.ready.first(shrinking)
         if best is None or any(dep.pinned for dep in best[2].deps) or _must_wait(best[2], worker):
             return None
         if len(victim.ready) <= victim.nthreads and not _is_worth_moving(best[2]):

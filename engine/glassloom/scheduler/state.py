@@ -209,9 +209,9 @@ class ReadyQueue:
         """Add a task that has just become ready."""
         heapq.heappush(self._heap, (task.priority, task.stamp, task))
 
-    def first(self, *, shrinking: bool = False) -> Entry | None:
+    def first(self, shrinking: bool = False) -> Entry | None:
         """Return the best entry; with `shrinking`, the best of those that don't need more memory than they free."""
-        best = _top(self._heap)
+        best = _top(self._heap) if self._heap else None
         if shrinking:
             while best is not None and would_grow_memory(best[2]):
                 heapq.heappush(self._held_back, heapq.heappop(self._heap))
