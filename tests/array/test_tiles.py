@@ -68,6 +68,7 @@ def element_wise(draw):
         made.append(lazy)
         values.append(array)
     made.append(ga.random.default_rng(3).normal(size=shape, chunks=draw(chunks_of(shape))))
+    made.append(ga.full(shape, 1.5, chunks=draw(chunks_of(shape))))
     for _ in range(draw(st.integers(1, 7))):
         x, y = draw(st.sampled_from(made)), draw(st.sampled_from(made))
         kind = draw(st.sampled_from(["unary", "binary", "scalar", "slice", "transpose", "cast", "where"]))
@@ -299,6 +300,23 @@ def n_arrays_taken_again():
 
 def test_a_thread_keeps_a_bounded_amount_of_memory_for_its_next_task():
     assert in_a_thread_of_its_own(n_arrays_taken_again) == KEPT_BYTES // 2**21
+
+
+def test_memory_that_is_taken_for_good_was_never_lent():
+    buffers = Buffers()
+    lent = buffers.take((10,), np.dtype("f8"))
+    buffers.give_back(lent)
+    constant = buffers.take_for_good((10,), np.dtype("f8"))
+    assert not np.shares_memory(constant, lent)
+    assert not np.shares_memory(constant, buffers.take((10,), np.dtype("f8")))
+
+
+def test_a_constant_keeps_its_value_from_tile_to_tile():
+    array = np.arange(-300.0, 300.0).reshape(20, 30)
+    x = ga.from_array(array, chunks=-1)
+    lazy = ga.where(x > 0, x, 0) + ga.ones(array.shape, chunks=-1)
+    with tiles_of(200):
+        assert np.array_equal(lazy.compute(), np.maximum(array, 0) + 1)
 
 
 def test_two_runs_at_once_in_a_thread_share_no_memory():

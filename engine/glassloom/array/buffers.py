@@ -18,28 +18,34 @@ class Buffers:
     """Arrays that one run of tiles writes to. What is given back is taken again; `close` leaves it to later runs."""
 
     def __init__(self) -> None:
-        self._free: list[Any] = _kept_by_thread()
+        self._unused: list[Any] = _kept_by_thread()
+        """Memory that this run hasn't lent yet."""
+        self._free: list[Any] = []
         self._lent: dict[int, Any] = {}
         self._kept_to_the_end: list[Any] = []
 
     def take(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return an array that nobody uses, with anything in it."""
         nbytes = math.prod(shape) * dtype.itemsize
-        memory = self._memory_of(max(nbytes, 1))
-        array = memory[:nbytes].view(dtype).reshape(shape)
+        memory = _memory_of(nbytes, self._free, self._unused)
         self._lent[id(memory)] = memory
-        return array
+        return memory[:nbytes].view(dtype).reshape(shape)
+
+    def take_for_good(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return an array whose content stays until `close`.
+
+        Its memory is none that was ever lent: who had that before may write to it again at the next tile.
+        """
+        nbytes = math.prod(shape) * dtype.itemsize
+        memory = _memory_of(nbytes, self._unused)
+        self._kept_to_the_end.append(memory)
+        return memory[:nbytes].view(dtype).reshape(shape)
 
     def give_back(self, array: Any) -> None:
         """Note that an array is not read any more; nothing happens if it isn't one of ours."""
         memory = self._lent.pop(id(_owner(array)), None)
         if memory is not None:
             self._free.append(memory)
-
-    def keep(self, array: Any) -> None:
-        """Note that nobody else may have an array of ours or write over it before `close`."""
-        memory = self._lent.pop(id(_owner(array)))
-        self._kept_to_the_end.append(memory)
 
     def holds(self, array: Any) -> bool:
         """Return whether an array is one of ours, without gaps."""
@@ -48,17 +54,20 @@ class Buffers:
     def close(self) -> None:
         """Let later runs of this thread use the memory, as much of it as a thread may keep."""
         kept: list[Any] = []
-        for memory in [*self._free, *self._lent.values(), *self._kept_to_the_end]:
+        for memory in [*self._free, *self._lent.values(), *self._kept_to_the_end, *self._unused]:
             if sum(each.nbytes for each in kept) + memory.nbytes <= KEPT_BYTES:
                 kept.append(memory)
         _kept.free = kept
-        self._free, self._lent, self._kept_to_the_end = [], {}, []
+        self._free, self._lent, self._kept_to_the_end, self._unused = [], {}, [], []
 
-    def _memory_of(self, nbytes: int) -> Any:
-        for position in reversed(range(len(self._free))):
-            if self._free[position].nbytes >= nbytes:
-                return self._free.pop(position)
-        return np.empty(max(nbytes, tiles.TILE_BYTES), np.uint8)
+
+def _memory_of(nbytes: int, *places: list[Any]) -> Any:
+    """Take memory that is large enough out of the first of the places that has some; if none has, return new memory."""
+    for place in places:
+        for position in reversed(range(len(place))):
+            if place[position].nbytes >= nbytes:
+                return place.pop(position)
+    return np.empty(max(nbytes, tiles.TILE_BYTES), np.uint8)
 
 
 def _owner(array: Any) -> Any:

@@ -161,9 +161,8 @@ class TiledFull(TiledForm):
 
     def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
         def run(job: Job) -> Call | None:
-            tile = job.buffers.take(job.shape, self.dtype)
+            tile = job.buffers.take_for_good(job.shape, self.dtype)
             tile[...] = np.full((), self.fill, dtype=self.dtype)
-            job.buffers.keep(tile)
             job.made.fix(tile)
             return None
 
