@@ -1,1 +1,64 @@
-"""What every test shares. Fixtures of one kind of test live in the `conftest.py` of its folder."""
+"""What every test shares: the counted report of injected faults. Fixtures of one kind of test live in its folder's `conftest.py`.
+
+A test marked ``fault("what is done")`` injects that fault. The report also counts what other processes have run (xdist).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+_FAULT = "fault"
+
+
+@dataclass
+class FaultReport:
+    """What was injected, how often, what came of it, and the longest time until all was well again."""
+
+    cases: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+
+    def add(self, what: str, report: pytest.TestReport) -> None:
+        """Take note of a test's outcome."""
+        if report.outcome == "failed" or (report.outcome, report.when) == ("passed", "call"):
+            self.cases.setdefault(what, []).append((report.outcome, report.duration))
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report: a line a case, then the sums."""
+        runs = [run for case in self.cases.values() for run in case]
+        for name, case in sorted(self.cases.items()):
+            good = sum(outcome == "passed" for outcome, _ in case)
+            longest_s = max(duration_s for _, duration_s in case)
+            yield f"{good} of {len(case)} well   {longest_s:5.1f} s   {name}"
+        n_good = sum(outcome == "passed" for outcome, _ in runs)
+        yield (
+            f"{len(self.cases)} faults in {len(runs)} runs: {n_good} recomputed or ended with a clear error, "
+            f"{len(runs) - n_good} did not"
+        )
+
+
+_faults = FaultReport()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"{_FAULT}(what): the test does this to a cluster, which must survive it")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    marker = item.get_closest_marker(_FAULT)
+    if marker is not None:
+        item.user_properties.append((_FAULT, marker.args[0]))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    for name, what in report.user_properties:
+        if name == _FAULT:
+            _faults.add(str(what), report)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _faults.cases:
+        terminalreporter.section("faults injected")
+        for line in _faults.lines():
+            terminalreporter.line(line)

@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -17,35 +17,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # workers get our sys.path: that is how they import `tasks`
 
 import leaks
-from fault_report import FaultReport
 from glassloom import Client
 
 BOUND_S = 60
 """No test may hang longer than this, whatever is killed in it."""
-
-
-_FAULTS = pytest.StashKey[FaultReport]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "fault(what): the test does this to a cluster, which must survive it")
-    config.stash[_FAULTS] = FaultReport()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    item.config.stash[_FAULTS].add(item, report)
-    return report
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if config.stash[_FAULTS].cases:
-        terminalreporter.section("faults injected")
-        for line in config.stash[_FAULTS].lines():
-            terminalreporter.line(line)
 
 
 @pytest.fixture(scope="module", autouse=True)

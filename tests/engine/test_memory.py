@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,7 @@ def test_a_worker_that_stays_short_of_memory_is_replaced_and_its_results_are_kep
     with Client(n_workers=1, threads_per_worker=1, memory_limit="400MB", set_as_default=False) as client:
         result = client.submit(lambda: tasks.count_run(str(tmp_path / "runs"), tasks.big(4, 3.0)))
         wait(result)
+        assert re.search(r">Results</th>.*>Unmanaged</th>.*>On disk</th>", client._repr_html_())
         baseline = client.scheduler_info()["workers"].popitem()[1]["baseline"] // MIB
         old = client.submit(leak, 335 - baseline).result()  # about 88 % of the limit
         eventually(lambda: [w for w in client.scheduler_info()["workers"].values() if w["pressure"] == "paused"])
