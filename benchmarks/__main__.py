@@ -65,18 +65,20 @@ def _run(case: str, contender: str) -> Figures:
 
 
 def _print_case(case: str, figures: dict[str, list[Figures]]) -> None:
-    """Print each contender's medians, and every second one's ratio to the one before it."""
+    """Print each contender's medians, and each peer's ratio to the one of ours before it."""
     print(f"\n{case}")
-    contenders = list(figures)
-    for position, contender in enumerate(contenders):
+    ours = ""
+    for contender in figures:
+        is_peer = not contender.startswith("glassloom")
+        ours = ours if is_peer else contender
         for name in figures[contender][0]:
             values = [row[name] for row in figures[contender]]
             line = f"  {contender:22} {name:20} {statistics.median(values):12.3f}"
             line += f"   ({min(values):.3f} to {max(values):.3f})"
-            if position % 2:
-                ours = [row[name] for row in figures[contenders[position - 1]]]
-                ratios = [theirs / mine for theirs, mine in zip(values, ours, strict=True) if mine]
-                line += f"   {statistics.median(ratios):.2f}x {contenders[position - 1]}"
+            if is_peer:
+                mine = [row[name] for row in figures[ours]]
+                ratios = [their / own for their, own in zip(values, mine, strict=True) if own]
+                line += f"   {statistics.median(ratios):.2f}x {ours}"
             print(line)
 
 

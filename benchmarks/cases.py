@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks import arrays, engine, memory
 from benchmarks.meter import Contender, Figures, Meter, peak_rss_mib, per_task
+from benchmarks.ray_client import ray_client
 
 N_WORKERS, N_THREADS = 2, 2
 NOOP_TASKS = 100_000
@@ -64,6 +65,16 @@ def noop_distributed() -> Figures:
             client.get,
             NOOP_TASKS_DISTRIBUTED,
         )
+
+
+def noop_ray() -> Figures:
+    with ray_client(N_WORKERS * N_THREADS) as client:
+        meter = Meter()
+        results = client.gather(client.map(noop, range(NOOP_TASKS_DISTRIBUTED)))
+        figures = per_task(meter, NOOP_TASKS_DISTRIBUTED)
+    if results != list(range(NOOP_TASKS_DISTRIBUTED)):
+        raise AssertionError("wrong results")
+    return figures
 
 
 def _noop_graph(graph: Any, task: Any, layer: int, n_tasks: int) -> Any:
@@ -160,6 +171,7 @@ CASES: dict[str, dict[str, Contender]] = {
         "dask threads": noop_dask_threads,
         "glassloom processes": noop_glassloom_processes,
         "distributed": noop_distributed,
+        "ray": noop_ray,
     },
     "first-result": {"glassloom processes": first_result_glassloom, "distributed": first_result_distributed},
     "w1-scaled": {"glassloom threads": w1_glassloom_threads, "dask threads": w1_dask_threads},
@@ -167,4 +179,4 @@ CASES: dict[str, dict[str, Contender]] = {
     **memory.CASES,
     **arrays.CASES,
 }
-"""Contenders by case; a contender of ours comes directly before the peer that it is compared with."""
+"""Contenders by case; a contender of ours comes before the peers that it is compared with."""

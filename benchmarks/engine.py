@@ -1,4 +1,4 @@
-"""Cases of the engine: the shapes of graphs, and data that many tasks read. Ours beside dask.distributed."""
+"""Cases of the engine: the shapes of graphs, and data that many tasks read. Ours beside dask.distributed and Ray."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 import psutil
 
 from benchmarks.meter import Contender, Figures, Meter, per_task
+from benchmarks.ray_client import ray_client
 
 N_WORKERS, N_THREADS = 2, 2
 CHAIN_TASKS = 2_000
@@ -197,21 +198,25 @@ def _ours(case: Callable[[Any], Figures]) -> Contender:
     return ours
 
 
-def _beside_distributed(case: Callable[[Any], Figures]) -> dict[str, Contender]:
-    def theirs() -> Figures:
+def _beside_peers(case: Callable[[Any], Figures]) -> dict[str, Contender]:
+    def distributed() -> Figures:
         with their_client() as client:
             return case(client)
 
-    return {"glassloom processes": _ours(case), "distributed": theirs}
+    def ray() -> Figures:
+        with ray_client(N_WORKERS * N_THREADS) as client:
+            return case(client)
+
+    return {"glassloom processes": _ours(case), "distributed": distributed, "ray": ray}
 
 
 CASES = {
-    "chain": _beside_distributed(chain),
-    "tree": _beside_distributed(tree),
-    "wavefront": _beside_distributed(wavefront),
-    "fan-out-and-in": _beside_distributed(fan_out_and_in),
+    "chain": _beside_peers(chain),
+    "tree": _beside_peers(tree),
+    "wavefront": _beside_peers(wavefront),
+    "fan-out-and-in": _beside_peers(fan_out_and_in),
     "million": {"glassloom processes": _ours(million)},
-    "one-large-result": _beside_distributed(one_large_result),
-    "many-1-mib-results": _beside_distributed(many_medium_results),
-    "w5-regressions": _beside_distributed(regressions),
+    "one-large-result": _beside_peers(one_large_result),
+    "many-1-mib-results": _beside_peers(many_medium_results),
+    "w5-regressions": _beside_peers(regressions),
 }
