@@ -1,4 +1,4 @@
-"""What the scheduler knows of tasks, layers and workers, and in which queues tasks wait. `core` decides."""
+"""What the scheduler knows of tasks, layers and workers, and in which queues tasks wait. `Scheduler` decides."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from glassloom.graph.keys import Key, key_index
 
 UNKNOWN_DURATION_S = 0.5
+DEATHS_ALLOWED = 3
+"""A task whose worker died this often is blamed for it."""
 _SMOOTHING = 0.3
 NEGLIGIBLE_BYTES = 4096
 """A result that is larger than what its task frees by no more than this doesn't count as growth."""
@@ -39,6 +41,7 @@ class State(IntEnum):
 
 RELEASED, WAITING, READY, STAGING, RUNNING, MEMORY, ERRED, FORGOTTEN = State
 """The states by themselves: looking them up in the class costs a tenth of the scheduler's time."""
+UNDER_WAY = frozenset([WAITING, READY, STAGING, RUNNING])
 
 
 class Pressure(IntEnum):
@@ -187,6 +190,11 @@ class TaskState:
         """Whether a client or a task under way wants the result."""
         return bool(self.wanted_by) or self.waiters > 0
 
+    @property
+    def is_on_last_chance(self) -> bool:
+        """Whether the task will be blamed if its worker dies once more."""
+        return self.n_deaths == DEATHS_ALLOWED - 1
+
 
 Entry = tuple[int, int, TaskState]
 """Priority, stamp, task: an entry counts as long as its task is READY and has that stamp."""
@@ -319,7 +327,7 @@ class WorkerState:
         self.occupancy_s = 0.0
         """Expected duration of what is running."""
         self.n_finished = 0
-        """Tasks that it has finished since it was last looked at: see `Scheduler.rebalance`."""
+        """Tasks that it has finished since it was last looked at: see `Placement.rebalance`."""
         self.is_slow = False
         """Its tasks take longer than was expected: none is queued there."""
         self.reserved = False
