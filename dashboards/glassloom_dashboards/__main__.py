@@ -38,8 +38,8 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     return options
 
 
-async def serve(options: argparse.Namespace) -> None:
-    """Serve until SIGTERM or SIGINT, or, behind Jupyter, until the process that started us is gone."""
+async def serve(options: argparse.Namespace, parent: int) -> None:
+    """Serve until SIGTERM or SIGINT, or, behind Jupyter, until our parent is no more the process of that id."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -53,7 +53,7 @@ async def serve(options: argparse.Namespace) -> None:
     server.start()
     try:
         if options.unix_socket:
-            await _until_orphaned(stop)
+            await _until_orphaned(stop, parent)
         else:
             await stop.wait()
     finally:
@@ -92,9 +92,8 @@ def _on_port(hub: Hub, options: argparse.Namespace) -> tuple[DashboardServer, HT
     return server, http
 
 
-async def _until_orphaned(stop: asyncio.Event) -> None:
+async def _until_orphaned(stop: asyncio.Event, parent: int) -> None:
     """Return when `stop` is set or our parent has changed, which it also does after the parent's kill -9."""
-    parent = os.getppid()
     while os.getppid() == parent:
         try:
             await asyncio.wait_for(stop.wait(), _PARENT_CHECK_S)
@@ -105,8 +104,9 @@ async def _until_orphaned(stop: asyncio.Event) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the dashboards' process."""
+    parent = os.getppid()  # before anybody can see that we run, and may end because of it
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
-    asyncio.run(serve(parse_arguments(arguments)))
+    asyncio.run(serve(parse_arguments(arguments), parent))
 
 
 if __name__ == "__main__":
