@@ -63,7 +63,7 @@ def _fit(queue: ReadyQueue, worker: WorkerState, all_is_still: bool) -> list[Tas
     """Return what the worker should have taken; where memory is short, not what would need more, unless all is still."""
     if worker.pressure is Pressure.NONE or all_is_still:
         return _tasks_in(queue)
-    return [task for task in _current(queue._heap) if not would_grow_memory(task)]
+    return [task for task in _current([*queue._line, *queue._heap]) if not would_grow_memory(task)]
 
 
 def _is_suspect_in_company(tasks: list[TaskState], worker: WorkerState) -> bool:
@@ -167,7 +167,7 @@ def _queued(scheduler: Scheduler) -> set[TaskState]:
 
 
 def _tasks_in(queue: ReadyQueue) -> list[TaskState]:
-    return _current(queue._heap + queue._held_back)
+    return _current([*queue._line, *queue._heap, *queue._held_back])
 
 
 def _current(heap: list[tuple[int, int, TaskState]]) -> list[TaskState]:

@@ -30,9 +30,11 @@ from glassloom.runtime.default import refuse_held, register_runtime, run_inside_
 from glassloom.runtime.handling import handling_of
 from glassloom.runtime.inline import InlineRuntime
 from glassloom.runtime.progress import note_layers, progress_counts
-from glassloom.scheduler import Actions, Scheduler, State, TaskState
+from glassloom.scheduler import Actions, Scheduler, TaskState
+from glassloom.scheduler.state import RUNNING
 
 _WORKER = 0
+_NO_INPUTS: Mapping[Key, Any] = {}
 _BATCH_S = 0.002
 """How long a thread collects results before it tells the scheduler, as long as it has other tasks to run."""
 
@@ -150,9 +152,10 @@ class ThreadsRuntime:
     def _work(self, lane: int) -> None:
         run_inside_task(InlineRuntime())
         finished = _Finished()
+        results = self._results
         told_s = monotonic_s()
         while (task := self._take(lane, finished)) is not None:
-            if task.state is not State.RUNNING:  # recalled while it was in the queue
+            if task.state is not RUNNING:  # recalled while it was in the queue
                 finished = self._flush(finished, lane)
                 with self._lock:
                     self._scheduler.recalled(_WORKER, [task.number])
@@ -162,8 +165,9 @@ class ThreadsRuntime:
                 finished = self._flush(finished, lane)  # what others wait for shall not wait for a long task
             start_s = monotonic_s()
             try:
-                results = self._results
-                value = task.spec.run({dep.key: shared(results[dep.number]) for dep in task.deps})
+                value = task.spec.run(
+                    {dep.key: shared(results[dep.number]) for dep in task.deps} if task.deps else _NO_INPUTS
+                )
             except BaseException as error:  # whatever the user's code raises is the task's result
                 finished = self._flush(finished, lane)  # the next task may be long in coming
                 failure.explain_read_only(error)
@@ -228,7 +232,7 @@ class ThreadsRuntime:
         if frames is not None:
             error.__traceback__ = frames.tb_next  # without the runtime's own call
         with self._lock:
-            was_wanted = task.state is State.RUNNING
+            was_wanted = task.state is RUNNING
             final = self._scheduler.failed(_WORKER, task.number, (task, error))
             self._carry_out(self._scheduler.take_actions())
         if self._broadcast is not None and was_wanted:

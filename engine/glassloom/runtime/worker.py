@@ -46,15 +46,8 @@ _INLINE_TYPES = frozenset([int, float, bool, complex, type(None)])
 _INLINE_BYTES = 1024
 
 
-class _Outbox:
-    """Results that are not sent yet, as the columns of `messages.Finished`."""
-
-    def __init__(self) -> None:
-        self.columns: tuple[list[Any], ...] = ([], [], [], [], [], [])
-
-    def add(self, row: tuple[Any, ...]) -> None:
-        for column, value in zip(self.columns, row, strict=True):
-            column.append(value)
+_Row = tuple[int, int, float, float, int, bytes | None]
+"""What `messages.Finished` says of one result."""
 
 
 class _Recent:
@@ -89,7 +82,8 @@ class Worker:
         self._send_lock = threading.Lock()
         self._flush_lock = threading.Lock()
         self._outbox_lock = threading.Lock()
-        self._outbox = _Outbox()
+        self._outbox: list[_Row] = []
+        """Results that are not sent yet."""
         self._told_s = 0.0
         self._queue = TaskQueue()
         self._calls: dict[int, Call | bytes] = {}
@@ -236,7 +230,7 @@ class Worker:
                 self._recent.put(task.number, inline)
             del value
             with self._outbox_lock:
-                self._outbox.add((task.number, lane, start_s, stop_s, nbytes, inline))
+                self._outbox.append((task.number, lane, start_s, stop_s, nbytes, inline))
             following = self._queue.ended(task)
             if stop_s - self._told_s > _BATCH_S or (following is None and self._queue.empty()):
                 self._flush()
@@ -300,10 +294,10 @@ class Worker:
     def _flush(self) -> None:
         with self._flush_lock:  # a result goes before those of the tasks that have read it
             with self._outbox_lock:
-                outbox, self._outbox = self._outbox, _Outbox()
+                rows, self._outbox = self._outbox, []
             self._told_s = monotonic_s()
-            numbers, lanes, starts, stops, nbytes, results = outbox.columns
-            if numbers:
+            if rows:
+                numbers, lanes, starts, stops, nbytes, results = map(list, zip(*rows, strict=True))
                 self._send(messages.Finished(numbers, lanes, starts, stops, nbytes, results))
 
     def _note_spill(self, action: Action, number: int, start_s: float, stop_s: float, nbytes: int) -> None:
@@ -335,9 +329,9 @@ class Worker:
     def _keep_house(self) -> None:
         sampler = ProcessSampler()
         next_sample_s = 0.0
-        while not self._stopping.wait(_HOUSEKEEPING_S if self._executing or self._outbox.columns[0] else 0.02):
+        while not self._stopping.wait(_HOUSEKEEPING_S if self._executing or self._outbox else 0.02):
             now_s = monotonic_s()
-            if self._outbox.columns[0] and now_s - self._told_s > _BATCH_S:
+            if self._outbox and now_s - self._told_s > _BATCH_S:
                 self._flush()
             if now_s >= next_sample_s:
                 next_sample_s = now_s + _SAMPLE_S

@@ -61,7 +61,8 @@ class Books:
         number = next(self._numbers)
         task = TaskState(number, key, layer)
         self.tasks[key] = self.by_number[number] = task
-        layer.count(RELEASED, 1)
+        layer.total += 1  # as `layer.count` does; called for each task
+        layer.counts[RELEASED] += 1
         self.changed_layers.add(layer)
         return task
 

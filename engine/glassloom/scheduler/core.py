@@ -20,7 +20,9 @@ from glassloom.scheduler.fairness import Turns
 from glassloom.scheduler.order import Cycle, order
 from glassloom.scheduler.state import (
     ERRED,
+    HIGH_PRESSURE,
     MEMORY,
+    PAUSED,
     RELEASED,
     RUNNING,
     STAGING,
@@ -350,9 +352,9 @@ class Scheduler(Course):
             return
         worker.pressure = pressure
         self._short_of_memory.pop(worker, None)
-        if pressure is Pressure.HIGH:
+        if pressure is HIGH_PRESSURE:
             self._short_of_memory[worker] = None
-        if pressure is Pressure.PAUSED:
+        if pressure is PAUSED:
             self._queue_elsewhere(worker)
         else:
             self._ready.reconsider()

@@ -11,11 +11,12 @@ from glassloom.scheduler.demand import claim
 from glassloom.scheduler.queueing import Queueing
 from glassloom.scheduler.state import (
     MEMORY,
+    NO_PRESSURE,
+    PAUSED,
     RUNNING,
     STAGING,
     WAITING,
     Entry,
-    Pressure,
     ReadyQueue,
     TaskState,
     WorkerState,
@@ -114,7 +115,7 @@ class Placement(Queueing):
         return True
 
     def _has_room(self, worker: WorkerState) -> bool:
-        if worker.retiring or worker.reserved or worker.pressure is Pressure.PAUSED:
+        if worker.retiring or worker.reserved or worker.pressure is PAUSED:
             return False
         # As `worker.n_busy`, which would cost a call for each task.
         n_busy = len(worker.running) + len(worker.stopping) - len(worker.seceded) - worker.n_ahead
@@ -133,7 +134,7 @@ class Placement(Queueing):
 
     def _pop_for(self, worker: WorkerState) -> TaskState | None:
         """Return the best task for the worker; if there is none that it may run, one that is queued for another."""
-        is_short = worker.pressure is not Pressure.NONE
+        is_short = worker.pressure is not NO_PRESSURE
         queue, best = self._best_for(worker, is_short)
         if best is not None:
             return None if _must_wait(best[2], worker) else queue.take(best)
@@ -157,7 +158,7 @@ class Placement(Queueing):
             return
         found: tuple[Entry, ReadyQueue, WorkerState] | None = None
         for worker in self._short_of_memory:
-            queue, entry = self._best_for(worker)
+            queue, entry = self._best_for(worker, shrinking=False)
             if entry is not None and (found is None or entry < found[0]) and self._has_room(worker):
                 found = entry, queue, worker
         if found is not None and not _must_wait(found[0][2], found[2]):
@@ -187,14 +188,14 @@ class Placement(Queueing):
                     return None
             elif dep.location is None and dep.where is not worker:
                 return None
-        if worker.pressure is not Pressure.NONE or not self._has_room_for_more(worker):
+        if worker.pressure is not NO_PRESSURE or not self._has_room_for_more(worker):
             return None
-        _, best = self._best_for(worker)
+        _, best = self._best_for(worker, shrinking=False)
         return None if best is not None and best[0] < task.priority else worker
 
     def _assign(self, task: TaskState, worker: WorkerState) -> None:
         self._take_on(task, worker)
-        if task.is_on_last_chance:
+        if task.n_deaths and task.is_on_last_chance:
             worker.reserved = self._has_placed_suspect = True
         n_staging = 0
         for dep in task.deps:
@@ -236,7 +237,7 @@ class Placement(Queueing):
 
 def _must_wait(task: TaskState, worker: WorkerState) -> bool:
     """A task on its last chance runs alone, so that no other is blamed for its worker's death."""
-    return task.is_on_last_chance and worker.n_busy > 0
+    return task.n_deaths > 0 and task.is_on_last_chance and worker.n_busy > 0
 
 
 def _is_worth_moving(task: TaskState) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from glassloom.scheduler.demand import Demand
 from glassloom.scheduler.letting_go import LettingGo
-from glassloom.scheduler.state import READY, WAITING, Entry, Pressure, ReadyQueue, TaskState, WorkerState
+from glassloom.scheduler.state import PAUSED, READY, WAITING, Entry, ReadyQueue, TaskState, WorkerState
 
 
 class Queueing(LettingGo):
@@ -69,7 +69,7 @@ class Queueing(LettingGo):
                 continue
             if dep.pinned:
                 must.add(dep.where)
-            if not dep.where.retiring and dep.where.pressure is not Pressure.PAUSED:
+            if not dep.where.retiring and dep.where.pressure is not PAUSED:
                 owners[dep.where] = owners.get(dep.where, 0) + dep.nbytes + 1
         if len(must) > 1:
             self._err(task, self._make_error("pinned", next(dep for dep in task.deps if dep.pinned)))
@@ -102,10 +102,10 @@ class Queueing(LettingGo):
             return False
         if demand.names(worker):
             return True
-        there = (other for other in self.workers.values() if not other.retiring and other.pressure < Pressure.PAUSED)
+        there = (other for other in self.workers.values() if not other.retiring and other.pressure < PAUSED)
         return demand.allows_others and not any(demand.names(other) for other in there)
 
-    def _best_for(self, worker: WorkerState, shrinking: bool = False) -> tuple[ReadyQueue, Entry | None]:
+    def _best_for(self, worker: WorkerState, shrinking: bool) -> tuple[ReadyQueue, Entry | None]:
         """Return the best entry among those of the worker's own queue and those for any worker, and its queue."""
         queue, best = worker.ready, worker.ready.first(shrinking)
         common = self._ready.first(shrinking)
