@@ -102,11 +102,14 @@ def compute(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
     rebuild = [found.add(arg) for arg in args]
     if not found.collections:
         return args
+    runtime = choose_runtime(scheduler)
     with paused_collector():
         roots = optimize([collection.expr for collection in found.collections])
+        if runtime.shares_memory:
+            roots = [root.in_place(root) for root in roots]
         graph, keys = lower(roots)
     flat = [key for group in keys for key in group]
-    results = iter(choose_runtime(scheduler).get(graph, flat))
+    results = iter(runtime.get(graph, flat))
     values = [root.assemble([next(results) for _ in group]) for root, group in zip(roots, keys, strict=True)]
     return tuple(make(values) for make in rebuild)
 

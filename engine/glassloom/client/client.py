@@ -72,6 +72,8 @@ class Client(Workers, DatasetMethods, Looks):
     [1, 2]
     """
 
+    shares_memory = False
+
     def __init__(
         self,
         address: LocalCluster | ClusterRecord | str | None = None,

@@ -236,6 +236,9 @@ class Fused(Blockwise):
     def assemble(self, blocks: list[Any]) -> Any:
         return self.root.assemble(blocks)
 
+    def in_place(self, source: Expr) -> Expr:
+        return self.root.in_place(source)
+
     def persisted(self, held: Any = None) -> Expr:
         return self.root.persisted(held)
 

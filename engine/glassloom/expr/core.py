@@ -105,6 +105,18 @@ class Expr:
         """Return the concrete value made of the results of `output_keys`, in their order."""
         raise NotImplementedError
 
+    def in_place(self, source: Expr) -> Expr:
+        """Return a node with the same concrete value whose tasks write to it directly; `source` if there is none.
+
+        Asked for only where tasks run in the caller's memory.
+
+        Parameters
+        ----------
+        source
+            What makes this node's blocks: the node itself, or what it was optimised to.
+        """
+        return source
+
     def persisted(self, held: Any = None) -> Expr:
         """Return a leaf of the same kind and metadata whose blocks are results that the runtime holds.
 

@@ -168,5 +168,8 @@ class _Replaced(Expr):
     def assemble(self, blocks: list[Any]) -> Any:
         return self.node.assemble(blocks)
 
+    def in_place(self, source: Expr) -> Expr:
+        return self.node.in_place(source)
+
     def persisted(self, held: Any = None) -> Expr:
         return self.node.persisted(held)

@@ -17,6 +17,9 @@ T = TypeVar("T")
 class Runtime(Protocol):
     """Something that can run a graph."""
 
+    shares_memory: bool
+    """Whether tasks run in the caller's process, so that they can write to an array of the caller's."""
+
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
         """Run the graph and return the results of `keys`, in order. Raises the first failing task's exception."""
 

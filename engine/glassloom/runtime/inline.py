@@ -14,6 +14,8 @@ from glassloom.runtime.default import refuse_held, register_runtime
 class InlineRuntime:
     """Runs tasks depth first; an exception leaves as it is, with the debugger's frames intact."""
 
+    shares_memory = True
+
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
         held = self.hold(graph, keys)
         return [owned(held[key]) for key in keys]

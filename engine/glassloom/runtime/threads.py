@@ -75,6 +75,8 @@ class ThreadsRuntime:
         Whether to publish metrics, as a cluster that dashboards and the panel can find.
     """
 
+    shares_memory = True
+
     def __init__(self, nthreads: int | None = None, *, publish: bool = True) -> None:
         self.nthreads = nthreads or len(os.sched_getaffinity(0))
         self._lock = threading.Lock()

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.chunks import Chunks, is_known, starts, text_of
+from glassloom.array.chunks import Chunks, is_known, text_of
+from glassloom.array.nodes.in_place import in_place, regions
 from glassloom.array.tiled_program import TiledProgram
 from glassloom.array.tiles import copy_along_lines
 from glassloom.backends.arrays import compact, join, namespace_of
@@ -78,17 +79,17 @@ class ArrayExpr(Expr):
         """Copy each block once, into its place. `join` would copy it once for each axis."""
         kinds = {block.dtype for block in blocks}
         whole = np.empty(self.shape, kinds.pop() if len(kinds) == 1 else np.result_type(*kinds))
-        begins = [starts(axis) for axis in self.chunks]
-        for index, block in zip(block_indices(self.numblocks), blocks, strict=True):
+        for index, region, block in zip(block_indices(self.numblocks), regions(self.chunks), blocks, strict=True):
             expected = self.block_shape(index)
             if block.shape != expected:
                 raise ChunkError(
                     f"block {index} of {self.label} has the shape {block.shape}, but its chunks say {expected}"
                 )
-            first = [begin[number] for begin, number in zip(begins, index, strict=True)]
-            place = tuple(slice(start, start + length) for start, length in zip(first, expected, strict=True))
-            copy_along_lines(block, whole[place])
+            copy_along_lines(block, whole[region])
         return whole
+
+    def in_place(self, source: Expr) -> Expr:
+        return in_place(self, source)
 
     def persisted(self, held: Any = None) -> Expr:
         return PersistedArray(Persisted(self.name, held), self.chunks, self.meta, origin=self.origin)
