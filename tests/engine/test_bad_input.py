@@ -177,6 +177,15 @@ def test_priority_must_be_a_whole_number(client: Client, priority: Any) -> None:
         client.map(tasks.inc, [1], priority=priority)
 
 
+def test_map_without_something_to_iterate_over_says_so(client: Client) -> None:
+    with pytest.raises(TypeError, match=r"map\(\) needs an iterable of arguments.*for one call use submit\(func\)"):
+        client.map(len)
+    with pytest.raises(
+        TypeError, match="number 1 is of type int: what is the same for every call goes in as a keyword"
+    ):
+        client.map(pow, [1, 2], 3)
+
+
 def test_map_needs_as_many_keys_as_calls(client: Client) -> None:
     with pytest.raises(ValueError, match="^key has 2 elements for 3 calls$"):
         client.map(tasks.inc, range(3), key=["a", "b"])

@@ -220,8 +220,14 @@ class Client(Workers, DatasetMethods, Looks):
             As in `submit`.
         kwargs
             The same for every call.
+
+        Raises
+        ------
+        TypeError
+            If there is no iterable, or one of them can't be iterated over.
         """
         _refuse_actors(actor)
+        _check_iterables(iterables)
         calls = [(args, kwargs) for args in zip(*iterables, strict=False)]
         if isinstance(key, str) or key is None:
             keys: list[str | None] = [None if key is None else f"{key}-{number}" for number in range(len(calls))]
@@ -301,6 +307,8 @@ class Client(Workers, DatasetMethods, Looks):
 
     def scatter(self, data: Any, broadcast: bool = False, hash: bool = True) -> Any:
         """Put values into the cluster's shared memory, once, where every worker reads them without a copy.
+
+        It doesn't wait, so that there is nothing to await with an asynchronous client either.
 
         Parameters
         ----------
@@ -544,6 +552,19 @@ def _find(name_or_id: Any) -> ClusterRecord:
             f"{name_or_id!r} is the thread pool of process {record.pid}; only that process can use it"
         )
     return record
+
+
+def _check_iterables(iterables: tuple[Any, ...]) -> None:
+    if not iterables:
+        raise TypeError(
+            "map() needs an iterable of arguments, such as map(func, [1, 2]); for one call use submit(func)"
+        )
+    for number, one in enumerate(iterables):
+        if not isinstance(one, Iterable) and not hasattr(one, "__getitem__"):
+            raise TypeError(
+                f"map() takes iterables, and number {number} is of type {type(one).__name__}: what is the same for every "
+                f"call goes in as a keyword"
+            )
 
 
 def _refuse_actors(actor: bool) -> None:
