@@ -688,6 +688,11 @@ def test_an_open_client_shows_what_its_workers_memory_is_made_of(client: Client)
     assert looks.count(" of 953.67 MiB") == 2
 
 
+def test_a_client_without_workers_has_no_memory() -> None:
+    with Client(n_workers=0) as client:
+        assert repr(client) == f"<Client: {client.name!r}, workers=0, threads=0, memory=0 B>"
+
+
 def test_a_closed_client_shows_why_and_no_workers_or_limits() -> None:
     client = Client(n_workers=1, threads_per_worker=1)
     client.close()

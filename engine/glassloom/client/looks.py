@@ -79,4 +79,4 @@ def _connection_method(client: Looks) -> str:
 
 def _sum_limits(workers: Iterable[dict[str, Any]]) -> str:
     limits = [worker["memory_limit"] for worker in workers]
-    return "no limit" if not limits or None in limits else format_bytes(sum(limits))
+    return "no limit" if None in limits else format_bytes(sum(limits))
