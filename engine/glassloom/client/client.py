@@ -12,6 +12,7 @@ from typing import Any, Self
 from glassloom_metrics.errors import ClusterNotFound as _NoRecord
 from glassloom_metrics.registry import ClusterRecord, find_record
 
+from glassloom.client.arguments import check_iterables, check_key, refuse_actors
 from glassloom.client.datasets import DatasetMethods
 from glassloom.client.looks import Looks
 from glassloom.client.workers import Workers
@@ -184,7 +185,7 @@ class Client(Workers, DatasetMethods, Looks):
         OptionError
             If `key` or one of those can't be what it is.
         """
-        _refuse_actors(actor)
+        refuse_actors(actor)
         handling = handling_of(
             priority=priority,
             retries=retries,
@@ -226,8 +227,8 @@ class Client(Workers, DatasetMethods, Looks):
         TypeError
             If there is no iterable, or one of them can't be iterated over.
         """
-        _refuse_actors(actor)
-        _check_iterables(iterables)
+        refuse_actors(actor)
+        check_iterables(iterables)
         calls = [(args, kwargs) for args in zip(*iterables, strict=False)]
         if isinstance(key, str) or key is None:
             keys: list[str | None] = [None if key is None else f"{key}-{number}" for number in range(len(calls))]
@@ -265,7 +266,7 @@ class Client(Workers, DatasetMethods, Looks):
                 token = tokenize(function_token, keyed(args), keyed(kwargs)) if pure else uuid.uuid4().hex
                 key = f"{label}-{token}"
             else:
-                _check_key(key)
+                check_key(key)
             chosen.append(key)
             graph.tasks.setdefault(key, Task(key, func, args, kwargs or None))
             if origin is not None:
@@ -552,33 +553,6 @@ def _find(name_or_id: Any) -> ClusterRecord:
             f"{name_or_id!r} is the thread pool of process {record.pid}; only that process can use it"
         )
     return record
-
-
-def _check_iterables(iterables: tuple[Any, ...]) -> None:
-    if not iterables:
-        raise TypeError(
-            "map() needs an iterable of arguments, such as map(func, [1, 2]); for one call use submit(func)"
-        )
-    for number, one in enumerate(iterables):
-        if not isinstance(one, Iterable) and not hasattr(one, "__getitem__"):
-            raise TypeError(
-                f"map() takes iterables, and number {number} is of type {type(one).__name__}: what is the same for every "
-                f"call goes in as a keyword"
-            )
-
-
-def _refuse_actors(actor: bool) -> None:
-    if actor:
-        raise OptionError(
-            "actor=True: there are no actors here; keep what tasks share in a Variable or a Queue, or, what stays in one "
-            "process, as an attribute of get_worker()"
-        )
-
-
-def _check_key(key: Any) -> None:
-    parts = key if isinstance(key, tuple) and key else (key,)
-    if not isinstance(parts[0], str) or not all(type(part) in (str, int) for part in parts):
-        raise OptionError(f"key={key!r} should be text, or a tuple of text and whole numbers such as ('load', 3)")
 
 
 def _in_place(handling: Handling) -> Handling:
