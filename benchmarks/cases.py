@@ -34,7 +34,7 @@ def noop(number: int) -> int:
 
 def noop_glassloom_threads() -> Figures:
     from glassloom.graph import Graph, Task
-    from glassloom.runtime.threads import default_threads
+    from glassloom.local.threads import default_threads
 
     runtime = default_threads()
     return _run_twice(lambda layer: _noop_graph(Graph, Task, layer, NOOP_TASKS), runtime.get, NOOP_TASKS)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from glassloom import backends as _backends  # noqa: F401 - tells where NumPy's and pandas' dispatches are
 
 if TYPE_CHECKING:
-    from glassloom.client import Client, default_client
+    from glassloom.client.as_completed import as_completed
+    from glassloom.client.client import Client, default_client
+    from glassloom.client.coordination import Event, Lock, Queue, Semaphore, Variable
+    from glassloom.client.future import Future, fire_and_forget, wait
+    from glassloom.client.worker_api import get_client, get_worker, rejoin, secede, worker_client
     from glassloom.cluster import LocalCluster
     from glassloom.collection import compute, persist, visualize
-    from glassloom.completion import as_completed
-    from glassloom.coordination import Event, Lock, Queue, Semaphore, Variable
     from glassloom.delayed_call import Delayed, delayed
-    from glassloom.futures import Future, fire_and_forget, wait
-    from glassloom.inside_task import get_client, get_worker, rejoin, secede, worker_client
-    from glassloom.runtime.handling import annotate
+    from glassloom.protocol.annotations import annotate
 
 __version__ = "0.1.0"
 
@@ -52,29 +52,29 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Client": "client",
+    "Client": "client.client",
     "Delayed": "delayed_call",
-    "Event": "coordination",
-    "Future": "futures",
+    "Event": "client.coordination",
+    "Future": "client.future",
     "LocalCluster": "cluster",
-    "Lock": "coordination",
-    "Queue": "coordination",
-    "Semaphore": "coordination",
-    "Variable": "coordination",
-    "annotate": "runtime.handling",
-    "as_completed": "completion",
+    "Lock": "client.coordination",
+    "Queue": "client.coordination",
+    "Semaphore": "client.coordination",
+    "Variable": "client.coordination",
+    "annotate": "protocol.annotations",
+    "as_completed": "client.as_completed",
     "compute": "collection",
-    "default_client": "client",
+    "default_client": "client.client",
     "delayed": "delayed_call",  # not `delayed`: the module would take the place of the function
-    "fire_and_forget": "futures",
-    "get_client": "inside_task",
-    "get_worker": "inside_task",
+    "fire_and_forget": "client.future",
+    "get_client": "client.worker_api",
+    "get_worker": "client.worker_api",
     "persist": "collection",
-    "rejoin": "inside_task",
-    "secede": "inside_task",
+    "rejoin": "client.worker_api",
+    "secede": "client.worker_api",
     "visualize": "collection",
-    "wait": "futures",
-    "worker_client": "inside_task",
+    "wait": "client.future",
+    "worker_client": "client.worker_api",
 }
 
 

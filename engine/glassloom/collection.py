@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from glassloom.collector import paused_collector
+from glassloom._gc import paused_collector
 from glassloom.expr import Expr, lower, optimize
 from glassloom.graph_drawing import Drawing, draw
-from glassloom.runtime import inline, threads  # noqa: F401 - they make themselves known by name
-from glassloom.runtime.default import Runtime, choose_runtime
+from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
+from glassloom.local.default import Runtime, choose_runtime
 
 
 class Collection:

@@ -13,8 +13,8 @@ HEAVY = {"bokeh", "cudf", "cupy", "dask", "distributed", "numpy", "pandas", "pya
 LOADS_NONE_OF = {
     "glassloom_metrics": HEAVY | JUPYTER | {"glassloom", "jinja2", "tornado"},
     "glassloom": HEAVY | JUPYTER | {"glassloom_dashboards", "glassloom_server", "jinja2", "msgspec", "tornado"},
-    "glassloom.client": HEAVY | JUPYTER | {"glassloom.runtime.head", "jinja2", "tornado"},
-    "glassloom.runtime.head": HEAVY | JUPYTER | {"glassloom.client", "jinja2", "tornado"},
+    "glassloom.client": HEAVY | JUPYTER | {"glassloom.head.server", "jinja2", "tornado"},
+    "glassloom.head.server": HEAVY | JUPYTER | {"glassloom.client", "jinja2", "tornado"},
     "glassloom.array": (HEAVY - {"numpy"}) | JUPYTER | {"glassloom.dataframe"},
     "glassloom_dashboards": (HEAVY - {"numpy", "bokeh"}) | JUPYTER | {"glassloom"},
     "glassloom_server": HEAVY | {"glassloom", "IPython", "ipykernel"},

@@ -32,39 +32,64 @@ FIRST_PARTY = {
 INSIDE_GLASSLOOM = {
     "glassloom.errors": (),
     "glassloom.units": ("glassloom.errors",),
-    "glassloom.collector": (),
+    "glassloom._gc": (),
     "glassloom.graph": ("glassloom.errors", "glassloom.graph"),
     "glassloom.backends": ("glassloom.backends", "glassloom.errors", "glassloom.graph"),
     "glassloom.scheduler": ("glassloom.errors", "glassloom.graph", "glassloom.scheduler"),
-    "glassloom.sampling": ("glassloom.sampling",),
+    "glassloom.sampling": ("glassloom.sampling", "glassloom.scheduler"),
     "glassloom.store": ("glassloom.backends", "glassloom.errors", "glassloom.store"),
     "glassloom.reprs": ("glassloom.errors", "glassloom.reprs", "glassloom.units"),
     "glassloom.expr": (
-        "glassloom.backends", "glassloom.collector", "glassloom.errors", "glassloom.expr", "glassloom.graph",
+        "glassloom.backends", "glassloom._gc", "glassloom.errors", "glassloom.expr", "glassloom.graph",
     ),
-    "glassloom.runtime": (
-        "glassloom.backends", "glassloom.collector", "glassloom.errors", "glassloom.graph", "glassloom.runtime",
-        "glassloom.sampling", "glassloom.scheduler", "glassloom.store", "glassloom.units",
+    "glassloom.protocol": (
+        "glassloom.backends", "glassloom.errors", "glassloom.graph", "glassloom.protocol", "glassloom.store", "glassloom.units",
+    ),
+    "glassloom.local": (
+        "glassloom.backends", "glassloom._gc", "glassloom.errors", "glassloom.graph", "glassloom.local", "glassloom.protocol",
+        "glassloom.sampling", "glassloom.scheduler",
+    ),
+    "glassloom.worker": (
+        "glassloom.backends", "glassloom.errors", "glassloom.graph", "glassloom.local.default",
+        "glassloom.local.synchronous", "glassloom.protocol", "glassloom.sampling.process", "glassloom.scheduler",
+        "glassloom.store", "glassloom.worker",
+    ),
+    "glassloom.head": (
+        "glassloom.errors", "glassloom.graph", "glassloom.head", "glassloom.protocol", "glassloom.sampling",
+        "glassloom.scheduler", "glassloom.store", "glassloom.units", "glassloom.worker.fork_server",
+    ),
+    "glassloom.client": (
+        "glassloom._gc", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.errors",
+        "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol", "glassloom.reprs",
+        "glassloom.store", "glassloom.units", "glassloom.worker.task_context", "glassloom.worker.uploads",
     ),
     "glassloom.cluster": (
-        "glassloom.cluster", "glassloom.errors", "glassloom.reprs", "glassloom.runtime.connection",
-        "glassloom.runtime.identity", "glassloom.runtime.messages", "glassloom.runtime.options", "glassloom.runtime.waiting",
-        "glassloom.units",
+        "glassloom.client.blocking", "glassloom.client.connection", "glassloom.cluster", "glassloom.errors",
+        "glassloom.protocol", "glassloom.reprs", "glassloom.units",
     ),
     "glassloom.graph_drawing": ("glassloom.errors", "glassloom.expr", "glassloom.graph"),
     "glassloom.collection": (
-        "glassloom.collector", "glassloom.expr", "glassloom.graph_drawing", "glassloom.runtime.default", "glassloom.runtime.inline",
-        "glassloom.runtime.threads",
+        "glassloom._gc", "glassloom.expr", "glassloom.graph_drawing", "glassloom.local.default", "glassloom.local.synchronous",
+        "glassloom.local.threads",
     ),
     "glassloom.delayed_call": ("glassloom.collection", "glassloom.expr", "glassloom.graph", "glassloom.reprs"),
 }  # fmt: skip
 """What may be imported by each part; parts that aren't listed are held by `FORBIDDEN` alone."""
 
+ENGINE = (
+    "glassloom.scheduler",
+    "glassloom.protocol",
+    "glassloom.head",
+    "glassloom.worker",
+    "glassloom.local",
+    "glassloom.client",
+)
+
 FORBIDDEN = {
-    "glassloom.array": ("glassloom.scheduler", "glassloom.runtime", "glassloom.client", "glassloom.dataframe"),
-    "glassloom.dataframe": ("glassloom.scheduler", "glassloom.runtime", "glassloom.client"),
+    "glassloom.array": (*ENGINE, "glassloom.dataframe"),
+    "glassloom.dataframe": ENGINE,
 }
-"""What collections must not know. ``glassloom.runtime.default`` is the one door that all collections use."""
+"""What collections must not know. ``glassloom.local.default`` is the one door that all collections use."""
 
 
 @pytest.mark.parametrize("package", OURS)
@@ -92,7 +117,7 @@ def test_collections_know_no_scheduler_head_or_client(part: str) -> None:
     wrong = [
         found
         for found in _of_glassloom(part)
-        if is_inside(found.target, *FORBIDDEN[part]) and not is_inside(found.target, "glassloom.runtime.default")
+        if is_inside(found.target, *FORBIDDEN[part]) and not is_inside(found.target, "glassloom.local.default")
     ]
     assert [str(found) for found in wrong] == []
 
@@ -145,9 +170,9 @@ class A:
 
 
 def test_from_imports_name_the_module_that_is_meant() -> None:
-    source = "from glassloom.runtime import failure\nfrom glassloom.errors import GraphError\nfrom . import head"
-    found = [entry.target for entry in imports_in("glassloom.runtime.worker", source, is_package=False)]
-    assert found == ["glassloom.runtime.failure", "glassloom.errors", "glassloom.runtime.head"]
+    source = "from glassloom.protocol import failure\nfrom glassloom.errors import GraphError\nfrom . import worker"
+    found = [entry.target for entry in imports_in("glassloom.worker.fork_server", source, is_package=False)]
+    assert found == ["glassloom.protocol.failure", "glassloom.errors", "glassloom.worker.worker"]
 
 
 def test_circles_are_found() -> None:

@@ -6,7 +6,7 @@ import glassloom.array as ga
 import numpy as np
 from glassloom.backends import blas
 from glassloom.graph import Graph, Task
-from glassloom.runtime.threads import ThreadsRuntime
+from glassloom.local.threads import ThreadsRuntime
 
 
 def counts():

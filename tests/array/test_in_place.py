@@ -12,7 +12,7 @@ from glassloom.array.nodes import in_place
 from glassloom.array.nodes.in_place import InPlace
 from glassloom.errors import ChunkError
 from glassloom.expr import lower, optimize
-from glassloom.runtime.inline import InlineRuntime
+from glassloom.local.synchronous import InlineRuntime
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,6 +1,6 @@
 """A whole cluster without processes: clients and workers that talk to a scheduler through queues, and keep books.
 
-A simulated worker does what `glassloom.runtime.worker` does, message by message; when anything happens is drawn from a
+A simulated worker does what `glassloom.worker.worker` does, message by message; when anything happens is drawn from a
 seed. It dies, answers late or, when it dies, never; it runs short of memory, and loses results. The books notice results that are wrong, inputs that are missing,
 places that are freed twice or never, and tasks that run twice without need.
 """

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tasks
 from glassloom import Client, LocalCluster, compute, delayed, wait
+from glassloom.client.future import futures_of
 from glassloom.cluster.local import parse_memory_limit
 from glassloom.errors import (
     CancelledError,
@@ -19,7 +20,6 @@ from glassloom.errors import (
     OptionError,
     SerialisationError,
 )
-from glassloom.futures import futures_of
 from glassloom.graph import Graph, Task, TaskRef
 from glassloom.units import format_bytes, parse_bytes
 

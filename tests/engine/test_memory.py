@@ -15,13 +15,13 @@ import tasks
 from fault_helpers import eventually, worker_pids
 from glassloom import Client, LocalCluster, wait
 from glassloom.errors import OptionError
-from glassloom.runtime.memory_watch import TRIM_BYTES, MemoryWatch, pressure_at
-from glassloom.runtime.options import MemoryLimits
+from glassloom.protocol.options import MemoryLimits
 from glassloom.sampling.process import Memory, memory_of, own_memory_bytes
 from glassloom.scheduler import Pressure
 from glassloom.store.mapping import unload_mapped
 from glassloom.store.segment import SegmentWriter, read_location
 from glassloom.store.store import Store
+from glassloom.worker.memory_monitor import TRIM_BYTES, MemoryWatch, pressure_at
 
 MIB = 2**20
 LIMITS = MemoryLimits(100 * MIB)

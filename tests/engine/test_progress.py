@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glassloom.runtime.chronicle import Chronicle
-from glassloom.runtime.clock import Clock
-from glassloom.runtime.progress import forget_old_layers, layer_counts
+from glassloom.head.metrics_writer import Chronicle
+from glassloom.protocol.clock import Clock
+from glassloom.sampling.progress import forget_old_layers, layer_counts
 from glassloom.scheduler import Scheduler
 from glassloom_metrics.folds import ClusterSummary
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, decode
@@ -55,7 +55,7 @@ def test_layers_of_known_tasks_stay_however_old() -> None:
 
 
 def test_what_was_forgotten_stays_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glassloom.runtime.chronicle.N_KEPT", 2)
+    monkeypatch.setattr("glassloom.head.metrics_writer.N_KEPT", 2)
     scheduler = Scheduler(lambda kind, task: kind)
     scheduler.worker_joined(0, "w", 1)
     recorder = Recorder(Hello(PROTOCOL_VERSION, "c", "c", "processes", 0.0), spool_path=tmp_path / "spool")

@@ -8,7 +8,7 @@ from typing import Any
 import invariants
 import pytest
 from glassloom.errors import GraphError
-from glassloom.runtime.progress import layer_counts
+from glassloom.sampling.progress import layer_counts
 from glassloom.scheduler import Actions, Demand, Pressure, Scheduler, State
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

@@ -13,7 +13,7 @@ import tasks
 from fault_helpers import both_workers, eventually, kill, worker_pids
 from glassloom import Client, wait
 from glassloom.errors import CancelledError, RemoteError, SerialisationError
-from glassloom.runtime.health import CANCELLED_S, STOPPED_S, STUCK_S, Health
+from glassloom.head.health import CANCELLED_S, STOPPED_S, STUCK_S, Health
 
 IS_LONG = os.environ.get("GLASSLOOM_LONG_TESTS") == "1"
 """Whether to stop workers for as long as it takes to be replaced, too."""

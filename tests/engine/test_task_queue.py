@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from glassloom.runtime.messages import RunTask
-from glassloom.runtime.task_queue import TaskQueue
+from glassloom.protocol.messages import RunTask
+from glassloom.worker.task_queue import TaskQueue
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -21,8 +21,8 @@ import tasks
 from glassloom import compute, delayed, persist
 from glassloom.errors import GraphError, OptionError
 from glassloom.graph import Graph, Task, TaskRef
-from glassloom.runtime.inline import InlineRuntime
-from glassloom.runtime.threads import ThreadsRuntime
+from glassloom.local.synchronous import InlineRuntime
+from glassloom.local.threads import ThreadsRuntime
 from glassloom_metrics.protocol import Layers, Progress, TaskError, TaskEvents, column
 from glassloom_metrics.registry import find_record, read_records
 from glassloom_metrics.subscriber import subscribe
@@ -323,8 +323,8 @@ class BusyQueue(SimpleQueue):  # type: ignore[type-arg]
 def test_a_thread_tells_of_its_last_result_though_others_took_the_tasks_that_it_saw(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("glassloom.runtime.threads.SimpleQueue", BusyQueue)
-    monkeypatch.setattr("glassloom.runtime.threads._BATCH_S", 1000.0)  # no time makes it tell either
+    monkeypatch.setattr("glassloom.local.threads.SimpleQueue", BusyQueue)
+    monkeypatch.setattr("glassloom.local.threads._BATCH_S", 1000.0)  # no time makes it tell either
     runtime = ThreadsRuntime(1, publish=False)
     found: list[Any] = []
     asking = threading.Thread(

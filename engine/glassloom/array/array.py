@@ -28,7 +28,7 @@ from glassloom.array.protocol import implementation_of
 from glassloom.array.reducible import Reducible
 from glassloom.backends.standard_ import wrapped
 from glassloom.delayed_call import Delayed
-from glassloom.runtime.default import Runtime
+from glassloom.local.default import Runtime
 from glassloom.units import parse_bytes
 
 __all__ = [

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from glassloom.graph.late import load_for
+from glassloom.graph.lazy_registration import load_for
 
 _ATOMS = frozenset([int, float, bool, complex, str, bytes, type(None), type(Ellipsis), slice, range])
 _MOST_ITEMS = 10_000

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from glassloom.graph.late import load_for
+from glassloom.graph.lazy_registration import load_for
 
 _ATOM_BYTES = 32
 _SAMPLES = 10

@@ -1,5 +1,1 @@
-"""The client of a cluster. `client` opens, submits and gathers; each other module is a part of what a client can do."""
-
-from glassloom.client.client import Client, default_client
-
-__all__ = ["Client", "default_client"]
+"""The client of a cluster, one noun a module; `glassloom` has the public names."""

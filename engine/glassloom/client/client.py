@@ -12,28 +12,28 @@ from typing import Any, Self
 from glassloom_metrics.errors import ClusterNotFound as _NoRecord
 from glassloom_metrics.registry import ClusterRecord, find_record
 
-from glassloom.client.arguments import check_iterables, check_key, refuse_actors
+from glassloom._gc import paused_collector
+from glassloom.client.blocking import Steps, block
+from glassloom.client.connection import ERROR, FINISHED, PENDING, Connection
 from glassloom.client.datasets import DatasetMethods
-from glassloom.client.looks import Looks
+from glassloom.client.future import Future, futures_of, raise_unless_finished, settled
+from glassloom.client.future_tree import collect, keyed, put_results
+from glassloom.client.repr_mixin import Looks
+from glassloom.client.validation import check_iterables, check_key, refuse_actors
 from glassloom.client.workers import Workers
 from glassloom.cluster.local import LocalCluster
 from glassloom.collection import compute, persist
-from glassloom.collector import paused_collector
 from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
-from glassloom.futures import Future, futures_of, raise_unless_finished, settled
 from glassloom.graph import Graph, Key, Task, tokenize, user_origin
 from glassloom.graph.keys import key_layer
-from glassloom.nesting import collect, keyed, put_results
-from glassloom.runtime import failure, messages
-from glassloom.runtime.calls import CallEncoder
-from glassloom.runtime.connection import ERROR, FINISHED, PENDING, Connection
-from glassloom.runtime.default import current, set_current, unset_current
-from glassloom.runtime.failure import Failure
-from glassloom.runtime.handling import Handling, annotate, handling_of
-from glassloom.runtime.inside import task_thread
-from glassloom.runtime.waiting import Steps, block
+from glassloom.local.default import current, set_current, unset_current
+from glassloom.protocol import failure, messages
+from glassloom.protocol.annotations import Handling, annotate, handling_of
+from glassloom.protocol.calls import CallEncoder
+from glassloom.protocol.failure import Failure
 from glassloom.store.pickling import loads
 from glassloom.store.segment import SegmentWriter, read_location
+from glassloom.worker.task_context import task_thread
 
 
 class Client(Workers, DatasetMethods, Looks):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any, cast
 
-from glassloom.client.connected import Connected
+from glassloom.client.base import Connected
+from glassloom.client.blocking import Steps, block
+from glassloom.client.payload import pack, unpack
 from glassloom.errors import OptionError
-from glassloom.parcels import pack, unpack
-from glassloom.runtime import agreements
-from glassloom.runtime.waiting import Steps, block
+from glassloom.protocol import coordination
 
 if TYPE_CHECKING:
     from glassloom.client.client import Client
@@ -51,7 +51,7 @@ def _publish(client: Connected, values: dict[str, Any], *, override: bool) -> St
     for name, value in values.items():
         if not isinstance(name, str) or not name:
             raise OptionError(f"name={name!r} should be text")
-        op = agreements.Store(_SPACE, name, pack(value), override)
+        op = coordination.Store(_SPACE, name, pack(value), override)
         _, outcome = yield from client._connection.negotiate(op)
         if outcome.status == "refused":
             raise KeyError(f"there is a dataset {name!r} already; unpublish it first, or use override=True")
@@ -59,7 +59,7 @@ def _publish(client: Connected, values: dict[str, Any], *, override: bool) -> St
 
 def _fetch(client: Connected, name: str, default: Any) -> Steps[Any]:
     """Return a dataset, or `default`."""
-    request, outcome = yield from client._connection.negotiate(agreements.Fetch(_SPACE, name, False))
+    request, outcome = yield from client._connection.negotiate(coordination.Fetch(_SPACE, name, False))
     if outcome.status == "refused":
         if default is not NO_DEFAULT:
             return default
@@ -70,14 +70,14 @@ def _fetch(client: Connected, name: str, default: Any) -> Steps[Any]:
 
 def _unpublish(client: Connected, name: str) -> Steps[None]:
     """Let the cluster forget a dataset. Its results go when nobody else holds them."""
-    _, outcome = yield from client._connection.negotiate(agreements.Remove(_SPACE, name))
+    _, outcome = yield from client._connection.negotiate(coordination.Remove(_SPACE, name))
     if outcome.status == "refused":
         raise (yield from _missing(client, name))
 
 
 def _names(client: Connected) -> Steps[tuple[str, ...]]:
     """Return the names of the datasets."""
-    _, outcome = yield from client._connection.negotiate(agreements.ListNames(_SPACE))
+    _, outcome = yield from client._connection.negotiate(coordination.ListNames(_SPACE))
     return tuple(outcome.names)
 
 

@@ -10,15 +10,16 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from glassloom.client.connected import Connected
+from glassloom.client.base import Connected
+from glassloom.client.blocking import Signal, Steps, Wait
 from glassloom.errors import OptionError
 from glassloom.graph import tokenize
-from glassloom.runtime import failure, messages, uploads
-from glassloom.runtime.failure import Failure
-from glassloom.runtime.handling import check_whole_number
-from glassloom.runtime.waiting import Signal, Steps, Wait
+from glassloom.protocol import failure, messages
+from glassloom.protocol.annotations import check_whole_number
+from glassloom.protocol.failure import Failure
 from glassloom.store.pickling import dumps, loads
 from glassloom.units import parse_seconds
+from glassloom.worker import uploads
 
 _LOOK_AGAIN_S = 0.02
 

@@ -19,13 +19,13 @@ import msgspec
 import psutil
 from glassloom_metrics.registry import ClusterRecord, read_records, remove_files, remove_record
 
+from glassloom.client.blocking import block
+from glassloom.client.connection import Connection
 from glassloom.errors import ClusterStartError, OptionError
+from glassloom.protocol import messages
+from glassloom.protocol.identity import kernel_id
+from glassloom.protocol.options import SPILL_CODECS, HeadOptions, MemoryLimits, checked_resources
 from glassloom.reprs import render
-from glassloom.runtime import messages
-from glassloom.runtime.connection import Connection
-from glassloom.runtime.identity import kernel_id
-from glassloom.runtime.options import SPILL_CODECS, HeadOptions, MemoryLimits, checked_resources
-from glassloom.runtime.waiting import block
 from glassloom.units import format_bytes, parse_bytes
 
 _START_TIMEOUT_S = 60.0
@@ -321,7 +321,7 @@ def _start_head(options: HeadOptions, env: Mapping[str, str]) -> subprocess.Pope
     environ["PYTHONPATH"] = os.pathsep.join(path for path in (env.get("PYTHONPATH", ""), *sys.path) if path)
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", "glassloom.runtime.head", json.dumps(asdict(options))],
+            [sys.executable, "-m", "glassloom.head.server", json.dumps(asdict(options))],
             stdin=subprocess.DEVNULL if options.detached else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

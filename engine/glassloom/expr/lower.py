@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glassloom.collector import paused_collector
+from glassloom._gc import paused_collector
 from glassloom.expr.blockwise import Fused
 from glassloom.expr.core import Expr, walk
 from glassloom.expr.fuse import fuse

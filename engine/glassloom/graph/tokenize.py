@@ -20,7 +20,7 @@ from typing import Any
 
 import cloudpickle
 
-from glassloom.graph.late import load_for
+from glassloom.graph.lazy_registration import load_for
 
 _DIGEST_BYTES = 12
 

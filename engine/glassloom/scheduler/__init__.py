@@ -7,9 +7,9 @@
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.adaptive import Adaptive
 from glassloom.scheduler.core import Scheduler
-from glassloom.scheduler.demand import Demand
 from glassloom.scheduler.order import order
 from glassloom.scheduler.placement import MAX_QUEUED
+from glassloom.scheduler.restrictions import Demand
 from glassloom.scheduler.state import Layer, Pressure, State, TaskState, WorkerState
 
 __all__ = [

@@ -14,10 +14,9 @@ from typing import Any
 
 from glassloom.errors import GraphError
 from glassloom.graph.keys import Key
-from glassloom.scheduler.course import Course
-from glassloom.scheduler.demand import Demand, unclaim
 from glassloom.scheduler.fairness import Turns
 from glassloom.scheduler.order import Cycle, order
+from glassloom.scheduler.restrictions import Demand, unclaim
 from glassloom.scheduler.state import (
     ERRED,
     HIGH_PRESSURE,
@@ -32,6 +31,7 @@ from glassloom.scheduler.state import (
     TaskState,
     WorkerState,
 )
+from glassloom.scheduler.transitions import Course
 
 
 class Scheduler(Course):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from glassloom.scheduler.actions import Actions
-from glassloom.scheduler.demand import claim
 from glassloom.scheduler.queueing import Queueing
+from glassloom.scheduler.restrictions import claim
 from glassloom.scheduler.state import (
     MEMORY,
     NO_PRESSURE,

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from glassloom.scheduler.demand import Demand
-from glassloom.scheduler.letting_go import LettingGo
+from glassloom.scheduler.release import LettingGo
+from glassloom.scheduler.restrictions import Demand
 from glassloom.scheduler.state import PAUSED, READY, WAITING, Entry, ReadyQueue, TaskState, WorkerState
 
 

@@ -1,0 +1,53 @@
+"""`Connected`: what all parts of a client build upon: its connection, and how it waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glassloom_metrics.registry import ClusterRecord
+
+from glassloom.client.blocking import Steps, block, carry_on
+from glassloom.client.connection import Connection
+from glassloom.errors import ClusterClosed
+from glassloom.protocol.identity import jupyter_base_url
+
+
+class Connected:
+    """Something that is connected to a cluster, or will be."""
+
+    asynchronous: bool
+    _record: ClusterRecord
+    _link: Connection | None
+
+    @property
+    def _connection(self) -> Connection:
+        if self._link is None:
+            raise ClusterClosed("this asynchronous client isn't connected yet: use `async with`, or `await` it first")
+        return self._link
+
+    @property
+    def id(self) -> str:
+        """The cluster's id."""
+        return self._record.id
+
+    @property
+    def name(self) -> str:
+        """The cluster's name; another process of this user connects with ``Client(name)``."""
+        return self._record.name
+
+    @property
+    def status(self) -> str:
+        """``"running"``, ``"closed"``, or ``"connecting"`` for an asynchronous client that wasn't awaited yet."""
+        if self._link is None:
+            return "connecting"
+        return "closed" if self._connection.closed_because else "running"
+
+    @property
+    def dashboard_link(self) -> str:
+        """Where the cluster's status page is: a path on this notebook's Jupyter server, or the command that serves it."""
+        base_url = jupyter_base_url()
+        return f"{base_url}glassloom/dash/{self.id}/status" if base_url else "run: glassloom dashboard"
+
+    def _run(self, steps: Steps[Any]) -> Any:
+        """Carry on what may have to wait: in this thread, or, for an asynchronous client, in whoever awaits it."""
+        return carry_on(steps) if self.asynchronous else block(steps)

@@ -1,0 +1,322 @@
+"""`Future`: a result that a cluster computes or holds; and waiting for several."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from glassloom.client.blocking import Signal, Steps, Wait, block, carry_on
+from glassloom.client.connection import CANCELLED, ERROR, FINISHED, LOST, PENDING, Connection, KeyState
+from glassloom.errors import CancelledError, ClusterClosed
+from glassloom.graph import Handle, Key, key_text
+from glassloom.protocol import failure, messages
+from glassloom.reprs import render
+from glassloom.units import format_bytes, parse_seconds
+
+if TYPE_CHECKING:
+    from glassloom.client.client import Client
+
+_MAX_NAMED = 5
+_LOOK_AFTER_S = 2.0
+"""How long is waited before somebody looks whether there is a worker at all."""
+
+
+class Future(Handle):
+    """A result on a cluster. Held there for as long as a future of its key exists.
+
+    Made by `Client.submit` and its like. Passing a future to `submit`, or using it in a collection, passes its result.
+    In a notebook's cell, and wherever else there is an event loop, ``await future`` returns its result too. With an
+    asynchronous client the methods that wait return something to await.
+    """
+
+    def __init__(self, key: Key, client: Client) -> None:
+        self.key = key
+        self._client = client
+        self._connection = client._connection
+        self._state = self._connection.refer(key)
+        self._is_released = False
+
+    def __del__(self) -> None:
+        if hasattr(self, "_is_released"):
+            self.release()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"the future {key_text(self.key)} can't be pickled; pass it as an argument of submit() or map(), directly "
+            "or inside lists, tuples and dicts, and the task gets its result; or put it into a Queue or a Variable"
+        )
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return carry_on(self._result(None)).__await__()
+
+    @property
+    def client(self) -> Client:
+        """The client that made the future."""
+        return self._client
+
+    @property
+    def status(self) -> str:
+        """``"pending"``, ``"finished"``, ``"error"``, ``"cancelled"``, or ``"lost"`` when the cluster has ended."""
+        if self._is_released and self._state.status == PENDING:
+            return CANCELLED  # nobody tells us of it any more
+        return self._state.status
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the result in bytes, 0 until it is there."""
+        return self._state.nbytes
+
+    def done(self) -> bool:
+        """Tell whether waiting is over, one way or the other."""
+        return self.status != PENDING
+
+    def cancelled(self) -> bool:
+        """Tell whether the task was cancelled."""
+        return self.status == CANCELLED
+
+    def cancel(self, force: bool = False) -> None:
+        """Give the task up, with all that depends on it. See `Client.cancel`."""
+        self._client.cancel([self], force=force)
+
+    def retry(self) -> None:
+        """Try a failed task again, with the failed tasks that it depends on. See `Client.retry`."""
+        self._client.retry([self])
+
+    def release(self) -> None:
+        """Let go of the result, as deleting the future does. It is gone when the last future of its key lets go."""
+        if not self._is_released:
+            self._is_released = True
+            self._connection.unrefer(self.key)
+
+    def result(self, timeout: float | str | None = None) -> Any:
+        """Wait for the task and return its result.
+
+        Parameters
+        ----------
+        timeout
+            Seconds to wait at most, or text such as ``"2 min"``; None: as long as it takes.
+
+        Raises
+        ------
+        TimeoutError
+            If the result isn't there in time.
+        CancelledError
+            If the task was cancelled.
+        ClusterClosed
+            If the cluster ended first.
+        Exception
+            The task's own exception, with its own traceback and a note that names the task and the line that built it.
+        """
+        return self._client._run(self._result(timeout))
+
+    def exception(self, timeout: float | str | None = None) -> Any:
+        """Wait for the task and return its exception, or None if it has none. Raises as `result`, but for the task's."""
+        return self._client._run(self._exception(timeout))
+
+    def traceback(self, timeout: float | str | None = None) -> Any:
+        """Wait for the task and return the traceback of its exception, or None."""
+        return self._client._run(self._traceback(timeout))
+
+    def add_done_callback(self, function: Callable[[Future], Any]) -> None:
+        """Call ``function(future)`` when the task is done, from a thread of the client's. What it raises is logged."""
+        call = self._connection.call_user
+        self._connection.when_done([self._state], lambda _: call(lambda: function(self)))
+
+    def _result(self, timeout: float | str | None) -> Steps[Any]:
+        yield from self._settle(timeout)
+        raise_unless_finished(self)
+        (result,) = yield from self._client._fetch([self.key])
+        return result
+
+    def _exception(self, timeout: float | str | None) -> Steps[BaseException | None]:
+        yield from self._settle(timeout)
+        if self._state.status == ERROR and self._state.failure is not None:
+            return failure.restore(self._state.failure)
+        raise_unless_finished(self)
+        return None
+
+    def _traceback(self, timeout: float | str | None) -> Steps[Any]:
+        error = yield from self._exception(timeout)
+        return None if error is None else error.__traceback__
+
+    def _settle(self, timeout: float | str | None) -> Steps[None]:
+        timeout_s = parse_seconds("timeout", timeout)
+        if not self.done() and not (yield from settled([self], timeout_s, 1)):
+            raise TimeoutError(f"{key_text(self.key)} has no result after {timeout_s} s; it is still {self.status}")
+
+    def __repr__(self) -> str:
+        size = f", {format_bytes(self.nbytes)}" if self.status == FINISHED else ""
+        return f"<Future: {self.status}{size}, key: {key_text(self.key)}>"
+
+    def _repr_html_(self) -> str:
+        error = self._state.failure
+        return render(
+            "future.html.j2",
+            key=key_text(self.key),
+            status=self.status,
+            size=format_bytes(self.nbytes) if self.status == FINISHED else "",
+            error=f"{error.exception}: {error.message}" if error is not None else "",
+            origin=error.origin if error is not None else "",
+        )
+
+
+class DoneAndNotDone(NamedTuple):
+    """What `wait` returns: two sets of futures."""
+
+    done: set[Future]
+    not_done: set[Future]
+
+
+def wait(
+    fs: Any,
+    timeout: float | str | None = None,
+    return_when: Literal["ALL_COMPLETED", "FIRST_COMPLETED"] = "ALL_COMPLETED",
+) -> Any:
+    """Wait until all (or any) of some futures are done. Doesn't raise what the tasks raised.
+
+    Parameters
+    ----------
+    fs
+        Futures, or collections that were persisted with a client, alone or in a list.
+    timeout
+        Seconds to wait at most, or text such as ``"2 min"``; None: as long as it takes.
+    return_when
+        ``"ALL_COMPLETED"`` or ``"FIRST_COMPLETED"``.
+
+    Returns
+    -------
+    DoneAndNotDone
+        Two sets of futures, ``done`` and ``not_done``. Of an asynchronous client's futures: something to await.
+
+    Raises
+    ------
+    TimeoutError
+        If they aren't done in time; the message says which are still open.
+    ValueError
+        If `return_when` is something else.
+    """
+    if return_when not in ("ALL_COMPLETED", "FIRST_COMPLETED"):
+        raise ValueError(f"return_when={return_when!r} should be 'ALL_COMPLETED' or 'FIRST_COMPLETED'")
+    futures = futures_of(fs)
+    steps = _parted(futures, parse_seconds("timeout", timeout), return_when == "FIRST_COMPLETED")
+    return futures[0].client._run(steps) if futures else block(steps)
+
+
+def fire_and_forget(futures: Any) -> None:
+    """Let tasks run to their end even if all their futures are deleted.
+
+    Parameters
+    ----------
+    futures
+        Futures, or a persisted collection, alone or in a list.
+    """
+    for future in futures_of(futures):
+        future._connection.send(messages.FireAndForget([future.key]))
+
+
+def futures_of(value: Any) -> list[Future]:
+    """Return the futures in `value`: itself, those inside containers, or those that a persisted collection holds."""
+    if isinstance(value, Future):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [future for item in value for future in futures_of(item)]
+    expr = getattr(value, "expr", None)
+    held = getattr(getattr(expr, "source", None), "held", None)
+    if isinstance(held, dict):
+        return [future for future in held.values() if isinstance(future, Future)]
+    raise TypeError(f"expected futures or a persisted collection, got {type(value).__name__}: {value!r}")
+
+
+def raise_unless_finished(future: Future) -> None:
+    """Raise what kept a future from having a result."""
+    status, reason = future.status, future._state.failure
+    if status == ERROR and reason is not None:
+        raise failure.harmless(failure.restore(reason))
+    if status == CANCELLED:
+        raise CancelledError(f"task {key_text(future.key)} was cancelled, or its result was released before")
+    if status == LOST:
+        raise ClusterClosed(f"{key_text(future.key)} is lost: {future._connection.closed_because}")
+
+
+def settled(
+    futures: Sequence[Future], timeout_s: float | None, n_wanted: int, *, stops_at_failure: bool = False
+) -> Steps[bool]:
+    """Wait until `n_wanted` futures are done, or one has failed if that is enough; return whether that is so.
+
+    Warns if there is no worker to do it.
+    """
+    if not n_wanted:
+        return True
+    enough = _Countdown(n_wanted, stops_at_failure)
+    states: dict[Connection, list[KeyState]] = {}
+    for future in futures:
+        states.setdefault(future._connection, []).append(future._state)
+    for connection, theirs in states.items():
+        connection.when_done(theirs, enough.count)
+    try:
+        return (yield from happens(enough.signal, timeout_s, futures[0].client))
+    finally:
+        if not enough.is_complete:
+            for connection, theirs in states.items():
+                connection.forget(theirs, enough.count)
+
+
+def happens(signal: Signal, timeout_s: float | None, client: Client) -> Steps[bool]:
+    """Wait for what tasks of a client's make happen; return whether it has. Warns if there is no worker to do it."""
+    if timeout_s is None or timeout_s > _LOOK_AFTER_S:
+        if (yield Wait(signal, _LOOK_AFTER_S, for_tasks=True)):
+            return True
+        yield from _warn_if_nobody_works(client)
+        timeout_s = None if timeout_s is None else timeout_s - _LOOK_AFTER_S
+    return (yield Wait(signal, timeout_s, for_tasks=True))
+
+
+def still_open(futures: Iterable[Future]) -> str:
+    """Return the keys of those futures that aren't done, for a message."""
+    keys = [key_text(future.key) for future in futures if not future.done()]
+    more = f" and {len(keys) - _MAX_NAMED} more" if len(keys) > _MAX_NAMED else ""
+    return ", ".join(keys[:_MAX_NAMED]) + more
+
+
+class _Countdown:
+    """Gives its signal when it has counted as far as it should, or at the first failure if that is enough. Thread-safe."""
+
+    def __init__(self, n_wanted: int, stops_at_failure: bool) -> None:
+        self.signal = Signal()
+        self.is_complete = False
+        self._n_wanted = n_wanted
+        self._stops_at_failure = stops_at_failure
+        self._numbers = itertools.count(1)
+
+    def count(self, state: KeyState) -> None:
+        if next(self._numbers) == self._n_wanted:
+            self.is_complete = True
+            self.signal.happen()
+        elif self._stops_at_failure and state.status != FINISHED:
+            self.signal.happen()
+
+
+def _parted(futures: list[Future], timeout_s: float | None, first_is_enough: bool) -> Steps[DoneAndNotDone]:
+    n_wanted = min(1, len(futures)) if first_is_enough else len(futures)
+    if not (yield from settled(futures, timeout_s, n_wanted)):
+        n_done = sum(future.done() for future in futures)
+        raise TimeoutError(
+            f"{n_done} of {len(futures)} futures are done after {timeout_s} s; still open: {still_open(futures)}"
+        )
+    done = {future for future in futures if future.done()}
+    return DoneAndNotDone(done, set(futures) - done)
+
+
+def _warn_if_nobody_works(client: Client) -> Steps[None]:
+    with suppress(ClusterClosed):  # then what is waited for is lost, and that is said
+        info: messages.Info = yield from client._connection.ask(messages.Inform)
+        if not info.workers and not info.n_wanted and not info.is_adaptive:
+            warnings.warn(
+                f"cluster {client.name!r} has no workers, so nothing will be computed; cluster.scale(n) starts some",
+                stacklevel=2,
+            )

@@ -1,0 +1,140 @@
+"""`Questions`: what a client may ask of its cluster: its workers, its tasks, who holds what, the state of its head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from glassloom.client.base import Connected
+from glassloom.client.blocking import Steps
+from glassloom.client.future import futures_of
+from glassloom.errors import ClusterError
+from glassloom.graph import Key
+from glassloom.protocol import failure, messages
+from glassloom.store.pickling import dumps, loads
+from glassloom.units import parse_seconds
+
+
+class Questions(Connected):
+    """The part of a client that asks its cluster."""
+
+    def scheduler_info(self) -> Any:
+        """Return the cluster's workers and the number of tasks in each state, as plain values."""
+        return self._run(self._scheduler_info())
+
+    def _scheduler_info(self) -> Steps[dict[str, Any]]:
+        info: messages.Info = yield from self._connection.ask(messages.Inform)
+        workers = {
+            worker.name: {
+                "number": worker.number,
+                "pid": worker.pid,
+                "nthreads": worker.nthreads,
+                "memory_limit": worker.memory_limit_bytes,
+                "rss": worker.rss_bytes,
+                "managed": worker.managed_bytes,
+                "shared": worker.shared_bytes,
+                "spilled": worker.spilled_bytes,
+                "baseline": worker.baseline_bytes,
+                "unmanaged": worker.unmanaged_bytes,
+                "pressure": worker.pressure,
+                "cpu_percent": worker.cpu_percent,
+                "running": worker.running,
+                "has": worker.has,
+            }
+            for worker in info.workers
+        }
+        return {"id": self.id, "name": self.name, "workers": workers, "tasks": dict(info.tasks)}
+
+    def ncores(self) -> Any:
+        """Return the number of threads of each worker."""
+        return self._run(self._ncores())
+
+    def _ncores(self) -> Steps[dict[str, int]]:
+        info = yield from self._scheduler_info()
+        return {name: worker["nthreads"] for name, worker in info["workers"].items()}
+
+    nthreads = ncores
+
+    def who_has(self, futures: Any = None) -> Any:
+        """Return, for each held result, the workers that hold it; an empty list: it is in shared memory, for all.
+
+        Parameters
+        ----------
+        futures
+            Futures or a persisted collection; None: all results of the cluster.
+        """
+        return self._run(self._who_has(futures))
+
+    def has_what(self) -> Any:
+        """Return, for each worker, the keys of the results that only it holds."""
+        return self._run(self._has_what())
+
+    def nbytes(self, futures: Any = None) -> Any:
+        """Return the size in bytes of each held result."""
+        return self._run(self._nbytes(futures))
+
+    def _who_has(self, futures: Any) -> Steps[dict[Key, list[str]]]:
+        holdings = yield from self._holdings(futures)
+        places = zip(holdings.keys, holdings.workers, strict=True)
+        return {key: [] if worker is None else [worker] for key, worker in places}
+
+    def _has_what(self) -> Steps[dict[str, list[Key]]]:
+        found: dict[str, list[Key]] = {name: [] for name in (yield from self._ncores())}
+        for key, workers in (yield from self._who_has(None)).items():
+            for worker in workers:
+                found.setdefault(worker, []).append(key)
+        return found
+
+    def _nbytes(self, futures: Any) -> Steps[dict[Key, int]]:
+        holdings = yield from self._holdings(futures)
+        return dict(zip(holdings.keys, holdings.nbytes, strict=True))
+
+    def _holdings(self, futures: Any) -> Steps[messages.Holdings]:
+        keys = None if futures is None else [future.key for future in futures_of(futures)]
+        holdings: messages.Holdings = yield from self._connection.ask(lambda request: messages.WhoHas(request, keys))
+        return holdings
+
+    def run_on_head(
+        self, function: Callable[..., Any], /, *args: Any, timeout: float | str | timedelta = 10.0, **kwargs: Any
+    ) -> Any:
+        """Call a function on a snapshot of the cluster's head, to look at its state; return the result, up to 16 MiB.
+
+        It runs in a fork of the head, which has a copy of its memory and none of its connections: it can change nothing, and
+        is ended when its time is over.
+
+        Parameters
+        ----------
+        function
+            If it has a parameter ``head`` it gets a `glassloom.head.inspection.HeadSnapshot` there.
+        timeout
+            Seconds that it may take, or text such as ``"2 min"``.
+
+        Raises
+        ------
+        TimeoutError
+            If there is no result in time.
+        ClusterError
+            If the function ends its process, or its result is too large.
+        Exception
+            What the function raised.
+
+        Examples
+        --------
+        >>> from glassloom import Client
+        >>> with Client(n_workers=2, threads_per_worker=1) as client:
+        ...     client.run_on_head(lambda head: len(head.scheduler.workers))
+        2
+        """
+        timeout_s = parse_seconds("timeout", timeout) or 0.0
+        return self._run(self._run_on_head(dumps((function, args, kwargs)), timeout_s))
+
+    def _run_on_head(self, call: bytes, timeout_s: float) -> Steps[Any]:
+        answer: messages.RanOnHead = yield from self._connection.ask(
+            lambda request: messages.RunOnHead(request, call, timeout_s)
+        )
+        if answer.failure is not None:
+            raise failure.harmless(failure.restore(answer.failure))
+        if answer.result is None:
+            raise (TimeoutError if answer.timed_out else ClusterError)(f"run_on_head: {answer.reason}")
+        return loads(answer.result)

@@ -1,0 +1,87 @@
+"""Parcels: values that wait at the head for whoever asks for them, with the futures and persisted collections in them."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+
+from glassloom.client.future import Future
+from glassloom.errors import OptionError, SerialisationError
+from glassloom.expr import Persisted
+from glassloom.graph import Key
+from glassloom.protocol import messages
+from glassloom.protocol.coordination import Parcel
+from glassloom.units import format_bytes
+
+if TYPE_CHECKING:
+    from glassloom.client.client import Client
+
+MAX_BYTES = 4 * 2**20
+
+
+def pack(value: Any) -> Parcel:
+    """Return `value` as a parcel. Futures in it, and those of persisted collections, travel as their keys.
+
+    Raises
+    ------
+    SerialisationError
+        If it can't be pickled.
+    OptionError
+        If it is too large to wait at the head.
+    """
+    buffer = io.BytesIO()
+    packer = _Packer(buffer, protocol=5)
+    try:
+        packer.dump(value)
+    except Exception as error:  # pickling runs the user's code
+        raise SerialisationError(
+            f"a value of type {type(value).__qualname__} can't be sent to another process: {type(error).__name__}: {error}"
+        ) from error
+    data = buffer.getvalue()
+    if len(data) > MAX_BYTES:
+        raise OptionError(
+            f"a value of {format_bytes(len(data))} is too large here, where {format_bytes(MAX_BYTES)} are allowed; use a "
+            "future of it, client.scatter(value), or a persisted collection"
+        )
+    return Parcel(data, list(packer.keys))
+
+
+def unpack(parcels: list[Parcel], request: int, client: Client) -> list[Any]:
+    """Return the values of parcels that answered a request; `client` holds the results of their futures from now on."""
+    connection = client._connection
+    with connection.lock:
+        futures = {key: Future(key, client) for parcel in parcels for key in parcel.keys}
+        connection.mark_pending(futures)
+        connection.send(messages.Claim(request))
+    return [_Unpacker(parcel, futures).load() for parcel in parcels]
+
+
+class _Packer(cloudpickle.Pickler):
+    """A pickler that notes futures by their keys."""
+
+    def __init__(self, file: io.BytesIO, protocol: int) -> None:
+        super().__init__(file, protocol=protocol)
+        self.keys: dict[Key, None] = {}
+
+    def persistent_id(self, value: Any) -> Key | None:
+        if not isinstance(value, Future):
+            return None
+        self.keys[value.key] = None
+        return value.key
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, Persisted):  # by itself it leaves its futures behind
+            return Persisted, (value.name, value.held)
+        return super().reducer_override(value)
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, parcel: Parcel, futures: dict[Key, Future]) -> None:
+        super().__init__(io.BytesIO(parcel.data))
+        self._futures = futures
+
+    def persistent_load(self, key: Key) -> Future:
+        return self._futures[key]

@@ -1,0 +1,1 @@
+"""The head process: server, worker pool, submission, cancellation, queries, coordination and what it records."""

@@ -1,0 +1,58 @@
+"""What a client wishes for tasks that are known: to give them up, or to try them again, with regard to what others want."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from glassloom.graph.keys import Key
+from glassloom.head.connections import ClientPeer
+from glassloom.protocol import messages
+from glassloom.scheduler import Scheduler, State, TaskState
+
+_UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
+
+
+def cancel_for(scheduler: Scheduler, client: ClientPeer, message: messages.Cancel) -> None:
+    """Give tasks up; without force, the client only lets go of those that others want, or build upon."""
+    if message.force:
+        scheduler.cancel(message.keys)
+        return
+    for key in message.keys:
+        task = scheduler.tasks.get(key)
+        if task is not None and is_wanted_by_others(task, client):
+            scheduler.release(client, [key])
+            client.tell(messages.KeysCancelled([key]))
+        else:
+            scheduler.cancel([key])
+
+
+def try_again(scheduler: Scheduler, client: ClientPeer, keys: list[Key]) -> None:
+    """Hand failed tasks in once more, with all that failed below them."""
+    failed = dict.fromkeys([*failed_below(scheduler, keys), *keys])
+    known = [key for key in failed if key in scheduler.tasks]
+    scheduler.submit(client, known, [None] * len(known), [()] * len(known), wanted=keys)
+
+
+def is_wanted_by_others(task: TaskState, client: Any) -> bool:
+    """Tell whether anybody but `client` wants the task's result, or that of a task under way that depends on it."""
+    stack, seen = [task], {task}
+    while stack:
+        task = stack.pop()
+        if task.wanted_by and (len(task.wanted_by) > 1 or client not in task.wanted_by):
+            return True
+        new = [other for other in task.dependents or () if other.state in _UNDER_WAY and other not in seen]
+        seen.update(new)
+        stack.extend(new)
+    return False
+
+
+def failed_below(scheduler: Scheduler, keys: Iterable[Key]) -> list[Key]:
+    """Return the keys of the failed tasks that the tasks of these keys depend on, directly or not."""
+    stack = [scheduler.tasks[key] for key in keys if key in scheduler.tasks]
+    found: dict[TaskState, None] = {}
+    while stack:
+        new = [dep for dep in stack.pop().deps if dep.state is State.ERRED and dep not in found]
+        found.update(dict.fromkeys(new))
+        stack.extend(new)
+    return [task.key for task in found]

@@ -1,0 +1,112 @@
+"""The head's ends of its connections: to workers and to clients. Data, and how to write to them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from glassloom.head.call_cache import Code
+from glassloom.head.health import Health
+from glassloom.protocol import messages
+from glassloom.protocol.messages import RunTask, framed
+from glassloom.protocol.options import WorkerOptions
+from glassloom.scheduler import Pressure, TaskState, WorkerState
+from glassloom.units import format_bytes
+
+
+@dataclass(eq=False)
+class WorkerPeer:
+    """A worker process as the head sees it."""
+
+    options: WorkerOptions
+    writer: asyncio.StreamWriter
+    pid: int
+    state: WorkerState
+    known_code: set[int] = field(default_factory=set)
+    sample: messages.Sample | None = None
+    shared_bytes: int = 0
+    """Size of the segments that it wrote and that are still there."""
+    baseline_bytes: int = 0
+    """What its process had to itself when it started."""
+    pressure: Pressure = Pressure.NONE
+    health: Health = field(default_factory=Health)
+    is_failing: bool = False
+    """Whether it is being replaced because it can't go on as it is."""
+    exceeded_limit: bool = False
+    """Whether it is being ended because of the memory that it took."""
+    ending: str = ""
+    """Why it is being ended, if it is."""
+    expected: bool = False
+    """Whether its end is no accident."""
+
+    @property
+    def number(self) -> int:
+        """The worker's number on the cluster."""
+        return self.options.number
+
+    def tell(self, message: messages.ToWorker) -> None:
+        """Send a message; it is buffered, and lost if the worker is gone."""
+        self.writer.write(framed(message))
+
+    def teach(self, codes: list[Code]) -> None:
+        """Send code that it doesn't have yet."""
+        new = {code.number: code.data for code in codes if code.number not in self.known_code}
+        if new:
+            self.known_code.update(new)
+            self.tell(messages.Calls(new))
+
+    def run(self, tasks: list[TaskState]) -> None:
+        """Send tasks, with code that is new to it."""
+        self.teach([task.spec[0] for task in tasks])
+        run = [
+            RunTask(number, code.number, literals, [(dep.number, dep.location) for dep in deps], priority)
+            for number, (code, literals, priority), deps in ((task.number, task.spec, task.deps) for task in tasks)
+        ]
+        self.tell(messages.Run(run))
+
+    def info(self) -> messages.WorkerInfo:
+        """Return what is known of it, for clients."""
+        options, sample = self.options, self.sample or messages.Sample(0.0, 0.0, 0, 0, 0, 0, 0, self.baseline_bytes)
+        return messages.WorkerInfo(
+            number=options.number,
+            name=options.name,
+            pid=self.pid,
+            nthreads=options.nthreads,
+            memory_limit_bytes=options.memory.limit_bytes,
+            rss_bytes=sample.rss_bytes,
+            managed_bytes=sample.managed_bytes,
+            spilled_bytes=sample.spilled_bytes,
+            shared_bytes=self.shared_bytes,
+            cpu_percent=sample.cpu_percent,
+            running=len(self.state.running),
+            has=len(self.state.has),
+            baseline_bytes=self.baseline_bytes,
+            unmanaged_bytes=self.unmanaged_bytes(sample.own_bytes),
+            pressure=self.pressure.name.lower(),
+        )
+
+    def unmanaged_bytes(self, own_bytes: int) -> int:
+        """Return how much of `own_bytes` is neither results nor what it took when it started."""
+        managed_bytes = 0 if self.sample is None else self.sample.managed_bytes
+        return max(0, own_bytes - self.baseline_bytes - managed_bytes)
+
+    def explain_memory(self, own_bytes: int) -> str:
+        """Return for people what the process's memory is made of."""
+        managed_bytes = 0 if self.sample is None else self.sample.managed_bytes
+        return (
+            f"of it {format_bytes(self.baseline_bytes)} when it started, {format_bytes(managed_bytes)} in results when it last "
+            f"told, and {format_bytes(self.unmanaged_bytes(own_bytes))} unmanaged: what its tasks work with or leave behind"
+        )
+
+
+@dataclass(eq=False)
+class ClientPeer:
+    """A client as the head sees it; also the scheduler's name for it."""
+
+    number: int
+    writer: asyncio.StreamWriter
+
+    def tell(self, message: messages.FromHead) -> None:
+        """Send a message; it is buffered, and lost if the client is gone."""
+        if not self.writer.is_closing():
+            self.writer.write(framed(message))

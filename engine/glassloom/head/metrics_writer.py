@@ -1,0 +1,147 @@
+"""What the head writes down: from the runtime's messages to the recorder's rows. Decides nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from glassloom_metrics.protocol import Action, Life, Log, TaskError, WorkerJoined, WorkerLeft, WorkerSamples
+from glassloom_metrics.recorder import Recorder
+
+from glassloom.graph.keys import key_text
+from glassloom.protocol import messages
+from glassloom.protocol.clock import Clock
+from glassloom.protocol.failure import Failure
+from glassloom.protocol.options import WorkerOptions
+from glassloom.sampling.progress import N_KEPT, forget_old_layers, note_layers, progress_counts
+from glassloom.scheduler import Scheduler, TaskState, WorkerState
+from glassloom.store.segment import location_bytes
+
+NO_WORKER = -1
+"""The worker of an error that was no worker's."""
+
+
+class Chronicle:
+    """Keeps the recorder of one cluster. Times of messages are monotonic; those of rows are the clock's."""
+
+    def __init__(self, recorder: Recorder, scheduler: Scheduler, clock: Clock) -> None:
+        self._recorder = recorder
+        self._scheduler = scheduler
+        self._clock = clock
+
+    def life(self, event: str) -> None:
+        """Something happened to the cluster as a whole."""
+        self._recorder.record(Life(self._clock.now_s(), event))
+
+    def log(self, level: str, text: str, worker: int = -1) -> None:
+        """Write a line for people, into the cluster's log too."""
+        self._recorder.record(Log(self._clock.now_s(), worker, level, text))
+        print(f"{level}: {text}", file=sys.stderr, flush=True)
+
+    def worker_joined(self, options: WorkerOptions, pid: int) -> None:
+        """A worker is there."""
+        at_s, number = self._clock.now_s(), options.number
+        joined = WorkerJoined(at_s, number, options.name, pid, options.nthreads, options.memory.limit_bytes)
+        self._recorder.record(joined)
+
+    def worker_left(self, number: int, reason: str) -> None:
+        """A worker is gone."""
+        self._recorder.record(WorkerLeft(self._clock.now_s(), number, reason))
+
+    def finished(self, worker: WorkerState, message: messages.Finished) -> None:
+        """Tasks were run. Call this before the scheduler learns of it: it may forget them then."""
+        by_number, stopping, epoch_s = self._scheduler.by_number, worker.stopping, self._clock.epoch_s
+        tasks = [by_number.get(number) or stopping.get(number) for number in message.numbers]
+        known = [task for task in tasks if task is not None]
+        if len(known) < len(tasks):  # reported twice: the first report was recorded
+            return
+        self._recorder.add_tasks(
+            [task.layer.number for task in known],
+            [task.index for task in known],
+            worker=worker.number,
+            lanes=message.lanes,
+            starts_s=[epoch_s + start for start in message.starts_s],
+            stops_s=[epoch_s + stop for stop in message.stops_s],
+            nbytes=message.nbytes,
+        )
+
+    def failed(self, task: TaskState, worker: int, message: messages.Failed) -> None:
+        """A task raised, for good or not."""
+        self._recorder.add_task(
+            task.layer.number,
+            task.index,
+            worker=worker,
+            lane=message.lane,
+            start_s=self._clock.epoch_s + message.start_s,
+            stop_s=self._clock.epoch_s + message.stop_s,
+            ok=False,
+        )
+
+    def error(self, task: TaskState, error: Failure, worker: int = NO_WORKER) -> None:
+        """A task has failed for good; on no worker if the scheduler gave it up."""
+        self._recorder.record(
+            TaskError(
+                self._clock.now_s(),
+                key_text(task.key),
+                task.layer.number,
+                worker,
+                error.exception,
+                error.message,
+                error.traceback,
+                task.origin,
+            )
+        )
+
+    def published(self, task: TaskState, worker: int, message: messages.Published) -> None:
+        """A result was put where every process can reach it, or could not be."""
+        nbytes = location_bytes(message.location or b"")
+        self._event(Action.SERIALISE, task, worker, message.start_s, message.stop_s, nbytes)
+
+    def spilled(self, worker: int, message: messages.StoreEvents) -> None:
+        """Results went to disk, or came back."""
+        rows = zip(message.actions, message.numbers, message.starts_s, message.stops_s, message.nbytes, strict=True)
+        for action, number, start_s, stop_s, nbytes in rows:
+            task = self._scheduler.by_number.get(number)
+            if task is not None:
+                self._event(Action(action), task, worker, start_s, stop_s, nbytes)
+
+    def samples(self, rows: Iterable[tuple[int, messages.Sample, int]]) -> None:
+        """Write the workers' latest samples, given with their numbers and shared bytes."""
+        rows = list(rows)
+        if not rows:
+            return
+        samples = [sample for _, sample, _ in rows]
+        self._recorder.record(
+            WorkerSamples(
+                self._clock.now_s(),
+                [number for number, _, _ in rows],
+                [sample.cpu_percent for sample in samples],
+                [sample.rss_bytes for sample in samples],
+                [sample.managed_bytes for sample in samples],
+                [shared for _, _, shared in rows],
+                [sample.spilled_bytes for sample in samples],
+                [sample.executing for sample in samples],
+                [sample.queued for sample in samples],
+            )
+        )
+
+    def flush(self) -> bool:
+        """Seal what has come in since the last time, forget old layers; return whether the recorder's log has grown since then."""
+        before = len(self._recorder)
+        note_layers(self._scheduler, self._recorder)
+        progress_counts(self._scheduler, self._recorder)
+        forget_old_layers(self._scheduler, N_KEPT)
+        self._recorder.flush(self._clock.now_s())
+        return len(self._recorder) > before
+
+    def _event(self, action: Action, task: TaskState, worker: int, start_s: float, stop_s: float, nbytes: int) -> None:
+        self._recorder.add_task(
+            task.layer.number,
+            task.index,
+            worker=worker,
+            lane=0,
+            start_s=self._clock.epoch_s + start_s,
+            stop_s=self._clock.epoch_s + stop_s,
+            nbytes=nbytes,
+            action=action,
+        )

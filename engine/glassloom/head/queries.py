@@ -1,0 +1,135 @@
+"""Clients' questions: how the cluster is, who holds what; and those that take time to answer: where results can be reached,
+and what workers return when called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from glassloom.errors import DataLost, SerialisationError
+from glassloom.graph.keys import Key, key_text
+from glassloom.head.connections import ClientPeer, WorkerPeer
+from glassloom.head.worker_pool import Workforce
+from glassloom.protocol import messages
+from glassloom.protocol.failure import Failure, own_failure
+from glassloom.scheduler import Scheduler, State, TaskState
+from glassloom.store.segment import Location
+
+
+@dataclass
+class _Locating:
+    """A question of where results are; None for those that are still on their way."""
+
+    client: ClientPeer
+    request: int
+    answers: list[Location | Failure | None]
+
+
+@dataclass
+class _Invocation:
+    """A function that is being called on workers."""
+
+    client: ClientPeer
+    request: int
+    names: dict[int, str]
+    results: dict[int, bytes | Failure] = field(default_factory=dict)
+
+
+class Inquiries:
+    """The open questions of all clients of one cluster."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._locating: dict[TaskState, list[tuple[_Locating, int]]] = {}
+        self._invocations: dict[int, _Invocation] = {}
+        self._next_invocation = 0
+
+    def locate(self, client: ClientPeer, message: messages.Locate) -> None:
+        """Answer where results are, now or when they are reachable."""
+        question = _Locating(client, message.request, [None] * len(message.keys))
+        waiting: list[tuple[TaskState, int]] = []
+        for position, key in enumerate(message.keys):
+            task = self._scheduler.locate(key)
+            answer = _not_held(key) if task is None else _location_or_failure(task)
+            question.answers[position] = answer
+            if task is not None and answer is None:
+                waiting.append((task, position))
+        for task, position in waiting:
+            self._locating.setdefault(task, []).append((question, position))
+        _answer_if_complete(question)
+
+    def located(self, task: TaskState, failure: Failure | None = None) -> None:
+        """A result became reachable, or it is known by now that it never will be."""
+        for question, position in self._locating.pop(task, ()):
+            question.answers[position] = failure or _location_or_failure(task) or _not_held(task.key)
+            _answer_if_complete(question)
+
+    def invoke(self, client: ClientPeer, message: messages.RunOnWorkers, workers: Sequence[WorkerPeer]) -> None:
+        """Call a function on workers; the client is answered when all have returned."""
+        number, self._next_invocation = self._next_invocation, self._next_invocation + 1
+        names = {worker.number: worker.options.name for worker in workers}
+        self._invocations[number] = _Invocation(client, message.request, names)
+        for worker in workers:
+            worker.tell(messages.Invoke(number, message.call, bool(message.setup)))
+        self._finish_if_complete(number)
+
+    def invoked(self, number: int, worker: int, result: bytes | Failure) -> None:
+        """A worker has returned."""
+        invocation = self._invocations.get(number)
+        if invocation is not None and worker in invocation.names:
+            invocation.results[worker] = result
+            self._finish_if_complete(number)
+
+    def worker_lost(self, worker: int, failure: Failure) -> None:
+        """A worker will return nothing any more."""
+        for number in list(self._invocations):
+            self.invoked(number, worker, failure)
+
+    def inform(self, client: ClientPeer, message: messages.Inform, workforce: Workforce) -> None:
+        """Tell a client how the workers are, and how many tasks are in which state."""
+        workers = [worker.info() for _, worker in sorted(workforce.peers.items())]
+        counts = {state.name.lower(): 0 for state in State}
+        for layer in self._scheduler.layers.values():
+            for state in State:
+                counts[state.name.lower()] += layer.counts[state]
+        client.tell(messages.Info(message.request, workers, counts, workforce.n_wanted, workforce.is_adaptive))
+
+    def tell_holdings(self, client: ClientPeer, message: messages.WhoHas) -> None:
+        """Tell a client which results are held, how large they are, and where."""
+        tasks = self._scheduler.tasks
+        asked = tasks.values() if message.keys is None else [tasks[key] for key in message.keys if key in tasks]
+        held = [task for task in asked if task.state is State.MEMORY]
+        keys, nbytes = [task.key for task in held], [task.nbytes for task in held]
+        workers = [task.where.name if task.where is not None else None for task in held]
+        client.tell(messages.Holdings(message.request, keys, nbytes, workers))
+
+    def _finish_if_complete(self, number: int) -> None:
+        invocation = self._invocations[number]
+        if len(invocation.results) == len(invocation.names):
+            del self._invocations[number]
+            results = [invocation.results[worker] for worker in invocation.names]
+            names = list(invocation.names.values())
+            invocation.client.tell(messages.RanOnWorkers(invocation.request, names, results))
+
+
+def _answer_if_complete(question: _Locating) -> None:
+    answers = [answer for answer in question.answers if answer is not None]
+    if len(answers) == len(question.answers):
+        question.client.tell(messages.Located(question.request, answers))
+
+
+def _not_held(key: Key) -> Failure:
+    return own_failure(DataLost(f"the result of {key_text(key)} isn't held any more"))
+
+
+def _location_or_failure(task: TaskState) -> Location | Failure | None:
+    """Return how a result can be reached, or why never; None if it is still on its way."""
+    if task.location is not None:
+        location: Location = task.location
+        return location
+    if task.pinned:
+        return own_failure(SerialisationError(f"the result of {key_text(task.key)} can't be sent to another process"))
+    if task.state is State.ERRED:
+        error: Failure = task.error
+        return error
+    return _not_held(task.key) if task.state in (State.RELEASED, State.FORGOTTEN) else None

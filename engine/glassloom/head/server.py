@@ -1,0 +1,601 @@
+"""The head process: owns the scheduler, the recorder and the workers, and serves clients and subscribers.
+
+One event loop on one thread; every decision is the scheduler's. The head never unpickles user data and never runs user
+code, so nothing that a user does in a kernel or a task can stall it. Run as ``python -m glassloom.head.server OPTIONS``
+with the options as JSON; prints one line of JSON when the cluster is ready, or why it isn't.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from glassloom_metrics.framing import FrameSplitter
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Connect, Hello, decode_request
+from glassloom_metrics.publisher import Publisher, read_frame, refusal
+from glassloom_metrics.recorder import Recorder
+from glassloom_metrics.registry import (
+    SHARED_MEMORY_DIR,
+    ClusterRecord,
+    process_started_s,
+    remove_files,
+    remove_record,
+    write_record,
+)
+
+from glassloom.errors import (
+    DataLost,
+    MemoryLimitExceeded,
+    NoSuchWorker,
+    SerialisationError,
+    WorkerLost,
+)
+from glassloom.graph.keys import key_text
+from glassloom.head.call_cache import Codebook
+from glassloom.head.cancellation import cancel_for, try_again
+from glassloom.head.connections import ClientPeer, WorkerPeer
+from glassloom.head.coordinator import Coordinator
+from glassloom.head.fork_server_client import Nursery
+from glassloom.head.inspection import HeadSnapshot, inspect_for
+from glassloom.head.metrics_writer import Chronicle
+from glassloom.head.queries import Inquiries
+from glassloom.head.submission import hand_in
+from glassloom.head.worker_pool import Workforce
+from glassloom.protocol import failure, messages
+from glassloom.protocol.clock import Clock, monotonic_s
+from glassloom.protocol.failure import Failure
+from glassloom.protocol.identity import cluster_directory, new_cluster_id, shm_prefix, version
+from glassloom.protocol.options import HeadOptions
+from glassloom.sampling.nvml import NvmlSampler
+from glassloom.scheduler import Actions, Adaptive, Scheduler, TaskState
+from glassloom.store.segment import Segment, free_location, is_in_shared_memory, location_bytes
+from glassloom.worker import fork_server
+
+FLUSH_S = 0.1
+SAMPLE_S = 0.5
+GPU_SAMPLE_S = 1.0
+LOG_NAME = "cluster.log"
+SHARED_FRACTION = 0.3
+"""Share of the workers' memory limits that shared results may take before further ones go to disk."""
+_HEAD = object()
+"""The head as the scheduler's client: it wants what was fired and forgotten, until it is done."""
+_NOBODY = -1
+"""The request number of what no client has asked for."""
+_READ_BYTES = 2**20
+_CONNECT_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """How a worker ended."""
+
+    reason: str
+    exceeded_limit: bool = False
+
+
+class Head:
+    """The head of one cluster; made and run by `main`."""
+
+    def __init__(self, options: HeadOptions, cluster_id: str, directory: str) -> None:
+        self._options = options
+        self._id = cluster_id
+        self._directory = directory
+        self._prefix = shm_prefix(cluster_id)
+        self._secret = secrets.token_hex(16)
+        self._socket = os.path.join(directory, "head.sock")
+        self._clock = Clock()
+        hello = Hello(PROTOCOL_VERSION, cluster_id, options.name, "processes", self._clock.now_s())
+        self._recorder = Recorder(hello, spool_path=Path(directory) / "spool.glr")
+        self._scheduler = Scheduler(self._give_up)
+        self._chronicle = Chronicle(self._recorder, self._scheduler, self._clock)
+        self._publisher = Publisher(self._recorder, self._secret, self._obey)
+        self._workforce = Workforce(
+            options,
+            self._scheduler,
+            self._chronicle,
+            socket=self._socket,
+            secret=self._secret,
+            directory=directory,
+            shm_prefix=self._prefix,
+            cluster_id=cluster_id,
+            on_lost=self._worker_lost,
+            on_hopeless=self._end,
+        )
+        self._inquiries = Inquiries(self._scheduler)
+        self._coordinator = Coordinator()
+        self._setups: dict[str, bytes] = {}
+        """What every new worker calls first, by name; pickled."""
+        self._running: set[asyncio.Task[None]] = set()
+        self._codebook = Codebook()
+        self._clients: dict[int, ClientPeer] = {}
+        self._next_client = 0
+        self._segment_owner: dict[str, int] = {}
+        self._settling = False
+        self._ended = asyncio.Event()
+        self._end_reason = ""
+        self._last_loss = _Loss("")
+        self._shared_bytes = 0
+
+    async def run(self, fork_server_process: tuple[int, Any]) -> None:
+        """Start the workers, say that the cluster is ready, serve until it shall end, clean up."""
+        loop = asyncio.get_running_loop()
+        nursery = Nursery(*fork_server_process, on_exit=self._worker_exited, on_lost=self._fork_server_lost)
+        nursery.start()
+        server = await asyncio.start_unix_server(self._accept, self._socket)
+        os.chmod(self._socket, 0o600)
+        self._workforce.start(nursery)
+        loop.add_signal_handler(signal.SIGTERM, self._end, "terminated")
+        timers = [loop.create_task(self._tick()), loop.create_task(self._sample_gpus())]
+        try:
+            await self._become_ready()
+            await self._ended.wait()
+        finally:
+            self._chronicle.life("closing")
+            remove_record(self._id)
+            server.close()
+            for timer in (*timers, *self._running):
+                timer.cancel()
+            await self._publisher.close()
+            for client in self._clients.values():
+                client.writer.close()
+            await nursery.close()
+            remove_files(self._directory, self._prefix)
+
+    async def _become_ready(self) -> None:
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._workforce.all_ready, self._ended)]
+        if self._options.n_workers:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        if self._ended.is_set():
+            _say({"error": self._end_reason})
+            return
+        self._chronicle.life("started")
+        record = ClusterRecord(
+            id=self._id,
+            name=self._options.name,
+            kind="processes",
+            pid=os.getpid(),
+            pid_started_s=process_started_s(os.getpid()),
+            socket=self._socket,
+            secret=self._secret,
+            started_at_s=self._clock.now_s(),
+            directory=self._directory,
+            shm_prefix=self._prefix,
+            started_by=self._options.started_by,
+            kernel_id=self._options.kernel_id,
+            version=version(),
+        )
+        write_record(record)
+        _say(msgspec.to_builtins(record))
+        fork_server.redirect_output(os.path.join(self._directory, LOG_NAME))
+        if not self._options.detached:
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_lifeline)
+
+    # Life and death
+
+    def _end(self, reason: str) -> None:
+        self._end_reason = self._end_reason or reason
+        self._ended.set()
+
+    async def _obey(self, command: str) -> None:
+        if command == "shutdown":
+            self._end("shut down")
+
+    def _read_lifeline(self) -> None:
+        if not os.read(sys.stdin.fileno(), 1024):
+            self._end("the process that started the cluster has ended")
+
+    def _fork_server_lost(self) -> None:
+        self._chronicle.log("error", "the fork server was killed; the cluster ends")
+        self._end("the fork server was killed")
+
+    def _worker_exited(self, number: int, status: str) -> None:
+        if not self._ended.is_set():
+            self._workforce.exited(number, status)
+            self._settle_soon()
+
+    def _worker_lost(self, worker: WorkerPeer, reason: str) -> None:
+        self._last_loss = _Loss(reason, worker.exceeded_limit)
+        self._remove_unannounced_segments(worker.number)
+        self._scheduler.worker_left(worker.number, blame=not worker.expected)
+        lost = failure.own_failure(WorkerLost(f"worker {worker.options.name} is gone: {reason}"))
+        self._inquiries.worker_lost(worker.number, lost)
+
+    def _remove_unannounced_segments(self, number: int) -> None:
+        """Remove what a worker was writing, or had written and not told of, when it died."""
+        for path in SHARED_MEMORY_DIR.glob(f"{self._prefix}w{number}-*"):
+            if str(path) not in self._segment_owner:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    # Connections
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+                connect = decode_request(await read_frame(reader, _READ_BYTES))
+        except (TimeoutError, asyncio.IncompleteReadError, ConnectionError, msgspec.DecodeError):
+            writer.close()
+            return
+        if not isinstance(connect, Connect) or refusal(connect, self._secret) or connect.role == "metrics":
+            if isinstance(connect, Connect):
+                await self._publisher.admit(connect, reader, writer)
+            writer.close()
+            return
+        try:
+            if connect.role == "worker":
+                await self._serve_worker(reader, writer)
+            elif connect.role == "client":
+                await self._serve_client(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # the other side is gone; what that means is decided where it is noticed
+        finally:
+            writer.close()
+
+    async def _serve_worker(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ready = messages.from_worker_decoder.decode(await read_frame(reader))
+        worker = self._workforce.join(ready, writer) if isinstance(ready, messages.WorkerReady) else None
+        if worker is None:
+            return
+        for setup in self._setups.values():
+            worker.tell(messages.Invoke(_NOBODY, setup, True))
+        self._settle_soon()
+        splitter = FrameSplitter()
+        while data := await reader.read(_READ_BYTES):
+            for payload in splitter.feed(data):
+                if self._workforce.peers.get(worker.number) is not worker:
+                    return  # it is counted as dead, and what it wrote is removed
+                self._hear_worker(worker, messages.from_worker_decoder.decode(payload))
+            self._settle_soon()
+
+    async def _serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number, self._next_client = self._next_client, self._next_client + 1
+        client = self._clients[number] = ClientPeer(number, writer)
+        client.tell(messages.Welcome(self._id, self._options.name, self._directory, self._prefix, number))
+        splitter = FrameSplitter()
+        try:
+            while data := await reader.read(_READ_BYTES):
+                for payload in splitter.feed(data):
+                    self._hear_client(client, messages.from_client_decoder.decode(payload))
+                self._settle_soon()
+        finally:
+            del self._clients[number]
+            self._scheduler.client_left(client)
+            self._coordinator.left(client)
+            self._agree()
+            self._settle_soon()
+
+    # What workers say
+
+    def _hear_worker(self, worker: WorkerPeer, message: messages.FromWorker) -> None:
+        number = worker.number
+        match message:
+            case messages.Finished():
+                self._chronicle.finished(worker.state, message)
+                durations = [stop - start for start, stop in zip(message.starts_s, message.stops_s, strict=True)]
+                self._scheduler.finished(number, message.numbers, message.nbytes, durations, message.results)
+            case messages.Failed():
+                self._task_failed(number, message)
+            case messages.Published():
+                self._result_published(worker, message)
+            case messages.Recalled():
+                self._scheduler.recalled(number, message.numbers)
+            case messages.StoodAside():
+                self._scheduler.seceded(number, message.number)
+            case messages.CameBack():
+                self._scheduler.rejoined(number, message.number)
+            case messages.Sample():
+                worker.sample = message
+            case messages.MemoryPressure():
+                self._workforce.note_pressure(worker, message)
+            case messages.ResultsLost():
+                if self._scheduler.results_lost(number, message.numbers):
+                    text = f"a result on worker {worker.options.name} is made again: {message.reason}"
+                    self._chronicle.log("warning", text, number)
+            case messages.Complaint():
+                self._chronicle.log("error", f"worker {worker.options.name}: {message.text}", number)
+            case messages.StoreEvents():
+                self._chronicle.spilled(number, message)
+            case messages.Invoked(request=request) if request == _NOBODY:
+                if message.failure is not None:
+                    text = f"worker {worker.options.name} couldn't be set up:\n{message.failure.traceback}"
+                    self._chronicle.log("error", text, number)
+            case messages.Invoked():
+                answer = message.failure if message.result is None else message.result
+                if answer is not None:
+                    self._inquiries.invoked(message.request, number, answer)
+
+    def _task_failed(self, number: int, message: messages.Failed) -> None:
+        task = self._scheduler.by_number.get(message.number)
+        if task is None:
+            self._scheduler.failed(number, message.number, message.failure)
+            return
+        self._chronicle.failed(task, number, message)
+        error = msgspec.structs.replace(message.failure, key=key_text(task.key), origin=task.origin)
+        if self._scheduler.failed(number, message.number, error):
+            self._chronicle.error(task, error, number)
+
+    def _result_published(self, worker: WorkerPeer, message: messages.Published) -> None:
+        task = self._scheduler.by_number.get(message.number)
+        if task is not None:
+            self._chronicle.published(task, worker.number, message)
+        if message.location is None:
+            text = f"a result stays on worker {worker.options.name}: {message.reason}"
+            self._chronicle.log("warning", text, worker.number)
+            if task is not None:
+                described = failure.own_failure(SerialisationError(message.reason))
+                named = msgspec.structs.replace(described, key=key_text(task.key), origin=task.origin)
+                self._inquiries.located(task, named)
+        elif isinstance(message.location, Segment):
+            self._segment_owner[message.location.path] = worker.number
+            if is_in_shared_memory(message.location):
+                self._shared_bytes += message.location.nbytes
+            worker.shared_bytes += message.location.nbytes
+        self._scheduler.published(worker.number, message.number, message.location)
+
+    # What clients say
+
+    def _hear_client(self, client: ClientPeer, message: messages.FromClient) -> None:
+        match message:
+            case messages.Submit():
+                hand_in(self._scheduler, self._codebook, self._options.resources, client, message)
+            case messages.Release():
+                self._scheduler.release(client, message.keys)
+            case messages.Cancel():
+                cancel_for(self._scheduler, client, message)
+            case messages.Retry():
+                try_again(self._scheduler, client, message.keys)
+            case messages.Scatter():
+                for key, location, nbytes in zip(message.keys, message.locations, message.nbytes, strict=True):
+                    if is_in_shared_memory(location):
+                        self._shared_bytes += location_bytes(location)
+                    self._scheduler.add_data(client, key, location, nbytes)
+            case messages.Locate():
+                self._inquiries.locate(client, message)
+            case messages.Inform():
+                self._inquiries.inform(client, message, self._workforce)
+            case messages.RunOnWorkers():
+                chosen = [
+                    w for n, w in self._workforce.peers.items() if message.workers is None or n in message.workers
+                ]
+                if message.setup:
+                    self._setups.pop(message.setup, None)
+                    self._setups[message.setup] = message.call
+                self._inquiries.invoke(client, message, chosen)
+            case messages.RunOnHead():
+                workers = [worker.info() for worker in self._workforce.peers.values()]
+                snapshot = HeadSnapshot(self._scheduler, workers, len(self._clients))
+                self._keep_running(inspect_for(client, message, snapshot))
+            case messages.Retire():
+                self._workforce.retire(message.workers)
+                self._workforce.answer_when_settled(client, message.request)
+            case messages.Scale():
+                self._workforce.scale(message.n_workers)
+                self._workforce.answer_when_settled(client, message.request)
+            case messages.Adapt():
+                self._workforce.adapt(Adaptive(message.minimum, message.maximum, message.wait_s))
+                client.tell(messages.Done(message.request))
+            case messages.Restart():
+                self._scheduler.cancel([key for key, task in self._scheduler.tasks.items() if task.wanted_by])
+                self._workforce.restart()
+                self._workforce.answer_when_settled(client, message.request)
+            case messages.FireAndForget():
+                self._scheduler.want(_HEAD, message.keys)
+            case messages.Coordinate():
+                self._coordinator.ask(client, message.request, message.op)
+                self._agree()
+            case messages.Withdraw():
+                self._coordinator.withdraw(client, message.request, undo=message.undo)
+                self._agree()
+            case messages.Claim():
+                self._scheduler.want(client, self._coordinator.claim(client, message.request))
+                self._agree()
+            case messages.WhoHas():
+                self._inquiries.tell_holdings(client, message)
+            case messages.Shutdown():
+                self._end("shut down by its client")
+
+    def _keep_running(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something in the event loop, which by itself would forget it."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    def _agree(self) -> None:
+        """Carry out what the coordinator has decided."""
+        decisions = self._coordinator.take_decisions()
+        for kept in decisions.keep:
+            self._scheduler.want(kept, kept.parcel.keys)
+        for kept in decisions.let_go:
+            self._scheduler.release(kept, kept.parcel.keys)
+        for asker, request, outcome in decisions.answers:
+            asker.tell(messages.Agreed(request, outcome))
+
+    # Carrying out what the scheduler wants
+
+    def _settle_soon(self) -> None:
+        """Let the scheduler act once all that has arrived by now is taken in."""
+        if not self._settling:
+            self._settling = True
+            asyncio.get_running_loop().call_soon(self._settle)
+
+    def _settle(self) -> None:
+        self._settling = False
+        actions = self._scheduler.take_actions()
+        self._free(actions)
+        peers = self._workforce.peers
+        for state, tasks in actions.recall.items():
+            if state.number in peers:
+                peers[state.number].tell(messages.Recall([task.number for task in tasks]))
+        for state, dropped in actions.drop.items():
+            if state.number in peers:
+                peers[state.number].tell(messages.Drop(dropped))
+        for state, tasks in actions.run.items():
+            if state.number in peers:
+                peers[state.number].run(tasks)
+        on_disk = bool(actions.publish) and self._has_shared_its_part()
+        for state, tasks in actions.publish.items():
+            if state.number in peers:
+                peers[state.number].tell(messages.Publish([task.number for task in tasks], on_disk))
+        for state in actions.stop:
+            if state.number in peers:
+                peers[state.number].tell(messages.Stop())
+        for task in actions.located:
+            self._inquiries.located(task)
+        self._tell_clients(actions)
+
+    def _has_shared_its_part(self) -> bool:
+        """Tell whether results take so much shared memory that the next ones must go to disk."""
+        limit = self._options.memory.limit_bytes
+        return limit is not None and self._shared_bytes >= SHARED_FRACTION * limit * max(1, len(self._workforce.peers))
+
+    def _free(self, actions: Actions) -> None:
+        numbers = []
+        for number, location in actions.free:
+            if isinstance(location, Segment):
+                numbers.append(number)
+                free_location(location)
+                if is_in_shared_memory(location):
+                    self._shared_bytes -= location.nbytes
+                owner = self._workforce.peers.get(self._segment_owner.pop(location.path, -1))
+                if owner is not None:
+                    owner.shared_bytes -= location.nbytes
+        if numbers:
+            for worker in self._workforce.peers.values():
+                worker.tell(messages.Drop(numbers))
+
+    def _give_up(self, kind: str, task: TaskState) -> Failure:
+        """The scheduler gives a task up: make its error, and show it to who watches."""
+        error = _make_error(kind, task, self._last_loss)
+        self._chronicle.error(task, error)
+        return error
+
+    def _tell_clients(self, actions: Actions) -> None:
+        for ended in (actions.finished.pop(_HEAD, []), actions.erred.pop(_HEAD, [])):
+            self._scheduler.release(_HEAD, [task.key for task in ended])
+            if ended:
+                self._settle_soon()
+        for client, tasks in actions.finished.items():
+            if not isinstance(client, ClientPeer):
+                continue  # a parcel, or this head: they need not know
+            inline = [task.location if isinstance(task.location, bytes) else None for task in tasks]
+            keys, nbytes = [task.key for task in tasks], [task.nbytes for task in tasks]
+            client.tell(messages.KeysFinished(keys, nbytes, inline))
+        for client, tasks in actions.erred.items():
+            for task in tasks if isinstance(client, ClientPeer) else ():
+                client.tell(messages.KeyErred(task.key, task.error))
+        for client, keys in actions.cancelled.items():
+            if isinstance(client, ClientPeer):
+                client.tell(messages.KeysCancelled(keys))
+
+    # Timers
+
+    async def _tick(self) -> None:
+        parent = os.getppid()
+        next_sample_s = 0.0
+        while True:
+            await asyncio.sleep(FLUSH_S)
+            if self._scheduler.rebalance(FLUSH_S):
+                self._settle_soon()
+            now_s = self._clock.now_s()
+            if now_s >= next_sample_s:
+                next_sample_s = now_s + SAMPLE_S
+                self._take_stock(now_s)
+                if not self._options.detached and os.getppid() != parent:
+                    self._end("the process that started the cluster has ended")
+            self._workforce.enforce_limits()
+            if self._chronicle.flush():
+                self._publisher.notify()
+
+    def _take_stock(self, now_s: float) -> None:
+        """Write down how the workers are, let their number follow the work, forget code that no task uses."""
+        peers = self._workforce.peers
+        self._chronicle.samples((n, w.sample, w.shared_bytes) for n, w in peers.items() if w.sample is not None)
+        if self._workforce.follow_work(now_s) | self._workforce.replace_failing(monotonic_s()):
+            self._settle_soon()
+        forgotten = self._codebook.take_forgotten()
+        for worker in peers.values() if forgotten else ():
+            known = [number for number in forgotten if number in worker.known_code]
+            worker.known_code.difference_update(known)
+            worker.tell(messages.DropCalls(known))
+
+    async def _sample_gpus(self) -> None:
+        try:
+            sampler = NvmlSampler()
+        except (ImportError, OSError):
+            return  # no GPU: nothing to sample
+        while True:
+            sample = await asyncio.to_thread(sampler.sample, self._clock.now_s())
+            self._recorder.record(sample)
+            await asyncio.sleep(GPU_SAMPLE_S)
+
+
+def _make_error(kind: str, task: TaskState, last_loss: _Loss) -> Failure:
+    """Return what a task's error is when the scheduler has given it up."""
+    key = key_text(task.key)
+    errors = {
+        "worker-lost": _blame(task, last_loss),
+        "data-lost": DataLost(f"the value of {key} is gone, and it was not computed but handed in: scatter it again"),
+        "pinned": SerialisationError(
+            f"the result of {key} can't be sent to another process, and a task needs it together with another such "
+            "result that lives elsewhere"
+        ),
+        "nowhere": NoSuchWorker(
+            f"task {key} may run on workers {_named(task)} only, and none of them is there; client.scheduler_info() tells "
+            "which are, and allow_other_workers=True lets others take their place"
+        ),
+    }
+    return msgspec.structs.replace(failure.own_failure(errors[kind]), key=key, origin=task.origin)
+
+
+def _named(task: TaskState) -> list[int | str]:
+    return sorted(task.demand.workers, key=str) if task.demand is not None else []
+
+
+def _blame(task: TaskState, last_loss: _Loss) -> WorkerLost:
+    text = (
+        f"task {key_text(task.key)} was running on {task.n_deaths} workers when they died, so it is blamed for it. How the "
+        f"last one ended: {last_loss.reason}"
+    )
+    if not last_loss.exceeded_limit:
+        return WorkerLost(text)
+    return MemoryLimitExceeded(
+        f"{text}. Let it work on less at once (smaller chunks or partitions), or give each worker more memory "
+        "(memory_limit) or fewer threads (threads_per_worker)"
+    )
+
+
+def _say(message: dict[str, Any]) -> None:
+    """Tell the process that started us, which reads one line."""
+    with contextlib.suppress(OSError):
+        print(json.dumps(message), flush=True)
+
+
+def main(arguments: list[str]) -> None:
+    """Run a cluster until it is shut down."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(100_000, 100, 100)  # a full pass over a million tasks would stall the head, to free nothing
+    options = msgspec.json.decode(arguments[0], type=HeadOptions)
+    cluster_id = new_cluster_id()
+    directory = cluster_directory(cluster_id, options.local_directory)
+    log_path = os.path.join(directory, LOG_NAME)
+    fork_server_process = fork_server.start(
+        list(options.preload), log_path, directory, shm_prefix(cluster_id), cluster_id
+    )
+    asyncio.run(Head(options, cluster_id, directory).run(fork_server_process))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""Runtimes in the caller's own process (threads, synchronous), and which runtime is the default."""

@@ -1,0 +1,516 @@
+"""What the head, its workers and its clients say to each other: msgpack arrays in length-prefixed frames.
+
+User data and code are opaque bytes here: the head passes them on and never unpickles them.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from glassloom_metrics.framing import frame
+
+from glassloom.graph.keys import Key
+from glassloom.protocol.coordination import Op, Outcome
+from glassloom.protocol.failure import Failure
+from glassloom.store.segment import Location, Segment
+
+_Location = bytes | Segment | None
+
+
+class _Message(msgspec.Struct, array_like=True, frozen=True):
+    pass
+
+
+# Head to worker
+
+
+class RunTask(msgspec.Struct, array_like=True, frozen=True):
+    """One task to run: its number, its call, the pickled literals, and its dependencies.
+
+    A dependency is a number and how to reach its value; None: the worker holds it, or will: a task that was sent to it
+    before makes it. What the task submits itself goes before others of its `priority`.
+    """
+
+    number: int
+    call: int
+    literals: bytes
+    deps: list[tuple[int, _Location]]
+    priority: int = 0
+
+
+class Calls(_Message, frozen=True, tag="calls"):
+    """Code, pickled once: calls by number, see `calls.CallEncoder`."""
+
+    calls: dict[int, bytes]
+
+
+class DropCalls(_Message, frozen=True, tag="drop-calls"):
+    """No task will use these calls any more."""
+
+    calls: list[int]
+
+
+class Run(_Message, frozen=True, tag="run"):
+    tasks: list[RunTask]
+
+
+class Publish(_Message, frozen=True, tag="publish"):
+    """Put these results where every process can reach them: in shared memory, or on disk if that has its share."""
+
+    numbers: list[int]
+    on_disk: bool = False
+
+
+class Drop(_Message, frozen=True, tag="drop"):
+    """Nobody will ask for these results any more."""
+
+    numbers: list[int]
+
+
+class Recall(_Message, frozen=True, tag="recall"):
+    """Don't begin these tasks if you haven't."""
+
+    numbers: list[int]
+
+
+class Invoke(_Message, frozen=True, tag="invoke"):
+    """Call a function beside the tasks and send back what it returns; if `is_setup`, before any task sent later begins."""
+
+    request: int
+    call: bytes
+    is_setup: bool = False
+
+
+class Stop(_Message, frozen=True, tag="stop"):
+    """End the process."""
+
+
+ToWorker = Calls | DropCalls | Run | Publish | Drop | Recall | Invoke | Stop
+
+
+# Worker to head
+
+
+class WorkerReady(_Message, frozen=True, tag="ready"):
+    """The worker can run tasks; this is the memory that it takes before the first (see `Sample.own_bytes`)."""
+
+    number: int
+    pid: int
+    own_bytes: int
+
+
+class Finished(_Message, frozen=True, tag="finished"):
+    """Results, as columns. Times are monotonic. ``results`` has the pickles of small ones, None for those kept."""
+
+    numbers: list[int]
+    lanes: list[int]
+    starts_s: list[float]
+    stops_s: list[float]
+    nbytes: list[int]
+    results: list[bytes | None]
+
+
+class Failed(_Message, frozen=True, tag="failed"):
+    number: int
+    lane: int
+    start_s: float
+    stop_s: float
+    failure: Failure
+
+
+class Published(_Message, frozen=True, tag="published"):
+    """Where a result can be reached; None and a reason if it can't be."""
+
+    number: int
+    location: _Location
+    reason: str
+    start_s: float
+    stop_s: float
+
+
+class Recalled(_Message, frozen=True, tag="recalled"):
+    """Tasks that this worker hasn't begun and won't."""
+
+    numbers: list[int]
+
+
+class StoodAside(_Message, frozen=True, tag="stood-aside"):
+    """A running task waits for others: another may run in its place."""
+
+    number: int
+
+
+class CameBack(_Message, frozen=True, tag="came-back"):
+    """A task that stood aside goes on."""
+
+    number: int
+
+
+class Invoked(_Message, frozen=True, tag="invoked"):
+    request: int
+    result: bytes | None
+    failure: Failure | None
+
+
+class Sample(_Message, frozen=True, tag="sample"):
+    at_s: float
+    cpu_percent: float
+    rss_bytes: int
+    managed_bytes: int
+    spilled_bytes: int
+    executing: int
+    queued: int
+    own_bytes: int = 0
+    """What the process has to itself: resident, without results that it only maps."""
+    spillable_bytes: int = 0
+    """Memory that spilling could still give back."""
+
+
+class MemoryPressure(_Message, frozen=True, tag="memory-pressure"):
+    """Memory has become short, or isn't any more: a `scheduler.Pressure`, and what the process has to itself."""
+
+    pressure: int
+    own_bytes: int
+
+
+class ResultsLost(_Message, frozen=True, tag="results-lost"):
+    """Results that only this worker had can't be read any more."""
+
+    numbers: list[int]
+    reason: str
+
+
+class Complaint(_Message, frozen=True, tag="complaint"):
+    """Something that people should know of."""
+
+    text: str
+
+
+class StoreEvents(_Message, frozen=True, tag="store-events"):
+    """Spills, as columns: action, result's number, monotonic start and stop, bytes."""
+
+    actions: list[int]
+    numbers: list[int]
+    starts_s: list[float]
+    stops_s: list[float]
+    nbytes: list[int]
+
+
+FromWorker = (
+    WorkerReady
+    | Finished
+    | Failed
+    | Published
+    | Recalled
+    | StoodAside
+    | CameBack
+    | Invoked
+    | Sample
+    | StoreEvents
+    | MemoryPressure
+    | ResultsLost
+    | Complaint
+)
+
+
+# Client to head
+
+
+class Submit(_Message, frozen=True, tag="submit"):
+    """A graph, as columns: see `Scheduler.submit`. ``calls[i]`` is the position of task i's call in ``code``."""
+
+    keys: list[Key]
+    calls: list[int]
+    literals: list[bytes]
+    deps: list[list[int]]
+    code: list[bytes]
+    external: list[Key]
+    wanted: list[Key]
+    labels: dict[str, tuple[str, str]]
+    priority: int = 0
+    retries: int = 0
+    resources: dict[str, float] = {}
+    workers: list[int | str] = []
+    allow_other_workers: bool = False
+
+
+class Release(_Message, frozen=True, tag="release"):
+    keys: list[Key]
+
+
+class Cancel(_Message, frozen=True, tag="cancel"):
+    """Gives tasks up; with `force` even those that others want."""
+
+    keys: list[Key]
+    force: bool = False
+
+
+class Retry(_Message, frozen=True, tag="retry"):
+    """Tries failed tasks again, with the failed ones that they depend on."""
+
+    keys: list[Key]
+
+
+class Scatter(_Message, frozen=True, tag="scatter"):
+    """Values that the client has placed already."""
+
+    keys: list[Key]
+    locations: list[Location]
+    nbytes: list[int]
+
+
+class Locate(_Message, frozen=True, tag="locate"):
+    """Asks where results can be reached; answered by `Located`."""
+
+    request: int
+    keys: list[Key]
+
+
+class Inform(_Message, frozen=True, tag="inform"):
+    """Asks for the state of the cluster; answered by `Info`."""
+
+    request: int
+
+
+class RunOnWorkers(_Message, frozen=True, tag="run-on-workers"):
+    """Asks to call a function on workers (None: all), beside the tasks; answered by `RanOnWorkers`.
+
+    With `setup` workers that come later call it too, before their first task; one of the same name takes its place.
+    """
+
+    request: int
+    call: bytes
+    workers: list[int] | None
+    setup: str = ""
+
+
+class RunOnHead(_Message, frozen=True, tag="run-on-head"):
+    """Asks to call a function on a snapshot of the head; answered by `RanOnHead`."""
+
+    request: int
+    call: bytes
+    timeout_s: float
+
+
+class Retire(_Message, frozen=True, tag="retire"):
+    """Asks to retire these workers, for good. Answered by `Done` when they are gone."""
+
+    request: int
+    workers: list[int]
+
+
+class Scale(_Message, frozen=True, tag="scale"):
+    """Asks for a number of workers; ends adaptive scaling. Answered by `Done` when they are there, or gone."""
+
+    request: int
+    n_workers: int
+
+
+class Adapt(_Message, frozen=True, tag="adapt"):
+    """Lets the number of workers follow the work, between two bounds. Answered by `Done`."""
+
+    request: int
+    minimum: int
+    maximum: int
+    wait_s: float
+
+
+class Restart(_Message, frozen=True, tag="restart"):
+    """Cancels all tasks, forgets all results, replaces all workers. Answered by `Done` when new ones are there."""
+
+    request: int
+
+
+class Shutdown(_Message, frozen=True, tag="shutdown"):
+    """Ends the cluster."""
+
+
+class FireAndForget(_Message, frozen=True, tag="fire-and-forget"):
+    """Runs these tasks even if nobody holds a future of them."""
+
+    keys: list[Key]
+
+
+class Coordinate(_Message, frozen=True, tag="coordinate"):
+    """Asks for something that is agreed on by name; answered by `Agreed`, at once or when it can be."""
+
+    request: int
+    op: Op
+
+
+class Withdraw(_Message, frozen=True, tag="withdraw"):
+    """Waits no longer for an agreement; with `undo`, what was granted or sent meanwhile isn't wanted either."""
+
+    request: int
+    undo: bool
+
+
+class Claim(_Message, frozen=True, tag="claim"):
+    """Has received the parcels that answered a request; the client holds the results in them itself from now on."""
+
+    request: int
+
+
+class WhoHas(_Message, frozen=True, tag="who-has"):
+    """Asks which results are held, how large they are and where; answered by `Holdings`."""
+
+    request: int
+    keys: list[Key] | None
+
+
+FromClient = (
+    Submit
+    | Release
+    | Cancel
+    | Retry
+    | Scatter
+    | Locate
+    | Inform
+    | RunOnWorkers
+    | RunOnHead
+    | Retire
+    | Scale
+    | Adapt
+    | Restart
+    | FireAndForget
+    | WhoHas
+    | Coordinate
+    | Withdraw
+    | Claim
+    | Shutdown
+)
+
+
+# Head to client
+
+
+class WorkerInfo(msgspec.Struct, frozen=True):
+    number: int
+    name: str
+    pid: int
+    nthreads: int
+    memory_limit_bytes: int | None
+    rss_bytes: int
+    managed_bytes: int
+    spilled_bytes: int
+    shared_bytes: int
+    cpu_percent: float
+    running: int
+    has: int
+    baseline_bytes: int = 0
+    """What the process had to itself when it started."""
+    unmanaged_bytes: int = 0
+    """What it has to itself beyond that and beyond its results."""
+    pressure: str = "none"
+    """How short of memory it is: ``"none"``, ``"high"`` or ``"paused"``."""
+
+
+class Info(_Message, frozen=True, tag="info"):
+    request: int
+    workers: list[WorkerInfo]
+    tasks: dict[str, int]
+    n_wanted: int
+    is_adaptive: bool
+
+
+class Welcome(_Message, frozen=True, tag="welcome"):
+    cluster_id: str
+    cluster_name: str
+    directory: str
+    shm_prefix: str
+    client: int
+
+
+class KeysFinished(_Message, frozen=True, tag="keys-finished"):
+    """Results are held; small ones come along."""
+
+    keys: list[Key]
+    nbytes: list[int]
+    inline: list[bytes | None]
+
+
+class KeyErred(_Message, frozen=True, tag="key-erred"):
+    key: Key
+    failure: Failure
+
+
+class KeysCancelled(_Message, frozen=True, tag="keys-cancelled"):
+    keys: list[Key]
+
+
+class SubmitRefused(_Message, frozen=True, tag="submit-refused"):
+    """A graph was not taken; none of its keys will come."""
+
+    keys: list[Key]
+    failure: Failure
+
+
+class Located(_Message, frozen=True, tag="located"):
+    """Where results can be reached; a failure for those that can't be."""
+
+    request: int
+    locations: list[Location | Failure]
+
+
+class RanOnWorkers(_Message, frozen=True, tag="ran-on-workers"):
+    request: int
+    workers: list[str]
+    results: list[bytes | Failure]
+
+
+class RanOnHead(_Message, frozen=True, tag="ran-on-head"):
+    """A pickled result, what the function raised, or why there is neither."""
+
+    request: int
+    result: bytes | None
+    failure: Failure | None
+    reason: str
+    timed_out: bool
+
+
+class Done(_Message, frozen=True, tag="done"):
+    """What was asked for has happened."""
+
+    request: int
+
+
+class Holdings(_Message, frozen=True, tag="holdings"):
+    """Held results: key, bytes, and the name of the worker that holds it privately (None: all can reach it)."""
+
+    request: int
+    keys: list[Key]
+    nbytes: list[int]
+    workers: list[str | None]
+
+
+class Agreed(_Message, frozen=True, tag="agreed"):
+    """What came of a `Coordinate`."""
+
+    request: int
+    outcome: Outcome
+
+
+FromHead = (
+    Welcome
+    | KeysFinished
+    | KeyErred
+    | KeysCancelled
+    | SubmitRefused
+    | Located
+    | Info
+    | RanOnWorkers
+    | RanOnHead
+    | Done
+    | Holdings
+    | Agreed
+)
+
+_encoder = msgspec.msgpack.Encoder()
+to_worker_decoder: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
+from_worker_decoder: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
+from_client_decoder: msgspec.msgpack.Decoder[FromClient] = msgspec.msgpack.Decoder(FromClient)
+from_head_decoder: msgspec.msgpack.Decoder[FromHead] = msgspec.msgpack.Decoder(FromHead)
+
+
+def framed(message: ToWorker | FromWorker | FromClient | FromHead) -> bytes:
+    """Return the frame of a message."""
+    return frame(_encoder.encode(message))

@@ -1,1 +1,0 @@
-"""What drives the scheduler: inline, threads, or a head with worker processes."""
