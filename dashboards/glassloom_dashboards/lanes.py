@@ -15,7 +15,7 @@ MAX_LABEL_LENGTH = 18
 
 
 @dataclass(frozen=True)
-class Lanes:
+class ThreadSlots:
     """The lanes in order, each a (worker, lane) pair, and where each thread of the `TaskTable` is among them."""
 
     keys: tuple[tuple[int, int], ...]
@@ -25,16 +25,16 @@ class Lanes:
         return len(self.keys)
 
 
-def lanes_of(aggregate: ClusterAggregate) -> Lanes:
+def lanes_of(aggregate: ClusterAggregate) -> ThreadSlots:
     """Return the lanes of all threads that ran anything, and of all that could."""
     threads = aggregate.tasks.threads
     idle = {(worker.worker, lane) for worker in aggregate.workers.values() for lane in range(worker.nthreads)}
     keys = tuple(sorted(idle.union(threads)))
     place = {key: number for number, key in enumerate(keys)}
-    return Lanes(keys, np.array([place[thread] for thread in threads], np.int64))
+    return ThreadSlots(keys, np.array([place[thread] for thread in threads], np.int64))
 
 
-def lane_names(lanes: Lanes, aggregate: ClusterAggregate) -> list[str]:
+def lane_names(lanes: ThreadSlots, aggregate: ClusterAggregate) -> list[str]:
     """Return what a person calls each lane, such as ``"w0 · 1"``."""
     lanes_a_worker: dict[int, int] = {}
     for worker, _ in lanes.keys:
@@ -46,7 +46,7 @@ def lane_names(lanes: Lanes, aggregate: ClusterAggregate) -> list[str]:
     return names
 
 
-def lane_labels(lanes: Lanes, aggregate: ClusterAggregate) -> dict[int, str]:
+def lane_labels(lanes: ThreadSlots, aggregate: ClusterAggregate) -> dict[int, str]:
     """Return the labels of the axis: every lane if they fit, else one for each worker, else some of the workers."""
     if len(lanes) <= MAX_LABELS:
         return {place: plain(name) for place, name in enumerate(lane_names(lanes, aggregate))}

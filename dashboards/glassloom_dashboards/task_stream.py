@@ -40,7 +40,7 @@ from glassloom_dashboards.card import (
     show_empty,
     versions_of,
 )
-from glassloom_dashboards.lanes import Lanes, lane_labels, lane_names, lanes_of
+from glassloom_dashboards.lanes import ThreadSlots, lane_labels, lane_names, lanes_of
 from glassloom_dashboards.lod import (
     ACTION_BITS,
     MAX_SINGLE_EVENTS,
@@ -161,14 +161,14 @@ class Drawing:
         self.colours = colours
         self.book = book
 
-    def columns(self, lanes: Lanes, view: View, palette: Palette) -> Frame:
+    def columns(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
         """Return what to draw for `view`."""
         rows = rows_in_view(self.aggregate.tasks, lanes.lane_of_thread, view)
         if len(rows) <= MAX_SINGLE_EVENTS:
             return self._single(rows, lanes, palette)
         return self._binned(lanes, view, palette)
 
-    def _single(self, rows: np.ndarray, lanes: Lanes, palette: Palette) -> Frame:
+    def _single(self, rows: np.ndarray, lanes: ThreadSlots, palette: Palette) -> Frame:
         tasks, started_at_s = self.aggregate.tasks, self.aggregate.started_at_s
         start_s, stop_s, ok = (tasks[name][rows] for name in ("start_s", "stop_s", "ok"))
         numbers, colour, busy_s = self._kinds(
@@ -187,7 +187,7 @@ class Drawing:
         failed = {name: single[name][ok == 0] for name in FAILED_COLUMNS}
         return Frame(single, _none(BIN_COLUMNS), failed, rows, busy_s, len(rows), 0.0)
 
-    def _binned(self, lanes: Lanes, view: View, palette: Palette) -> Frame:
+    def _binned(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
         started_at_s = self.aggregate.started_at_s
         grid = grid_for(view, started_at_s)
         bins = bin_events(self.aggregate.tasks, lanes.lane_of_thread, grid)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def paused_collector() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Pause the cycle collector, if it is on; reference counting goes on as always. Nests."""
     if not gc.isenabled():
         yield

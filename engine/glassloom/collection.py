@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from glassloom._gc import paused_collector
+from glassloom._gc import gc_paused
 from glassloom.expr import Expr, lower, optimize
 from glassloom.graph_drawing import Drawing, draw
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
@@ -103,7 +103,7 @@ def compute(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
     if not found.collections:
         return args
     runtime = choose_runtime(scheduler)
-    with paused_collector():
+    with gc_paused():
         roots = optimize([collection.expr for collection in found.collections])
         if runtime.shares_memory:
             roots = [root.in_place(root) for root in roots]
@@ -120,7 +120,7 @@ def persist(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
     rebuild = [found.add(arg) for arg in args]
     if not found.collections:
         return args
-    with paused_collector():
+    with gc_paused():
         roots = optimize([collection.expr for collection in found.collections])
         graph, keys = lower(roots)
     flat = [key for group in keys for key in group]

@@ -95,7 +95,7 @@ class Publisher:
         self._tasks.add(task)
         sending = asyncio.ensure_future(self._send(connect, writer))
         try:
-            await self._obey(reader)
+            await self._handle_command(reader)
             if self._closing:
                 with contextlib.suppress(ConnectionError):
                     await sending
@@ -142,7 +142,7 @@ class Publisher:
                 return
             await grown.wait()
 
-    async def _obey(self, reader: asyncio.StreamReader) -> None:
+    async def _handle_command(self, reader: asyncio.StreamReader) -> None:
         while True:
             try:
                 request = decode_request(await read_frame(reader, _REQUEST_BYTES))

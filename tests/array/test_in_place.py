@@ -12,7 +12,7 @@ from glassloom.array.nodes import in_place
 from glassloom.array.nodes.in_place import InPlace
 from glassloom.errors import ChunkError
 from glassloom.expr import lower, optimize
-from glassloom.local.synchronous import InlineRuntime
+from glassloom.local.synchronous import SynchronousRuntime
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +34,7 @@ def put_together(lazy):
     """The result without `InPlace`."""
     (root,) = optimize([lazy.expr])
     graph, (keys,) = lower([root])
-    return root.assemble(InlineRuntime().get(graph, keys))
+    return root.assemble(SynchronousRuntime().get(graph, keys))
 
 
 def same(one, other):

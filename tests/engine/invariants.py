@@ -29,7 +29,7 @@ def check(scheduler: Scheduler, misses_an_input: Collection[int] = ()) -> None:
     counts: dict[object, list[int]] = {}
     for key, task in scheduler.tasks.items():
         _that(task.key == key and scheduler.by_number.get(task.number) is task, "is known by key and number", task)
-        _that(bool(task.wanted_by) or bool(task.dependents), "is known only while somebody may need it", task)
+        _that(bool(task.clients) or bool(task.dependents), "is known only while somebody may need it", task)
         _check_neighbours(scheduler, task)
         _check_state(scheduler, task, task.number in misses_an_input)
         _that((task.state is READY) == (task in queued), "is queued if and only if it is ready", task)
@@ -53,7 +53,9 @@ def check_settled(scheduler: Scheduler) -> None:
     for worker in scheduler.workers.values():
         if not scheduler._has_room(worker):
             continue
-        demanding = [queue for demand, queue in scheduler._demanding.items() if scheduler._may_run(demand, worker)]
+        demanding = [
+            queue for restrictions, queue in scheduler._restricted.items() if scheduler._may_run(restrictions, worker)
+        ]
         queues = [worker.ready, scheduler._ready, *demanding]
         fit = [task for queue in queues for task in _fit(queue, worker, not busy)]
         _that(not fit or _is_suspect_in_company(fit, worker), f"has room for {fit}", worker)
@@ -83,13 +85,17 @@ def _check_neighbours(scheduler: Scheduler, task: TaskState) -> None:
     for dependent in task.dependents or ():
         _that(task in dependent.deps, f"is a dependency of {dependent}", task)
         n_waiters += dependent.state in UNDER_WAY
-    _that(task.waiters == n_waiters, f"has {task.waiters} waiters, should be {n_waiters}", task)
+    _that(
+        task.n_live_dependents == n_waiters,
+        f"has {task.n_live_dependents} live dependents, should be {n_waiters}",
+        task,
+    )
 
 
 def _check_state(scheduler: Scheduler, task: TaskState, misses_an_input: bool) -> None:
     state = task.state
     _that(state is not State.FORGOTTEN, "isn't forgotten", task)
-    if task.needed:
+    if task.is_needed:
         _that(state is not RELEASED, "is needed, so it is under way, held or erred", task)
     else:
         _that(state not in UNDER_WAY, "is under way, so somebody needs it", task)
@@ -97,11 +103,15 @@ def _check_state(scheduler: Scheduler, task: TaskState, misses_an_input: bool) -
     if state in (READY, STAGING):
         _that(not missing, f"needs {missing}", task)
     if state is State.RUNNING and not misses_an_input:
-        _that(task.n_waiting == len(missing), f"was sent ahead of {task.n_waiting}, should be {missing}", task)
+        _that(
+            task.n_missing_inputs == len(missing),
+            f"was sent ahead of {task.n_missing_inputs}, should be {missing}",
+            task,
+        )
         here = all(dep.state is State.RUNNING and dep.worker is task.worker for dep in missing)
         _that(here, f"was sent ahead of what is made there: {missing}", task)
     if state is WAITING:
-        _that(task.n_waiting == len(missing), f"waits for {task.n_waiting}, should be {missing}", task)
+        _that(task.n_missing_inputs == len(missing), f"waits for {task.n_missing_inputs}, should be {missing}", task)
         _that(bool(missing) or _is_stopping(scheduler, task), "waits for something", task)
         _that(all(dep.state in UNDER_WAY for dep in missing), f"waits for what is under way: {missing}", task)
     _that((task.worker is not None) == (state in PLACED), f"is at {task.worker}", task)
@@ -109,42 +119,42 @@ def _check_state(scheduler: Scheduler, task: TaskState, misses_an_input: bool) -
         _that(task in task.worker.running, f"runs on {task.worker}", task)
         _that(scheduler.workers.get(task.worker.number) is task.worker, f"runs on the living {task.worker}", task)
     if state is STAGING:
-        away = [dep for dep in task.deps if dep.location is None and dep.where is not task.worker]
+        away = [dep for dep in task.deps if dep.shared_location is None and dep.owner is not task.worker]
         _that(task.n_staging == len(away) > 0, f"is staged for {task.n_staging}, should be {away}", task)
-        _that(all(dep in dep.where.publishing for dep in away), f"is staged for what is being published: {away}", task)
+        _that(all(dep in dep.owner.publishing for dep in away), f"is staged for what is being published: {away}", task)
     if state is State.RUNNING and not misses_an_input:
         held = [dep for dep in task.deps if dep.state is MEMORY]
-        away = [dep for dep in held if dep.location is None and dep.where is not task.worker]
+        away = [dep for dep in held if dep.shared_location is None and dep.owner is not task.worker]
         _that(not away, f"can reach {away}", task)
-    held = task.where is not None or task.location is not None
+    held = task.owner is not None or task.shared_location is not None
     _that(held == (state is MEMORY), "is held if and only if it is in memory", task)
     if state is MEMORY:
-        _that(task.needed or (task.spec is None and bool(task.dependents)), "is held because it is needed", task)
-    if task.where is not None:
-        _that(task in task.where.has, f"lies on {task.where}", task)
-        _that(scheduler.workers.get(task.where.number) is task.where, f"lies on the living {task.where}", task)
+        _that(task.is_needed or (task.spec is None and bool(task.dependents)), "is held because it is needed", task)
+    if task.owner is not None:
+        _that(task in task.owner.has, f"lies on {task.owner}", task)
+        _that(scheduler.workers.get(task.owner.number) is task.owner, f"lies on the living {task.owner}", task)
 
 
 def _check_worker(scheduler: Scheduler, worker: WorkerState) -> None:
     sent = {task.number for task in worker.running if task.state is State.RUNNING} | worker.stopping.keys()
     _that(worker.seceded <= sent, f"has sent {sent} when {worker.seceded} secede", worker)
     _that(not (worker.stopping.keys() & {task.number for task in worker.running}), "runs or stops, not both", worker)
-    ahead = [task for task in worker.running if task.n_waiting]
+    ahead = [task for task in worker.running if task.n_missing_inputs]
     _that(worker.n_ahead == len(ahead), f"counts {worker.n_ahead} of those sent ahead, should be {ahead}", worker)
     _that(worker.asked_back <= sent, f"was asked for {worker.asked_back} of {sent}", worker)
-    takers = [task for task in worker.running if task.demand] + [
-        task for task in worker.stopping.values() if task.demand
+    takers = [task for task in worker.running if task.restrictions] + [
+        task for task in worker.stopping.values() if task.restrictions
     ]
     _that(worker.claims.keys() <= {*sent, *(task.number for task in takers)}, f"has claims {worker.claims}", worker)
     for task in takers:
-        _that(worker.claims.get(task.number) == task.demand.resources, f"keeps resources for {task}", worker)
+        _that(worker.claims.get(task.number) == task.restrictions.resources, f"keeps resources for {task}", worker)
     for name, amount in worker.resources.items():
         taken = sum(dict(resources).get(name, 0) for resources in worker.claims.values())
         _that(worker.free[name] == amount - taken >= 0, f"has {worker.free} free, {taken} of {name} taken", worker)
     is_short = worker.pressure is Pressure.HIGH
     _that((worker in scheduler._short_of_memory) == is_short, f"is {worker.pressure.name}", worker)
     _that(all(task.worker is worker for task in worker.running), "runs what is placed on it", worker)
-    _that(all(task.where is worker for task in worker.has), "has what lies on it", worker)
+    _that(all(task.owner is worker for task in worker.has), "has what lies on it", worker)
     _that(all(task in worker.has for task in worker.publishing), "publishes what lies on it", worker)
     estimate_s = sum(task.estimate_s for task in worker.running)
     _that(abs(worker.occupancy_s - estimate_s) < 1e-6, f"is busy for {worker.occupancy_s}, not {estimate_s}", worker)
@@ -159,7 +169,7 @@ def _queued(scheduler: Scheduler) -> set[TaskState]:
     queues = [
         scheduler._ready,
         *(worker.ready for worker in scheduler.workers.values()),
-        *scheduler._demanding.values(),
+        *scheduler._restricted.values(),
     ]
     entries = [task for queue in queues for task in _tasks_in(queue)]
     _that(len(entries) == len(set(entries)), f"queues each once: {entries}", scheduler)

@@ -15,7 +15,7 @@ from typing import Any
 
 import invariants
 from glassloom.errors import GraphError
-from glassloom.scheduler import Actions, Demand, Pressure, Scheduler, State, TaskState, WorkerState
+from glassloom.scheduler import Actions, Pressure, Restrictions, Scheduler, State, TaskState, WorkerState
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class Simulation:
         for client in self.clients:
             for key, status in client.status.items():
                 task = self.scheduler.tasks[key]
-                assert task.wanted_by and client in task.wanted_by
+                assert task.clients and client in task.clients
                 told = {State.MEMORY: "finished", State.ERRED: "erred"}[task.state]
                 assert status == told, (key, status, told)
                 if told == "finished":
@@ -299,7 +299,7 @@ class Simulation:
                 wanted=wanted,
                 priority=self.random.choice([0, 0, 1, -1]),
                 retries=retries,
-                demand=self._demand(),
+                restrictions=self._restrictions(),
             )
         except GraphError:
             assert any(key not in self.scheduler.tasks for key in external)
@@ -309,13 +309,13 @@ class Simulation:
         for key in wanted:
             client.status[key] = "pending"
 
-    def _demand(self) -> Demand | None:
+    def _restrictions(self) -> Restrictions | None:
         """Draw what the tasks of a graph need of their workers; there is always a worker with one slot."""
         if self.random.random() < 0.7:
             return None
         resources = self.random.choice([(), (("slot", 1),)])
         numbers = [worker.number for worker in self.random.sample(self.workers, self.random.randint(0, 2))]
-        return Demand(resources, frozenset(numbers), self.random.random() < 0.5)
+        return Restrictions(resources, frozenset(numbers), self.random.random() < 0.5)
 
     def _client(self) -> Client:
         if not self.clients or (len(self.clients) < 3 and self.random.random() < 0.1):
@@ -605,7 +605,7 @@ class Simulation:
             assert task.number not in _numbers_in(other), f"{task} runs on {other.state} already"
         self._key_of[task.number] = task.key
         self._misses_an_input.discard(task.number)
-        deps = tuple([(dep.number, dep.key, dep.location) for dep in task.deps])
+        deps = tuple([(dep.number, dep.key, dep.shared_location) for dep in task.deps])
         worker.inbox.append(("run", Run(task.number, task.key, deps)))
 
     def _stop(self, worker: Worker) -> None:
@@ -626,14 +626,14 @@ class Simulation:
         for status, told in (("finished", actions.finished), ("erred", actions.erred)):
             for client, tasks in told.items():
                 for task in tasks:
-                    if task.key in client.status and client in (task.wanted_by or ()):
+                    if task.key in client.status and client in (task.clients or ()):
                         client.status[task.key] = status
                     if status == "erred":
                         self._reasons_to_run[task.key] += 1
         for client, keys in actions.cancelled.items():
             for key in keys:
                 task = self.scheduler.tasks.get(key)
-                if task is None or client not in (task.wanted_by or ()):
+                if task is None or client not in (task.clients or ()):
                     client.status.pop(key, None)
 
     def _place(self, key: str) -> int:
@@ -642,9 +642,9 @@ class Simulation:
         return self._next["location"]
 
     def _read(self, task: TaskState) -> int | None:
-        if task.location is not None:
-            return self.locations[task.location]
-        (worker,) = [worker for worker in self.workers if worker.state is task.where]
+        if task.shared_location is not None:
+            return self.locations[task.shared_location]
+        (worker,) = [worker for worker in self.workers if worker.state is task.owner]
         return worker.store[task.number]
 
 

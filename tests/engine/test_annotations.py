@@ -91,12 +91,12 @@ def test_compute_and_persist_take_the_same_options(client: Client, start: str) -
 
 
 def test_blocks_are_nested_and_what_is_given_wins() -> None:
-    from glassloom.protocol.annotations import handling_of
+    from glassloom.protocol.annotations import current_annotations
 
     with annotate(priority=1, retries=2), annotate(retries=3):
-        handling = handling_of(priority=7)
+        handling = current_annotations(priority=7)
         assert (handling.priority, handling.retries) == (7, 3)
-    assert (handling_of().priority, handling_of().retries) == (0, 0)
+    assert (current_annotations().priority, current_annotations().retries) == (0, 0)
 
 
 def test_retries_of_a_block_count_for_collections(client: Client, tmp_path: Path) -> None:

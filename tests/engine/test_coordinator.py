@@ -6,24 +6,24 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from glassloom.head.coordinator import Coordinator, Kept
+from glassloom.head.coordinator import Coordinator, SharedPayload
 from glassloom.protocol.coordination import (
-    Acquire,
-    AwaitFlag,
-    CloseQueue,
+    AcquireLease,
     CountLeases,
-    CountQueued,
-    Fetch,
-    GiveBack,
-    ListNames,
+    ListVariables,
     Outcome,
-    Parcel,
-    Put,
-    ReadFlag,
-    Remove,
-    SetFlag,
-    Store,
-    Take,
+    Payload,
+    QueueClose,
+    QueueGet,
+    QueuePut,
+    QueueSize,
+    ReadEvent,
+    ReleaseLease,
+    SetEvent,
+    VariableDelete,
+    VariableGet,
+    VariableSet,
+    WaitEvent,
 )
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -65,9 +65,9 @@ class Table:
             assert (asker, request) not in self.answers, "answered twice"
             self.answers[asker, request] = outcome
 
-    def _count(self, parcels: list[Kept], change: int) -> None:
-        for kept in parcels:
-            for key in kept.parcel.keys:
+    def _count(self, payloads: list[SharedPayload], change: int) -> None:
+        for kept in payloads:
+            for key in kept.payload.keys:
                 self.kept[str(key)] += change
                 assert self.kept[str(key)] >= 0, f"{key} was let go more often than kept"
 
@@ -81,56 +81,56 @@ def table() -> Table:
     return Table()
 
 
-def parcel(name: str) -> Parcel:
-    return Parcel(name.encode(), [name])
+def payload(name: str) -> Payload:
+    return Payload(name.encode(), [name])
 
 
 # Leases
 
 
 def test_a_lease_is_granted_while_there_is_one_then_in_the_order_of_asking(table: Table) -> None:
-    lock = Acquire("lock", "x", 1)
+    lock = AcquireLease("lock", "x", 1)
     assert [table.ask(asker, 1, lock) for asker in "abc"] == [DONE, None, None]
-    table.ask("a", 2, GiveBack("lock", "x", 1))
+    table.ask("a", 2, ReleaseLease("lock", "x", 1))
     assert table.answers == {("a", 1): DONE, ("b", 1): DONE}
 
 
 def test_leases_of_another_kind_or_name_are_others(table: Table) -> None:
     for kind, name in (("lock", "x"), ("lock", "y"), ("semaphore", "x")):
-        assert table.ask(f"{kind} {name}", 1, Acquire(kind, name, 1)) == DONE
+        assert table.ask(f"{kind} {name}", 1, AcquireLease(kind, name, 1)) == DONE
 
 
 def test_a_lease_ends_when_its_holder_is_gone(table: Table) -> None:
-    table.ask("a", 1, Acquire("lock", "x", 1))
-    table.ask("b", 1, Acquire("lock", "x", 1))
+    table.ask("a", 1, AcquireLease("lock", "x", 1))
+    table.ask("b", 1, AcquireLease("lock", "x", 1))
     table.leave("a")
     assert table.answers["b", 1] == DONE
 
 
 def test_a_lease_cannot_be_given_back_by_somebody_else(table: Table) -> None:
-    table.ask("a", 1, Acquire("lock", "x", 1))
-    table.ask("b", 2, GiveBack("lock", "x", 1))
+    table.ask("a", 1, AcquireLease("lock", "x", 1))
+    table.ask("b", 2, ReleaseLease("lock", "x", 1))
     assert table.ask("b", 3, CountLeases("lock", "x")) == Outcome(number=1)
 
 
 def test_another_number_of_leases_is_refused_while_the_first_is_in_use(table: Table) -> None:
-    table.ask("a", 1, Acquire("semaphore", "x", 2))
-    refused = table.ask("b", 1, Acquire("semaphore", "x", 3))
+    table.ask("a", 1, AcquireLease("semaphore", "x", 2))
+    refused = table.ask("b", 1, AcquireLease("semaphore", "x", 3))
     assert refused == Outcome("refused", reason="semaphore 'x' is in use with 2 leases, not 3")
-    table.ask("a", 2, GiveBack("semaphore", "x", 1))
-    assert table.ask("b", 2, Acquire("semaphore", "x", 3)) == DONE
+    table.ask("a", 2, ReleaseLease("semaphore", "x", 1))
+    assert table.ask("b", 2, AcquireLease("semaphore", "x", 3)) == DONE
 
 
 def test_who_waits_no_longer_is_passed_over(table: Table) -> None:
     for asker in "abc":
-        table.ask(asker, 1, Acquire("lock", "x", 1))
+        table.ask(asker, 1, AcquireLease("lock", "x", 1))
     table.withdraw("b", 1)
-    table.ask("a", 2, GiveBack("lock", "x", 1))
+    table.ask("a", 2, ReleaseLease("lock", "x", 1))
     assert table.answers == {("a", 1): DONE, ("b", 1): WITHDRAWN, ("c", 1): DONE}
 
 
 def test_a_lease_that_came_too_late_is_kept_unless_it_is_undone(table: Table) -> None:
-    table.ask("a", 1, Acquire("lock", "x", 1))
+    table.ask("a", 1, AcquireLease("lock", "x", 1))
     table.withdraw("a", 1)
     assert table.ask("b", 1, CountLeases("lock", "x")) == Outcome(number=1)
     table.withdraw("a", 1, undo=True)
@@ -141,93 +141,93 @@ def test_a_lease_that_came_too_late_is_kept_unless_it_is_undone(table: Table) ->
 
 
 def test_a_flag_that_goes_up_lets_all_go_on_and_nobody_waits_until_it_goes_down(table: Table) -> None:
-    assert [table.ask(asker, 1, AwaitFlag("f")) for asker in "ab"] == [None, None]
-    table.ask("c", 1, SetFlag("f", True))
+    assert [table.ask(asker, 1, WaitEvent("f")) for asker in "ab"] == [None, None]
+    table.ask("c", 1, SetEvent("f", True))
     assert table.answers == {("a", 1): DONE, ("b", 1): DONE}
-    assert (table.ask("a", 2, AwaitFlag("f")), table.ask("a", 3, ReadFlag("f"))) == (DONE, Outcome(number=1))
-    table.ask("c", 2, SetFlag("f", False))
-    assert (table.ask("a", 4, AwaitFlag("f")), table.ask("a", 5, ReadFlag("f"))) == (None, Outcome(number=0))
+    assert (table.ask("a", 2, WaitEvent("f")), table.ask("a", 3, ReadEvent("f"))) == (DONE, Outcome(number=1))
+    table.ask("c", 2, SetEvent("f", False))
+    assert (table.ask("a", 4, WaitEvent("f")), table.ask("a", 5, ReadEvent("f"))) == (None, Outcome(number=0))
 
 
 # Values
 
 
 def test_a_value_is_waited_for_and_kept_until_another_takes_its_place_and_all_have_claimed(table: Table) -> None:
-    assert table.ask("a", 1, Fetch("v", "x", True)) is None
-    table.ask("b", 1, Store("v", "x", parcel("first"), True))
-    assert table.answers["a", 1] == Outcome(parcels=[parcel("first")])
-    table.ask("b", 2, Store("v", "x", parcel("second"), True))
+    assert table.ask("a", 1, VariableGet("v", "x", True)) is None
+    table.ask("b", 1, VariableSet("v", "x", payload("first"), True))
+    assert table.answers["a", 1] == Outcome(payloads=[payload("first")])
+    table.ask("b", 2, VariableSet("v", "x", payload("second"), True))
     assert table.held == {"first", "second"}
     assert table.claim("a", 1) == ["first"]
     assert table.held == {"second"}
-    assert table.ask("b", 3, Remove("v", "x")) == DONE
+    assert table.ask("b", 3, VariableDelete("v", "x")) == DONE
     assert table.held == set()
 
 
 def test_a_value_is_not_replaced_unless_that_is_wanted(table: Table) -> None:
-    table.ask("a", 1, Store("d", "x", parcel("first"), False))
-    assert table.ask("a", 2, Store("d", "x", parcel("second"), False)) == Outcome("refused", reason="exists")
-    assert (table.held, table.ask("a", 3, ListNames("d"))) == ({"first"}, Outcome(names=["x"]))
+    table.ask("a", 1, VariableSet("d", "x", payload("first"), False))
+    assert table.ask("a", 2, VariableSet("d", "x", payload("second"), False)) == Outcome("refused", reason="exists")
+    assert (table.held, table.ask("a", 3, ListVariables("d"))) == ({"first"}, Outcome(names=["x"]))
 
 
 def test_a_value_that_is_missing_is_refused_to_who_does_not_wait(table: Table) -> None:
-    for request, op in enumerate([Fetch("d", "x", False), Remove("d", "x")]):
+    for request, op in enumerate([VariableGet("d", "x", False), VariableDelete("d", "x")]):
         assert table.ask("a", request, op) == Outcome("refused", reason="missing")
 
 
 def test_a_value_outlives_who_stored_it(table: Table) -> None:
-    table.ask("a", 1, Store("d", "x", parcel("first"), False))
+    table.ask("a", 1, VariableSet("d", "x", payload("first"), False))
     table.leave("a")
-    assert table.ask("b", 1, Fetch("d", "x", False)) == Outcome(parcels=[parcel("first")])
+    assert table.ask("b", 1, VariableGet("d", "x", False)) == Outcome(payloads=[payload("first")])
 
 
 # Queues
 
 
 def test_a_full_queue_lets_in_when_something_is_taken(table: Table) -> None:
-    assert [table.ask("a", n, Put("q", parcel(str(n)), 2)) for n in range(4)] == [DONE, DONE, None, None]
-    assert table.ask("b", 1, Take("q", 1)) == Outcome(parcels=[parcel("0")])
+    assert [table.ask("a", n, QueuePut("q", payload(str(n)), 2)) for n in range(4)] == [DONE, DONE, None, None]
+    assert table.ask("b", 1, QueueGet("q", 1)) == Outcome(payloads=[payload("0")])
     assert table.answers["a", 2] == DONE
-    assert table.ask("b", 2, CountQueued("q")) == Outcome(number=2)
+    assert table.ask("b", 2, QueueSize("q")) == Outcome(number=2)
 
 
 def test_several_are_taken_together_even_if_the_queue_is_smaller(table: Table) -> None:
-    assert table.ask("b", 1, Take("q", 3)) is None
+    assert table.ask("b", 1, QueueGet("q", 3)) is None
     for n in range(3):
-        table.ask("a", n, Put("q", parcel(str(n)), 2))
-    assert table.answers["b", 1] == Outcome(parcels=[parcel("0"), parcel("1"), parcel("2")])
+        table.ask("a", n, QueuePut("q", payload(str(n)), 2))
+    assert table.answers["b", 1] == Outcome(payloads=[payload("0"), payload("1"), payload("2")])
 
 
 def test_all_that_is_there_may_be_nothing(table: Table) -> None:
-    assert table.ask("b", 1, Take("q", -1)) == DONE
-    table.ask("a", 1, Put("q", parcel("x"), 0))
-    assert table.ask("b", 2, Take("q", -1)) == Outcome(parcels=[parcel("x")])
+    assert table.ask("b", 1, QueueGet("q", -1)) == DONE
+    table.ask("a", 1, QueuePut("q", payload("x"), 0))
+    assert table.ask("b", 2, QueueGet("q", -1)) == Outcome(payloads=[payload("x")])
 
 
 def test_what_was_sent_to_somebody_who_is_gone_goes_to_the_next(table: Table) -> None:
     for n in range(2):
-        table.ask("a", n, Put("q", parcel(str(n)), 0))
-    table.ask("b", 1, Take("q", 2))
+        table.ask("a", n, QueuePut("q", payload(str(n)), 0))
+    table.ask("b", 1, QueueGet("q", 2))
     table.leave("b")
-    assert table.ask("c", 1, Take("q", 2)) == Outcome(parcels=[parcel("0"), parcel("1")])
+    assert table.ask("c", 1, QueueGet("q", 2)) == Outcome(payloads=[payload("0"), payload("1")])
     table.claim("c", 1)
     assert table.held == set()
 
 
 def test_who_waits_for_a_queue_that_is_closed_is_refused(table: Table) -> None:
-    table.ask("a", 1, Take("q", 2))
-    table.ask("b", 1, Put("q", parcel("x"), 0))
-    table.ask("c", 1, CloseQueue("q"))
+    table.ask("a", 1, QueueGet("q", 2))
+    table.ask("b", 1, QueuePut("q", payload("x"), 0))
+    table.ask("c", 1, QueueClose("q"))
     assert table.answers["a", 1] == Outcome("refused", reason="queue 'q' was closed")
     assert table.held == set()
 
 
 def test_two_waits_of_one_who_leaves_end_together(table: Table) -> None:
-    table.ask("a", 1, Take("q", 5))
-    table.ask("a", 2, Take("q", 1))
-    table.ask("b", 1, Put("q", parcel("x"), 0))
+    table.ask("a", 1, QueueGet("q", 5))
+    table.ask("a", 2, QueueGet("q", 1))
+    table.ask("b", 1, QueuePut("q", payload("x"), 0))
     table.leave("a")
-    assert table.ask("b", 2, Take("q", 1)) == Outcome(parcels=[parcel("x")])
+    assert table.ask("b", 2, QueueGet("q", 1)) == Outcome(payloads=[payload("x")])
 
 
 # All together
@@ -257,7 +257,7 @@ class Agreements(RuleBasedStateMachine):
 
     @rule(asker=askers)
     def acquire(self, asker: str) -> None:
-        self.holders[self.ask(asker, Acquire("semaphore", "s", 2))] = None
+        self.holders[self.ask(asker, AcquireLease("semaphore", "s", 2))] = None
 
     @rule(data=st.data())
     def give_back(self, data: st.DataObject) -> None:
@@ -265,17 +265,17 @@ class Agreements(RuleBasedStateMachine):
         if granted:
             asker, lease = data.draw(st.sampled_from(granted))
             del self.holders[asker, lease]
-            self.ask(asker, GiveBack("semaphore", "s", lease))
+            self.ask(asker, ReleaseLease("semaphore", "s", lease))
 
     @rule(asker=askers)
     def put(self, asker: str) -> None:
         self.n_put += 1
         name = f"value-{self.n_put}"
-        self.puts[self.ask(asker, Put("q", parcel(name), 3))] = name.encode()
+        self.puts[self.ask(asker, QueuePut("q", payload(name), 3))] = name.encode()
 
     @rule(asker=askers, count=st.sampled_from([-1, 1, 2]))
     def take(self, asker: str, count: int) -> None:
-        self.takes.add(self.ask(asker, Take("q", count)))
+        self.takes.add(self.ask(asker, QueueGet("q", count)))
 
     @rule(data=st.data(), undo=st.booleans())
     def withdraw(self, data: st.DataObject, undo: bool) -> None:
@@ -299,7 +299,7 @@ class Agreements(RuleBasedStateMachine):
             ticket = data.draw(st.sampled_from(answered))
             self.takes.discard(ticket)
             self.table.claim(*ticket)
-            self.claimed.extend(item.data for item in self.table.answers[ticket].parcels)
+            self.claimed.extend(item.data for item in self.table.answers[ticket].payloads)
 
     @rule(asker=askers)
     def leave(self, asker: str) -> None:
@@ -326,7 +326,7 @@ class Agreements(RuleBasedStateMachine):
     @invariant()
     def nobody_waits_for_what_is_there(self) -> None:
         on_the_way = {
-            item.data for ticket in self.takes & {*self.table.answers} for item in self.table.answers[ticket].parcels
+            item.data for ticket in self.takes & {*self.table.answers} for item in self.table.answers[ticket].payloads
         }
         n_entered = sum(self.table.answers.get(ticket) == DONE for ticket in self.puts)
         taken = {*on_the_way, *self.claimed}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tasks
 from glassloom import Client, as_completed, wait
-from glassloom.client.blocking import Signal, Wait, block
+from glassloom.client.blocking import Signal, WaitFor, run_sync
 from glassloom.errors import CancelledError, OptionError
 from glassloom.units import parse_seconds
 from test_client import eventually
@@ -305,14 +305,14 @@ def test_steps_clean_up_when_waiting_is_interrupted() -> None:
 
     def steps() -> Any:
         try:
-            yield Wait(Signal(), 0.0)
+            yield WaitFor(Signal(), 0.0)
             yield _Interrupts()
         except KeyboardInterrupt:
             cleaned.append("up")
             raise
 
     with pytest.raises(KeyboardInterrupt):
-        block(steps())
+        run_sync(steps())
     assert cleaned == ["up"]
 
 
@@ -328,11 +328,11 @@ class _Interrupts:
 
 def test_a_signal_calls_once_whoever_asked_before_or_after() -> None:
     signal, seen = Signal(), []
-    signal.when(lambda: seen.append("before"))
+    signal.add_callback(lambda: seen.append("before"))
     forgotten = lambda: seen.append("forgotten")  # noqa: E731
-    signal.when(forgotten)
-    signal.forget(forgotten)
-    signal.happen()
-    signal.happen()
-    signal.when(lambda: seen.append("after"))
-    assert (seen, signal.happened) == (["before", "after"], True)
+    signal.add_callback(forgotten)
+    signal.remove_callback(forgotten)
+    signal.set()
+    signal.set()
+    signal.add_callback(lambda: seen.append("after"))
+    assert (seen, signal.is_set) == (["before", "after"], True)

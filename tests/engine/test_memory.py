@@ -21,7 +21,7 @@ from glassloom.scheduler import Pressure
 from glassloom.store.mapping import unload_mapped
 from glassloom.store.segment import SegmentWriter, read_location
 from glassloom.store.store import Store
-from glassloom.worker.memory_monitor import TRIM_BYTES, MemoryWatch, pressure_at
+from glassloom.worker.memory_monitor import TRIM_BYTES, MemoryMonitor, pressure_at
 
 MIB = 2**20
 LIMITS = MemoryLimits(100 * MIB)
@@ -58,7 +58,7 @@ class Process:
         self.mapped_mib = 0
         self.told: list[tuple[Pressure, int]] = []
         self.store = Store(limits.bytes_at(limits.target), str(folder), lambda *_: None)
-        self.watch = MemoryWatch(
+        self.watch = MemoryMonitor(
             limits, self.store, self._note, measure=self._measure, trim=self._trim, unload=self._unload
         )
 

@@ -26,7 +26,7 @@ def peak_held(graph: Deps, wanted: Sequence[str], n_workers: int = 1, nthreads: 
         actions = scheduler.take_actions()
         for tasks in actions.publish.values():
             for task in tasks:
-                scheduler.published(task.where.number, task.number, f"place of {task.key}")
+                scheduler.published(task.owner.number, task.number, f"place of {task.key}")
         if actions.publish:
             continue
         running = [task for worker in workers for task in worker.running]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glassloom.head.metrics_writer import Chronicle
+from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.protocol.clock import Clock
 from glassloom.sampling.progress import forget_old_layers, layer_counts
 from glassloom.scheduler import Scheduler
@@ -59,11 +59,11 @@ def test_what_was_forgotten_stays_recorded(tmp_path: Path, monkeypatch: pytest.M
     scheduler = Scheduler(lambda kind, task: kind)
     scheduler.worker_joined(0, "w", 1)
     recorder = Recorder(Hello(PROTOCOL_VERSION, "c", "c", "processes", 0.0), spool_path=tmp_path / "spool")
-    chronicle = Chronicle(recorder, scheduler, Clock())
+    metrics_writer = MetricsWriter(recorder, scheduler, Clock())
     summary = ClusterSummary()
     for number in range(6):
         run(scheduler, f"layer-{number}")
-        chronicle.flush()
+        metrics_writer.flush()
     for _, payload in recorder.read(0, limit=1000):
         summary.apply(decode(payload))
     recorder.close()

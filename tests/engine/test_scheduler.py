@@ -9,7 +9,7 @@ import invariants
 import pytest
 from glassloom.errors import GraphError
 from glassloom.sampling.progress import layer_counts
-from glassloom.scheduler import Actions, Demand, Pressure, Scheduler, State
+from glassloom.scheduler import Actions, Pressure, Restrictions, Scheduler, State
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -1074,13 +1074,13 @@ def test_a_task_given_back_unasked_goes_to_a_worker_with_room() -> None:
 # Tasks that not every worker may run
 
 
-SLOT = Demand(resources=(("slot", 1),))
+SLOT = Restrictions(resources=(("slot", 1),))
 
 
 def test_tasks_take_up_resources_while_they_run() -> None:
     bench = Bench()
     bench.worker_joined(0, "w0", 4, {"slot": 2})
-    bench.submit({f"a-{n}": [] for n in range(3)}, ["a-0", "a-1", "a-2"], demand=SLOT)
+    bench.submit({f"a-{n}": [] for n in range(3)}, ["a-0", "a-1", "a-2"], restrictions=SLOT)
     assert bench.act() == {"run": {0: ["a-0", "a-1"]}}
     bench.finish(0, "a-1")
     assert bench.act()["run"] == {0: ["a-2"]}
@@ -1089,7 +1089,7 @@ def test_tasks_take_up_resources_while_they_run() -> None:
 def test_a_stopped_task_keeps_its_resources_until_its_worker_has_answered() -> None:
     bench = Bench()
     bench.worker_joined(0, "w0", 4, {"slot": 1})
-    bench.submit({"a": [], "b": []}, ["a", "b"], demand=SLOT)
+    bench.submit({"a": [], "b": []}, ["a", "b"], restrictions=SLOT)
     bench.act()
     number = bench.number("a")
     bench.release("me", ["a"])
@@ -1101,14 +1101,14 @@ def test_a_stopped_task_keeps_its_resources_until_its_worker_has_answered() -> N
 def test_who_has_no_resources_left_goes_on_with_other_tasks() -> None:
     bench = Bench()
     bench.worker_joined(0, "w0", 2, {"slot": 1})
-    bench.submit({"a": [], "b": []}, ["a", "b"], demand=SLOT)
+    bench.submit({"a": [], "b": []}, ["a", "b"], restrictions=SLOT)
     bench.submit({"c": []}, ["c"])
     assert bench.act() == {"run": {0: ["a", "c"]}}
 
 
 def test_resources_that_no_worker_has_are_waited_for() -> None:
     bench = Bench(1)
-    bench.submit({"a": []}, ["a"], demand=SLOT)
+    bench.submit({"a": []}, ["a"], restrictions=SLOT)
     assert bench.act() == {}
     bench.worker_joined(1, "w1", 1, {"slot": 1})
     assert bench.act() == {"run": {1: ["a"]}}
@@ -1117,7 +1117,7 @@ def test_resources_that_no_worker_has_are_waited_for() -> None:
 @pytest.mark.parametrize("name", [1, "w1"])
 def test_a_task_waits_for_its_worker_though_others_are_idle(name: int | str) -> None:
     bench = Bench(1, 1)
-    bench.submit({"a": [], "b": []}, ["a", "b"], demand=Demand(workers=frozenset([name])))
+    bench.submit({"a": [], "b": []}, ["a", "b"], restrictions=Restrictions(workers=frozenset([name])))
     assert bench.act() == {"run": {1: ["a"]}}
     bench.finish(1, "a")
     assert bench.act()["run"] == {1: ["b"]}
@@ -1125,7 +1125,7 @@ def test_a_task_waits_for_its_worker_though_others_are_idle(name: int | str) -> 
 
 def test_a_task_whose_workers_are_all_gone_fails() -> None:
     bench = Bench(1, 1)
-    bench.submit({"a": [], "b": []}, ["a", "b"], demand=Demand(workers=frozenset([1])))
+    bench.submit({"a": [], "b": []}, ["a", "b"], restrictions=Restrictions(workers=frozenset([1])))
     bench.act()
     bench.worker_left(1)
     assert bench.act() == {"erred": {"me": ["a", "b"]}}
@@ -1134,7 +1134,7 @@ def test_a_task_whose_workers_are_all_gone_fails() -> None:
 
 def test_others_take_over_once_the_workers_that_were_asked_for_are_gone() -> None:
     bench = Bench(1, 1)
-    bench.submit({"a": [], "b": []}, ["a", "b"], demand=Demand(workers=frozenset([1]), allows_others=True))
+    bench.submit({"a": [], "b": []}, ["a", "b"], restrictions=Restrictions(workers=frozenset([1]), is_loose=True))
     assert bench.act() == {"run": {1: ["a"]}}
     bench.worker_left(1)
     assert bench.act() == {"run": {0: ["a"]}}
@@ -1149,8 +1149,8 @@ def test_a_result_that_cannot_be_sent_keeps_its_readers_where_it_is_if_they_may_
     bench.finish(0, "lock")
     bench.locate("lock")
     bench.published(0, bench.number("lock"), None)
-    bench.submit({"a": ["lock"]}, ["a"], demand=SLOT)
-    bench.submit({"b": ["lock"]}, ["b"], demand=Demand(workers=frozenset([1])))
+    bench.submit({"a": ["lock"]}, ["a"], restrictions=SLOT)
+    bench.submit({"b": ["lock"]}, ["b"], restrictions=Restrictions(workers=frozenset([1])))
     assert bench.act()["run"] == {0: ["a"]}
     assert bench.scheduler.tasks["b"].error == ("pinned", "lock")
 
@@ -1158,7 +1158,7 @@ def test_a_result_that_cannot_be_sent_keeps_its_readers_where_it_is_if_they_may_
 def test_a_better_task_goes_first_whatever_it_needs() -> None:
     bench = Bench()
     bench.worker_joined(0, "w0", 1, {"slot": 1})
-    bench.submit({"low": []}, ["low"], demand=SLOT)
+    bench.submit({"low": []}, ["low"], restrictions=SLOT)
     bench.submit({"high": []}, ["high"], priority=1)
     assert bench.act() == {"run": {0: ["high"]}}
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from glassloom import compute, delayed, persist
-from glassloom.backends.sharing import shared
+from glassloom.backends.sharing import read_only_view
 from glassloom.backends.sizeof import sizeof
 from glassloom.store.pickling import dump_buffers, loads
 from glassloom.store.segment import SegmentWriter, read_location
@@ -100,17 +100,17 @@ def test_results_are_their_users_own_without_other_processes(name: str) -> None:
 
 def test_a_shared_array_is_a_view() -> None:
     array = np.ones(5)
-    handed = shared({"a": [array, (array, "text")]})
+    handed = read_only_view({"a": [array, (array, "text")]})
     assert handed["a"][0] is not array and np.shares_memory(handed["a"][1][0], array)
     assert array.flags.writeable
-    masked = shared(np.ma.masked_less(np.arange(4.0), 2))
+    masked = read_only_view(np.ma.masked_less(np.arange(4.0), 2))
     assert (masked.sum(), masked.data.flags.writeable) == (5.0, False)
 
 
 @pytest.mark.parametrize("form", SPARSE_FORMATS)
 def test_sparse_matrices_are_shared_without_a_copy(form: str) -> None:
     matrix = sparse.eye_array(1000, format=form)
-    handed = shared(matrix)
+    handed = read_only_view(matrix)
     assert (handed != matrix).nnz == 0
     if form in ("csr", "csc", "coo", "bsr", "dia"):
         assert np.shares_memory(handed.data, matrix.data)

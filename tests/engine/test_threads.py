@@ -21,7 +21,7 @@ import tasks
 from glassloom import compute, delayed, persist
 from glassloom.errors import GraphError, OptionError
 from glassloom.graph import Graph, Task, TaskRef
-from glassloom.local.synchronous import InlineRuntime
+from glassloom.local.synchronous import SynchronousRuntime
 from glassloom.local.threads import ThreadsRuntime
 from glassloom_metrics.protocol import Layers, Progress, TaskError, TaskEvents, column
 from glassloom_metrics.registry import find_record, read_records
@@ -64,7 +64,7 @@ DIAMOND = graph_of(
 
 @pytest.fixture(params=["threads", "inline"])
 def runtime(request: pytest.FixtureRequest) -> Any:
-    return request.getfixturevalue("pool") if request.param == "threads" else InlineRuntime()
+    return request.getfixturevalue("pool") if request.param == "threads" else SynchronousRuntime()
 
 
 def test_results_come_in_the_order_of_the_asked_keys(runtime: Any) -> None:

@@ -27,7 +27,7 @@ from glassloom import (
     worker_client,
 )
 from glassloom.errors import ClusterClosed, ClusterError
-from glassloom.worker.thread_slots import Lanes
+from glassloom.worker.thread_slots import ThreadSlots
 from test_client import eventually
 
 
@@ -306,7 +306,7 @@ class Places:
     def __init__(self, n_places: int) -> None:
         self.queue: list[Any] = []
         self.changed = threading.Condition()
-        self.lanes = Lanes(n_places, self.work, lambda: self.put(None))
+        self.slots = ThreadSlots(n_places, self.work, lambda: self.put(None))
 
     def put(self, task: Any) -> None:
         with self.changed:
@@ -314,25 +314,25 @@ class Places:
             self.changed.notify()
 
     def work(self, lane: int) -> None:
-        is_aside = False
-        while not self.lanes.must_end(is_aside=is_aside):
+        has_seceded = False
+        while not self.lanes.must_end(has_seceded=has_seceded):
             with self.changed:
                 self.changed.wait_for(lambda: self.queue)
                 task = self.queue.pop(0)
             if task is StopIteration:
                 return
-            is_aside = task is not None and task(lane)
+            has_seceded = task is not None and task(lane)
 
 
 def test_a_lane_that_stands_in_has_a_number_of_its_own_which_is_used_again() -> None:
     places, seen = Places(1), []
     others_have_run = threading.Event()
 
-    def stand_aside(lane: int) -> bool:
+    def secede(lane: int) -> bool:
         seen.append(lane)
-        places.lanes.stand_aside()
+        places.lanes.secede()
         others_have_run.wait(20)
-        places.lanes.come_back()
+        places.lanes.rejoin()
         return False
 
     def note(lane: int) -> bool:
@@ -347,7 +347,7 @@ def test_a_lane_that_stands_in_has_a_number_of_its_own_which_is_used_again() -> 
 
     done = threading.Event()
     places.lanes.start()
-    places.put(stand_aside)
+    places.put(secede)
     places.put(note)
     others_have_run.wait(20)
     eventually(lambda: len(lane_names()) == 1)
@@ -357,9 +357,9 @@ def test_a_lane_that_stands_in_has_a_number_of_its_own_which_is_used_again() -> 
     places.put(StopIteration)
 
 
-def test_a_task_that_would_be_one_too_many_aside_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glassloom.worker.thread_slots.MAX_ASIDE", 1)
-    lanes = Lanes(1, lambda lane: None, lambda: None)
-    lanes.stand_aside()
+def test_a_task_that_would_be_one_seceded_too_many_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glassloom.worker.thread_slots.MAX_SECEDED", 1)
+    slots = ThreadSlots(1, lambda lane: None, lambda: None)
+    slots.secede()
     with pytest.raises(ClusterError, match="1 tasks of this worker wait for other tasks already"):
-        lanes.stand_aside()
+        slots.secede()

@@ -175,9 +175,9 @@ def test_fused_functions_survive_pickling():
     graph, keys = lower(optimize([x.expr]))
     expected = x.compute(scheduler="inline")
     graph.tasks.update({key: _repickled(task, pickle) for key, task in graph.tasks.items()})
-    from glassloom.local.synchronous import InlineRuntime
+    from glassloom.local.synchronous import SynchronousRuntime
 
-    np.testing.assert_array_equal(x.expr.assemble(InlineRuntime().get(graph, keys[0])), expected)
+    np.testing.assert_array_equal(x.expr.assemble(SynchronousRuntime().get(graph, keys[0])), expected)
 
 
 def _repickled(task, pickle):

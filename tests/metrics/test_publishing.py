@@ -26,12 +26,12 @@ class Cluster:
         self.path = str(directory / "s")
         self.recorder = Recorder(HELLO)
         self.commands: list[str] = []
-        self.publisher = Publisher(self.recorder, SECRET, self._obey)
+        self.publisher = Publisher(self.recorder, SECRET, self._handle_command)
         self.record = ClusterRecord(
             "c1", "demo", "threads", os.getpid(), 0.0, self.path, secret, 0.0, str(directory), ""
         )  # fmt: skip
 
-    async def _obey(self, name: str) -> None:
+    async def _handle_command(self, name: str) -> None:
         self.commands.append(name)
 
     def add(self, *messages) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.backends.sharing import register_shared
+from glassloom.backends.sharing import register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.graph import normalize_token, pickled
 
@@ -43,7 +43,7 @@ def _sizeof_masked(value: np.ma.MaskedArray) -> int:
     return _sizeof_array(value.data) + int(np.ma.getmask(value).nbytes)
 
 
-@register_shared(np.ndarray)
+@register_read_only_view(np.ndarray)
 def _share_array(value: np.ndarray) -> np.ndarray:
     if not value.flags.writeable:
         return value
@@ -52,7 +52,7 @@ def _share_array(value: np.ndarray) -> np.ndarray:
     return view
 
 
-@register_shared(np.ma.MaskedArray)
+@register_read_only_view(np.ma.MaskedArray)
 def _share_masked(value: np.ma.MaskedArray) -> np.ma.MaskedArray:
     return np.ma.MaskedArray(
         _share_array(value.data), _share_array(np.ma.getmaskarray(value)), fill_value=value.fill_value

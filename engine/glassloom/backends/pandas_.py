@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.sharing import register_shared
+from glassloom.backends.sharing import register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.graph import normalize_token
 
@@ -161,8 +161,8 @@ def _share_frame(value: Any) -> Any:
 
 
 if HAS_COPY_ON_WRITE:
-    register_shared(pd.DataFrame)(_share_frame)
-    register_shared(pd.Series)(_share_frame)
+    register_read_only_view(pd.DataFrame)(_share_frame)
+    register_read_only_view(pd.Series)(_share_frame)
 
 
 # Tokens: by content, not by how the frame is laid out in memory.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from glassloom.backends.sharing import register_shared, shared
+from glassloom.backends.sharing import read_only_view, register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
 
 _OBJECT_BYTES = 100
@@ -23,12 +23,12 @@ def _sizeof_sparse(value: Any) -> int:
     )
 
 
-@register_shared(sparse.sparray)
-@register_shared(sparse.spmatrix)
+@register_read_only_view(sparse.sparray)
+@register_read_only_view(sparse.spmatrix)
 def _share_sparse(value: Any) -> Any:
     """Return a matrix of the same arrays, read-only. SciPy can't read LIL's arrays of lists then: they stay as they are."""
     handed = copy.copy(value)
     for name, part in vars(value).items():
         if isinstance(part, np.ndarray) and not part.dtype.hasobject:
-            setattr(handed, name, shared(part))
+            setattr(handed, name, read_only_view(part))
     return handed

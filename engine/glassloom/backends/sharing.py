@@ -1,4 +1,4 @@
-"""`shared`: what a task is handed of a result that others read too, so that none can change it for the others.
+"""`read_only_view`: what a task is handed of a result that others read too, so that none can change it for the others.
 
 Arrays are handed over as read-only views: writing to one is NumPy's own error, on threads as between processes. Frames
 are handed over as shallow copies, which pandas turns into real ones when they are written to.
@@ -18,7 +18,7 @@ _MOST_ITEMS = 10_000
 _registry: dict[type, Callable[[Any], Any]] = {}
 
 
-def register_shared(kind: type) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+def register_read_only_view(kind: type) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """Register the function that makes a value of `kind` (or a subclass) safe to share."""
 
     def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -28,13 +28,13 @@ def register_shared(kind: type) -> Callable[[Callable[[Any], Any]], Callable[[An
     return register
 
 
-def shared(value: Any) -> Any:
+def read_only_view(value: Any) -> Any:
     """Return `value` such that who gets it can't change it for others, without copying its data.
 
     Knows arrays and frames, also inside lists, tuples and dicts. Other objects are returned as they are.
 
     >>> import numpy as np
-    >>> shared(np.ones(3)).flags.writeable
+    >>> read_only_view(np.ones(3)).flags.writeable
     False
     """
     kind = type(value)
@@ -46,8 +46,8 @@ def shared(value: Any) -> Any:
     return value if function is None else function(value)
 
 
-def owned(value: Any) -> Any:
-    """Return a result as its user's own: a copy if it is an array that `shared` has lent, and others may hold."""
+def private_copy(value: Any) -> Any:
+    """Return a result as its user's own: a copy if it is an array that `read_only_view` has lent, and others may hold."""
     numpy = sys.modules.get("numpy")
     if numpy is None or type(value) is not numpy.ndarray or value.flags.writeable or 0 in value.strides:
         return value
@@ -60,13 +60,13 @@ def _look_up(kind: type) -> Callable[[Any], Any] | None:
     return next((_registry[base] for base in kind.__mro__ if base in _registry), None)
 
 
-@register_shared(list)
-@register_shared(tuple)
-@register_shared(dict)
+@register_read_only_view(list)
+@register_read_only_view(tuple)
+@register_read_only_view(dict)
 def _share_items(value: Any) -> Any:
     kind = type(value)
     if kind not in (list, tuple, dict) or len(value) > _MOST_ITEMS:
         return value
     if kind is dict:
-        return {name: shared(item) for name, item in value.items()}
-    return kind([shared(item) for item in value])
+        return {name: read_only_view(item) for name, item in value.items()}
+    return kind([read_only_view(item) for item in value])

@@ -9,8 +9,7 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any
 
-from glassloom.client.blocking import Signal, Steps, carry_on
-from glassloom.client.blocking import block as _block
+from glassloom.client.blocking import Operation, Signal, run_async, run_sync
 from glassloom.client.connection import KeyState
 from glassloom.client.future import Future, futures_of, happens, still_open
 from glassloom.units import parse_seconds
@@ -100,7 +99,7 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
         """
         if not block and not self._finished:
             return []
-        batch = _block(self._next_batch())
+        batch = run_sync(self._next_batch())
         return [] if batch is _END else list(batch)
 
     def batches(self) -> Batches:
@@ -111,7 +110,7 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
         return self
 
     def __next__(self) -> Any:
-        item = _block(self._next())
+        item = run_sync(self._next())
         if item is _END:
             raise StopIteration
         return item
@@ -120,7 +119,7 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
         return self
 
     async def __anext__(self) -> Any:
-        item = await carry_on(self._next())
+        item = await run_async(self._next())
         if item is _END:
             raise StopAsyncIteration
         return item
@@ -131,14 +130,14 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
                 return  # cleared
             self._finished.append(future)
             news, self._news = self._news, Signal()
-        news.happen()
+        news.set()
 
-    def _next(self) -> Steps[Any]:
+    def _next(self) -> Operation[Any]:
         if not (yield from self._something_finished()):
             return _END
         return (yield from self._given())
 
-    def _next_batch(self) -> Steps[Any]:
+    def _next_batch(self) -> Operation[Any]:
         if not (yield from self._something_finished()):
             return _END
         batch = []
@@ -146,7 +145,7 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
             batch.append((yield from self._given()))
         return batch
 
-    def _something_finished(self) -> Steps[bool]:
+    def _something_finished(self) -> Operation[bool]:
         """Wait until a future has finished; return False if there is none to wait for."""
         while True:
             with self._lock:
@@ -160,7 +159,7 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
                     f"still open: {still_open(self._open)}"
                 )
 
-    def _given(self) -> Steps[Any]:
+    def _given(self) -> Operation[Any]:
         """Take the next finished future, with its result if that is wanted."""
         with self._lock:
             future = self._finished.popleft()
@@ -186,7 +185,7 @@ class Batches:
         return self
 
     def __next__(self) -> list[Any]:
-        batch = _block(self._completed._next_batch())
+        batch = run_sync(self._completed._next_batch())
         if batch is _END:
             raise StopIteration
         return list(batch)
@@ -195,7 +194,7 @@ class Batches:
         return self
 
     async def __anext__(self) -> list[Any]:
-        batch = await carry_on(self._completed._next_batch())
+        batch = await run_async(self._completed._next_batch())
         if batch is _END:
             raise StopAsyncIteration
         return list(batch)

@@ -1,4 +1,4 @@
-"""`Connected`: what all parts of a client build upon: its connection, and how it waits."""
+"""`ClientBase`: what all parts of a client build upon: its connection, and how it waits."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 from glassloom_metrics.registry import ClusterRecord
 
-from glassloom.client.blocking import Steps, block, carry_on
+from glassloom.client.blocking import Operation, run_async, run_sync
 from glassloom.client.connection import Connection
 from glassloom.errors import ClusterClosed
 from glassloom.protocol.identity import jupyter_base_url
 
 
-class Connected:
+class ClientBase:
     """Something that is connected to a cluster, or will be."""
 
     asynchronous: bool
@@ -48,6 +48,6 @@ class Connected:
         base_url = jupyter_base_url()
         return f"{base_url}glassloom/dash/{self.id}/status" if base_url else "run: glassloom dashboard"
 
-    def _run(self, steps: Steps[Any]) -> Any:
+    def _run(self, steps: Operation[Any]) -> Any:
         """Carry on what may have to wait: in this thread, or, for an asynchronous client, in whoever awaits it."""
-        return carry_on(steps) if self.asynchronous else block(steps)
+        return run_async(steps) if self.asynchronous else run_sync(steps)

@@ -1,6 +1,6 @@
 """Waiting, written once for threads that block and for coroutines in an event loop.
 
-What has to wait is written as a generator of `Wait`s, its *steps*; `block` carries it on in a thread, `carry_on` in an
+What has to wait is written as a generator of `WaitFor`s, its *steps*; `run_sync` carries it on in a thread, `run_async` in an
 event loop. A thread that runs a task gives its place to another task meanwhile, if the wait says so.
 """
 
@@ -12,49 +12,49 @@ import threading
 from collections.abc import Callable, Generator
 from typing import NamedTuple, TypeVar
 
-from glassloom.worker.task_context import leave_place
+from glassloom.worker.task_context import secede_here
 
 T = TypeVar("T")
 
 
 class Signal:
-    """Something that happens once. Thread-safe."""
+    """A flag that is set once, with callbacks for threads and event loops. Thread-safe."""
 
-    __slots__ = ("_callbacks", "_happened", "_lock")
+    __slots__ = ("_callbacks", "_is_set", "_lock")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._callbacks: dict[Callable[[], None], None] = {}
-        self._happened = False
+        self._is_set = False
 
     @property
-    def happened(self) -> bool:
-        """Whether it has happened."""
-        return self._happened
+    def is_set(self) -> bool:
+        """Whether it was set."""
+        return self._is_set
 
-    def happen(self) -> None:
-        """It happens now: call whoever wants to know."""
+    def set(self) -> None:
+        """Set the flag and call its callbacks, in the calling thread."""
         with self._lock:
-            self._happened = True
+            self._is_set = True
             callbacks, self._callbacks = self._callbacks, {}
         for callback in callbacks:
             callback()
 
-    def when(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when it happens, from the thread in which it does; at once if it has already."""
+    def add_callback(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the flag is set, in the thread that sets it; at once if it is set already."""
         with self._lock:
-            if not self._happened:
+            if not self._is_set:
                 self._callbacks[callback] = None
                 return
         callback()
 
-    def forget(self, callback: Callable[[], None]) -> None:
-        """Take back `when`."""
+    def remove_callback(self, callback: Callable[[], None]) -> None:
+        """Take back `add_callback`."""
         with self._lock:
             self._callbacks.pop(callback, None)
 
 
-class Wait(NamedTuple):
+class WaitFor(NamedTuple):
     """What steps wait for. They are sent whether it has happened in time.
 
     ``for_tasks`` says that it may take other tasks to make it happen: a task that waits must not be in their way.
@@ -65,16 +65,16 @@ class Wait(NamedTuple):
     for_tasks: bool = False
 
 
-Steps = Generator[Wait, bool, T]
+Operation = Generator[WaitFor, bool, T]
 
 
-def block(steps: Steps[T]) -> T:
+def run_sync(steps: Operation[T]) -> T:
     """Carry on `steps` in this thread, which blocks while they wait; return their result."""
     try:
         wait = next(steps)
         while True:
             try:
-                happened = _happens(wait)
+                happened = _wait_in_thread(wait)
             except BaseException as error:  # such as KeyboardInterrupt: the steps clean up
                 wait = steps.throw(error)
             else:
@@ -84,13 +84,13 @@ def block(steps: Steps[T]) -> T:
         return result
 
 
-async def carry_on(steps: Steps[T]) -> T:
+async def run_async(steps: Operation[T]) -> T:
     """Carry on `steps` in the running event loop, which goes on with other things while they wait."""
     try:
         wait = next(steps)
         while True:
             try:
-                happened = await _arrives(wait)
+                happened = await _wait_in_loop(wait)
             except BaseException as error:  # such as CancelledError: the steps clean up
                 wait = steps.throw(error)
             else:
@@ -100,26 +100,26 @@ async def carry_on(steps: Steps[T]) -> T:
         return result
 
 
-def _happens(wait: Wait) -> bool:
+def _wait_in_thread(wait: WaitFor) -> bool:
     signal = wait.signal
-    if signal.happened:
+    if signal.is_set:
         return True
     awake = threading.Event()
-    signal.when(awake.set)
-    thread = leave_place() if wait.for_tasks else None
+    signal.add_callback(awake.set)
+    thread = secede_here() if wait.for_tasks else None
     happened = False
     try:
         happened = awake.wait(wait.timeout_s)
     finally:
-        signal.forget(awake.set)
+        signal.remove_callback(awake.set)
         if thread is not None:
-            thread.enter(thread, happened)  # who runs out of time doesn't wait for a place besides
+            thread.rejoin(thread, happened)  # who runs out of time doesn't wait for a place besides
     return happened
 
 
-async def _arrives(wait: Wait) -> bool:
+async def _wait_in_loop(wait: WaitFor) -> bool:
     signal = wait.signal
-    if signal.happened:
+    if signal.is_set:
         return True
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
@@ -128,12 +128,12 @@ async def _arrives(wait: Wait) -> bool:
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(arrived.set)
 
-    signal.when(wake)
+    signal.add_callback(wake)
     try:
         async with asyncio.timeout(wait.timeout_s):
             await arrived.wait()
     except TimeoutError:
-        return signal.happened
+        return signal.is_set
     finally:
-        signal.forget(wake)
+        signal.remove_callback(wake)
     return True

@@ -12,15 +12,15 @@ from typing import Any, Self
 from glassloom_metrics.errors import ClusterNotFound as _NoRecord
 from glassloom_metrics.registry import ClusterRecord, find_record
 
-from glassloom._gc import paused_collector
-from glassloom.client.blocking import Steps, block
+from glassloom._gc import gc_paused
+from glassloom.client.blocking import Operation, run_sync
 from glassloom.client.connection import ERROR, FINISHED, PENDING, Connection
 from glassloom.client.datasets import DatasetMethods
 from glassloom.client.future import Future, futures_of, raise_unless_finished, settled
-from glassloom.client.future_tree import collect, keyed, put_results
-from glassloom.client.repr_mixin import Looks
+from glassloom.client.future_tree import find_futures, replace_futures, tokenizable
+from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.validation import check_iterables, check_key, refuse_actors
-from glassloom.client.workers import Workers
+from glassloom.client.workers import WorkerMethods
 from glassloom.cluster.local import LocalCluster
 from glassloom.collection import compute, persist
 from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
@@ -28,7 +28,7 @@ from glassloom.graph import Graph, Key, Task, tokenize, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.local.default import current, set_current, unset_current
 from glassloom.protocol import failure, messages
-from glassloom.protocol.annotations import Handling, annotate, handling_of
+from glassloom.protocol.annotations import Annotations, annotate, current_annotations
 from glassloom.protocol.calls import CallEncoder
 from glassloom.protocol.failure import Failure
 from glassloom.store.pickling import loads
@@ -36,7 +36,7 @@ from glassloom.store.segment import SegmentWriter, read_location
 from glassloom.worker.task_context import task_thread
 
 
-class Client(Workers, DatasetMethods, Looks):
+class Client(WorkerMethods, DatasetMethods, ReprMixin):
     """Runs tasks and collections on a cluster, and holds its results.
 
     While a client is open, ``compute()`` and ``persist()`` of all collections run on its cluster.
@@ -186,7 +186,7 @@ class Client(Workers, DatasetMethods, Looks):
             If `key` or one of those can't be what it is.
         """
         refuse_actors(actor)
-        handling = handling_of(
+        handling = current_annotations(
             priority=priority,
             retries=retries,
             resources=resources,
@@ -236,7 +236,7 @@ class Client(Workers, DatasetMethods, Looks):
             keys = list(key)
         else:
             raise ValueError(f"key has {len(key)} elements for {len(calls)} calls")
-        handling = handling_of(
+        handling = current_annotations(
             priority=priority,
             retries=retries,
             resources=resources,
@@ -250,7 +250,7 @@ class Client(Workers, DatasetMethods, Looks):
         func: Callable[..., Any],
         calls: list[tuple[tuple[Any, ...], dict[str, Any]]],
         keys: Sequence[str | None],
-        handling: Handling,
+        handling: Annotations,
         *,
         pure: bool,
     ) -> list[Future]:
@@ -263,7 +263,7 @@ class Client(Workers, DatasetMethods, Looks):
         chosen: list[Key] = []
         for (args, kwargs), key in zip(calls, keys, strict=True):
             if key is None:
-                token = tokenize(function_token, keyed(args), keyed(kwargs)) if pure else uuid.uuid4().hex
+                token = tokenize(function_token, tokenizable(args), tokenizable(kwargs)) if pure else uuid.uuid4().hex
                 key = f"{label}-{token}"
             else:
                 check_key(key)
@@ -291,10 +291,10 @@ class Client(Workers, DatasetMethods, Looks):
         if errors not in ("raise", "skip"):
             raise OptionError(f"errors={errors!r} should be 'raise' or 'skip'")
         found: list[Future] = []
-        collect(futures, found)
+        find_futures(futures, found)
         return self._run(self._gather(futures, found, errors))
 
-    def _gather(self, futures: Any, found: list[Future], errors: str) -> Steps[Any]:
+    def _gather(self, futures: Any, found: list[Future], errors: str) -> Operation[Any]:
         pending = [future for future in found if future._state.status == PENDING and not future.done()]
         if pending:
             yield from settled(pending, None, len(pending), stops_at_failure=errors == "raise")
@@ -304,7 +304,7 @@ class Client(Workers, DatasetMethods, Looks):
                 raise_unless_finished(future)
         unique = list(dict.fromkeys(future.key for future in usable))
         results = yield from self._fetch(unique)
-        return put_results(futures, dict(zip(unique, results, strict=True)), errors)
+        return replace_futures(futures, dict(zip(unique, results, strict=True)), errors)
 
     def scatter(self, data: Any, broadcast: bool = False, hash: bool = True) -> Any:
         """Put values into the cluster's shared memory, once, where every worker reads them without a copy.
@@ -427,7 +427,7 @@ class Client(Workers, DatasetMethods, Looks):
         """Run a graph and return the results of `keys`. Ctrl-C cancels it and leaves the cluster usable."""
         futures = self._hold(graph, keys)
         try:
-            return list(block(self._gather(futures, futures, "raise")))
+            return list(run_sync(self._gather(futures, futures, "raise")))
         except BaseException as error:
             if not isinstance(error, ClusterClosed) and not self._connection.closed_because:
                 self.cancel([future for future in futures if not future.done()])
@@ -437,7 +437,7 @@ class Client(Workers, DatasetMethods, Looks):
         """Start a graph and return the futures of `keys`."""
         return dict(zip(keys, self._hold(graph, keys), strict=True))
 
-    def _hold(self, graph: Graph, keys: Sequence[Key], handling: Handling | None = None) -> list[Future]:
+    def _hold(self, graph: Graph, keys: Sequence[Key], handling: Annotations | None = None) -> list[Future]:
         self._connection.check_open()
         large: list[Future] = []
 
@@ -445,8 +445,8 @@ class Client(Workers, DatasetMethods, Looks):
             large.extend(self._scatter([value], False))
             return large[-1].key
 
-        with paused_collector():
-            message = CallEncoder(place_large).encode(graph, keys, _in_place(handling or handling_of()))
+        with gc_paused():
+            message = CallEncoder(place_large).encode(graph, keys, _in_place(handling or current_annotations()))
         with self._connection.lock:
             futures = [Future(key, self) for key in keys]
             self._connection.mark_pending(keys)
@@ -465,7 +465,7 @@ class Client(Workers, DatasetMethods, Looks):
             self._connection.send(messages.Scatter(keys, placed, sizes))
         return futures
 
-    def _fetch(self, keys: Sequence[Key]) -> Steps[list[Any]]:
+    def _fetch(self, keys: Sequence[Key]) -> Operation[list[Any]]:
         """Return the results of finished keys."""
         results: dict[Key, Any] = {}
         remote: list[Key] = []
@@ -555,7 +555,7 @@ def _find(name_or_id: Any) -> ClusterRecord:
     return record
 
 
-def _in_place(handling: Handling) -> Handling:
+def _in_place(handling: Annotations) -> Annotations:
     """Return how to treat what the calling task, if there is one, submits: it goes before what is beside the task."""
     thread = task_thread()
     if thread is None:

@@ -19,7 +19,7 @@ import msgspec
 from glassloom_metrics.framing import FrameSplitter, frame
 from glassloom_metrics.protocol import Connect, Refused, decode, encode
 
-from glassloom.client.blocking import Signal, Steps, Wait
+from glassloom.client.blocking import Operation, Signal, WaitFor
 from glassloom.errors import ClusterClosed
 from glassloom.graph import Key
 from glassloom.protocol import messages
@@ -177,22 +177,22 @@ class Connection:
             except OSError as error:
                 raise ClusterClosed(f"the connection to the cluster broke: {error}") from error
 
-    def ask(self, make: Callable[[int], messages.FromClient]) -> Steps[Any]:
+    def ask(self, make: Callable[[int], messages.FromClient]) -> Operation[Any]:
         """Send the message that `make` makes of a request number; wait for the answer and return it."""
         request, reply = self._expect_reply()
         try:
             self.send(make(request))
-            yield Wait(reply.arrived)
+            yield WaitFor(reply.arrived)
         finally:
             self._replies.pop(request, None)
         return self._taken(reply)
 
-    def locate(self, keys: Sequence[Key]) -> Steps[list[Location | Failure]]:
+    def locate(self, keys: Sequence[Key]) -> Operation[list[Location | Failure]]:
         """Ask where results can be reached."""
         located: messages.Located = yield from self.ask(lambda request: messages.Locate(request, list(keys)))
         return located.locations
 
-    def negotiate(self, op: Op, timeout_s: float | None = None) -> Steps[tuple[int, Outcome]]:
+    def negotiate(self, op: Op, timeout_s: float | None = None) -> Operation[tuple[int, Outcome]]:
         """Ask for something that is agreed on by name; return the request's number and what came of it.
 
         After the timeout the request is withdrawn. If the wait is interrupted, what may have been granted is given back.
@@ -200,16 +200,16 @@ class Connection:
         request, reply = self._expect_reply()
         try:
             self.send(messages.Coordinate(request, op))
-            if not (yield Wait(reply.arrived, timeout_s, for_tasks=True)):
+            if not (yield WaitFor(reply.arrived, timeout_s, for_tasks=True)):
                 self.send(messages.Withdraw(request, undo=False))
-                yield Wait(reply.arrived)
+                yield WaitFor(reply.arrived)
         except BaseException:
             with contextlib.suppress(ClusterClosed):
                 self.send(messages.Withdraw(request, undo=True))
             raise
         finally:
             self._replies.pop(request, None)
-        agreed: messages.Agreed = self._taken(reply)
+        agreed: messages.CoordinationReply = self._taken(reply)
         return request, agreed.outcome
 
     def _expect_reply(self) -> tuple[int, _Reply]:
@@ -242,7 +242,7 @@ class Connection:
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         for reply in list(self._replies.values()):
-            reply.arrived.happen()
+            reply.arrived.set()
         _call_back(wake)
         with self.lock:
             if self._callers is not None:
@@ -295,14 +295,14 @@ class Connection:
                 | messages.Info()
                 | messages.RanOnWorkers()
                 | messages.RanOnHead()
-                | messages.Done()
+                | messages.Ack()
                 | messages.Holdings()
-                | messages.Agreed()
+                | messages.CoordinationReply()
             ):
                 reply = self._replies.get(message.request)
                 if reply is not None:
                     reply.message = message
-                    reply.arrived.happen()
+                    reply.arrived.set()
 
     def _end_keys(self, keys: Sequence[Key], status: str, failure: Failure | None) -> None:
         wake: list[tuple[Callback, KeyState]] = []

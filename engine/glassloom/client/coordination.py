@@ -10,8 +10,8 @@ import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
-from glassloom.client.blocking import Steps, carry_on
-from glassloom.client.payload import pack, unpack
+from glassloom.client.blocking import Operation, run_async
+from glassloom.client.payload import dump_with_futures, load_with_futures
 from glassloom.client.worker_api import get_client
 from glassloom.errors import ClusterError, OptionError
 from glassloom.protocol import coordination, messages
@@ -45,7 +45,7 @@ class _Shared:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def _negotiate(self, op: Op, timeout: Timeout = None) -> Steps[tuple[int, Outcome]]:
+    def _negotiate(self, op: Op, timeout: Timeout = None) -> Operation[tuple[int, Outcome]]:
         request, outcome = yield from self.client._connection.negotiate(op, parse_seconds("timeout", timeout))
         if outcome.status == "refused":
             raise ClusterError(outcome.reason)
@@ -78,7 +78,7 @@ class _Leased(_Shared):
             lease = self._leases.pop()
         except IndexError:
             raise ClusterError(f"{self!r} can't be released: this object hasn't acquired it") from None
-        self._tell(coordination.GiveBack(self._kind, self.name, lease))
+        self._tell(coordination.ReleaseLease(self._kind, self.name, lease))
 
     def __enter__(self) -> Self:
         if self.client.asynchronous:
@@ -90,20 +90,20 @@ class _Leased(_Shared):
         self.release()
 
     async def __aenter__(self) -> Self:
-        await carry_on(self._acquire(None))
+        await run_async(self._acquire(None))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.release()
 
-    def _acquire(self, timeout: Timeout) -> Steps[bool]:
-        op = coordination.Acquire(self._kind, self.name, self.max_leases)
+    def _acquire(self, timeout: Timeout) -> Operation[bool]:
+        op = coordination.AcquireLease(self._kind, self.name, self.max_leases)
         request, outcome = yield from self._negotiate(op, timeout)
         if outcome.status == "done":
             self._leases.append(request)
         return outcome.status == "done"
 
-    def _count(self) -> Steps[int]:
+    def _count(self) -> Operation[int]:
         _, outcome = yield from self._negotiate(coordination.CountLeases(self._kind, self.name))
         return outcome.number
 
@@ -190,7 +190,7 @@ class Lock(_Leased):
         """Tell whether somebody holds the lock."""
         return self.client._run(self._is_locked())
 
-    def _is_locked(self) -> Steps[bool]:
+    def _is_locked(self) -> Operation[bool]:
         return (yield from self._count()) > 0
 
 
@@ -216,11 +216,11 @@ class Event(_Shared):
 
     def set(self) -> None:
         """Raise the flag: whoever waits goes on, and nobody waits from now on."""
-        self._tell(coordination.SetFlag(self.name, True))
+        self._tell(coordination.SetEvent(self.name, True))
 
     def clear(self) -> None:
         """Lower the flag."""
-        self._tell(coordination.SetFlag(self.name, False))
+        self._tell(coordination.SetEvent(self.name, False))
 
     def is_set(self) -> Any:
         """Tell whether the flag is up."""
@@ -230,12 +230,12 @@ class Event(_Shared):
         """Wait until the flag is up; return whether it is, in time."""
         return self.client._run(self._wait(timeout))
 
-    def _is_set(self) -> Steps[bool]:
-        _, outcome = yield from self._negotiate(coordination.ReadFlag(self.name))
+    def _is_set(self) -> Operation[bool]:
+        _, outcome = yield from self._negotiate(coordination.ReadEvent(self.name))
         return bool(outcome.number)
 
-    def _wait(self, timeout: Timeout) -> Steps[bool]:
-        _, outcome = yield from self._negotiate(coordination.AwaitFlag(self.name), timeout)
+    def _wait(self, timeout: Timeout) -> Operation[bool]:
+        _, outcome = yield from self._negotiate(coordination.WaitEvent(self.name), timeout)
         return outcome.status == "done"
 
 
@@ -282,18 +282,18 @@ class Variable(_Shared):
         """Take the value away, if there is one."""
         return self.client._run(self._delete())
 
-    def _set(self, value: Any) -> Steps[None]:
-        yield from self._negotiate(coordination.Store(_VARIABLE, self.name, pack(value), True))
+    def _set(self, value: Any) -> Operation[None]:
+        yield from self._negotiate(coordination.VariableSet(_VARIABLE, self.name, dump_with_futures(value), True))
 
-    def _get(self, timeout: Timeout) -> Steps[Any]:
-        request, outcome = yield from self._negotiate(coordination.Fetch(_VARIABLE, self.name, True), timeout)
+    def _get(self, timeout: Timeout) -> Operation[Any]:
+        request, outcome = yield from self._negotiate(coordination.VariableGet(_VARIABLE, self.name, True), timeout)
         if outcome.status == "withdrawn":
             raise TimeoutError(f"{self!r} has no value after {timeout} s")
-        (value,) = unpack(outcome.parcels, request, self.client)
+        (value,) = load_with_futures(outcome.payloads, request, self.client)
         return value
 
-    def _delete(self) -> Steps[None]:
-        yield from self.client._connection.negotiate(coordination.Remove(_VARIABLE, self.name))
+    def _delete(self) -> Operation[None]:
+        yield from self.client._connection.negotiate(coordination.VariableDelete(_VARIABLE, self.name))
 
 
 class Queue(_Shared):
@@ -359,26 +359,28 @@ class Queue(_Shared):
 
     def close(self) -> None:
         """Empty the queue; whoever waits for it gets an error."""
-        self._tell(coordination.CloseQueue(self.name))
+        self._tell(coordination.QueueClose(self.name))
 
     def __reduce__(self) -> Any:
         return type(self), (self.name, None, self.maxsize)
 
-    def _put(self, value: Any, timeout: Timeout) -> Steps[None]:
-        _, outcome = yield from self._negotiate(coordination.Put(self.name, pack(value), self.maxsize), timeout)
+    def _put(self, value: Any, timeout: Timeout) -> Operation[None]:
+        _, outcome = yield from self._negotiate(
+            coordination.QueuePut(self.name, dump_with_futures(value), self.maxsize), timeout
+        )
         if outcome.status == "withdrawn":
             raise TimeoutError(f"{self!r} is still full after {timeout} s")
 
-    def _get(self, timeout: Timeout, batch: bool | int) -> Steps[Any]:
+    def _get(self, timeout: Timeout, batch: bool | int) -> Operation[Any]:
         count = -1 if batch is True else 1 if batch is False else batch
         if not isinstance(count, int) or count < -1 or count == 0:
             raise OptionError(f"batch={batch!r} should be True, False or a number, 1 or more")
-        request, outcome = yield from self._negotiate(coordination.Take(self.name, count), timeout)
+        request, outcome = yield from self._negotiate(coordination.QueueGet(self.name, count), timeout)
         if outcome.status == "withdrawn":
             raise TimeoutError(f"{self!r} has fewer than {count} values after {timeout} s")
-        values = unpack(outcome.parcels, request, self.client)
+        values = load_with_futures(outcome.payloads, request, self.client)
         return values[0] if batch is False else values
 
-    def _qsize(self) -> Steps[int]:
-        _, outcome = yield from self._negotiate(coordination.CountQueued(self.name))
+    def _qsize(self) -> Operation[int]:
+        _, outcome = yield from self._negotiate(coordination.QueueSize(self.name))
         return outcome.number

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any, cast
 
-from glassloom.client.base import Connected
-from glassloom.client.blocking import Steps, block
-from glassloom.client.payload import pack, unpack
+from glassloom.client.base import ClientBase
+from glassloom.client.blocking import Operation, run_sync
+from glassloom.client.payload import dump_with_futures, load_with_futures
 from glassloom.errors import OptionError
 from glassloom.protocol import coordination
 
@@ -21,72 +21,72 @@ NO_DEFAULT: Any = object()
 class Datasets(MutableMapping[str, Any]):
     """The datasets of a client's cluster, as a mapping: ``client.datasets["flights"]``. See `Client.publish_dataset`."""
 
-    def __init__(self, client: Connected) -> None:
+    def __init__(self, client: ClientBase) -> None:
         self._client = client
 
     def __getitem__(self, name: str) -> Any:
-        return block(_fetch(self._client, name, NO_DEFAULT))
+        return run_sync(_fetch(self._client, name, NO_DEFAULT))
 
     def __setitem__(self, name: str, value: Any) -> None:
-        block(_publish(self._client, {name: value}, override=False))
+        run_sync(_publish(self._client, {name: value}, override=False))
 
     def __delitem__(self, name: str) -> None:
-        block(_unpublish(self._client, name))
+        run_sync(_unpublish(self._client, name))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(block(_names(self._client)))
+        return iter(run_sync(_names(self._client)))
 
     def __len__(self) -> int:
-        return len(block(_names(self._client)))
+        return len(run_sync(_names(self._client)))
 
     def __contains__(self, name: object) -> bool:
-        return name in block(_names(self._client))
+        return name in run_sync(_names(self._client))
 
     def __repr__(self) -> str:
         return f"<Datasets: {', '.join(map(repr, self)) or 'none'}>"
 
 
-def _publish(client: Connected, values: dict[str, Any], *, override: bool) -> Steps[None]:
+def _publish(client: ClientBase, values: dict[str, Any], *, override: bool) -> Operation[None]:
     """Let the cluster keep values by name. Raises `KeyError` if it has one of a name, unless `override`."""
     for name, value in values.items():
         if not isinstance(name, str) or not name:
             raise OptionError(f"name={name!r} should be text")
-        op = coordination.Store(_SPACE, name, pack(value), override)
+        op = coordination.VariableSet(_SPACE, name, dump_with_futures(value), override)
         _, outcome = yield from client._connection.negotiate(op)
         if outcome.status == "refused":
             raise KeyError(f"there is a dataset {name!r} already; unpublish it first, or use override=True")
 
 
-def _fetch(client: Connected, name: str, default: Any) -> Steps[Any]:
+def _fetch(client: ClientBase, name: str, default: Any) -> Operation[Any]:
     """Return a dataset, or `default`."""
-    request, outcome = yield from client._connection.negotiate(coordination.Fetch(_SPACE, name, False))
+    request, outcome = yield from client._connection.negotiate(coordination.VariableGet(_SPACE, name, False))
     if outcome.status == "refused":
         if default is not NO_DEFAULT:
             return default
         raise (yield from _missing(client, name))
-    (value,) = unpack(outcome.parcels, request, cast("Client", client))
+    (value,) = load_with_futures(outcome.payloads, request, cast("Client", client))
     return value
 
 
-def _unpublish(client: Connected, name: str) -> Steps[None]:
+def _unpublish(client: ClientBase, name: str) -> Operation[None]:
     """Let the cluster forget a dataset. Its results go when nobody else holds them."""
-    _, outcome = yield from client._connection.negotiate(coordination.Remove(_SPACE, name))
+    _, outcome = yield from client._connection.negotiate(coordination.VariableDelete(_SPACE, name))
     if outcome.status == "refused":
         raise (yield from _missing(client, name))
 
 
-def _names(client: Connected) -> Steps[tuple[str, ...]]:
+def _names(client: ClientBase) -> Operation[tuple[str, ...]]:
     """Return the names of the datasets."""
-    _, outcome = yield from client._connection.negotiate(coordination.ListNames(_SPACE))
+    _, outcome = yield from client._connection.negotiate(coordination.ListVariables(_SPACE))
     return tuple(outcome.names)
 
 
-def _missing(client: Connected, name: str) -> Steps[KeyError]:
+def _missing(client: ClientBase, name: str) -> Operation[KeyError]:
     there = ", ".join(map(repr, (yield from _names(client)))) or "none"
     return KeyError(f"no dataset {name!r}; there are: {there}")
 
 
-class DatasetMethods(Connected):
+class DatasetMethods(ClientBase):
     """The part of a client that publishes and finds datasets."""
 
     def publish_dataset(self, *args: Any, name: str | None = None, override: bool = False, **datasets: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from glassloom.client.blocking import Signal, Steps, Wait, block, carry_on
+from glassloom.client.blocking import Operation, Signal, WaitFor, run_async, run_sync
 from glassloom.client.connection import CANCELLED, ERROR, FINISHED, LOST, PENDING, Connection, KeyState
 from glassloom.errors import CancelledError, ClusterClosed
 from glassloom.graph import Handle, Key, key_text
@@ -50,7 +50,7 @@ class Future(Handle):
         )
 
     def __await__(self) -> Generator[Any, None, Any]:
-        return carry_on(self._result(None)).__await__()
+        return run_async(self._result(None)).__await__()
 
     @property
     def client(self) -> Client:
@@ -125,24 +125,24 @@ class Future(Handle):
         call = self._connection.call_user
         self._connection.when_done([self._state], lambda _: call(lambda: function(self)))
 
-    def _result(self, timeout: float | str | None) -> Steps[Any]:
+    def _result(self, timeout: float | str | None) -> Operation[Any]:
         yield from self._settle(timeout)
         raise_unless_finished(self)
         (result,) = yield from self._client._fetch([self.key])
         return result
 
-    def _exception(self, timeout: float | str | None) -> Steps[BaseException | None]:
+    def _exception(self, timeout: float | str | None) -> Operation[BaseException | None]:
         yield from self._settle(timeout)
         if self._state.status == ERROR and self._state.failure is not None:
             return failure.restore(self._state.failure)
         raise_unless_finished(self)
         return None
 
-    def _traceback(self, timeout: float | str | None) -> Steps[Any]:
+    def _traceback(self, timeout: float | str | None) -> Operation[Any]:
         error = yield from self._exception(timeout)
         return None if error is None else error.__traceback__
 
-    def _settle(self, timeout: float | str | None) -> Steps[None]:
+    def _settle(self, timeout: float | str | None) -> Operation[None]:
         timeout_s = parse_seconds("timeout", timeout)
         if not self.done() and not (yield from settled([self], timeout_s, 1)):
             raise TimeoutError(f"{key_text(self.key)} has no result after {timeout_s} s; it is still {self.status}")
@@ -202,7 +202,7 @@ def wait(
         raise ValueError(f"return_when={return_when!r} should be 'ALL_COMPLETED' or 'FIRST_COMPLETED'")
     futures = futures_of(fs)
     steps = _parted(futures, parse_seconds("timeout", timeout), return_when == "FIRST_COMPLETED")
-    return futures[0].client._run(steps) if futures else block(steps)
+    return futures[0].client._run(steps) if futures else run_sync(steps)
 
 
 def fire_and_forget(futures: Any) -> None:
@@ -245,7 +245,7 @@ def raise_unless_finished(future: Future) -> None:
 
 def settled(
     futures: Sequence[Future], timeout_s: float | None, n_wanted: int, *, stops_at_failure: bool = False
-) -> Steps[bool]:
+) -> Operation[bool]:
     """Wait until `n_wanted` futures are done, or one has failed if that is enough; return whether that is so.
 
     Warns if there is no worker to do it.
@@ -266,14 +266,14 @@ def settled(
                 connection.forget(theirs, enough.count)
 
 
-def happens(signal: Signal, timeout_s: float | None, client: Client) -> Steps[bool]:
+def happens(signal: Signal, timeout_s: float | None, client: Client) -> Operation[bool]:
     """Wait for what tasks of a client's make happen; return whether it has. Warns if there is no worker to do it."""
     if timeout_s is None or timeout_s > _LOOK_AFTER_S:
-        if (yield Wait(signal, _LOOK_AFTER_S, for_tasks=True)):
+        if (yield WaitFor(signal, _LOOK_AFTER_S, for_tasks=True)):
             return True
         yield from _warn_if_nobody_works(client)
         timeout_s = None if timeout_s is None else timeout_s - _LOOK_AFTER_S
-    return (yield Wait(signal, timeout_s, for_tasks=True))
+    return (yield WaitFor(signal, timeout_s, for_tasks=True))
 
 
 def still_open(futures: Iterable[Future]) -> str:
@@ -296,12 +296,12 @@ class _Countdown:
     def count(self, state: KeyState) -> None:
         if next(self._numbers) == self._n_wanted:
             self.is_complete = True
-            self.signal.happen()
+            self.signal.set()
         elif self._stops_at_failure and state.status != FINISHED:
-            self.signal.happen()
+            self.signal.set()
 
 
-def _parted(futures: list[Future], timeout_s: float | None, first_is_enough: bool) -> Steps[DoneAndNotDone]:
+def _parted(futures: list[Future], timeout_s: float | None, first_is_enough: bool) -> Operation[DoneAndNotDone]:
     n_wanted = min(1, len(futures)) if first_is_enough else len(futures)
     if not (yield from settled(futures, timeout_s, n_wanted)):
         n_done = sum(future.done() for future in futures)
@@ -312,9 +312,9 @@ def _parted(futures: list[Future], timeout_s: float | None, first_is_enough: boo
     return DoneAndNotDone(done, set(futures) - done)
 
 
-def _warn_if_nobody_works(client: Client) -> Steps[None]:
+def _warn_if_nobody_works(client: Client) -> Operation[None]:
     with suppress(ClusterClosed):  # then what is waited for is lost, and that is said
-        info: messages.Info = yield from client._connection.ask(messages.Inform)
+        info: messages.Info = yield from client._connection.ask(messages.GetInfo)
         if not info.workers and not info.n_wanted and not info.is_adaptive:
             warnings.warn(
                 f"cluster {client.name!r} has no workers, so nothing will be computed; cluster.scale(n) starts some",

@@ -8,38 +8,40 @@ from glassloom.client.future import Future
 from glassloom.graph import Key
 
 
-def keyed(value: Any) -> Any:
+def tokenizable(value: Any) -> Any:
     """Return `value` with futures replaced by something that stands for them in a token."""
     if isinstance(value, Future):
         return ("future", value.key)
     kind = type(value)
     if kind in (list, tuple, set):
-        return kind(keyed(item) for item in value)
+        return kind(tokenizable(item) for item in value)
     if kind is dict:
-        return {name: keyed(item) for name, item in value.items()}
+        return {name: tokenizable(item) for name, item in value.items()}
     return value
 
 
-def collect(value: Any, found: list[Future]) -> None:
+def find_futures(value: Any, found: list[Future]) -> None:
     if isinstance(value, Future):
         found.append(value)
     elif isinstance(value, dict):
         for item in value.values():
-            collect(item, found)
+            find_futures(item, found)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for item in value:
-            collect(item, found)
+            find_futures(item, found)
     elif hasattr(value, "__next__"):
         raise TypeError(f"expected futures, got {type(value).__name__}; make a list of it first")
 
 
-def put_results(value: Any, results: dict[Key, Any], errors: str) -> Any:
+def replace_futures(value: Any, results: dict[Key, Any], errors: str) -> Any:
     if isinstance(value, Future):
         return results[value.key]
     if isinstance(value, dict):
-        return {name: put_results(item, results, errors) for name, item in value.items() if _is_there(item, results)}
+        return {
+            name: replace_futures(item, results, errors) for name, item in value.items() if _is_there(item, results)
+        }
     if isinstance(value, (list, tuple, set, frozenset)):
-        return type(value)(put_results(item, results, errors) for item in value if _is_there(item, results))
+        return type(value)(replace_futures(item, results, errors) for item in value if _is_there(item, results))
     return value
 
 

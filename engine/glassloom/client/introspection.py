@@ -1,4 +1,4 @@
-"""`Questions`: what a client may ask of its cluster: its workers, its tasks, who holds what, the state of its head."""
+"""`IntrospectionMethods`: what a client may ask of its cluster: its workers, its tasks, who holds what, the state of its head."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from glassloom.client.base import Connected
-from glassloom.client.blocking import Steps
+from glassloom.client.base import ClientBase
+from glassloom.client.blocking import Operation
 from glassloom.client.future import futures_of
 from glassloom.errors import ClusterError
 from glassloom.graph import Key
@@ -16,15 +16,15 @@ from glassloom.store.pickling import dumps, loads
 from glassloom.units import parse_seconds
 
 
-class Questions(Connected):
+class IntrospectionMethods(ClientBase):
     """The part of a client that asks its cluster."""
 
     def scheduler_info(self) -> Any:
         """Return the cluster's workers and the number of tasks in each state, as plain values."""
         return self._run(self._scheduler_info())
 
-    def _scheduler_info(self) -> Steps[dict[str, Any]]:
-        info: messages.Info = yield from self._connection.ask(messages.Inform)
+    def _scheduler_info(self) -> Operation[dict[str, Any]]:
+        info: messages.Info = yield from self._connection.ask(messages.GetInfo)
         workers = {
             worker.name: {
                 "number": worker.number,
@@ -50,7 +50,7 @@ class Questions(Connected):
         """Return the number of threads of each worker."""
         return self._run(self._ncores())
 
-    def _ncores(self) -> Steps[dict[str, int]]:
+    def _ncores(self) -> Operation[dict[str, int]]:
         info = yield from self._scheduler_info()
         return {name: worker["nthreads"] for name, worker in info["workers"].items()}
 
@@ -74,23 +74,23 @@ class Questions(Connected):
         """Return the size in bytes of each held result."""
         return self._run(self._nbytes(futures))
 
-    def _who_has(self, futures: Any) -> Steps[dict[Key, list[str]]]:
+    def _who_has(self, futures: Any) -> Operation[dict[Key, list[str]]]:
         holdings = yield from self._holdings(futures)
         places = zip(holdings.keys, holdings.workers, strict=True)
         return {key: [] if worker is None else [worker] for key, worker in places}
 
-    def _has_what(self) -> Steps[dict[str, list[Key]]]:
+    def _has_what(self) -> Operation[dict[str, list[Key]]]:
         found: dict[str, list[Key]] = {name: [] for name in (yield from self._ncores())}
         for key, workers in (yield from self._who_has(None)).items():
             for worker in workers:
                 found.setdefault(worker, []).append(key)
         return found
 
-    def _nbytes(self, futures: Any) -> Steps[dict[Key, int]]:
+    def _nbytes(self, futures: Any) -> Operation[dict[Key, int]]:
         holdings = yield from self._holdings(futures)
         return dict(zip(holdings.keys, holdings.nbytes, strict=True))
 
-    def _holdings(self, futures: Any) -> Steps[messages.Holdings]:
+    def _holdings(self, futures: Any) -> Operation[messages.Holdings]:
         keys = None if futures is None else [future.key for future in futures_of(futures)]
         holdings: messages.Holdings = yield from self._connection.ask(lambda request: messages.WhoHas(request, keys))
         return holdings
@@ -129,7 +129,7 @@ class Questions(Connected):
         timeout_s = parse_seconds("timeout", timeout) or 0.0
         return self._run(self._run_on_head(dumps((function, args, kwargs)), timeout_s))
 
-    def _run_on_head(self, call: bytes, timeout_s: float) -> Steps[Any]:
+    def _run_on_head(self, call: bytes, timeout_s: float) -> Operation[Any]:
         answer: messages.RanOnHead = yield from self._connection.ask(
             lambda request: messages.RunOnHead(request, call, timeout_s)
         )

@@ -13,7 +13,7 @@ from glassloom.errors import OptionError, SerialisationError
 from glassloom.expr import Persisted
 from glassloom.graph import Key
 from glassloom.protocol import messages
-from glassloom.protocol.coordination import Parcel
+from glassloom.protocol.coordination import Payload
 from glassloom.units import format_bytes
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 4 * 2**20
 
 
-def pack(value: Any) -> Parcel:
+def dump_with_futures(value: Any) -> Payload:
     """Return `value` as a parcel. Futures in it, and those of persisted collections, travel as their keys.
 
     Raises
@@ -33,7 +33,7 @@ def pack(value: Any) -> Parcel:
         If it is too large to wait at the head.
     """
     buffer = io.BytesIO()
-    packer = _Packer(buffer, protocol=5)
+    packer = _Pickler(buffer, protocol=5)
     try:
         packer.dump(value)
     except Exception as error:  # pickling runs the user's code
@@ -46,20 +46,20 @@ def pack(value: Any) -> Parcel:
             f"a value of {format_bytes(len(data))} is too large here, where {format_bytes(MAX_BYTES)} are allowed; use a "
             "future of it, client.scatter(value), or a persisted collection"
         )
-    return Parcel(data, list(packer.keys))
+    return Payload(data, list(packer.keys))
 
 
-def unpack(parcels: list[Parcel], request: int, client: Client) -> list[Any]:
+def load_with_futures(payloads: list[Payload], request: int, client: Client) -> list[Any]:
     """Return the values of parcels that answered a request; `client` holds the results of their futures from now on."""
     connection = client._connection
     with connection.lock:
-        futures = {key: Future(key, client) for parcel in parcels for key in parcel.keys}
+        futures = {key: Future(key, client) for payload in payloads for key in payload.keys}
         connection.mark_pending(futures)
         connection.send(messages.Claim(request))
-    return [_Unpacker(parcel, futures).load() for parcel in parcels]
+    return [_Unpacker(payload, futures).load() for payload in payloads]
 
 
-class _Packer(cloudpickle.Pickler):
+class _Pickler(cloudpickle.Pickler):
     """A pickler that notes futures by their keys."""
 
     def __init__(self, file: io.BytesIO, protocol: int) -> None:
@@ -79,8 +79,8 @@ class _Packer(cloudpickle.Pickler):
 
 
 class _Unpacker(pickle.Unpickler):
-    def __init__(self, parcel: Parcel, futures: dict[Key, Future]) -> None:
-        super().__init__(io.BytesIO(parcel.data))
+    def __init__(self, payload: Payload, futures: dict[Key, Future]) -> None:
+        super().__init__(io.BytesIO(payload.data))
         self._futures = futures
 
     def persistent_load(self, key: Key) -> Future:

@@ -1,4 +1,4 @@
-"""`Looks`: what a client looks like in a terminal and in a notebook."""
+"""`ReprMixin`: what a client looks like in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from glassloom.client.blocking import block
-from glassloom.client.introspection import Questions
+from glassloom.client.blocking import run_sync
+from glassloom.client.introspection import IntrospectionMethods
 from glassloom.cluster.local import LocalCluster
 from glassloom.reprs import render
 from glassloom.units import format_bytes
 
 
-class Looks(Questions):
+class ReprMixin(IntrospectionMethods):
     """The part of a client that shows it."""
 
     cluster: LocalCluster | None
@@ -24,7 +24,7 @@ class Looks(Questions):
             return "<Client: asynchronous, not connected yet>"
         if self.status == "closed":
             return f"<Client: {self.name!r}, closed ({self._connection.closed_because})>"
-        workers = block(self._scheduler_info())["workers"].values()
+        workers = run_sync(self._scheduler_info())["workers"].values()
         return (
             f"<Client: {self.name!r}, workers={len(workers)}, threads={sum(w['nthreads'] for w in workers)}, "
             f"memory={_sum_limits(workers)}>"
@@ -35,7 +35,7 @@ class Looks(Questions):
             return f"<pre>{escape(repr(self))}</pre>"
         workers: list[dict[str, Any]] = []
         if self.status == "running":
-            info = block(self._scheduler_info())["workers"]
+            info = run_sync(self._scheduler_info())["workers"]
             workers = [{"name": name, **worker} for name, worker in info.items()]
         return render(
             "client.html.j2",
@@ -71,7 +71,7 @@ def _row(worker: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _connection_method(client: Looks) -> str:
+def _connection_method(client: ReprMixin) -> str:
     if client._own_cluster is not None:
         return "Started this cluster"
     return "Cluster object" if client.cluster is not None else "Found by name"

@@ -14,7 +14,7 @@ from glassloom.client.client import Client
 from glassloom.errors import ClusterClosed, ClusterError
 from glassloom.local.default import latest, running_on
 from glassloom.protocol.options import WorkerOptions
-from glassloom.worker.task_context import TaskThread, standing_aside, task_thread, worker_here
+from glassloom.worker.task_context import TaskThread, current_worker, seceded_meanwhile, task_thread
 
 _lock = threading.Lock()
 _clients: dict[int, Client] = {}
@@ -70,7 +70,7 @@ def get_worker() -> WorkerOfTask:
     ...     client.submit(lambda: get_worker().nthreads).result()
     3
     """
-    options = worker_here()
+    options = current_worker()
     if options is None:
         raise ClusterError("get_worker() was called outside of a cluster's workers; call it in a task")
     with _lock:
@@ -102,7 +102,7 @@ def get_client() -> Client:
     ...     client.submit(fibonacci, 10).result()
     55
     """
-    options = worker_here()
+    options = current_worker()
     if options is not None:
         return _client_of(options)
     client = latest(Client)
@@ -125,7 +125,7 @@ def worker_client(timeout: float | None = None, separate_thread: bool = True) ->
         Whether the task leaves its place to other tasks for the whole block, not only while it waits.
     """
     client = get_client()
-    with standing_aside() if separate_thread else nullcontext(), running_on(client):
+    with seceded_meanwhile() if separate_thread else nullcontext(), running_on(client):
         yield client
 
 
@@ -141,8 +141,8 @@ def secede() -> None:
         If the calling thread runs no task of a worker.
     """
     thread = _task_thread("secede")
-    if not thread.is_aside:
-        thread.leave(thread)
+    if not thread.has_seceded:
+        thread.secede(thread)
 
 
 def rejoin() -> None:
@@ -154,8 +154,8 @@ def rejoin() -> None:
         If the calling thread runs no task of a worker.
     """
     thread = _task_thread("rejoin")
-    if thread.is_aside:
-        thread.enter(thread, True)
+    if thread.has_seceded:
+        thread.rejoin(thread, True)
 
 
 def _task_thread(name: str) -> TaskThread:

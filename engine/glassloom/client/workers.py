@@ -1,4 +1,4 @@
-"""`Workers`: what a client does with the workers of its cluster: run functions, send code, retire and replace them."""
+"""`WorkerMethods`: what a client does with the workers of its cluster: run functions, send code, retire and replace them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from glassloom.client.base import Connected
-from glassloom.client.blocking import Signal, Steps, Wait
+from glassloom.client.base import ClientBase
+from glassloom.client.blocking import Operation, Signal, WaitFor
 from glassloom.errors import OptionError
 from glassloom.graph import tokenize
 from glassloom.protocol import failure, messages
@@ -24,7 +24,7 @@ from glassloom.worker import uploads
 _LOOK_AGAIN_S = 0.02
 
 
-class Workers(Connected):
+class WorkerMethods(ClientBase):
     """The part of a client that looks after workers."""
 
     def run(
@@ -43,7 +43,7 @@ class Workers(Connected):
             check_whole_number("workers", number, least=0)
         return self._run(self._run_on_workers(call, chosen))
 
-    def _run_on_workers(self, call: bytes, chosen: list[int] | None, setup: str = "") -> Steps[dict[str, Any]]:
+    def _run_on_workers(self, call: bytes, chosen: list[int] | None, setup: str = "") -> Operation[dict[str, Any]]:
         answer: messages.RanOnWorkers = yield from self._connection.ask(
             lambda request: messages.RunOnWorkers(request, call, chosen, setup)
         )
@@ -80,11 +80,11 @@ class Workers(Connected):
         path = uploads.store(filename, self._connection.welcome.directory)
         return self._run(self._upload(path))
 
-    def _upload(self, path: Path) -> Steps[list[str]]:
+    def _upload(self, path: Path) -> Operation[list[str]]:
         modules = yield from self._set_up(partial(uploads.install, str(path)), name=f"upload-{path.name}")
         return next(iter(modules.values()), [])
 
-    def _set_up(self, function: Callable[[], Any], name: str) -> Steps[dict[str, Any]]:
+    def _set_up(self, function: Callable[[], Any], name: str) -> Operation[dict[str, Any]]:
         return (yield from self._run_on_workers(dumps((function, (), {})), None, name))
 
     def wait_for_workers(self, n_workers: int, timeout: float | str | timedelta | None = None) -> Any:
@@ -98,15 +98,15 @@ class Workers(Connected):
         check_whole_number("n_workers", n_workers, least=0)
         return self._run(self._wait_for_workers(n_workers, parse_seconds("timeout", timeout)))
 
-    def _wait_for_workers(self, n_workers: int, timeout_s: float | None) -> Steps[None]:
+    def _wait_for_workers(self, n_workers: int, timeout_s: float | None) -> Operation[None]:
         deadline_s = math.inf if timeout_s is None else monotonic() + timeout_s
         while True:
-            info: messages.Info = yield from self._connection.ask(messages.Inform)
+            info: messages.Info = yield from self._connection.ask(messages.GetInfo)
             if len(info.workers) >= n_workers:
                 return
             if monotonic() > deadline_s:
                 raise TimeoutError(f"there are {len(info.workers)} of {n_workers} workers after {timeout_s} s")
-            yield Wait(Signal(), _LOOK_AGAIN_S)
+            yield WaitFor(Signal(), _LOOK_AGAIN_S)
 
     def retire_workers(self, workers: Sequence[int | str] | None = None, n: int | None = None) -> Any:
         """Let workers go, for good; returns their names when they are gone.
@@ -131,8 +131,8 @@ class Workers(Connected):
             check_whole_number("n", n, least=0)
         return self._run(self._retire_workers(workers, n))
 
-    def _retire_workers(self, workers: Sequence[int | str] | None, n: int | None) -> Steps[list[str]]:
-        info: messages.Info = yield from self._connection.ask(messages.Inform)
+    def _retire_workers(self, workers: Sequence[int | str] | None, n: int | None) -> Operation[list[str]]:
+        info: messages.Info = yield from self._connection.ask(messages.GetInfo)
         if workers is None:
             chosen = sorted(info.workers, key=lambda worker: (worker.managed_bytes, -worker.number))[:n]
         else:
@@ -150,5 +150,5 @@ class Workers(Connected):
         """Cancel all tasks, forget all results, and replace all workers; returns when the new ones are there."""
         return self._run(self._restart())
 
-    def _restart(self) -> Steps[None]:
+    def _restart(self) -> Operation[None]:
         yield from self._connection.ask(messages.Restart)

@@ -19,7 +19,7 @@ import msgspec
 import psutil
 from glassloom_metrics.registry import ClusterRecord, read_records, remove_files, remove_record
 
-from glassloom.client.blocking import block
+from glassloom.client.blocking import run_sync
 from glassloom.client.connection import Connection
 from glassloom.errors import ClusterStartError, OptionError
 from glassloom.protocol import messages
@@ -158,7 +158,7 @@ class LocalCluster:
             If the cluster has ended.
         """
         n_workers = _checked_count("n", n, 0)
-        block(self._connect().ask(lambda request: messages.Scale(request, n_workers)))
+        run_sync(self._connect().ask(lambda request: messages.Scale(request, n_workers)))
 
     def adapt(self, minimum: int = 0, maximum: int | None = None, *, wait_s: float = 3.0) -> None:
         """Let the number of workers follow the work.
@@ -182,7 +182,7 @@ class LocalCluster:
             raise OptionError(f"minimum={minimum} is larger than maximum={most}")
         if not wait_s >= 0:
             raise OptionError(f"wait_s={wait_s!r} should be a number of seconds, 0 or more")
-        block(self._connect().ask(lambda request: messages.Adapt(request, least, most, float(wait_s))))
+        run_sync(self._connect().ask(lambda request: messages.Adapt(request, least, most, float(wait_s))))
 
     def _connect(self) -> Connection:
         if self._connection is None or self._connection.closed_because:

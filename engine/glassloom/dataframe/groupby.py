@@ -18,7 +18,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, sample
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.nodes import FrameExpr, Projection, empty, require_aligned
-from glassloom.dataframe.reduce import Steps, tree
+from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import is_node, wrap
 
 SIMPLE = {
@@ -184,7 +184,7 @@ class GroupBy:
             require_aligned([self._frame.expr, *others], "groupby")
         run = partial(_run_pandas, plan, self._result_selection(spec, values), how, named, options)
         meta = run(sample(self._frame.expr.meta), *[sample(other.meta) for other in others])
-        steps = Steps(
+        steps = Operation(
             partial(_chunk, plan),
             partial(_combine, plan),
             partial(_finish, plan, empty(meta), run, self._frame.expr.meta, tuple(other.meta for other in others)),

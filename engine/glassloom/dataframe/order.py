@@ -6,7 +6,7 @@ from typing import Any
 
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.nodes import FrameExpr, Rowwise
-from glassloom.dataframe.reduce import Steps, tree
+from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.shape import SetDivisions
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import DivisionError
@@ -41,7 +41,7 @@ def _find_divisions(series: FrameExpr, column: Any) -> tuple[Any, ...]:
     DivisionError
         If partitions are empty, unsorted or overlap.
     """
-    ends = wrap(tree(series, Steps(_ends, _flat, _flat), 0, "divisions")).compute()
+    ends = wrap(tree(series, Operation(_ends, _flat, _flat), 0, "divisions")).compute()
     for number, end in enumerate(ends):
         if end is None:
             raise DivisionError(f"partition {number} has no rows, so its first {column!r} isn't known; drop it before")

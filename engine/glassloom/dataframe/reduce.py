@@ -25,7 +25,7 @@ SPLIT_EVERY = 8
 
 
 @dataclass(frozen=True)
-class Steps:
+class Operation:
     """``chunk(block)`` for each partition, ``combine(partials)`` on the way, ``finish(partials)`` at the end."""
 
     chunk: Callable[..., Any]
@@ -52,7 +52,7 @@ class Length(FrameExpr):
 
 def tree(
     frame: FrameExpr,
-    steps: Steps,
+    steps: Operation,
     meta: Any,
     title: str,
     *,
@@ -78,12 +78,12 @@ def tree(
 
 def count_rows(node: Length) -> Expr:
     """Return the node that counts rows partition by partition."""
-    return tree(node.frame, Steps(len, sum, sum), 0, "len", origin=node.origin)
+    return tree(node.frame, Operation(len, sum, sum), 0, "len", origin=node.origin)
 
 
 def sum_of(series: FrameExpr, origin: Origin | None) -> Expr:
     """Return the node that counts where a boolean series is true."""
-    return tree(series, Steps(_count_true, sum, sum), 0, "len", origin=origin)
+    return tree(series, Operation(_count_true, sum, sum), 0, "len", origin=origin)
 
 
 def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
@@ -94,7 +94,7 @@ def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_eve
         _require_numbers(node.meta, how)
     known = node.meta
     chunk, combine, result = _STEPS[how]
-    steps = Steps(
+    steps = Operation(
         partial(_chunk, chunk, options),
         partial(_combine, combine, options),
         partial(_finish, how, combine, result, options, known, empty(meta)),
@@ -299,7 +299,7 @@ def value_counts(
 ) -> TreeReduce:
     """Return the node of ``series.value_counts(...)``."""
     meta = node.meta.value_counts(sort=sort, ascending=ascending, dropna=dropna, normalize=normalize)
-    steps = Steps(
+    steps = Operation(
         partial(_counts, dropna),
         partial(_join_counts, dropna),
         partial(_finish_counts, sort, ascending, dropna, normalize, meta),
@@ -330,7 +330,7 @@ def _finish_counts(sort: bool, ascending: bool, dropna: bool, normalize: bool, m
 def keep_some(node: FrameExpr, method: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
     """Return the node of a method that keeps some rows and can be repeated on what is left: nlargest, drop_duplicates."""
     again = partial(_repeat, method, options)
-    steps = Steps(partial(_keep, method, options), again, again)
+    steps = Operation(partial(_keep, method, options), again, again)
     return tree(
         node, steps, empty(getattr(node.meta, method)(**options)), method.replace("_", "-"), split_every=split_every
     )
@@ -346,7 +346,7 @@ def _repeat(method: str, options: dict[str, Any], blocks: list[Any]) -> Any:
 
 def join_all(node: FrameExpr, title: str = "concat") -> TreeReduce:
     """Return the node that joins all partitions into one."""
-    return tree(node, Steps(_same, concat, concat), node.meta, title)
+    return tree(node, Operation(_same, concat, concat), node.meta, title)
 
 
 def _same(block: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glassloom._gc import paused_collector
+from glassloom._gc import gc_paused
 from glassloom.expr.blockwise import Fused
 from glassloom.expr.core import Expr, walk
 from glassloom.expr.fuse import fuse
@@ -23,7 +23,7 @@ def lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
 
     Blocks that a cluster holds (of persisted nodes) are referred to, not made.
     """
-    with paused_collector():
+    with gc_paused():
         return _lower(roots)
 
 

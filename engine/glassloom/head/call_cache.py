@@ -5,7 +5,7 @@ from __future__ import annotations
 from weakref import WeakValueDictionary, finalize
 
 
-class Code:
+class PickledCall:
     """A pickled call and its number on this cluster."""
 
     __slots__ = ("__weakref__", "data", "number")
@@ -15,34 +15,34 @@ class Code:
         self.data = data
 
 
-class Codebook:
-    """Numbers for pieces of code; equal pieces share one. Tasks hold their `Code`; when the last is gone, so is it.
+class CallCache:
+    """Numbers for pieces of code; equal pieces share one. Tasks hold their `PickledCall`; when the last is gone, so is it.
 
-    >>> book = Codebook()
-    >>> code = book.enter(b"pickled")
-    >>> book.enter(b"pickled") is code
+    >>> cache = CallCache()
+    >>> code = cache.intern(b"pickled")
+    >>> cache.intern(b"pickled") is code
     True
     >>> del code
-    >>> book.take_forgotten()
+    >>> cache.take_unused()
     [0]
     """
 
     def __init__(self) -> None:
-        self._codes: WeakValueDictionary[bytes, Code] = WeakValueDictionary()
+        self._calls_by_data: WeakValueDictionary[bytes, PickledCall] = WeakValueDictionary()
         self._next_number = 0
-        self._forgotten: list[int] = []
+        self._unused: list[int] = []
 
-    def enter(self, data: bytes) -> Code:
+    def intern(self, data: bytes) -> PickledCall:
         """Return the code of these bytes."""
-        code = self._codes.get(data)
+        code = self._calls_by_data.get(data)
         if code is None:
-            code = self._codes[data] = Code(self._next_number, data)
-            finalize(code, self._forgotten.append, code.number).atexit = False
+            code = self._calls_by_data[data] = PickledCall(self._next_number, data)
+            finalize(code, self._unused.append, code.number).atexit = False
             self._next_number += 1
         return code
 
-    def take_forgotten(self) -> list[int]:
+    def take_unused(self) -> list[int]:
         """Return the numbers that no task uses any more, and that weren't returned before."""
-        forgotten = self._forgotten[:]
-        del self._forgotten[: len(forgotten)]
-        return forgotten
+        unused = self._unused[:]
+        del self._unused[: len(unused)]
+        return unused

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from glassloom.graph.keys import Key
-from glassloom.head.connections import ClientPeer
+from glassloom.head.connections import ClientConnection
 from glassloom.protocol import messages
 from glassloom.scheduler import Scheduler, State, TaskState
 
 _UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
 
 
-def cancel_for(scheduler: Scheduler, client: ClientPeer, message: messages.Cancel) -> None:
+def cancel_tasks(scheduler: Scheduler, client: ClientConnection, message: messages.Cancel) -> None:
     """Give tasks up; without force, the client only lets go of those that others want, or build upon."""
     if message.force:
         scheduler.cancel(message.keys)
@@ -22,12 +22,12 @@ def cancel_for(scheduler: Scheduler, client: ClientPeer, message: messages.Cance
         task = scheduler.tasks.get(key)
         if task is not None and is_wanted_by_others(task, client):
             scheduler.release(client, [key])
-            client.tell(messages.KeysCancelled([key]))
+            client.send(messages.KeysCancelled([key]))
         else:
             scheduler.cancel([key])
 
 
-def try_again(scheduler: Scheduler, client: ClientPeer, keys: list[Key]) -> None:
+def retry_tasks(scheduler: Scheduler, client: ClientConnection, keys: list[Key]) -> None:
     """Hand failed tasks in once more, with all that failed below them."""
     failed = dict.fromkeys([*failed_below(scheduler, keys), *keys])
     known = [key for key in failed if key in scheduler.tasks]
@@ -39,7 +39,7 @@ def is_wanted_by_others(task: TaskState, client: Any) -> bool:
     stack, seen = [task], {task}
     while stack:
         task = stack.pop()
-        if task.wanted_by and (len(task.wanted_by) > 1 or client not in task.wanted_by):
+        if task.clients and (len(task.clients) > 1 or client not in task.clients):
             return True
         new = [other for other in task.dependents or () if other.state in _UNDER_WAY and other not in seen]
         seen.update(new)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from glassloom.head.call_cache import Code
+from glassloom.head.call_cache import PickledCall
 from glassloom.head.health import Health
 from glassloom.protocol import messages
 from glassloom.protocol.messages import RunTask, framed
@@ -15,7 +15,7 @@ from glassloom.units import format_bytes
 
 
 @dataclass(eq=False)
-class WorkerPeer:
+class WorkerConnection:
     """A worker process as the head sees it."""
 
     options: WorkerOptions
@@ -44,25 +44,25 @@ class WorkerPeer:
         """The worker's number on the cluster."""
         return self.options.number
 
-    def tell(self, message: messages.ToWorker) -> None:
+    def send(self, message: messages.ToWorker) -> None:
         """Send a message; it is buffered, and lost if the worker is gone."""
         self.writer.write(framed(message))
 
-    def teach(self, codes: list[Code]) -> None:
+    def send_calls(self, codes: list[PickledCall]) -> None:
         """Send code that it doesn't have yet."""
         new = {code.number: code.data for code in codes if code.number not in self.known_code}
         if new:
             self.known_code.update(new)
-            self.tell(messages.Calls(new))
+            self.send(messages.Calls(new))
 
     def run(self, tasks: list[TaskState]) -> None:
         """Send tasks, with code that is new to it."""
-        self.teach([task.spec[0] for task in tasks])
+        self.send_calls([task.spec[0] for task in tasks])
         run = [
-            RunTask(number, code.number, literals, [(dep.number, dep.location) for dep in deps], priority)
+            RunTask(number, code.number, literals, [(dep.number, dep.shared_location) for dep in deps], priority)
             for number, (code, literals, priority), deps in ((task.number, task.spec, task.deps) for task in tasks)
         ]
-        self.tell(messages.Run(run))
+        self.send(messages.Run(run))
 
     def info(self) -> messages.WorkerInfo:
         """Return what is known of it, for clients."""
@@ -100,13 +100,13 @@ class WorkerPeer:
 
 
 @dataclass(eq=False)
-class ClientPeer:
+class ClientConnection:
     """A client as the head sees it; also the scheduler's name for it."""
 
     number: int
     writer: asyncio.StreamWriter
 
-    def tell(self, message: messages.FromHead) -> None:
+    def send(self, message: messages.FromHead) -> None:
         """Send a message; it is buffered, and lost if the client is gone."""
         if not self.writer.is_closing():
             self.writer.write(framed(message))

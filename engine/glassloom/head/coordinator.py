@@ -14,23 +14,23 @@ from typing import Any
 
 from glassloom.graph.keys import Key
 from glassloom.protocol.coordination import (
-    Acquire,
-    AwaitFlag,
-    CloseQueue,
+    AcquireLease,
     CountLeases,
-    CountQueued,
-    Fetch,
-    GiveBack,
-    ListNames,
+    ListVariables,
     Op,
     Outcome,
-    Parcel,
-    Put,
-    ReadFlag,
-    Remove,
-    SetFlag,
-    Store,
-    Take,
+    Payload,
+    QueueClose,
+    QueueGet,
+    QueuePut,
+    QueueSize,
+    ReadEvent,
+    ReleaseLease,
+    SetEvent,
+    VariableDelete,
+    VariableGet,
+    VariableSet,
+    WaitEvent,
 )
 
 Asker = Any
@@ -39,10 +39,10 @@ Ticket = tuple[Asker, int]
 
 
 @dataclass(eq=False)
-class Kept:
+class SharedPayload:
     """A parcel, and in how many places it is: its results are kept until it is in none."""
 
-    parcel: Parcel
+    payload: Payload
     n_places: int = 1
 
 
@@ -51,8 +51,8 @@ class Decisions:
     """What is to be done: answers to send; parcels whose results are to be kept from now on, then those to let go."""
 
     answers: list[tuple[Asker, int, Outcome]] = field(default_factory=list)
-    keep: list[Kept] = field(default_factory=list)
-    let_go: list[Kept] = field(default_factory=list)
+    keep: list[SharedPayload] = field(default_factory=list)
+    let_go: list[SharedPayload] = field(default_factory=list)
 
 
 @dataclass
@@ -70,23 +70,23 @@ class _Flag:
 
 @dataclass
 class _Value:
-    kept: Kept | None = None
+    kept: SharedPayload | None = None
     waiting: dict[Ticket, None] = field(default_factory=dict)
 
 
 @dataclass
 class _Queue:
     maxsize: int = 0
-    items: deque[Kept] = field(default_factory=deque)
+    items: deque[SharedPayload] = field(default_factory=deque)
     takers: dict[Ticket, int] = field(default_factory=dict)
-    putters: dict[Ticket, Kept] = field(default_factory=dict)
+    putters: dict[Ticket, SharedPayload] = field(default_factory=dict)
 
 
 @dataclass
 class _Delivery:
     """Parcels that somebody was sent and hasn't claimed; `queue` is where they go back to if he never does."""
 
-    kept: list[Kept]
+    kept: list[SharedPayload]
     queue: str | None
 
 
@@ -113,36 +113,36 @@ class Coordinator:
         """Somebody asks for something."""
         ticket = (asker, request)
         match op:
-            case Acquire():
+            case AcquireLease():
                 self._acquire(ticket, op)
-            case GiveBack():
+            case ReleaseLease():
                 self._give_back((asker, op.lease))
             case CountLeases():
                 leases = self._leases.get((op.kind, op.name))
                 self._answer(ticket, Outcome(number=len(leases.holders) if leases else 0))
-            case SetFlag():
+            case SetEvent():
                 self._set_flag(op)
-            case AwaitFlag():
+            case WaitEvent():
                 self._await_flag(ticket, op.name)
-            case ReadFlag():
+            case ReadEvent():
                 self._answer(ticket, Outcome(number=int(op.name in self._flags and self._flags[op.name].is_up)))
-            case Store():
+            case VariableSet():
                 self._store(ticket, op)
-            case Fetch():
+            case VariableGet():
                 self._fetch(ticket, op)
-            case Remove():
+            case VariableDelete():
                 self._remove(ticket, op)
-            case ListNames():
+            case ListVariables():
                 names = [name for (space, name), value in self._values.items() if space == op.space and value.kept]
                 self._answer(ticket, Outcome(names=names))
-            case Put():
+            case QueuePut():
                 self._put(ticket, op)
-            case Take():
+            case QueueGet():
                 self._take(ticket, op)
-            case CountQueued():
+            case QueueSize():
                 queue = self._queues.get(op.name)
                 self._answer(ticket, Outcome(number=len(queue.items) if queue else 0))
-            case CloseQueue():
+            case QueueClose():
                 self._close_queue(op.name)
 
     def withdraw(self, asker: Asker, request: int, *, undo: bool) -> None:
@@ -163,7 +163,7 @@ class Coordinator:
             return []
         for kept in delivery.kept:
             self._leave_place(kept)
-        return [key for kept in delivery.kept for key in kept.parcel.keys]
+        return [key for kept in delivery.kept for key in kept.payload.keys]
 
     def left(self, asker: Asker) -> None:
         """Somebody is gone: he waits for nothing, his leases end, and what he was sent goes to others."""
@@ -177,7 +177,7 @@ class Coordinator:
 
     # Leases
 
-    def _acquire(self, ticket: Ticket, op: Acquire) -> None:
+    def _acquire(self, ticket: Ticket, op: AcquireLease) -> None:
         place = (op.kind, op.name)
         leases = self._leases.setdefault(place, _Leases(op.limit))
         if leases.limit != op.limit:
@@ -210,7 +210,7 @@ class Coordinator:
 
     # Flags
 
-    def _set_flag(self, op: SetFlag) -> None:
+    def _set_flag(self, op: SetEvent) -> None:
         flag = self._flags.setdefault(op.name, _Flag())
         flag.is_up = op.is_up
         while op.is_up and flag.waiting:
@@ -238,13 +238,13 @@ class Coordinator:
 
     # Values
 
-    def _store(self, ticket: Ticket, op: Store) -> None:
+    def _store(self, ticket: Ticket, op: VariableSet) -> None:
         place = (op.space, op.name)
         value = self._values.setdefault(place, _Value())
         if value.kept is not None and not op.replaces:
             self._refuse(ticket, "exists")
             return
-        kept, old = self._kept(op.parcel), value.kept
+        kept, old = self._kept(op.payload), value.kept
         value.kept = kept
         if old is not None:
             self._leave_place(old)
@@ -254,7 +254,7 @@ class Coordinator:
             self._deliver_copy(waiting, kept)
         self._answer(ticket, Outcome())
 
-    def _fetch(self, ticket: Ticket, op: Fetch) -> None:
+    def _fetch(self, ticket: Ticket, op: VariableGet) -> None:
         place = (op.space, op.name)
         value = self._values.get(place)
         if value is not None and value.kept is not None:
@@ -271,7 +271,7 @@ class Coordinator:
         if value.kept is None and not value.waiting:
             del self._values[place]
 
-    def _remove(self, ticket: Ticket, op: Remove) -> None:
+    def _remove(self, ticket: Ticket, op: VariableDelete) -> None:
         value = self._values.get((op.space, op.name))
         if value is None or value.kept is None:
             self._refuse(ticket, "missing")
@@ -280,20 +280,20 @@ class Coordinator:
         del self._values[op.space, op.name]  # nobody waits for a value that is there
         self._answer(ticket, Outcome())
 
-    def _deliver_copy(self, ticket: Ticket, kept: Kept) -> None:
+    def _deliver_copy(self, ticket: Ticket, kept: SharedPayload) -> None:
         kept.n_places += 1
         self._deliver(ticket, [kept], None)
 
     # Queues
 
-    def _put(self, ticket: Ticket, op: Put) -> None:
+    def _put(self, ticket: Ticket, op: QueuePut) -> None:
         queue = self._queues.setdefault(op.name, _Queue(op.maxsize))
         queue.maxsize = op.maxsize or queue.maxsize
-        queue.putters[ticket] = self._kept(op.parcel)
+        queue.putters[ticket] = self._kept(op.payload)
         self._waits[ticket] = lambda: self._stop_putting(ticket, op.name)
         self._serve(op.name)
 
-    def _take(self, ticket: Ticket, op: Take) -> None:
+    def _take(self, ticket: Ticket, op: QueueGet) -> None:
         queue = self._queues.setdefault(op.name, _Queue())
         count = op.count if op.count >= 0 else (0 if queue.takers else len(queue.items))
         queue.takers[ticket] = count
@@ -346,19 +346,19 @@ class Coordinator:
 
     # Parcels
 
-    def _kept(self, parcel: Parcel) -> Kept:
-        kept = Kept(parcel)
+    def _kept(self, payload: Payload) -> SharedPayload:
+        kept = SharedPayload(payload)
         self._decisions.keep.append(kept)
         return kept
 
-    def _leave_place(self, kept: Kept) -> None:
+    def _leave_place(self, kept: SharedPayload) -> None:
         kept.n_places -= 1
         if not kept.n_places:
             self._decisions.let_go.append(kept)
 
-    def _deliver(self, ticket: Ticket, kept: list[Kept], queue: str | None) -> None:
+    def _deliver(self, ticket: Ticket, kept: list[SharedPayload], queue: str | None) -> None:
         self._deliveries[ticket] = _Delivery(kept, queue)
-        self._answer(ticket, Outcome(parcels=[item.parcel for item in kept]))
+        self._answer(ticket, Outcome(payloads=[item.payload for item in kept]))
 
     def _return_to_sender(self, ticket: Ticket) -> None:
         """What was sent and won't be claimed goes back to the front of its queue."""

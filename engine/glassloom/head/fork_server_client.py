@@ -15,7 +15,7 @@ from typing import Any
 from glassloom.protocol.options import WorkerOptions
 
 
-class Nursery:
+class ForkServerClient:
     """Talks to a fork server that `fork_server.start` has made. Lives in one event loop.
 
     Parameters

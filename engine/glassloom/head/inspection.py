@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from glassloom.head.connections import ClientPeer
+from glassloom.head.connections import ClientConnection
 from glassloom.protocol import failure, messages
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.messages import WorkerInfo
@@ -62,10 +62,10 @@ class Inspected(msgspec.Struct, array_like=True):
     timed_out: bool = False
 
 
-async def inspect_for(client: ClientPeer, message: messages.RunOnHead, snapshot: HeadSnapshot) -> None:
+async def inspect_for(client: ClientConnection, message: messages.RunOnHead, snapshot: HeadSnapshot) -> None:
     """Run a client's function on a snapshot and tell it what came of it."""
     found = await run_on_snapshot(message.call, snapshot, message.timeout_s)
-    client.tell(messages.RanOnHead(message.request, found.result, found.failure, found.reason, found.timed_out))
+    client.send(messages.RanOnHead(message.request, found.result, found.failure, found.reason, found.timed_out))
 
 
 async def run_on_snapshot(call: bytes, snapshot: HeadSnapshot, timeout_s: float) -> Inspected:

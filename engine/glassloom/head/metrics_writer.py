@@ -21,7 +21,7 @@ NO_WORKER = -1
 """The worker of an error that was no worker's."""
 
 
-class Chronicle:
+class MetricsWriter:
     """Keeps the recorder of one cluster. Times of messages are monotonic; those of rows are the clock's."""
 
     def __init__(self, recorder: Recorder, scheduler: Scheduler, clock: Clock) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from glassloom.errors import DataLost, SerialisationError
 from glassloom.graph.keys import Key, key_text
-from glassloom.head.connections import ClientPeer, WorkerPeer
-from glassloom.head.worker_pool import Workforce
+from glassloom.head.connections import ClientConnection, WorkerConnection
+from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import messages
 from glassloom.protocol.failure import Failure, own_failure
 from glassloom.scheduler import Scheduler, State, TaskState
@@ -20,7 +20,7 @@ from glassloom.store.segment import Location
 class _Locating:
     """A question of where results are; None for those that are still on their way."""
 
-    client: ClientPeer
+    client: ClientConnection
     request: int
     answers: list[Location | Failure | None]
 
@@ -29,13 +29,13 @@ class _Locating:
 class _Invocation:
     """A function that is being called on workers."""
 
-    client: ClientPeer
+    client: ClientConnection
     request: int
     names: dict[int, str]
     results: dict[int, bytes | Failure] = field(default_factory=dict)
 
 
-class Inquiries:
+class ClientQueries:
     """The open questions of all clients of one cluster."""
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -44,7 +44,7 @@ class Inquiries:
         self._invocations: dict[int, _Invocation] = {}
         self._next_invocation = 0
 
-    def locate(self, client: ClientPeer, message: messages.Locate) -> None:
+    def locate(self, client: ClientConnection, message: messages.Locate) -> None:
         """Answer where results are, now or when they are reachable."""
         question = _Locating(client, message.request, [None] * len(message.keys))
         waiting: list[tuple[TaskState, int]] = []
@@ -64,13 +64,15 @@ class Inquiries:
             question.answers[position] = failure or _location_or_failure(task) or _not_held(task.key)
             _answer_if_complete(question)
 
-    def invoke(self, client: ClientPeer, message: messages.RunOnWorkers, workers: Sequence[WorkerPeer]) -> None:
+    def invoke(
+        self, client: ClientConnection, message: messages.RunOnWorkers, workers: Sequence[WorkerConnection]
+    ) -> None:
         """Call a function on workers; the client is answered when all have returned."""
         number, self._next_invocation = self._next_invocation, self._next_invocation + 1
         names = {worker.number: worker.options.name for worker in workers}
         self._invocations[number] = _Invocation(client, message.request, names)
         for worker in workers:
-            worker.tell(messages.Invoke(number, message.call, bool(message.setup)))
+            worker.send(messages.Invoke(number, message.call, bool(message.setup)))
         self._finish_if_complete(number)
 
     def invoked(self, number: int, worker: int, result: bytes | Failure) -> None:
@@ -85,23 +87,23 @@ class Inquiries:
         for number in list(self._invocations):
             self.invoked(number, worker, failure)
 
-    def inform(self, client: ClientPeer, message: messages.Inform, workforce: Workforce) -> None:
+    def inform(self, client: ClientConnection, message: messages.GetInfo, worker_pool: WorkerPool) -> None:
         """Tell a client how the workers are, and how many tasks are in which state."""
-        workers = [worker.info() for _, worker in sorted(workforce.peers.items())]
+        workers = [worker.info() for _, worker in sorted(worker_pool.connections.items())]
         counts = {state.name.lower(): 0 for state in State}
         for layer in self._scheduler.layers.values():
             for state in State:
                 counts[state.name.lower()] += layer.counts[state]
-        client.tell(messages.Info(message.request, workers, counts, workforce.n_wanted, workforce.is_adaptive))
+        client.send(messages.Info(message.request, workers, counts, worker_pool.n_wanted, worker_pool.is_adaptive))
 
-    def tell_holdings(self, client: ClientPeer, message: messages.WhoHas) -> None:
+    def tell_holdings(self, client: ClientConnection, message: messages.WhoHas) -> None:
         """Tell a client which results are held, how large they are, and where."""
         tasks = self._scheduler.tasks
         asked = tasks.values() if message.keys is None else [tasks[key] for key in message.keys if key in tasks]
         held = [task for task in asked if task.state is State.MEMORY]
         keys, nbytes = [task.key for task in held], [task.nbytes for task in held]
-        workers = [task.where.name if task.where is not None else None for task in held]
-        client.tell(messages.Holdings(message.request, keys, nbytes, workers))
+        workers = [task.owner.name if task.owner is not None else None for task in held]
+        client.send(messages.Holdings(message.request, keys, nbytes, workers))
 
     def _finish_if_complete(self, number: int) -> None:
         invocation = self._invocations[number]
@@ -109,13 +111,13 @@ class Inquiries:
             del self._invocations[number]
             results = [invocation.results[worker] for worker in invocation.names]
             names = list(invocation.names.values())
-            invocation.client.tell(messages.RanOnWorkers(invocation.request, names, results))
+            invocation.client.send(messages.RanOnWorkers(invocation.request, names, results))
 
 
 def _answer_if_complete(question: _Locating) -> None:
     answers = [answer for answer in question.answers if answer is not None]
     if len(answers) == len(question.answers):
-        question.client.tell(messages.Located(question.request, answers))
+        question.client.send(messages.Located(question.request, answers))
 
 
 def _not_held(key: Key) -> Failure:
@@ -124,8 +126,8 @@ def _not_held(key: Key) -> Failure:
 
 def _location_or_failure(task: TaskState) -> Location | Failure | None:
     """Return how a result can be reached, or why never; None if it is still on its way."""
-    if task.location is not None:
-        location: Location = task.location
+    if task.shared_location is not None:
+        location: Location = task.shared_location
         return location
     if task.pinned:
         return own_failure(SerialisationError(f"the result of {key_text(task.key)} can't be sent to another process"))

@@ -42,16 +42,16 @@ from glassloom.errors import (
     WorkerLost,
 )
 from glassloom.graph.keys import key_text
-from glassloom.head.call_cache import Codebook
-from glassloom.head.cancellation import cancel_for, try_again
-from glassloom.head.connections import ClientPeer, WorkerPeer
+from glassloom.head.call_cache import CallCache
+from glassloom.head.cancellation import cancel_tasks, retry_tasks
+from glassloom.head.connections import ClientConnection, WorkerConnection
 from glassloom.head.coordinator import Coordinator
-from glassloom.head.fork_server_client import Nursery
+from glassloom.head.fork_server_client import ForkServerClient
 from glassloom.head.inspection import HeadSnapshot, inspect_for
-from glassloom.head.metrics_writer import Chronicle
-from glassloom.head.queries import Inquiries
-from glassloom.head.submission import hand_in
-from glassloom.head.worker_pool import Workforce
+from glassloom.head.metrics_writer import MetricsWriter
+from glassloom.head.queries import ClientQueries
+from glassloom.head.submission import submit_graph
+from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import failure, messages
 from glassloom.protocol.clock import Clock, monotonic_s
 from glassloom.protocol.failure import Failure
@@ -70,7 +70,7 @@ SHARED_FRACTION = 0.3
 """Share of the workers' memory limits that shared results may take before further ones go to disk."""
 _HEAD = object()
 """The head as the scheduler's client: it wants what was fired and forgotten, until it is done."""
-_NOBODY = -1
+_NO_REQUEST = -1
 """The request number of what no client has asked for."""
 _READ_BYTES = 2**20
 _CONNECT_TIMEOUT_S = 10.0
@@ -98,12 +98,12 @@ class Head:
         hello = Hello(PROTOCOL_VERSION, cluster_id, options.name, "processes", self._clock.now_s())
         self._recorder = Recorder(hello, spool_path=Path(directory) / "spool.glr")
         self._scheduler = Scheduler(self._give_up)
-        self._chronicle = Chronicle(self._recorder, self._scheduler, self._clock)
-        self._publisher = Publisher(self._recorder, self._secret, self._obey)
-        self._workforce = Workforce(
+        self._metrics_writer = MetricsWriter(self._recorder, self._scheduler, self._clock)
+        self._publisher = Publisher(self._recorder, self._secret, self._handle_command)
+        self._worker_pool = WorkerPool(
             options,
             self._scheduler,
-            self._chronicle,
+            self._metrics_writer,
             socket=self._socket,
             secret=self._secret,
             directory=directory,
@@ -112,13 +112,13 @@ class Head:
             on_lost=self._worker_lost,
             on_hopeless=self._end,
         )
-        self._inquiries = Inquiries(self._scheduler)
+        self._queries = ClientQueries(self._scheduler)
         self._coordinator = Coordinator()
         self._setups: dict[str, bytes] = {}
         """What every new worker calls first, by name; pickled."""
         self._running: set[asyncio.Task[None]] = set()
-        self._codebook = Codebook()
-        self._clients: dict[int, ClientPeer] = {}
+        self._call_cache = CallCache()
+        self._clients: dict[int, ClientConnection] = {}
         self._next_client = 0
         self._segment_owner: dict[str, int] = {}
         self._settling = False
@@ -130,18 +130,20 @@ class Head:
     async def run(self, fork_server_process: tuple[int, Any]) -> None:
         """Start the workers, say that the cluster is ready, serve until it shall end, clean up."""
         loop = asyncio.get_running_loop()
-        nursery = Nursery(*fork_server_process, on_exit=self._worker_exited, on_lost=self._fork_server_lost)
-        nursery.start()
+        fork_server_client = ForkServerClient(
+            *fork_server_process, on_exit=self._worker_exited, on_lost=self._fork_server_lost
+        )
+        fork_server_client.start()
         server = await asyncio.start_unix_server(self._accept, self._socket)
         os.chmod(self._socket, 0o600)
-        self._workforce.start(nursery)
+        self._worker_pool.start(fork_server_client)
         loop.add_signal_handler(signal.SIGTERM, self._end, "terminated")
         timers = [loop.create_task(self._tick()), loop.create_task(self._sample_gpus())]
         try:
             await self._become_ready()
             await self._ended.wait()
         finally:
-            self._chronicle.life("closing")
+            self._metrics_writer.life("closing")
             remove_record(self._id)
             server.close()
             for timer in (*timers, *self._running):
@@ -149,19 +151,19 @@ class Head:
             await self._publisher.close()
             for client in self._clients.values():
                 client.writer.close()
-            await nursery.close()
+            await fork_server_client.close()
             remove_files(self._directory, self._prefix)
 
     async def _become_ready(self) -> None:
-        waits = [asyncio.ensure_future(event.wait()) for event in (self._workforce.all_ready, self._ended)]
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._worker_pool.all_ready, self._ended)]
         if self._options.n_workers:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
         if self._ended.is_set():
-            _say({"error": self._end_reason})
+            _print_json({"error": self._end_reason})
             return
-        self._chronicle.life("started")
+        self._metrics_writer.life("started")
         record = ClusterRecord(
             id=self._id,
             name=self._options.name,
@@ -178,7 +180,7 @@ class Head:
             version=version(),
         )
         write_record(record)
-        _say(msgspec.to_builtins(record))
+        _print_json(msgspec.to_builtins(record))
         fork_server.redirect_output(os.path.join(self._directory, LOG_NAME))
         if not self._options.detached:
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_lifeline)
@@ -189,7 +191,7 @@ class Head:
         self._end_reason = self._end_reason or reason
         self._ended.set()
 
-    async def _obey(self, command: str) -> None:
+    async def _handle_command(self, command: str) -> None:
         if command == "shutdown":
             self._end("shut down")
 
@@ -198,20 +200,20 @@ class Head:
             self._end("the process that started the cluster has ended")
 
     def _fork_server_lost(self) -> None:
-        self._chronicle.log("error", "the fork server was killed; the cluster ends")
+        self._metrics_writer.log("error", "the fork server was killed; the cluster ends")
         self._end("the fork server was killed")
 
     def _worker_exited(self, number: int, status: str) -> None:
         if not self._ended.is_set():
-            self._workforce.exited(number, status)
+            self._worker_pool.exited(number, status)
             self._settle_soon()
 
-    def _worker_lost(self, worker: WorkerPeer, reason: str) -> None:
+    def _worker_lost(self, worker: WorkerConnection, reason: str) -> None:
         self._last_loss = _Loss(reason, worker.exceeded_limit)
         self._remove_unannounced_segments(worker.number)
         self._scheduler.worker_left(worker.number, blame=not worker.expected)
         lost = failure.own_failure(WorkerLost(f"worker {worker.options.name} is gone: {reason}"))
-        self._inquiries.worker_lost(worker.number, lost)
+        self._queries.worker_lost(worker.number, lost)
 
     def _remove_unannounced_segments(self, number: int) -> None:
         """Remove what a worker was writing, or had written and not told of, when it died."""
@@ -246,44 +248,44 @@ class Head:
 
     async def _serve_worker(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ready = messages.from_worker_decoder.decode(await read_frame(reader))
-        worker = self._workforce.join(ready, writer) if isinstance(ready, messages.WorkerReady) else None
+        worker = self._worker_pool.join(ready, writer) if isinstance(ready, messages.WorkerReady) else None
         if worker is None:
             return
         for setup in self._setups.values():
-            worker.tell(messages.Invoke(_NOBODY, setup, True))
+            worker.send(messages.Invoke(_NO_REQUEST, setup, True))
         self._settle_soon()
         splitter = FrameSplitter()
         while data := await reader.read(_READ_BYTES):
             for payload in splitter.feed(data):
-                if self._workforce.peers.get(worker.number) is not worker:
+                if self._worker_pool.connections.get(worker.number) is not worker:
                     return  # it is counted as dead, and what it wrote is removed
-                self._hear_worker(worker, messages.from_worker_decoder.decode(payload))
+                self._on_worker_message(worker, messages.from_worker_decoder.decode(payload))
             self._settle_soon()
 
     async def _serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number, self._next_client = self._next_client, self._next_client + 1
-        client = self._clients[number] = ClientPeer(number, writer)
-        client.tell(messages.Welcome(self._id, self._options.name, self._directory, self._prefix, number))
+        client = self._clients[number] = ClientConnection(number, writer)
+        client.send(messages.Welcome(self._id, self._options.name, self._directory, self._prefix, number))
         splitter = FrameSplitter()
         try:
             while data := await reader.read(_READ_BYTES):
                 for payload in splitter.feed(data):
-                    self._hear_client(client, messages.from_client_decoder.decode(payload))
+                    self._on_client_message(client, messages.from_client_decoder.decode(payload))
                 self._settle_soon()
         finally:
             del self._clients[number]
             self._scheduler.client_left(client)
             self._coordinator.left(client)
-            self._agree()
+            self._send_coordination_replies()
             self._settle_soon()
 
     # What workers say
 
-    def _hear_worker(self, worker: WorkerPeer, message: messages.FromWorker) -> None:
+    def _on_worker_message(self, worker: WorkerConnection, message: messages.FromWorker) -> None:
         number = worker.number
         match message:
             case messages.Finished():
-                self._chronicle.finished(worker.state, message)
+                self._metrics_writer.finished(worker.state, message)
                 durations = [stop - start for start, stop in zip(message.starts_s, message.stops_s, strict=True)]
                 self._scheduler.finished(number, message.numbers, message.nbytes, durations, message.results)
             case messages.Failed():
@@ -292,52 +294,52 @@ class Head:
                 self._result_published(worker, message)
             case messages.Recalled():
                 self._scheduler.recalled(number, message.numbers)
-            case messages.StoodAside():
+            case messages.Seceded():
                 self._scheduler.seceded(number, message.number)
-            case messages.CameBack():
+            case messages.Rejoined():
                 self._scheduler.rejoined(number, message.number)
             case messages.Sample():
                 worker.sample = message
             case messages.MemoryPressure():
-                self._workforce.note_pressure(worker, message)
+                self._worker_pool.note_pressure(worker, message)
             case messages.ResultsLost():
                 if self._scheduler.results_lost(number, message.numbers):
                     text = f"a result on worker {worker.options.name} is made again: {message.reason}"
-                    self._chronicle.log("warning", text, number)
-            case messages.Complaint():
-                self._chronicle.log("error", f"worker {worker.options.name}: {message.text}", number)
+                    self._metrics_writer.log("warning", text, number)
+            case messages.WorkerLog():
+                self._metrics_writer.log("error", f"worker {worker.options.name}: {message.text}", number)
             case messages.StoreEvents():
-                self._chronicle.spilled(number, message)
-            case messages.Invoked(request=request) if request == _NOBODY:
+                self._metrics_writer.spilled(number, message)
+            case messages.Invoked(request=request) if request == _NO_REQUEST:
                 if message.failure is not None:
                     text = f"worker {worker.options.name} couldn't be set up:\n{message.failure.traceback}"
-                    self._chronicle.log("error", text, number)
+                    self._metrics_writer.log("error", text, number)
             case messages.Invoked():
                 answer = message.failure if message.result is None else message.result
                 if answer is not None:
-                    self._inquiries.invoked(message.request, number, answer)
+                    self._queries.invoked(message.request, number, answer)
 
     def _task_failed(self, number: int, message: messages.Failed) -> None:
         task = self._scheduler.by_number.get(message.number)
         if task is None:
             self._scheduler.failed(number, message.number, message.failure)
             return
-        self._chronicle.failed(task, number, message)
+        self._metrics_writer.failed(task, number, message)
         error = msgspec.structs.replace(message.failure, key=key_text(task.key), origin=task.origin)
         if self._scheduler.failed(number, message.number, error):
-            self._chronicle.error(task, error, number)
+            self._metrics_writer.error(task, error, number)
 
-    def _result_published(self, worker: WorkerPeer, message: messages.Published) -> None:
+    def _result_published(self, worker: WorkerConnection, message: messages.Published) -> None:
         task = self._scheduler.by_number.get(message.number)
         if task is not None:
-            self._chronicle.published(task, worker.number, message)
+            self._metrics_writer.published(task, worker.number, message)
         if message.location is None:
             text = f"a result stays on worker {worker.options.name}: {message.reason}"
-            self._chronicle.log("warning", text, worker.number)
+            self._metrics_writer.log("warning", text, worker.number)
             if task is not None:
                 described = failure.own_failure(SerialisationError(message.reason))
                 named = msgspec.structs.replace(described, key=key_text(task.key), origin=task.origin)
-                self._inquiries.located(task, named)
+                self._queries.located(task, named)
         elif isinstance(message.location, Segment):
             self._segment_owner[message.location.path] = worker.number
             if is_in_shared_memory(message.location):
@@ -347,63 +349,65 @@ class Head:
 
     # What clients say
 
-    def _hear_client(self, client: ClientPeer, message: messages.FromClient) -> None:
+    def _on_client_message(self, client: ClientConnection, message: messages.FromClient) -> None:
         match message:
             case messages.Submit():
-                hand_in(self._scheduler, self._codebook, self._options.resources, client, message)
+                submit_graph(self._scheduler, self._call_cache, self._options.resources, client, message)
             case messages.Release():
                 self._scheduler.release(client, message.keys)
             case messages.Cancel():
-                cancel_for(self._scheduler, client, message)
+                cancel_tasks(self._scheduler, client, message)
             case messages.Retry():
-                try_again(self._scheduler, client, message.keys)
+                retry_tasks(self._scheduler, client, message.keys)
             case messages.Scatter():
                 for key, location, nbytes in zip(message.keys, message.locations, message.nbytes, strict=True):
                     if is_in_shared_memory(location):
                         self._shared_bytes += location_bytes(location)
                     self._scheduler.add_data(client, key, location, nbytes)
             case messages.Locate():
-                self._inquiries.locate(client, message)
-            case messages.Inform():
-                self._inquiries.inform(client, message, self._workforce)
+                self._queries.locate(client, message)
+            case messages.GetInfo():
+                self._queries.inform(client, message, self._worker_pool)
             case messages.RunOnWorkers():
                 chosen = [
-                    w for n, w in self._workforce.peers.items() if message.workers is None or n in message.workers
+                    w
+                    for n, w in self._worker_pool.connections.items()
+                    if message.workers is None or n in message.workers
                 ]
                 if message.setup:
                     self._setups.pop(message.setup, None)
                     self._setups[message.setup] = message.call
-                self._inquiries.invoke(client, message, chosen)
+                self._queries.invoke(client, message, chosen)
             case messages.RunOnHead():
-                workers = [worker.info() for worker in self._workforce.peers.values()]
+                workers = [worker.info() for worker in self._worker_pool.connections.values()]
                 snapshot = HeadSnapshot(self._scheduler, workers, len(self._clients))
                 self._keep_running(inspect_for(client, message, snapshot))
             case messages.Retire():
-                self._workforce.retire(message.workers)
-                self._workforce.answer_when_settled(client, message.request)
+                self._worker_pool.retire(message.workers)
+                self._worker_pool.answer_when_settled(client, message.request)
             case messages.Scale():
-                self._workforce.scale(message.n_workers)
-                self._workforce.answer_when_settled(client, message.request)
+                self._worker_pool.scale(message.n_workers)
+                self._worker_pool.answer_when_settled(client, message.request)
             case messages.Adapt():
-                self._workforce.adapt(Adaptive(message.minimum, message.maximum, message.wait_s))
-                client.tell(messages.Done(message.request))
+                self._worker_pool.adapt(Adaptive(message.minimum, message.maximum, message.wait_s))
+                client.send(messages.Ack(message.request))
             case messages.Restart():
-                self._scheduler.cancel([key for key, task in self._scheduler.tasks.items() if task.wanted_by])
-                self._workforce.restart()
-                self._workforce.answer_when_settled(client, message.request)
+                self._scheduler.cancel([key for key, task in self._scheduler.tasks.items() if task.clients])
+                self._worker_pool.restart()
+                self._worker_pool.answer_when_settled(client, message.request)
             case messages.FireAndForget():
                 self._scheduler.want(_HEAD, message.keys)
             case messages.Coordinate():
                 self._coordinator.ask(client, message.request, message.op)
-                self._agree()
+                self._send_coordination_replies()
             case messages.Withdraw():
                 self._coordinator.withdraw(client, message.request, undo=message.undo)
-                self._agree()
+                self._send_coordination_replies()
             case messages.Claim():
                 self._scheduler.want(client, self._coordinator.claim(client, message.request))
-                self._agree()
+                self._send_coordination_replies()
             case messages.WhoHas():
-                self._inquiries.tell_holdings(client, message)
+                self._queries.tell_holdings(client, message)
             case messages.Shutdown():
                 self._end("shut down by its client")
 
@@ -413,15 +417,15 @@ class Head:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    def _agree(self) -> None:
+    def _send_coordination_replies(self) -> None:
         """Carry out what the coordinator has decided."""
         decisions = self._coordinator.take_decisions()
         for kept in decisions.keep:
-            self._scheduler.want(kept, kept.parcel.keys)
+            self._scheduler.want(kept, kept.payload.keys)
         for kept in decisions.let_go:
-            self._scheduler.release(kept, kept.parcel.keys)
+            self._scheduler.release(kept, kept.payload.keys)
         for asker, request, outcome in decisions.answers:
-            asker.tell(messages.Agreed(request, outcome))
+            asker.send(messages.CoordinationReply(request, outcome))
 
     # Carrying out what the scheduler wants
 
@@ -435,31 +439,33 @@ class Head:
         self._settling = False
         actions = self._scheduler.take_actions()
         self._free(actions)
-        peers = self._workforce.peers
+        peers = self._worker_pool.connections
         for state, tasks in actions.recall.items():
             if state.number in peers:
-                peers[state.number].tell(messages.Recall([task.number for task in tasks]))
+                peers[state.number].send(messages.Recall([task.number for task in tasks]))
         for state, dropped in actions.drop.items():
             if state.number in peers:
-                peers[state.number].tell(messages.Drop(dropped))
+                peers[state.number].send(messages.Drop(dropped))
         for state, tasks in actions.run.items():
             if state.number in peers:
                 peers[state.number].run(tasks)
         on_disk = bool(actions.publish) and self._has_shared_its_part()
         for state, tasks in actions.publish.items():
             if state.number in peers:
-                peers[state.number].tell(messages.Publish([task.number for task in tasks], on_disk))
+                peers[state.number].send(messages.Publish([task.number for task in tasks], on_disk))
         for state in actions.stop:
             if state.number in peers:
-                peers[state.number].tell(messages.Stop())
+                peers[state.number].send(messages.Stop())
         for task in actions.located:
-            self._inquiries.located(task)
+            self._queries.located(task)
         self._tell_clients(actions)
 
     def _has_shared_its_part(self) -> bool:
         """Tell whether results take so much shared memory that the next ones must go to disk."""
         limit = self._options.memory.limit_bytes
-        return limit is not None and self._shared_bytes >= SHARED_FRACTION * limit * max(1, len(self._workforce.peers))
+        return limit is not None and self._shared_bytes >= SHARED_FRACTION * limit * max(
+            1, len(self._worker_pool.connections)
+        )
 
     def _free(self, actions: Actions) -> None:
         numbers = []
@@ -469,17 +475,17 @@ class Head:
                 free_location(location)
                 if is_in_shared_memory(location):
                     self._shared_bytes -= location.nbytes
-                owner = self._workforce.peers.get(self._segment_owner.pop(location.path, -1))
+                owner = self._worker_pool.connections.get(self._segment_owner.pop(location.path, -1))
                 if owner is not None:
                     owner.shared_bytes -= location.nbytes
         if numbers:
-            for worker in self._workforce.peers.values():
-                worker.tell(messages.Drop(numbers))
+            for worker in self._worker_pool.connections.values():
+                worker.send(messages.Drop(numbers))
 
     def _give_up(self, kind: str, task: TaskState) -> Failure:
         """The scheduler gives a task up: make its error, and show it to who watches."""
         error = _make_error(kind, task, self._last_loss)
-        self._chronicle.error(task, error)
+        self._metrics_writer.error(task, error)
         return error
 
     def _tell_clients(self, actions: Actions) -> None:
@@ -488,17 +494,17 @@ class Head:
             if ended:
                 self._settle_soon()
         for client, tasks in actions.finished.items():
-            if not isinstance(client, ClientPeer):
+            if not isinstance(client, ClientConnection):
                 continue  # a parcel, or this head: they need not know
-            inline = [task.location if isinstance(task.location, bytes) else None for task in tasks]
+            inline = [task.shared_location if isinstance(task.shared_location, bytes) else None for task in tasks]
             keys, nbytes = [task.key for task in tasks], [task.nbytes for task in tasks]
-            client.tell(messages.KeysFinished(keys, nbytes, inline))
+            client.send(messages.KeysFinished(keys, nbytes, inline))
         for client, tasks in actions.erred.items():
-            for task in tasks if isinstance(client, ClientPeer) else ():
-                client.tell(messages.KeyErred(task.key, task.error))
+            for task in tasks if isinstance(client, ClientConnection) else ():
+                client.send(messages.KeyErred(task.key, task.error))
         for client, keys in actions.cancelled.items():
-            if isinstance(client, ClientPeer):
-                client.tell(messages.KeysCancelled(keys))
+            if isinstance(client, ClientConnection):
+                client.send(messages.KeysCancelled(keys))
 
     # Timers
 
@@ -512,24 +518,24 @@ class Head:
             now_s = self._clock.now_s()
             if now_s >= next_sample_s:
                 next_sample_s = now_s + SAMPLE_S
-                self._take_stock(now_s)
+                self._collect_samples(now_s)
                 if not self._options.detached and os.getppid() != parent:
                     self._end("the process that started the cluster has ended")
-            self._workforce.enforce_limits()
-            if self._chronicle.flush():
+            self._worker_pool.enforce_limits()
+            if self._metrics_writer.flush():
                 self._publisher.notify()
 
-    def _take_stock(self, now_s: float) -> None:
+    def _collect_samples(self, now_s: float) -> None:
         """Write down how the workers are, let their number follow the work, forget code that no task uses."""
-        peers = self._workforce.peers
-        self._chronicle.samples((n, w.sample, w.shared_bytes) for n, w in peers.items() if w.sample is not None)
-        if self._workforce.follow_work(now_s) | self._workforce.replace_failing(monotonic_s()):
+        peers = self._worker_pool.connections
+        self._metrics_writer.samples((n, w.sample, w.shared_bytes) for n, w in peers.items() if w.sample is not None)
+        if self._worker_pool.follow_work(now_s) | self._worker_pool.replace_failing(monotonic_s()):
             self._settle_soon()
-        forgotten = self._codebook.take_forgotten()
+        forgotten = self._call_cache.take_unused()
         for worker in peers.values() if forgotten else ():
             known = [number for number in forgotten if number in worker.known_code]
             worker.known_code.difference_update(known)
-            worker.tell(messages.DropCalls(known))
+            worker.send(messages.DropCalls(known))
 
     async def _sample_gpus(self) -> None:
         try:
@@ -561,7 +567,7 @@ def _make_error(kind: str, task: TaskState, last_loss: _Loss) -> Failure:
 
 
 def _named(task: TaskState) -> list[int | str]:
-    return sorted(task.demand.workers, key=str) if task.demand is not None else []
+    return sorted(task.restrictions.workers, key=str) if task.restrictions is not None else []
 
 
 def _blame(task: TaskState, last_loss: _Loss) -> WorkerLost:
@@ -577,7 +583,7 @@ def _blame(task: TaskState, last_loss: _Loss) -> WorkerLost:
     )
 
 
-def _say(message: dict[str, Any]) -> None:
+def _print_json(message: dict[str, Any]) -> None:
     """Tell the process that started us, which reads one line."""
     with contextlib.suppress(OSError):
         print(json.dumps(message), flush=True)

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from glassloom.errors import GraphError, OptionError
-from glassloom.head.call_cache import Codebook
-from glassloom.head.connections import ClientPeer
+from glassloom.head.call_cache import CallCache
+from glassloom.head.connections import ClientConnection
 from glassloom.protocol import failure, messages
-from glassloom.scheduler import Demand, Scheduler
+from glassloom.scheduler import Restrictions, Scheduler
 
 
-def hand_in(
+def submit_graph(
     scheduler: Scheduler,
-    codebook: Codebook,
+    call_cache: CallCache,
     resources: Mapping[str, float],
-    client: ClientPeer,
+    client: ClientConnection,
     message: messages.Submit,
 ) -> None:
     """Hand a client's graph in; tell the client if it is refused. `resources` is what each worker has."""
     refusal = _lack_of_resources(message.resources, resources)
     if refusal is not None:
-        client.tell(messages.SubmitRefused(message.wanted, failure.own_failure(refusal)))
+        client.send(messages.SubmitRefused(message.wanted, failure.own_failure(refusal)))
         return
-    codes = [codebook.enter(code) for code in message.code]
+    codes = [call_cache.intern(code) for code in message.code]
     specs = [
         (codes[call], literals, message.priority)
         for call, literals in zip(message.calls, message.literals, strict=True)
@@ -38,19 +38,19 @@ def hand_in(
             wanted=message.wanted,
             priority=message.priority,
             retries=message.retries,
-            demand=_demand(message),
+            restrictions=_restrictions(message),
             labels=message.labels,
         )
     except GraphError as error:
-        client.tell(messages.SubmitRefused(message.wanted, failure.own_failure(error)))
+        client.send(messages.SubmitRefused(message.wanted, failure.own_failure(error)))
 
 
-def _demand(message: messages.Submit) -> Demand | None:
+def _restrictions(message: messages.Submit) -> Restrictions | None:
     """Return what the tasks of a message need of their workers."""
     resources = tuple(sorted((name, amount) for name, amount in message.resources.items() if amount))
     if not resources and not message.workers:
         return None
-    return Demand(resources, frozenset(message.workers), message.allow_other_workers)
+    return Restrictions(resources, frozenset(message.workers), message.allow_other_workers)
 
 
 def _lack_of_resources(asked: dict[str, float], has: Mapping[str, float]) -> OptionError | None:

@@ -6,10 +6,10 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable
 
-from glassloom.head.connections import ClientPeer, WorkerPeer
-from glassloom.head.fork_server_client import Nursery
+from glassloom.head.connections import ClientConnection, WorkerConnection
+from glassloom.head.fork_server_client import ForkServerClient
 from glassloom.head.health import SILENT_S
-from glassloom.head.metrics_writer import Chronicle
+from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.protocol import messages
 from glassloom.protocol.options import HeadOptions, WorkerOptions
 from glassloom.sampling.process import is_stopped, own_memory_bytes
@@ -19,7 +19,7 @@ from glassloom.units import format_bytes
 MAX_FAILED_STARTS = 5
 
 
-class Workforce:
+class WorkerPool:
     """The workers of one cluster.
 
     Parameters
@@ -38,22 +38,22 @@ class Workforce:
         self,
         options: HeadOptions,
         scheduler: Scheduler,
-        chronicle: Chronicle,
+        metrics_writer: MetricsWriter,
         *,
         socket: str,
         secret: str,
         directory: str,
         shm_prefix: str,
         cluster_id: str,
-        on_lost: Callable[[WorkerPeer, str], None],
+        on_lost: Callable[[WorkerConnection, str], None],
         on_hopeless: Callable[[str], None],
     ) -> None:
-        self.peers: dict[int, WorkerPeer] = {}
+        self.connections: dict[int, WorkerConnection] = {}
         self.all_ready = asyncio.Event()
-        self.nursery: Nursery
+        self.fork_server_client: ForkServerClient
         self._options = options
         self._scheduler = scheduler
-        self._chronicle = chronicle
+        self._metrics_writer = metrics_writer
         self._socket, self._secret, self._directory, self._prefix = socket, secret, directory, shm_prefix
         self._cluster_id = cluster_id
         self._on_lost = on_lost
@@ -61,7 +61,7 @@ class Workforce:
         self._starting: dict[int, WorkerOptions] = {}
         self._n_wanted = options.n_workers
         self._adaptive: Adaptive | None = None
-        self._waiting: list[tuple[ClientPeer, int]] = []
+        self._waiting: list[tuple[ClientConnection, int]] = []
         self._restarting: set[int] = set()
         self._failed_starts = 0
         self._next_number = 0
@@ -76,12 +76,12 @@ class Workforce:
         """Whether their number follows the work."""
         return self._adaptive is not None
 
-    def start(self, nursery: Nursery) -> None:
+    def start(self, fork_server_client: ForkServerClient) -> None:
         """Start the first workers."""
-        self.nursery = nursery
+        self.fork_server_client = fork_server_client
         self._approach_wanted()
 
-    def join(self, ready: messages.WorkerReady, writer: asyncio.StreamWriter) -> WorkerPeer | None:
+    def join(self, ready: messages.WorkerReady, writer: asyncio.StreamWriter) -> WorkerConnection | None:
         """A worker has connected; returns None if it can't be let in."""
         options = self._starting.pop(ready.number, None)
         if options is None:
@@ -95,11 +95,11 @@ class Workforce:
             )
             return None
         state = self._scheduler.worker_joined(ready.number, options.name, options.nthreads, self._options.resources)
-        worker = WorkerPeer(options, writer, ready.pid, state, baseline_bytes=ready.own_bytes)
-        self.peers[ready.number] = worker
+        worker = WorkerConnection(options, writer, ready.pid, state, baseline_bytes=ready.own_bytes)
+        self.connections[ready.number] = worker
         self._failed_starts = 0
-        self._chronicle.worker_joined(options, ready.pid)
-        if len(self.peers) >= self._options.n_workers:
+        self._metrics_writer.worker_joined(options, ready.pid)
+        if len(self.connections) >= self._options.n_workers:
             self.all_ready.set()
         self._answer_waiting()
         return worker
@@ -108,20 +108,20 @@ class Workforce:
         """A worker's process has ended."""
         if self._starting.pop(number, None) is not None:
             self._failed_starts += 1
-            self._chronicle.log("error", f"worker {number} didn't start: {status}", number)
+            self._metrics_writer.log("error", f"worker {number} didn't start: {status}", number)
             if self._failed_starts >= MAX_FAILED_STARTS:
                 self._on_hopeless(f"{MAX_FAILED_STARTS} workers in a row didn't start: {status}")
                 return
-        elif (worker := self.peers.pop(number, None)) is not None:
+        elif (worker := self.connections.pop(number, None)) is not None:
             self._lose(worker, worker.ending or status)
         self._approach_wanted()
 
-    def _lose(self, worker: WorkerPeer, reason: str) -> None:
+    def _lose(self, worker: WorkerConnection, reason: str) -> None:
         self._restarting.discard(worker.number)
         level = "info" if worker.expected else "error"
         text = f"worker {worker.options.name} (pid {worker.pid}) is gone: {reason}"
-        self._chronicle.log(level, text, worker.number)
-        self._chronicle.worker_left(worker.number, reason)
+        self._metrics_writer.log(level, text, worker.number)
+        self._metrics_writer.worker_left(worker.number, reason)
         worker.writer.close()
         self._on_lost(worker, reason)
 
@@ -137,7 +137,7 @@ class Workforce:
     def retire(self, numbers: Iterable[int]) -> None:
         """Retire these workers, and have so many less from now on."""
         for number in numbers:
-            worker = self.peers.get(number)
+            worker = self.connections.get(number)
             if worker is not None and not worker.state.retiring:
                 self._n_wanted -= 1
                 self._retire(worker)
@@ -151,43 +151,43 @@ class Workforce:
         target = self._adaptive.target(self._n_wanted, n_tasks, self._options.threads_per_worker, now_s)
         if target == self._n_wanted:
             return False
-        self._chronicle.log("info", f"adaptive scaling: {self._n_wanted} -> {target} workers")
+        self._metrics_writer.log("info", f"adaptive scaling: {self._n_wanted} -> {target} workers")
         self._approach(target)
         return True
 
     def restart(self) -> None:
         """Replace all workers by new ones."""
-        for number, worker in self.peers.items():
+        for number, worker in self.connections.items():
             worker.ending, worker.expected = "restarted", True
             self._restarting.add(number)
-            self.nursery.kill(worker.pid)
+            self.fork_server_client.kill(worker.pid)
 
-    def answer_when_settled(self, client: ClientPeer, request: int) -> None:
+    def answer_when_settled(self, client: ClientConnection, request: int) -> None:
         """Tell a client once there are as many workers as are wanted."""
         self._waiting.append((client, request))
         self._answer_waiting()
 
-    def note_pressure(self, worker: WorkerPeer, message: messages.MemoryPressure) -> None:
+    def note_pressure(self, worker: WorkerConnection, message: messages.MemoryPressure) -> None:
         """A worker's memory has become short, or isn't any more."""
         before, worker.pressure = worker.pressure, Pressure(message.pressure)
         self._scheduler.set_pressure(worker.number, worker.pressure)
         if worker.pressure is Pressure.PAUSED:
             limits = worker.options.memory
-            self._chronicle.log(
+            self._metrics_writer.log(
                 "warning",
                 f"worker {worker.options.name} gets no tasks for now: it takes {format_bytes(message.own_bytes)}, over "
                 f"{limits.text(limits.pause)}; {worker.explain_memory(message.own_bytes)}",
                 worker.number,
             )
         elif before is Pressure.PAUSED:
-            self._chronicle.log("info", f"worker {worker.options.name} gets tasks again", worker.number)
+            self._metrics_writer.log("info", f"worker {worker.options.name} gets tasks again", worker.number)
 
     def enforce_limits(self) -> None:
         """End workers that have taken too much memory: their tasks run again elsewhere.
 
         The head measures: a worker may be too busy to say how it is.
         """
-        for worker in self.peers.values():
+        for worker in self.connections.values():
             limits = worker.options.memory
             most = limits.bytes_at(limits.terminate)
             if most is None or worker.exceeded_limit:
@@ -202,18 +202,20 @@ class Workforce:
                     ),
                     False,
                 )
-                self.nursery.kill(worker.pid)
+                self.fork_server_client.kill(worker.pid)
 
     def replace_failing(self, now_s: float) -> bool:
         """Replace workers that can't go on as they are; their results move to where everybody can reach them first.
 
         Returns whether there were any.
         """
-        failing = {worker: reason for worker in self.peers.values() if (reason := _reason_to_replace(worker, now_s))}
+        failing = {
+            worker: reason for worker in self.connections.values() if (reason := _reason_to_replace(worker, now_s))
+        }
         for worker, reason in failing.items():
             worker.ending, worker.expected, worker.is_failing = f"replaced, because {reason}", True, True
             own_bytes = 0 if worker.sample is None else worker.sample.own_bytes
-            self._chronicle.log(
+            self._metrics_writer.log(
                 "warning",
                 f"worker {worker.options.name} is replaced: {reason}; it takes {format_bytes(own_bytes)}, "
                 f"{worker.explain_memory(own_bytes)}",
@@ -222,26 +224,26 @@ class Workforce:
             self._scheduler.retire(worker.number)
         if failing:
             self._approach_wanted()
-        for worker in self.peers.values():
+        for worker in self.connections.values():
             if worker.is_failing and _has_nothing_to_lose(worker, now_s):
-                self.nursery.kill(worker.pid)
+                self.fork_server_client.kill(worker.pid)
         return bool(failing)
 
     def _approach(self, n_workers: int) -> None:
         self._n_wanted = n_workers
-        staying = [number for number, worker in sorted(self.peers.items()) if not worker.state.retiring]
+        staying = [number for number, worker in sorted(self.connections.items()) if not worker.state.retiring]
         for number in staying[max(0, n_workers - len(self._starting)) :]:
-            self._retire(self.peers[number])
+            self._retire(self.connections[number])
         self._approach_wanted()
 
-    def _retire(self, worker: WorkerPeer) -> None:
+    def _retire(self, worker: WorkerConnection) -> None:
         worker.ending = "retired"
         worker.expected = True
         self._scheduler.retire(worker.number)
 
     def _approach_wanted(self) -> None:
         """Start the workers that are missing."""
-        staying = sum(not worker.state.retiring for worker in self.peers.values())
+        staying = sum(not worker.state.retiring for worker in self.connections.values())
         for _ in range(self._n_wanted - staying - len(self._starting)):
             self._spawn()
         self._answer_waiting()
@@ -263,16 +265,16 @@ class Workforce:
             head_pid=os.getpid(),
         )
         self._starting[number] = options
-        self.nursery.spawn(options)
+        self.fork_server_client.spawn(options)
 
     def _answer_waiting(self) -> None:
-        if len(self.peers) == self._n_wanted and not self._starting and not self._restarting:
+        if len(self.connections) == self._n_wanted and not self._starting and not self._restarting:
             waiting, self._waiting = self._waiting, []
             for client, request in waiting:
-                client.tell(messages.Done(request))
+                client.send(messages.Ack(request))
 
 
-def _reason_to_replace(worker: WorkerPeer, now_s: float) -> str:
+def _reason_to_replace(worker: WorkerConnection, now_s: float) -> str:
     if worker.ending:
         return ""
     sample = worker.sample
@@ -285,7 +287,7 @@ def _reason_to_replace(worker: WorkerPeer, now_s: float) -> str:
     )
 
 
-def _has_nothing_to_lose(worker: WorkerPeer, now_s: float) -> bool:
+def _has_nothing_to_lose(worker: WorkerConnection, now_s: float) -> bool:
     """Tell whether a worker that is replaced holds nothing more that it could still give away."""
     state = worker.state
     is_silent = worker.sample is not None and now_s - worker.sample.at_s >= SILENT_S

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from glassloom.backends.sharing import owned, shared
+from glassloom.backends.sharing import private_copy, read_only_view
 from glassloom.errors import GraphError
 from glassloom.graph import Graph, Key
 from glassloom.local.default import refuse_held, register_runtime
 
 
-class InlineRuntime:
+class SynchronousRuntime:
     """Runs tasks depth first; an exception leaves as it is, with the debugger's frames intact."""
 
     shares_memory = True
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
         held = self.hold(graph, keys)
-        return [owned(held[key]) for key in keys]
+        return [private_copy(held[key]) for key in keys]
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Any]:
         refuse_held(graph)
@@ -44,7 +44,7 @@ class InlineRuntime:
                 continue
             stack.pop()
             open_keys.discard(key)
-            results[key] = task.run({dep: shared(results[dep]) for dep in task.deps})
+            results[key] = task.run({dep: read_only_view(results[dep]) for dep in task.deps})
             for dep in task.deps:
                 uses[dep] -= 1
                 if not uses[dep]:
@@ -52,4 +52,4 @@ class InlineRuntime:
         return {key: results[key] for key in keys}
 
 
-register_runtime("inline", InlineRuntime)
+register_runtime("inline", SynchronousRuntime)

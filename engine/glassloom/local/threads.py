@@ -17,17 +17,17 @@ from typing import Any
 from glassloom_metrics.protocol import TaskError
 from glassloom_metrics.recorder import Recorder
 
-from glassloom._gc import paused_collector
+from glassloom._gc import gc_paused
 from glassloom.backends import blas
-from glassloom.backends.sharing import owned, shared
+from glassloom.backends.sharing import private_copy, read_only_view
 from glassloom.backends.sizeof import sizeof
 from glassloom.errors import DataLost, WorkerLost
 from glassloom.graph import Graph, Key, key_text
 from glassloom.local.default import refuse_held, register_runtime, run_inside_task
-from glassloom.local.synchronous import InlineRuntime
-from glassloom.local.threads_metrics import ThreadsBroadcast
+from glassloom.local.synchronous import SynchronousRuntime
+from glassloom.local.threads_metrics import ThreadsMetrics
 from glassloom.protocol import failure
-from glassloom.protocol.annotations import handling_of
+from glassloom.protocol.annotations import current_annotations
 from glassloom.protocol.clock import monotonic_s
 from glassloom.sampling.progress import note_layers, progress_counts
 from glassloom.scheduler import Actions, Scheduler, TaskState
@@ -85,7 +85,7 @@ class ThreadsRuntime:
         self._results: dict[int, Any] = {}
         self._queue: SimpleQueue[TaskState | None] = SimpleQueue()
         self._busy = bytearray(self.nthreads)
-        self._broadcast = ThreadsBroadcast(self.nthreads, self._note_progress) if publish else None
+        self._metrics = ThreadsMetrics(self.nthreads, self._note_progress) if publish else None
         self._threads = [
             threading.Thread(target=self._work, args=(lane,), name=f"glassloom-{lane}", daemon=True)
             for lane in range(self.nthreads)
@@ -96,14 +96,14 @@ class ThreadsRuntime:
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
         held = self.hold(graph, keys)
-        return [owned(held[key]) for key in keys]
+        return [private_copy(held[key]) for key in keys]
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Any]:
         refuse_held(graph)
-        handling = handling_of()
+        handling = current_annotations()
         unique = list(dict.fromkeys(keys))
         computation = _Computation(len(unique))
-        with paused_collector():
+        with gc_paused():
             positions = {key: position for position, key in enumerate(graph.tasks)}
             deps = [[positions[dep] for dep in task.deps] for task in graph.tasks.values()]
             tasks = list(graph.tasks.values())
@@ -142,8 +142,8 @@ class ThreadsRuntime:
         for _ in self._threads:
             self._queue.put(None)
         blas.forget_lanes(self._n_busy)
-        if self._broadcast is not None:
-            self._broadcast.close()
+        if self._metrics is not None:
+            self._metrics.close()
 
     def _release(self, computation: _Computation, keys: list[Key]) -> None:
         """Let go of results; what is still on its way to them, and for nobody else, is stopped."""
@@ -152,7 +152,7 @@ class ThreadsRuntime:
             self._carry_out(self._scheduler.take_actions())
 
     def _work(self, lane: int) -> None:
-        run_inside_task(InlineRuntime())
+        run_inside_task(SynchronousRuntime())
         finished = _Finished()
         results = self._results
         told_s = monotonic_s()
@@ -168,7 +168,7 @@ class ThreadsRuntime:
             start_s = monotonic_s()
             try:
                 value = task.spec.run(
-                    {dep.key: shared(results[dep.number]) for dep in task.deps} if task.deps else _NO_INPUTS
+                    {dep.key: read_only_view(results[dep.number]) for dep in task.deps} if task.deps else _NO_INPUTS
                 )
             except BaseException as error:  # whatever the user's code raises is the task's result
                 finished = self._flush(finished, lane)  # the next task may be long in coming
@@ -212,10 +212,10 @@ class ThreadsRuntime:
     def _tell(self, finished: _Finished, lane: int) -> None:
         tasks = finished.tasks
         durations = [stop - start for start, stop in zip(finished.starts, finished.stops, strict=True)]
-        if self._broadcast is not None:
-            epoch_s = self._broadcast.clock.epoch_s
-            with self._broadcast.lock:
-                self._broadcast.recorder.add_tasks(
+        if self._metrics is not None:
+            epoch_s = self._metrics.clock.epoch_s
+            with self._metrics.lock:
+                self._metrics.recorder.add_tasks(
                     [task.layer.number for task in tasks],
                     [task.index for task in tasks],
                     worker=_WORKER,
@@ -237,11 +237,11 @@ class ThreadsRuntime:
             was_wanted = task.state is RUNNING
             final = self._scheduler.failed(_WORKER, task.number, (task, error))
             self._carry_out(self._scheduler.take_actions())
-        if self._broadcast is not None and was_wanted:
+        if self._metrics is not None and was_wanted:
             described = failure.describe(error)
-            clock = self._broadcast.clock
-            with self._broadcast.lock:
-                recorder = self._broadcast.recorder
+            clock = self._metrics.clock
+            with self._metrics.lock:
+                recorder = self._metrics.recorder
                 recorder.add_task(
                     task.layer.number,
                     task.index,

@@ -27,7 +27,7 @@ FLUSH_S = 0.1
 SAMPLE_S = 0.5
 
 
-class ThreadsBroadcast:
+class ThreadsMetrics:
     """One in-process cluster: recorder, socket and registry record.
 
     Parameters

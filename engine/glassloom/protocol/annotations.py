@@ -13,7 +13,7 @@ from glassloom.protocol.options import checked_resources
 
 
 @dataclass(frozen=True)
-class Handling:
+class Annotations:
     """What `annotate` sets, for the tasks of one graph."""
 
     priority: int = 0
@@ -24,8 +24,8 @@ class Handling:
     allow_other_workers: bool = False
 
 
-_AS_USUAL = Handling()
-_current: ContextVar[Handling] = ContextVar("handling", default=_AS_USUAL)
+_AS_USUAL = Annotations()
+_current: ContextVar[Annotations] = ContextVar("handling", default=_AS_USUAL)
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def annotate(
     3
     """
     token = _current.set(
-        handling_of(
+        current_annotations(
             priority=priority,
             retries=retries,
             resources=resources,
@@ -84,14 +84,14 @@ def annotate(
         _current.reset(token)
 
 
-def handling_of(
+def current_annotations(
     *,
     priority: int | None = None,
     retries: int | None = None,
     resources: Mapping[str, float] | None = None,
     workers: int | str | Sequence[int | str] | None = None,
     allow_other_workers: bool | None = None,
-) -> Handling:
+) -> Annotations:
     """Return how tasks are treated that are started here: as the block says, but for what is given."""
     changes: dict[str, Any] = {}
     if priority is not None:

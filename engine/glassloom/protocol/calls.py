@@ -13,7 +13,7 @@ from typing import Any
 from glassloom.backends.sizeof import sizeof
 from glassloom.errors import SerialisationError
 from glassloom.graph import Graph, Handle, Key, Task, TaskRef, key_text
-from glassloom.protocol.annotations import Handling
+from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.messages import Submit
 from glassloom.store.pickling import dumps, loads
 
@@ -43,7 +43,7 @@ class CallEncoder:
         self._code: list[bytes] = []
         self._keep: list[Any] = []
 
-    def encode(self, graph: Graph, wanted: Sequence[Key], handling: Handling) -> Submit:
+    def encode(self, graph: Graph, wanted: Sequence[Key], handling: Annotations) -> Submit:
         """Return the graph as a message.
 
         Raises

@@ -16,14 +16,14 @@ class _Op(msgspec.Struct, frozen=True, array_like=True):
     pass
 
 
-class Parcel(_Op, frozen=True):
+class Payload(_Op, frozen=True):
     """A value on its way between processes, and the keys of the results that the futures in it stand for."""
 
     data: bytes
     keys: list[Key]
 
 
-class Acquire(_Op, frozen=True, tag="acquire"):
+class AcquireLease(_Op, frozen=True, tag="acquire"):
     """Asks for one of `limit` leases; granted when one is free. The request's number is the lease's."""
 
     kind: str
@@ -31,7 +31,7 @@ class Acquire(_Op, frozen=True, tag="acquire"):
     limit: int
 
 
-class GiveBack(_Op, frozen=True, tag="give-back"):
+class ReleaseLease(_Op, frozen=True, tag="release"):
     """Ends a lease."""
 
     kind: str
@@ -46,35 +46,35 @@ class CountLeases(_Op, frozen=True, tag="count-leases"):
     name: str
 
 
-class SetFlag(_Op, frozen=True, tag="set-flag"):
+class SetEvent(_Op, frozen=True, tag="set-event"):
     """Raises a flag, or lowers it."""
 
     name: str
     is_up: bool
 
 
-class AwaitFlag(_Op, frozen=True, tag="await-flag"):
+class WaitEvent(_Op, frozen=True, tag="wait-event"):
     """Answered when the flag is up."""
 
     name: str
 
 
-class ReadFlag(_Op, frozen=True, tag="read-flag"):
+class ReadEvent(_Op, frozen=True, tag="read-event"):
     """Asks whether the flag is up."""
 
     name: str
 
 
-class Store(_Op, frozen=True, tag="store"):
+class VariableSet(_Op, frozen=True, tag="variable-set"):
     """Gives a name a value; refused if it has one and `replaces` is False."""
 
     space: str
     name: str
-    parcel: Parcel
+    payload: Payload
     replaces: bool
 
 
-class Fetch(_Op, frozen=True, tag="fetch"):
+class VariableGet(_Op, frozen=True, tag="variable-get"):
     """Asks for the value of a name; without one it waits, or is refused."""
 
     space: str
@@ -82,61 +82,61 @@ class Fetch(_Op, frozen=True, tag="fetch"):
     waits: bool
 
 
-class Remove(_Op, frozen=True, tag="remove"):
+class VariableDelete(_Op, frozen=True, tag="variable-delete"):
     """Takes a name's value away; refused if it has none."""
 
     space: str
     name: str
 
 
-class ListNames(_Op, frozen=True, tag="list-names"):
+class ListVariables(_Op, frozen=True, tag="list-variables"):
     """Asks which names have values."""
 
     space: str
 
 
-class Put(_Op, frozen=True, tag="put"):
+class QueuePut(_Op, frozen=True, tag="queue-put"):
     """Adds to the end of a queue; answered when there is room among `maxsize` (0: always)."""
 
     name: str
-    parcel: Parcel
+    payload: Payload
     maxsize: int
 
 
-class Take(_Op, frozen=True, tag="take"):
+class QueueGet(_Op, frozen=True, tag="queue-get"):
     """Asks for the first `count` of a queue, which waits until they are there; -1: all that are there now."""
 
     name: str
     count: int
 
 
-class CountQueued(_Op, frozen=True, tag="count-queued"):
+class QueueSize(_Op, frozen=True, tag="queue-size"):
     """Asks how long a queue is."""
 
     name: str
 
 
-class CloseQueue(_Op, frozen=True, tag="close-queue"):
+class QueueClose(_Op, frozen=True, tag="queue-close"):
     """Empties a queue; who waits for it is refused."""
 
     name: str
 
 
 Op = (
-    Acquire
-    | GiveBack
+    AcquireLease
+    | ReleaseLease
     | CountLeases
-    | SetFlag
-    | AwaitFlag
-    | ReadFlag
-    | Store
-    | Fetch
-    | Remove
-    | ListNames
-    | Put
-    | Take
-    | CountQueued
-    | CloseQueue
+    | SetEvent
+    | WaitEvent
+    | ReadEvent
+    | VariableSet
+    | VariableGet
+    | VariableDelete
+    | ListVariables
+    | QueuePut
+    | QueueGet
+    | QueueSize
+    | QueueClose
 )
 
 
@@ -145,6 +145,6 @@ class Outcome(_Op, frozen=True):
 
     status: Literal["done", "withdrawn", "refused"] = "done"
     number: int = 0
-    parcels: list[Parcel] = []
+    payloads: list[Payload] = []
     names: list[str] = []
     reason: str = ""

@@ -133,13 +133,13 @@ class Recalled(_Message, frozen=True, tag="recalled"):
     numbers: list[int]
 
 
-class StoodAside(_Message, frozen=True, tag="stood-aside"):
+class Seceded(_Message, frozen=True, tag="seceded"):
     """A running task waits for others: another may run in its place."""
 
     number: int
 
 
-class CameBack(_Message, frozen=True, tag="came-back"):
+class Rejoined(_Message, frozen=True, tag="rejoined"):
     """A task that stood aside goes on."""
 
     number: int
@@ -179,7 +179,7 @@ class ResultsLost(_Message, frozen=True, tag="results-lost"):
     reason: str
 
 
-class Complaint(_Message, frozen=True, tag="complaint"):
+class WorkerLog(_Message, frozen=True, tag="worker-log"):
     """Something that people should know of."""
 
     text: str
@@ -201,14 +201,14 @@ FromWorker = (
     | Failed
     | Published
     | Recalled
-    | StoodAside
-    | CameBack
+    | Seceded
+    | Rejoined
     | Invoked
     | Sample
     | StoreEvents
     | MemoryPressure
     | ResultsLost
-    | Complaint
+    | WorkerLog
 )
 
 
@@ -265,7 +265,7 @@ class Locate(_Message, frozen=True, tag="locate"):
     keys: list[Key]
 
 
-class Inform(_Message, frozen=True, tag="inform"):
+class GetInfo(_Message, frozen=True, tag="get-info"):
     """Asks for the state of the cluster; answered by `Info`."""
 
     request: int
@@ -292,21 +292,21 @@ class RunOnHead(_Message, frozen=True, tag="run-on-head"):
 
 
 class Retire(_Message, frozen=True, tag="retire"):
-    """Asks to retire these workers, for good. Answered by `Done` when they are gone."""
+    """Asks to retire these workers, for good. Answered by `Ack` when they are gone."""
 
     request: int
     workers: list[int]
 
 
 class Scale(_Message, frozen=True, tag="scale"):
-    """Asks for a number of workers; ends adaptive scaling. Answered by `Done` when they are there, or gone."""
+    """Asks for a number of workers; ends adaptive scaling. Answered by `Ack` when they are there, or gone."""
 
     request: int
     n_workers: int
 
 
 class Adapt(_Message, frozen=True, tag="adapt"):
-    """Lets the number of workers follow the work, between two bounds. Answered by `Done`."""
+    """Lets the number of workers follow the work, between two bounds. Answered by `Ack`."""
 
     request: int
     minimum: int
@@ -315,7 +315,7 @@ class Adapt(_Message, frozen=True, tag="adapt"):
 
 
 class Restart(_Message, frozen=True, tag="restart"):
-    """Cancels all tasks, forgets all results, replaces all workers. Answered by `Done` when new ones are there."""
+    """Cancels all tasks, forgets all results, replaces all workers. Answered by `Ack` when new ones are there."""
 
     request: int
 
@@ -331,7 +331,7 @@ class FireAndForget(_Message, frozen=True, tag="fire-and-forget"):
 
 
 class Coordinate(_Message, frozen=True, tag="coordinate"):
-    """Asks for something that is agreed on by name; answered by `Agreed`, at once or when it can be."""
+    """Asks for something that is agreed on by name; answered by `CoordinationReply`, at once or when it can be."""
 
     request: int
     op: Op
@@ -364,7 +364,7 @@ FromClient = (
     | Retry
     | Scatter
     | Locate
-    | Inform
+    | GetInfo
     | RunOnWorkers
     | RunOnHead
     | Retire
@@ -467,7 +467,7 @@ class RanOnHead(_Message, frozen=True, tag="ran-on-head"):
     timed_out: bool
 
 
-class Done(_Message, frozen=True, tag="done"):
+class Ack(_Message, frozen=True, tag="ack"):
     """What was asked for has happened."""
 
     request: int
@@ -482,7 +482,7 @@ class Holdings(_Message, frozen=True, tag="holdings"):
     workers: list[str | None]
 
 
-class Agreed(_Message, frozen=True, tag="agreed"):
+class CoordinationReply(_Message, frozen=True, tag="coordination-reply"):
     """What came of a `Coordinate`."""
 
     request: int
@@ -499,9 +499,9 @@ FromHead = (
     | Info
     | RanOnWorkers
     | RanOnHead
-    | Done
+    | Ack
     | Holdings
-    | Agreed
+    | CoordinationReply
 )
 
 _encoder = msgspec.msgpack.Encoder()

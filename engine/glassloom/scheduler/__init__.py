@@ -9,14 +9,14 @@ from glassloom.scheduler.adaptive import Adaptive
 from glassloom.scheduler.core import Scheduler
 from glassloom.scheduler.order import order
 from glassloom.scheduler.placement import MAX_QUEUED
-from glassloom.scheduler.restrictions import Demand
+from glassloom.scheduler.restrictions import Restrictions
 from glassloom.scheduler.state import Layer, Pressure, State, TaskState, WorkerState
 
 __all__ = [
     "MAX_QUEUED",
     "Actions",
     "Adaptive",
-    "Demand",
+    "Restrictions",
     "Layer",
     "Pressure",
     "Scheduler",

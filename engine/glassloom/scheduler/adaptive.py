@@ -45,12 +45,12 @@ class Adaptive:
         >>> adaptive.target(4, 0, 2, now_s=1.0), adaptive.target(4, 0, 2, now_s=4.5)
         (4, 1)
         """
-        needed = min(self.maximum, max(self.minimum, math.ceil(n_tasks / threads_per_worker)))
-        if needed >= n_workers:
+        is_needed = min(self.maximum, max(self.minimum, math.ceil(n_tasks / threads_per_worker)))
+        if is_needed >= n_workers:
             self._enough_since_s = None
-            return needed
+            return is_needed
         if self._enough_since_s is None:
             self._enough_since_s = now_s
         if now_s - self._enough_since_s < self.wait_s:
             return min(n_workers, self.maximum)
-        return needed
+        return is_needed

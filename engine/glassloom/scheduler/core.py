@@ -14,9 +14,9 @@ from typing import Any
 
 from glassloom.errors import GraphError
 from glassloom.graph.keys import Key
-from glassloom.scheduler.fairness import Turns
+from glassloom.scheduler.fairness import FairShare
 from glassloom.scheduler.order import Cycle, order
-from glassloom.scheduler.restrictions import Demand, unclaim
+from glassloom.scheduler.restrictions import Restrictions, unclaim
 from glassloom.scheduler.state import (
     ERRED,
     HIGH_PRESSURE,
@@ -31,10 +31,10 @@ from glassloom.scheduler.state import (
     TaskState,
     WorkerState,
 )
-from glassloom.scheduler.transitions import Course
+from glassloom.scheduler.transitions import Transitions
 
 
-class Scheduler(Course):
+class Scheduler(Transitions):
     """The state machine. Not thread-safe; deterministic for equal sequences of events.
 
     Parameters
@@ -48,7 +48,7 @@ class Scheduler(Course):
 
     def __init__(self, make_error: Callable[[str, TaskState], Any], *, sends_ahead: bool = True) -> None:
         super().__init__(make_error, sends_ahead=sends_ahead)
-        self._turns = Turns()
+        self._fair_share = FairShare()
 
     def submit(
         self,
@@ -61,7 +61,7 @@ class Scheduler(Course):
         wanted: Iterable[Key] = (),
         priority: int = 0,
         retries: int = 0,
-        demand: Demand | None = None,
+        restrictions: Restrictions | None = None,
         labels: dict[str, tuple[str, str]] | None = None,
     ) -> None:
         """A client hands in a graph.
@@ -99,7 +99,7 @@ class Scheduler(Course):
             ranks = order(inner)
         except Cycle as cycle:
             raise GraphError(f"the graph has a cycle through {keys[cycle.task]!r}") from cycle
-        first_place = self._turns.take(client, priority, n_new)
+        first_place = self._fair_share.assign(client, priority, n_new)
         elsewhere = self._layers_built_elsewhere(labels or {})
         states = [self._known_or_new(key, labels) for key in keys]
         everyone = [*states, *(self.tasks[key] for key in external)]
@@ -114,7 +114,7 @@ class Scheduler(Course):
                 state.own_origin = elsewhere.get(state.layer.name, "")
             state.priority = first_place + rank
             state.retries = retries
-            state.demand = demand
+            state.restrictions = restrictions
             if below:
                 state.deps = tuple([everyone[dep] for dep in below])
                 for dep in state.deps:
@@ -124,7 +124,7 @@ class Scheduler(Course):
         self.want(client, wanted)
         for state in states:
             if state.state is RELEASED:
-                if state.wanted_by:
+                if state.clients:
                     self._start(state)
                 elif not state.dependents:
                     self._forget(state)
@@ -136,10 +136,10 @@ class Scheduler(Course):
             if task is None:
                 self._actions.cancelled[client].append(key)
                 continue
-            if task.wanted_by is None:
-                task.wanted_by = {client}
+            if task.clients is None:
+                task.clients = {client}
             else:
-                task.wanted_by.add(client)
+                task.clients.add(client)
             if task.state is MEMORY:
                 self._actions.finished[client].append(task)
             elif task.state is ERRED:
@@ -151,8 +151,8 @@ class Scheduler(Course):
         """A client doesn't want results any more."""
         for key in keys:
             task = self.tasks.get(key)
-            if task is not None and task.wanted_by:
-                task.wanted_by.discard(client)
+            if task is not None and task.clients:
+                task.clients.discard(client)
                 if task.dependents:
                     self._review(task)
                 else:
@@ -167,24 +167,24 @@ class Scheduler(Course):
             if task in given_up:
                 continue
             given_up[task] = None
-            for client in task.wanted_by or ():
+            for client in task.clients or ():
                 self._actions.cancelled[client].append(task.key)
-            task.wanted_by = None
+            task.clients = None
             stack.extend(dependent for dependent in task.dependents or () if dependent.state in UNDER_WAY)
         for task in reversed(given_up):
             self._review(task)
 
     def client_left(self, client: Any) -> None:
         """A client is gone, with all its wishes."""
-        self._turns.forget(client)
-        self.release(client, [task.key for task in self.tasks.values() if task.wanted_by and client in task.wanted_by])
+        self._fair_share.forget(client)
+        self.release(client, [task.key for task in self.tasks.values() if task.clients and client in task.clients])
 
     def add_data(self, client: Any, key: Key, location: Any, nbytes: int) -> None:
         """A client has put a value where every process can reach it."""
         task = self.tasks.get(key) or self._new_task(key, self._data)
-        if task.wanted_by is None:
-            task.wanted_by = set()
-        task.wanted_by.add(client)
+        if task.clients is None:
+            task.clients = set()
+        task.clients.add(client)
         if task.state in (RELEASED, ERRED):
             task.error = None
             self._begin_anew(task)
@@ -211,7 +211,7 @@ class Scheduler(Course):
         self._retiring.pop(worker, None)
         self._short_of_memory.pop(worker, None)
         self._may_have_room = dict.fromkeys(self.workers.values())
-        suspects = {task for task in worker.running if blame and task.state is RUNNING and not task.n_waiting}
+        suspects = {task for task in worker.running if blame and task.state is RUNNING and not task.n_missing_inputs}
         for task in list(worker.has):
             self._lose(task)
         for task in list(worker.running):
@@ -265,11 +265,11 @@ class Scheduler(Course):
             task.layer.learn(duration_s, size)
             self._hold(task, worker if location is None else None, location, size)
             for dep in task.deps:
-                dep.waiters -= 1
-                if not dep.waiters and not dep.wanted_by:
+                dep.n_live_dependents -= 1
+                if not dep.n_live_dependents and not dep.clients:
                     self._review(dep)
         if task is not None:
-            self._turns.reach(task.priority)  # once a batch is near enough
+            self._fair_share.advance(task.priority)  # once a batch is near enough
 
     def failed(self, number: int, task_number: int, error: Any) -> bool:
         """A task raised. Returns whether that is final (False: it is tried again)."""
@@ -340,7 +340,7 @@ class Scheduler(Course):
         if worker is None:
             return 0
         known = [self.by_number[task] for task in tasks if task in self.by_number]
-        lost = [task for task in known if task.where is worker]
+        lost = [task for task in known if task.owner is worker]
         for task in lost:
             self._lose(task)
         return len(lost)
@@ -362,19 +362,19 @@ class Scheduler(Course):
         self._may_have_room[worker] = None
 
     def published(self, number: int, task_number: int, location: Any) -> None:
-        """A worker has put a result where every process can reach it; `location` None: that cannot be done."""
+        """A worker has put a result where every process can reach it; `shared_location` None: that cannot be done."""
         task = self.by_number.get(task_number)
         worker = self.workers.get(number)
         if worker is not None and task is not None:
             worker.publishing.pop(task, None)
-        if task is None or task.state is not MEMORY or task.location is not None:
+        if task is None or task.state is not MEMORY or task.shared_location is not None:
             if location is not None:
                 self._actions.free.append((-1, location))
             return
         if location is None:
             self._pin(task)
             return
-        owner, task.where, task.location = task.where, None, location
+        owner, task.owner, task.shared_location = task.owner, None, location
         if owner is not None:
             owner.has.pop(task, None)
         self._end_search(task)
@@ -391,7 +391,7 @@ class Scheduler(Course):
         never will be: because it can't leave its worker, has failed, or is wanted by nobody.
         """
         task = self.tasks.get(key)
-        if task is None or task.location is not None or task.pinned or task.state in (ERRED, RELEASED):
+        if task is None or task.shared_location is not None or task.pinned or task.state in (ERRED, RELEASED):
             return task
         self._sought[task] = None
         if task.state is MEMORY:

@@ -1,4 +1,4 @@
-"""`Turns`: which place in the common order a graph's tasks get, so that clients take turns, task by task.
+"""`FairShare`: which place in the common order a graph's tasks get, so that clients take turns, task by task.
 
 Start-time fair queueing (P. Goyal, H. M. Vin and H. Cheng, "Start-time fair queueing", SIGCOMM 1996) with tasks of equal
 cost: the n-th task of a graph gets the n-th place after the one that the cluster has reached, or after the last place of
@@ -14,7 +14,7 @@ _PLACE_BITS = 64
 _MANY_CLIENTS = 64
 
 
-class Turns:
+class FairShare:
     """Gives out places. A place is a whole number, smaller goes first; larger priorities come before all others."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Turns:
         self._ends: dict[tuple[Any, int], int] = {}
         """By client and priority: the place after its last one, if that isn't reached yet."""
 
-    def take(self, client: Any, priority: int, n_tasks: int) -> int:
+    def assign(self, client: Any, priority: int, n_tasks: int) -> int:
         """Return the first of `n_tasks` places for a client's graph."""
         level = -priority
         reached = self._reached.get(level, level << _PLACE_BITS)
@@ -33,7 +33,7 @@ class Turns:
             self._ends = {flow: end for flow, end in self._ends.items() if end > self._reached.get(flow[1], end - 1)}
         return first
 
-    def reach(self, place: int) -> None:
+    def advance(self, place: int) -> None:
         """The task of a place has ended."""
         level = place >> _PLACE_BITS
         if place > self._reached.get(level, place - 1):

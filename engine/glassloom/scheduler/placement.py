@@ -59,8 +59,8 @@ class Placement(Queueing):
         if self._short_of_memory:
             self._let_one_grow()
         self._may_have_room = {worker: None for worker in self._may_have_room if self._has_room(worker)}
-        if self._demanding:
-            self._demanding = {demand: queue for demand, queue in self._demanding.items() if len(queue)}
+        if self._restricted:
+            self._restricted = {restrictions: queue for restrictions, queue in self._restricted.items() if len(queue)}
         for worker in list(self._retiring):
             self._move_results(worker)
         actions, self._actions = self._actions, Actions()
@@ -81,7 +81,9 @@ class Placement(Queueing):
             is_fast = n_finished * PREFETCH_S >= worker.nthreads * interval_s
             worker.is_slow = not is_fast and worker.n_busy > 0 and (is_behind or worker.is_slow)
             if worker.is_slow and is_behind and n_idle_threads:
-                last = itertools.islice((task for task in reversed(worker.running) if not task.n_waiting), n_queued)
+                last = itertools.islice(
+                    (task for task in reversed(worker.running) if not task.n_missing_inputs), n_queued
+                )
                 asks |= self._ask_back(worker, list(last))
         return asks
 
@@ -176,17 +178,17 @@ class Placement(Queueing):
 
     def _place_ahead(self, task: TaskState) -> WorkerState | None:
         """Return the worker that makes all that the task misses, if it can reach the rest and has room for short tasks."""
-        if task.state is not WAITING or not 0 < task.n_waiting <= MAX_AHEAD_INPUTS or task.is_on_last_chance:
+        if task.state is not WAITING or not 0 < task.n_missing_inputs <= MAX_AHEAD_INPUTS or task.is_on_last_chance:
             return None
         places = {dep.worker for dep in task.deps if dep.state is not MEMORY}
         worker = places.pop()
-        if places or worker is None or task.demand is not None or task in self._leaving:
+        if places or worker is None or task.restrictions is not None or task in self._leaving:
             return None
         for dep in task.deps:
             if dep.state is not MEMORY:
                 if dep.state is not RUNNING or len(dep.dependents or ()) > self._max_ahead_readers:
                     return None
-            elif dep.location is None and dep.where is not worker:
+            elif dep.shared_location is None and dep.owner is not worker:
                 return None
         if worker.pressure is not NO_PRESSURE or not self._has_room_for_more(worker):
             return None
@@ -199,7 +201,7 @@ class Placement(Queueing):
             worker.reserved = self._has_placed_suspect = True
         n_staging = 0
         for dep in task.deps:
-            if dep.location is None and dep.where is not worker:
+            if dep.shared_location is None and dep.owner is not worker:
                 n_staging += 1
                 self._publish(dep)
         if n_staging:
@@ -214,8 +216,8 @@ class Placement(Queueing):
         worker.running[task] = None
         task.estimate_s = task.layer.duration_s
         worker.occupancy_s += task.estimate_s
-        if task.demand is not None:
-            claim(worker, task.number, task.demand)
+        if task.restrictions is not None:
+            claim(worker, task.number, task.restrictions)
 
     def _send(self, task: TaskState) -> None:
         assert task.worker is not None
@@ -244,5 +246,5 @@ def _is_worth_moving(task: TaskState) -> bool:
     """Tell whether the task is known to take longer than fetching its inputs to another worker would."""
     if task.layer.nbytes is None:
         return False
-    private_bytes = sum(dep.nbytes for dep in task.deps if dep.location is None)
+    private_bytes = sum(dep.nbytes for dep in task.deps if dep.shared_location is None)
     return task.layer.duration_s > _MOVE_S + private_bytes / _MOVE_BYTES_PER_S

@@ -1,4 +1,4 @@
-"""`LettingGo`: ends what nobody needs any more: work that is under way, results, and the tasks themselves."""
+"""`Release`: ends what nobody needs any more: work that is under way, results, and the tasks themselves."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from glassloom.scheduler.restrictions import claim
 from glassloom.scheduler.state import ERRED, FORGOTTEN, MEMORY, RELEASED, RUNNING, UNDER_WAY, TaskState
-from glassloom.scheduler.tables import Books
+from glassloom.scheduler.tables import Tables
 
 
-class LettingGo(Books):
+class Release(Tables):
     """Takes tasks off their way, drops results and forgets tasks once nobody needs them, or once they have failed."""
 
     def __init__(self, make_error: Callable[[str, TaskState], Any]) -> None:
@@ -30,7 +30,7 @@ class LettingGo(Books):
 
     def _let_go(self, task: TaskState) -> None:
         """First the way to a result, then the result, then the task itself."""
-        if task.needed or task.state is FORGOTTEN:
+        if task.is_needed or task.state is FORGOTTEN:
             return
         if task.state in UNDER_WAY:
             self._stop(task)
@@ -48,7 +48,7 @@ class LettingGo(Books):
         self._call_off(task)
         self._set_state(task, RELEASED)
         for dep in task.deps:
-            dep.waiters -= 1
+            dep.n_live_dependents -= 1
             self._review(dep)
 
     def _call_off(self, task: TaskState) -> None:
@@ -64,19 +64,19 @@ class LettingGo(Books):
             self._actions.recall[worker].append(task)
             if has_seceded:
                 worker.seceded.add(task.number)
-            if task.demand is not None:
-                claim(worker, task.number, task.demand)
+            if task.restrictions is not None:
+                claim(worker, task.number, task.restrictions)
 
     def _drop_result(self, task: TaskState, *, tell: bool) -> None:
-        if task.where is not None:
-            task.where.has.pop(task, None)
-            task.where.publishing.pop(task, None)
+        if task.owner is not None:
+            task.owner.has.pop(task, None)
+            task.owner.publishing.pop(task, None)
             if tell:
-                self._actions.drop[task.where].append(task.number)
-            task.where = None
-        if task.location is not None:
-            self._actions.free.append((task.number, task.location))
-            task.location = None
+                self._actions.drop[task.owner].append(task.number)
+            task.owner = None
+        if task.shared_location is not None:
+            self._actions.free.append((task.number, task.shared_location))
+            task.shared_location = None
         task.pinned = False
         task.was_held = True
         task.layer.n_released += 1
@@ -86,7 +86,7 @@ class LettingGo(Books):
         stack = [task]
         while stack:
             task = stack.pop()
-            if task.state is FORGOTTEN or task.wanted_by or task.dependents:
+            if task.state is FORGOTTEN or task.clients or task.dependents:
                 continue
             if task.state in UNDER_WAY:
                 self._stop(task)
@@ -119,10 +119,10 @@ class LettingGo(Books):
             self._set_state(task, ERRED)
             task.error = error
             self._end_search(task)
-            for client in task.wanted_by or ():
+            for client in task.clients or ():
                 self._actions.erred[client].append(task)
             stack.extend(other for other in task.dependents or () if other.state in UNDER_WAY)
             if was_under_way:
                 for dep in task.deps:
-                    dep.waiters -= 1
+                    dep.n_live_dependents -= 1
                     self._review(dep)

@@ -1,4 +1,4 @@
-"""`Demand`: what tasks need of the worker that runs them, apart from a free thread."""
+"""`Restrictions`: what tasks need of the worker that runs them, apart from a free thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Demand:
+class Restrictions:
     """Where tasks may run. One object for all tasks of a graph.
 
     Attributes
@@ -25,21 +25,21 @@ class Demand:
 
     resources: tuple[tuple[str, float], ...] = ()
     workers: frozenset[int | str] = frozenset()
-    allows_others: bool = False
+    is_loose: bool = False
 
     def names(self, worker: WorkerState) -> bool:
         """Tell whether the worker is one of those that were asked for."""
         return not self.workers or worker.number in self.workers or worker.name in self.workers
 
-    def is_met_by(self, free: dict[str, float]) -> bool:
+    def fits(self, free: dict[str, float]) -> bool:
         """Tell whether these resources are enough."""
         return all(free.get(name, 0.0) + _ROUNDING >= amount for name, amount in self.resources)
 
 
-def claim(worker: WorkerState, number: int, demand: Demand) -> None:
+def claim(worker: WorkerState, number: int, restrictions: Restrictions) -> None:
     """A task takes up resources of a worker."""
-    worker.claims[number] = demand.resources
-    for name, amount in demand.resources:
+    worker.claims[number] = restrictions.resources
+    for name, amount in restrictions.resources:
         worker.free[name] -= amount
 
 

@@ -112,17 +112,17 @@ class TaskState:
     """
 
     __slots__ = (
-        "demand",
+        "restrictions",
         "dependents",
         "deps",
         "error",
         "estimate_s",
         "key",
         "layer",
-        "location",
+        "shared_location",
         "n_deaths",
         "n_staging",
-        "n_waiting",
+        "n_missing_inputs",
         "nbytes",
         "number",
         "own_origin",
@@ -132,10 +132,10 @@ class TaskState:
         "spec",
         "stamp",
         "state",
-        "waiters",
-        "wanted_by",
+        "n_live_dependents",
+        "clients",
         "was_held",
-        "where",
+        "owner",
         "worker",
     )
 
@@ -144,20 +144,20 @@ class TaskState:
         self.key = key
         self.layer = layer
         self.spec: Any = None
-        self.demand: Any = None
-        """A `Demand`, or None if any worker may run it."""
+        self.restrictions: Any = None
+        """A `Restrictions`, or None if any worker may run it."""
         self.own_origin = ""
         """The user's line that built it, if it isn't that of its layer."""
         self.state = RELEASED
         self.deps: tuple[TaskState, ...] = ()
         self.dependents: dict[TaskState, None] | None = None
-        self.n_waiting = 0
+        self.n_missing_inputs = 0
         """Dependencies that are not held yet; of a running task, those that it was sent ahead of."""
         self.n_staging = 0
         """Dependencies that are still being published."""
-        self.waiters = 0
+        self.n_live_dependents = 0
         """Dependents that are under way and will read the result."""
-        self.wanted_by: set[Any] | None = None
+        self.clients: set[Any] | None = None
         self.priority = 0
         self.stamp = 0
         self.retries = 0
@@ -165,8 +165,8 @@ class TaskState:
         self.nbytes = 0
         self.worker: WorkerState | None = None
         """Where it is staged or running."""
-        self.where: WorkerState | None = None
-        self.location: Any = None
+        self.owner: WorkerState | None = None
+        self.shared_location: Any = None
         self.was_held = False
         """There was a result, and it was let go."""
         self.pinned = False
@@ -191,9 +191,9 @@ class TaskState:
         return key_index(self.key)
 
     @property
-    def needed(self) -> bool:
+    def is_needed(self) -> bool:
         """Whether a client or a task under way wants the result."""
-        return bool(self.wanted_by) or self.waiters > 0
+        return bool(self.clients) or self.n_live_dependents > 0
 
     @property
     def is_on_last_chance(self) -> bool:
@@ -289,7 +289,7 @@ def would_grow_memory(task: TaskState) -> bool:
         return not task.deps
     freed = 0
     for dep in task.deps:
-        if dep.waiters == 1 and not dep.wanted_by:
+        if dep.n_live_dependents == 1 and not dep.clients:
             freed += dep.nbytes
     return expected > freed + NEGLIGIBLE_BYTES
 

@@ -1,4 +1,4 @@
-"""`Books`: what the scheduler knows, and the entries that belong together. It decides nothing."""
+"""`Tables`: what the scheduler knows, and the entries that belong together. It decides nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glassloom.scheduler.restrictions import unclaim
 from glassloom.scheduler.state import DATA_LAYER, RELEASED, Layer, State, TaskState, WorkerState
 
 
-class Books:
+class Tables:
     """The tasks, layers and workers that there are, who seeks which result, and what is to be done.
 
     Parameters
@@ -88,8 +88,8 @@ class Books:
         worker = task.worker
         if worker is not None:
             worker.running.pop(task, None)
-            if task.n_waiting:
-                task.n_waiting = 0
+            if task.n_missing_inputs:
+                task.n_missing_inputs = 0
                 worker.n_ahead -= 1
             if worker.seceded:
                 worker.seceded.discard(task.number)
@@ -107,10 +107,10 @@ class Books:
             self._may_have_room[worker] = None
 
     def _publish(self, task: TaskState) -> None:
-        assert task.where is not None
-        if task not in task.where.publishing:
-            task.where.publishing[task] = None
-            self._actions.publish[task.where].append(task)
+        assert task.owner is not None
+        if task not in task.owner.publishing:
+            task.owner.publishing[task] = None
+            self._actions.publish[task.owner].append(task)
 
     def _end_search(self, task: TaskState) -> None:
         """Whoever wants to read the result can now be answered."""

@@ -1,4 +1,4 @@
-"""`Course`: how a task goes on when something has happened to it, and with it what depends on it."""
+"""`Transitions`: how a task goes on when something has happened to it, and with it what depends on it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from glassloom.scheduler.state import (
 )
 
 
-class Course(Placement):
+class Transitions(Placement):
     """Takes tasks from one state to the next: started, held, lost, tried again, or unwanted by the time they end."""
 
     def _start(self, task: TaskState) -> None:
@@ -28,7 +28,7 @@ class Course(Placement):
         stack = [task]
         while stack:
             task = stack.pop()
-            if task.state is not RELEASED or not task.needed:
+            if task.state is not RELEASED or not task.is_needed:
                 continue
             if task.was_held:
                 self._begin_anew(task)
@@ -36,54 +36,54 @@ class Course(Placement):
                 self._err(task, self._make_error("data-lost", task))
                 continue
             if not task.deps:
-                task.n_waiting = 0
+                task.n_missing_inputs = 0
                 self._enqueue(task)
                 continue
             self._set_state(task, WAITING)
-            n_waiting = 0
+            n_missing_inputs = 0
             broken: TaskState | None = None
             for dep in task.deps:
-                dep.waiters += 1
+                dep.n_live_dependents += 1
                 state = dep.state
                 if state is MEMORY:
                     continue
-                n_waiting += 1
+                n_missing_inputs += 1
                 if state is RELEASED:
                     stack.append(dep)
                 elif state is RUNNING:
                     self._may_go_ahead.append(task)
                 elif state is ERRED:
                     broken = dep
-            task.n_waiting = n_waiting
+            task.n_missing_inputs = n_missing_inputs
             if broken is not None:
                 self._err(task, broken.error)
-            elif not n_waiting:
+            elif not n_missing_inputs:
                 self._enqueue(task)
 
-    def _hold(self, task: TaskState, where: WorkerState | None, location: Any, nbytes: int) -> None:
+    def _hold(self, task: TaskState, owner: WorkerState | None, location: Any, nbytes: int) -> None:
         """The task has a result: tell who wants it, and let dependents go on."""
         self._set_state(task, MEMORY)
-        task.where = where
-        task.location = location
+        task.owner = owner
+        task.shared_location = location
         task.nbytes = nbytes
-        if where is not None:
-            where.has[task] = None
+        if owner is not None:
+            owner.has[task] = None
         if self._sought and task in self._sought:
             if location is None:
                 self._publish(task)
             else:
                 self._end_search(task)
-        for client in task.wanted_by or ():
+        for client in task.clients or ():
             self._actions.finished[client].append(task)
         for dependent in task.dependents or ():
             if dependent.state is WAITING:
-                dependent.n_waiting -= 1
-                if not dependent.n_waiting:
+                dependent.n_missing_inputs -= 1
+                if not dependent.n_missing_inputs:
                     self._enqueue(dependent)
-            elif dependent.n_waiting and dependent.worker is not None:
-                dependent.n_waiting -= 1
-                dependent.worker.n_ahead -= not dependent.n_waiting
-        if not task.waiters and not task.wanted_by:
+            elif dependent.n_missing_inputs and dependent.worker is not None:
+                dependent.n_missing_inputs -= 1
+                dependent.worker.n_ahead -= not dependent.n_missing_inputs
+        if not task.n_live_dependents and not task.clients:
             self._review(task)
 
     def _lose(self, task: TaskState) -> None:
@@ -95,10 +95,10 @@ class Course(Placement):
                 self._leave_worker(dependent)
                 self._set_state(dependent, WAITING)
             if dependent.state is WAITING:
-                dependent.n_waiting = _count_missing(dependent)
-            elif dependent.state is RUNNING and dependent.n_waiting:
-                dependent.n_waiting += 1
-        if task.needed:
+                dependent.n_missing_inputs = _count_missing(dependent)
+            elif dependent.state is RUNNING and dependent.n_missing_inputs:
+                dependent.n_missing_inputs += 1
+        if task.is_needed:
             self._start(task)
 
     def _take_back(self, task: TaskState, *, suspect: bool) -> None:
@@ -116,8 +116,8 @@ class Course(Placement):
     def _wait_again(self, task: TaskState) -> None:
         """A task that was under way goes back to wait: for inputs that are gone, or for room."""
         self._set_state(task, WAITING)
-        task.n_waiting = _count_missing(task)
-        if not task.n_waiting:
+        task.n_missing_inputs = _count_missing(task)
+        if not task.n_missing_inputs:
             self._enqueue(task)
         else:
             for dep in task.deps:
@@ -138,7 +138,7 @@ class Course(Placement):
         was_stopped = self._answered(worker, task_number)
         if location is not None:
             self._actions.free.append((-1, location))
-        elif task is None or (was_stopped and task.where is not worker):
+        elif task is None or (was_stopped and task.owner is not worker):
             self._actions.drop[worker].append(task_number)
         self._may_have_room[worker] = None
 
@@ -150,7 +150,7 @@ class Course(Placement):
         self._leaving.pop(task, None)
         worker.seceded.discard(number)
         unclaim(worker, number)
-        if task.state is WAITING and not task.n_waiting:
+        if task.state is WAITING and not task.n_missing_inputs:
             self._enqueue(task)
         return True
 

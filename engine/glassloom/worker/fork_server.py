@@ -80,7 +80,7 @@ class _ForkServer:
                     break
                 *lines, buffered = (buffered + data).split(b"\n")
                 for line in lines:
-                    self._obey(json.loads(line))
+                    self._handle_command(json.loads(line))
         for pid in self._children:
             _kill(pid)
         for pid in self._children:
@@ -94,7 +94,7 @@ class _ForkServer:
         except ConnectionError:
             return b""
 
-    def _obey(self, request: dict[str, Any]) -> None:
+    def _handle_command(self, request: dict[str, Any]) -> None:
         if "spawn" in request:
             self._spawn(msgspec.convert(request["spawn"], WorkerOptions))
         elif "kill" in request and request["kill"] in self._children:

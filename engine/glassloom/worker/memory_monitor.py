@@ -28,7 +28,7 @@ SLACK = 0.05
 """Share of the limit by which memory must fall below a threshold before that counts: else it would flutter."""
 
 
-class MemoryWatch:
+class MemoryMonitor:
     """Watches over the memory of the process in which it was made.
 
     Parameters

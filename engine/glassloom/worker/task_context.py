@@ -14,15 +14,15 @@ from glassloom.protocol.options import WorkerOptions
 class TaskThread:
     """A worker's thread: which task it runs, and how that leaves its place among the running ones.
 
-    ``leave`` and ``enter`` are the worker's: they give the place to another task, and take one again; ``enter`` waits for
+    ``secede`` and ``rejoin`` are the worker's: they give the place to another task, and take one again; ``rejoin`` waits for
     it or makes one task too many run for a while.
     """
 
-    leave: Callable[[TaskThread], None]
-    enter: Callable[[TaskThread, bool], None]
+    secede: Callable[[TaskThread], None]
+    rejoin: Callable[[TaskThread, bool], None]
     number: int = -1
     priority: int = 0
-    is_aside: bool = False
+    has_seceded: bool = False
     """Whether the task runs beside those that are counted."""
 
 
@@ -30,17 +30,17 @@ _threads = threading.local()
 _worker: list[WorkerOptions] = []
 
 
-def be_worker(options: WorkerOptions) -> None:
+def set_worker(options: WorkerOptions) -> None:
     """This process is a worker from now on."""
     _worker[:] = [options]
 
 
-def worker_here() -> WorkerOptions | None:
+def current_worker() -> WorkerOptions | None:
     """Return the options of the worker that this process is, or None."""
     return _worker[0] if _worker else None
 
 
-def run_tasks_in(thread: TaskThread) -> None:
+def set_task_thread(thread: TaskThread) -> None:
     """The calling thread runs tasks from now on."""
     _threads.thread = thread
 
@@ -51,20 +51,20 @@ def task_thread() -> TaskThread | None:
 
 
 @contextmanager
-def standing_aside() -> Iterator[None]:
+def seceded_meanwhile() -> Iterator[None]:
     """Let other tasks run in the place of this one meanwhile. Nothing happens outside tasks, or if it left already."""
-    thread = leave_place()
+    thread = secede_here()
     try:
         yield
     finally:
         if thread is not None:
-            thread.enter(thread, True)
+            thread.rejoin(thread, True)
 
 
-def leave_place() -> TaskThread | None:
+def secede_here() -> TaskThread | None:
     """Let other tasks run in the place of the calling thread's; return the thread if that has to come back."""
     thread = task_thread()
-    if thread is None or thread.is_aside:
+    if thread is None or thread.has_seceded:
         return None
-    thread.leave(thread)
+    thread.secede(thread)
     return thread

@@ -1,4 +1,4 @@
-"""The threads of a worker that run its tasks, and who of them may."""
+"""The threads that run a worker's tasks: as many slots as the worker has threads, given up by `secede`, taken again by `rejoin`."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Callable
 
 from glassloom.errors import ClusterError
 
-MAX_ASIDE = 1000
-"""How many tasks of one worker may stand aside: each has a thread of its own."""
+MAX_SECEDED = 1000
+"""How many tasks of one worker may secede at once: each keeps a thread of its own."""
 
 
-class Lanes:
-    """As many places as the worker has threads; each place has a thread that takes task after task.
+class ThreadSlots:
+    """One slot per worker thread; each slot has a thread that runs task after task.
 
-    A task that stands aside keeps its thread, and another thread takes its place. When it comes back it waits until the
-    task of some place has ended; the thread of that place then ends too. Tasks that come back go before those that
-    haven't begun. One that can't wait makes a task too many run, until the task of some place has ended.
+    A task that secedes keeps its thread, and a new thread takes its slot. When it rejoins it waits until the task of
+    some slot has ended; the thread of that slot then ends too. Rejoining tasks go before tasks that have not begun. A
+    task that can't wait oversubscribes the worker by one, until the task of some slot has ended.
 
     Parameters
     ----------
-    n_places
+    n_slots
         How many tasks run at once.
     work
         What a thread does: called with the number of its lane, which no other thread has at the same time. It asks
@@ -30,76 +30,76 @@ class Lanes:
         Called when a thread that waits for its next task must ask `must_end`.
     """
 
-    def __init__(self, n_places: int, work: Callable[[int], None], wake: Callable[[], None]) -> None:
+    def __init__(self, n_slots: int, work: Callable[[int], None], wake: Callable[[], None]) -> None:
         self._work = work
         self._wake = wake
-        self._n_places = n_places
-        self._place_is_free = threading.Condition()
+        self._n_slots = n_slots
+        self._slot_is_free = threading.Condition()
         self._free_numbers: list[int] = []
         self._n_numbers = 0
-        self._n_aside = 0
-        self._n_coming_back = 0
-        self._n_too_many = 0
+        self._n_seceded = 0
+        self._n_rejoining = 0
+        self._n_oversubscribed = 0
         self._n_free = 0
-        """Places that were left to those that come back, and that they haven't taken yet."""
+        """Slots that were released for rejoining tasks, and that they have not taken yet."""
 
     def start(self) -> None:
-        """Start a thread for each place."""
-        with self._place_is_free:
-            for _ in range(self._n_places):
+        """Start a thread for each slot."""
+        with self._slot_is_free:
+            for _ in range(self._n_slots):
                 self._begin()
 
-    def stand_aside(self) -> None:
-        """The task of the calling thread leaves its place to another one.
+    def secede(self) -> None:
+        """Release the slot of the calling thread's task.
 
         Raises
         ------
         ClusterError
-            If too many have done so already.
+            If `MAX_SECEDED` tasks have seceded already.
         """
-        with self._place_is_free:
-            if self._n_aside >= MAX_ASIDE:
+        with self._slot_is_free:
+            if self._n_seceded >= MAX_SECEDED:
                 raise ClusterError(
-                    f"{MAX_ASIDE} tasks of this worker wait for other tasks already; let tasks wait less deeply, or "
+                    f"{MAX_SECEDED} tasks of this worker wait for other tasks already; let tasks wait less deeply, or "
                     "return what they would wait for"
                 )
-            self._n_aside += 1
-            self._leave_place()
+            self._n_seceded += 1
+            self._release_slot()
 
-    def come_back(self, *, waits: bool = True) -> None:
-        """The task of the calling thread, which stood aside, takes a place again, which it may wait for."""
-        with self._place_is_free:
+    def rejoin(self, *, waits: bool = True) -> None:
+        """Take a slot again for the calling thread's task, which has seceded; with `waits`, wait until one is free."""
+        with self._slot_is_free:
             if waits:
-                self._n_coming_back += 1
+                self._n_rejoining += 1
                 self._wake()
                 while not self._n_free:
-                    self._place_is_free.wait()
+                    self._slot_is_free.wait()
                 self._n_free -= 1
-                self._n_coming_back -= 1
+                self._n_rejoining -= 1
             else:
-                self._n_too_many += 1
+                self._n_oversubscribed += 1
                 self._wake()
-            self._n_aside -= 1
+            self._n_seceded -= 1
 
-    def must_end(self, *, is_aside: bool) -> bool:
-        """Tell whether the calling thread, which runs no task now, shall end: its place is needed, or was left before."""
-        if not is_aside and not self._n_coming_back and not self._n_too_many:
+    def must_end(self, *, has_seceded: bool) -> bool:
+        """Tell whether the calling thread, which runs no task now, must end: its slot is needed, or was released before."""
+        if not has_seceded and not self._n_rejoining and not self._n_oversubscribed:
             return False
-        with self._place_is_free:
-            if is_aside:
-                self._n_aside -= 1
+        with self._slot_is_free:
+            if has_seceded:
+                self._n_seceded -= 1
                 return True
-            if self._n_too_many or self._n_coming_back > self._n_free:
-                self._leave_place()
+            if self._n_oversubscribed or self._n_rejoining > self._n_free:
+                self._release_slot()
                 return True
             return False
 
-    def _leave_place(self) -> None:
-        if self._n_too_many:
-            self._n_too_many -= 1
-        elif self._n_coming_back > self._n_free:
+    def _release_slot(self) -> None:
+        if self._n_oversubscribed:
+            self._n_oversubscribed -= 1
+        elif self._n_rejoining > self._n_free:
             self._n_free += 1
-            self._place_is_free.notify()
+            self._slot_is_free.notify()
         else:
             self._begin()
 
@@ -112,5 +112,5 @@ class Lanes:
 
     def _run(self, number: int) -> None:
         self._work(number)
-        with self._place_is_free:
+        with self._slot_is_free:
             heapq.heappush(self._free_numbers, number)

@@ -17,11 +17,11 @@ from typing import Any
 from glassloom_metrics.framing import FrameSplitter, frame
 from glassloom_metrics.protocol import Action, Connect, encode
 
-from glassloom.backends.sharing import shared
+from glassloom.backends.sharing import read_only_view
 from glassloom.backends.sizeof import sizeof
 from glassloom.errors import DataLost, GlassloomError
 from glassloom.local.default import run_inside_task
-from glassloom.local.synchronous import InlineRuntime
+from glassloom.local.synchronous import SynchronousRuntime
 from glassloom.protocol import failure, messages
 from glassloom.protocol.calls import Call
 from glassloom.protocol.clock import monotonic_s
@@ -31,10 +31,10 @@ from glassloom.sampling.process import ProcessSampler
 from glassloom.scheduler import MAX_QUEUED, Pressure
 from glassloom.store.segment import SegmentWriter, read_location
 from glassloom.store.store import RETRY_FULL_DISK_S, Store
-from glassloom.worker.memory_monitor import MemoryWatch
-from glassloom.worker.task_context import TaskThread, be_worker, run_tasks_in
+from glassloom.worker.memory_monitor import MemoryMonitor
+from glassloom.worker.task_context import TaskThread, set_task_thread, set_worker
 from glassloom.worker.task_queue import TaskQueue
-from glassloom.worker.thread_slots import Lanes
+from glassloom.worker.thread_slots import ThreadSlots
 
 _BATCH_S = 0.002
 _HOUSEKEEPING_S = 0.005
@@ -84,14 +84,14 @@ class Worker:
         self._outbox_lock = threading.Lock()
         self._outbox: list[_Row] = []
         """Results that are not sent yet."""
-        self._told_s = 0.0
+        self._last_flush_s = 0.0
         self._queue = TaskQueue()
         self._calls: dict[int, Call | bytes] = {}
         self._recent = _Recent()
         self._mapped: dict[int, Any] = {}
         self._executing = 0
         self._stopping = threading.Event()
-        self._lanes = Lanes(options.nthreads, self._work, self._queue.wake)
+        self._lanes = ThreadSlots(options.nthreads, self._work, self._queue.wake)
         self._store = Store(
             options.memory.bytes_at(options.memory.target),
             options.directory,
@@ -99,7 +99,7 @@ class Worker:
             self._note_full_disk,
             options.spill_compression,
         )
-        self._memory = MemoryWatch(options.memory, self._store, self._note_pressure)
+        self._memory = MemoryMonitor(options.memory, self._store, self._note_pressure)
         self._segments = SegmentWriter(options.shm_prefix, options.directory, f"w{options.number}")
 
     def run(self) -> None:
@@ -107,9 +107,9 @@ class Worker:
         options = self._options
         self._socket.connect(options.socket)
         self._socket.sendall(frame(encode(Connect("worker", options.secret))))
-        be_worker(options)
+        set_worker(options)
         self._lanes.start()
-        threading.Thread(target=self._keep_house, name="housekeeping", daemon=True).start()
+        threading.Thread(target=self._housekeeping, name="housekeeping", daemon=True).start()
         self._send(messages.WorkerReady(options.number, os.getpid(), self._memory.own_bytes))
         threading.Thread(target=self._watch_memory, name="memory", daemon=True).start()
         splitter = FrameSplitter()
@@ -173,7 +173,7 @@ class Worker:
             self._store.replace(number, view)
 
     def _invoke(self, message: messages.Invoke) -> None:
-        run_inside_task(InlineRuntime())
+        run_inside_task(SynchronousRuntime())
         try:
             function, args, kwargs = pickle.loads(message.call)
             result = self._segments.place(function(*args, **kwargs))
@@ -188,11 +188,11 @@ class Worker:
     # The lanes
 
     def _work(self, lane: int) -> None:
-        run_inside_task(InlineRuntime())
-        thread = TaskThread(self._stand_aside, self._come_back)
-        run_tasks_in(thread)
+        run_inside_task(SynchronousRuntime())
+        thread = TaskThread(self._secede, self._rejoin)
+        set_task_thread(thread)
         following: RunTask | None = None
-        while not self._lanes.must_end(is_aside=thread.is_aside):
+        while not self._lanes.must_end(has_seceded=thread.has_seceded):
             task = following or self._queue.get()
             following = None
             if task is None:
@@ -207,12 +207,12 @@ class Worker:
                     start_s = monotonic_s()  # what was imported for it says nothing about the next such task
                 value = call(task.literals, self._inputs(task))
             except _InputLost as lost:
-                self._executing -= not thread.is_aside
+                self._executing -= not thread.has_seceded
                 self._send(messages.ResultsLost([lost.number], str(lost)))
                 self._give_back([task.number, *self._queue.gave_up(task)])
                 continue
             except BaseException as error:  # whatever the user's code raises is the task's result
-                self._executing -= not thread.is_aside
+                self._executing -= not thread.has_seceded
                 self._flush()
                 failure.explain_read_only(error)
                 described = failure.describe(_without_our_frame(error))
@@ -221,7 +221,7 @@ class Worker:
                 self._give_back(waited_for_it)
                 continue
             stop_s = monotonic_s()
-            self._executing -= not thread.is_aside
+            self._executing -= not thread.has_seceded
             nbytes = sizeof(value)
             inline = _inline(value, nbytes)
             if inline is None:
@@ -232,26 +232,26 @@ class Worker:
             with self._outbox_lock:
                 self._outbox.append((task.number, lane, start_s, stop_s, nbytes, inline))
             following = self._queue.ended(task)
-            if stop_s - self._told_s > _BATCH_S or (following is None and self._queue.empty()):
+            if stop_s - self._last_flush_s > _BATCH_S or (following is None and self._queue.empty()):
                 self._flush()
             if inline is None:
                 self._memory.note_result(nbytes)
         if following is not None:
             self._queue.put_back(following)
 
-    def _stand_aside(self, thread: TaskThread) -> None:
+    def _secede(self, thread: TaskThread) -> None:
         """The thread's task waits for others: first they shall hear what this worker has finished."""
         self._flush()
-        self._lanes.stand_aside()
-        thread.is_aside = True
+        self._lanes.secede()
+        thread.has_seceded = True
         self._executing -= 1
-        self._send(messages.StoodAside(thread.number))
+        self._send(messages.Seceded(thread.number))
 
-    def _come_back(self, thread: TaskThread, waits: bool) -> None:
-        self._lanes.come_back(waits=waits)
-        thread.is_aside = False
+    def _rejoin(self, thread: TaskThread, waits: bool) -> None:
+        self._lanes.rejoin(waits=waits)
+        thread.has_seceded = False
         self._executing += 1
-        self._send(messages.CameBack(thread.number))
+        self._send(messages.Rejoined(thread.number))
 
     def _inputs(self, task: RunTask) -> list[Any]:
         values = []
@@ -259,16 +259,16 @@ class Worker:
             if location is None:
                 values.append(self._local(number))
             elif isinstance(location, bytes):
-                values.append(shared(read_location(location)))
+                values.append(read_only_view(read_location(location)))
             else:
                 if number not in self._mapped:
                     self._mapped[number] = read_location(location)
-                values.append(shared(self._mapped[number]))
+                values.append(read_only_view(self._mapped[number]))
         return values
 
     def _local(self, number: int) -> Any:
         try:
-            return shared(self._store.get(number))
+            return read_only_view(self._store.get(number))
         except KeyError:
             inline = self._recent.get(number)
             if inline is not None:
@@ -295,7 +295,7 @@ class Worker:
         with self._flush_lock:  # a result goes before those of the tasks that have read it
             with self._outbox_lock:
                 rows, self._outbox = self._outbox, []
-            self._told_s = monotonic_s()
+            self._last_flush_s = monotonic_s()
             if rows:
                 numbers, lanes, starts, stops, nbytes, results = map(list, zip(*rows, strict=True))
                 self._send(messages.Finished(numbers, lanes, starts, stops, nbytes, results))
@@ -305,7 +305,7 @@ class Worker:
 
     def _note_full_disk(self, error: OSError) -> None:
         self._send(
-            messages.Complaint(
+            messages.WorkerLog(
                 f"results can't be written to {self._options.directory}: {error.strerror or error}; they stay in memory, "
                 f"and it is tried again every {RETRY_FULL_DISK_S:.0f} s. Make room there, or start the cluster with "
                 "another local_directory"
@@ -326,12 +326,12 @@ class Worker:
         if pressure is Pressure.PAUSED:
             self._give_back(self._queue.recall_all())
 
-    def _keep_house(self) -> None:
+    def _housekeeping(self) -> None:
         sampler = ProcessSampler()
         next_sample_s = 0.0
         while not self._stopping.wait(_HOUSEKEEPING_S if self._executing or self._outbox else 0.02):
             now_s = monotonic_s()
-            if self._outbox and now_s - self._told_s > _BATCH_S:
+            if self._outbox and now_s - self._last_flush_s > _BATCH_S:
                 self._flush()
             if now_s >= next_sample_s:
                 next_sample_s = now_s + _SAMPLE_S

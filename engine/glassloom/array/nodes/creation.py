@@ -13,7 +13,7 @@ from glassloom.array.chunks import Chunks, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta
 from glassloom.array.nodes.tiled import TiledFull, TiledSame
 from glassloom.backends.arrays import backend_named
-from glassloom.backends.sharing import shared
+from glassloom.backends.sharing import read_only_view
 from glassloom.backends.standard_ import StandardChunk, wrapped
 from glassloom.expr import Expr
 from glassloom.graph import Key, Task, TaskRef, tokenize
@@ -118,7 +118,7 @@ class Source:
     """An array that is there already: NumPy's, or anything with a shape, a dtype and slicing (zarr, h5py...)."""
 
     def __init__(self, array: Any, token: str | None = None) -> None:
-        self.array = shared(wrapped(array))
+        self.array = read_only_view(wrapped(array))
         self._token = token
 
     @cached_property

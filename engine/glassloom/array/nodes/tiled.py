@@ -73,14 +73,14 @@ class TiledElementwise(TiledForm):
     def spec(self, operands: Sequence[Any]) -> Spec | None:
         if any(type(operand) is not Spec or operand.dtype is None for operand in operands):
             return None
-        shape = _broadcast([operand.shape for operand in operands])
+        shape = _metrics([operand.shape for operand in operands])
         if shape is None:
             return None
         made = self._call([np.ones((0,) if operand.shape else (), operand.dtype) for operand in operands])
         return Spec(shape, made.dtype) if is_number(made.dtype) else None
 
     def places(self, own: Place, operands: Sequence[Any], shape: tuple[int, ...]) -> list[Place | None] | None:
-        lengths = _broadcast([operand.shape for operand in operands]) or ()
+        lengths = _metrics([operand.shape for operand in operands]) or ()
         return [_broadcast_place(own, lengths, operand.shape) for operand in operands]
 
     def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
@@ -484,7 +484,7 @@ def _new(function: Callable[[Any], Any]) -> Run:
     return run
 
 
-def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+def _metrics(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
     """Return the shape of several arrays together; None if they don't go together."""
     first = shapes[0] if shapes else ()
     if all(shape == first for shape in shapes):

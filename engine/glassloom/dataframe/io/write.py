@@ -11,7 +11,7 @@ from typing import Any
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
-from glassloom.dataframe.reduce import Steps, tree
+from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
 
 
@@ -111,7 +111,7 @@ def _write(
     digits = max(4, len(str(frame.npartitions - 1)))
     names = tuple(str(folder / f"part-{number:0{digits}}.{suffix}") for number in range(frame.npartitions))
     written = Write(frame.expr, write, tuple(name + ".part" for name in names), options)
-    wrap(tree(written, Steps(_same, sum, sum), 0, "written")).compute()
+    wrap(tree(written, Operation(_same, sum, sum), 0, "written")).compute()
     for name in names:
         os.replace(name + ".part", name)
     for leftover in old:
