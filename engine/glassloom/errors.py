@@ -46,6 +46,10 @@ class ClusterClosed(ClusterError):
     """The cluster or the client has been closed, or its head process has died."""
 
 
+class ForkedError(ClusterError):
+    """A client, future or cluster was used in a forked child of the process that made it."""
+
+
 class ClusterNotFound(ClusterError, LookupError):
     """No running cluster has the asked name or id."""
 

@@ -29,10 +29,15 @@ FIRST_PARTY = {
     "glassloom_server": {"glassloom_server", "glassloom_metrics"},
 }
 
+PROCESS = ("glassloom._ownership", "glassloom._supervision")
+"""What every part that owns a thread, a socket or a process may import."""
+
 INSIDE_GLASSLOOM = {
     "glassloom.errors": (),
     "glassloom.units": ("glassloom.errors",),
     "glassloom._gc": (),
+    "glassloom._supervision": (),
+    "glassloom._ownership": ("glassloom.errors",),
     "glassloom.graph": ("glassloom.errors", "glassloom.graph"),
     "glassloom.backends": ("glassloom.backends", "glassloom.errors", "glassloom.graph"),
     "glassloom.scheduler": ("glassloom.errors", "glassloom.graph", "glassloom.scheduler"),
@@ -46,25 +51,25 @@ INSIDE_GLASSLOOM = {
         "glassloom.backends", "glassloom.errors", "glassloom.graph", "glassloom.protocol", "glassloom.store", "glassloom.units",
     ),
     "glassloom.local": (
-        "glassloom.backends", "glassloom._gc", "glassloom.errors", "glassloom.graph", "glassloom.local", "glassloom.protocol",
+        *PROCESS, "glassloom.backends", "glassloom._gc", "glassloom.errors", "glassloom.graph", "glassloom.local", "glassloom.protocol",
         "glassloom.sampling", "glassloom.scheduler",
     ),
     "glassloom.worker": (
-        "glassloom.backends", "glassloom.errors", "glassloom.graph", "glassloom.local.default",
+        *PROCESS, "glassloom.backends", "glassloom.errors", "glassloom.graph", "glassloom.local.default",
         "glassloom.local.synchronous", "glassloom.protocol", "glassloom.sampling.process", "glassloom.scheduler",
         "glassloom.store", "glassloom.worker",
     ),
     "glassloom.head": (
-        "glassloom.errors", "glassloom.graph", "glassloom.head", "glassloom.protocol", "glassloom.sampling",
+        *PROCESS, "glassloom.errors", "glassloom.graph", "glassloom.head", "glassloom.protocol", "glassloom.sampling",
         "glassloom.scheduler", "glassloom.store", "glassloom.units", "glassloom.worker.fork_server",
     ),
     "glassloom.client": (
-        "glassloom._gc", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.errors",
+        *PROCESS, "glassloom._gc", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.errors",
         "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol", "glassloom.reprs",
         "glassloom.store", "glassloom.units", "glassloom.worker.task_context", "glassloom.worker.uploads",
     ),
     "glassloom.cluster": (
-        "glassloom.client.blocking", "glassloom.client.connection", "glassloom.cluster", "glassloom.errors",
+        *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.cluster", "glassloom.errors",
         "glassloom.protocol", "glassloom.reprs", "glassloom.units",
     ),
     "glassloom.graph_drawing": ("glassloom.errors", "glassloom.expr", "glassloom.graph"),

@@ -297,10 +297,10 @@ def test_a_task_that_fails_after_seceding_leaves_the_worker_usable(narrow_client
     assert narrow_client.submit(tasks.inc, 8, pure=False).result(timeout=20) == 9
 
 
-# The lanes by themselves
+# The slots by themselves
 
 
-class Places:
+class SlotsHarness:
     """Lanes whose threads wait in line for what they shall do, as a worker's do."""
 
     def __init__(self, n_places: int) -> None:
@@ -315,7 +315,7 @@ class Places:
 
     def work(self, lane: int) -> None:
         has_seceded = False
-        while not self.lanes.must_end(has_seceded=has_seceded):
+        while not self.slots.must_end(has_seceded=has_seceded):
             with self.changed:
                 self.changed.wait_for(lambda: self.queue)
                 task = self.queue.pop(0)
@@ -325,14 +325,14 @@ class Places:
 
 
 def test_a_lane_that_stands_in_has_a_number_of_its_own_which_is_used_again() -> None:
-    places, seen = Places(1), []
+    places, seen = SlotsHarness(1), []
     others_have_run = threading.Event()
 
     def secede(lane: int) -> bool:
         seen.append(lane)
-        places.lanes.secede()
+        places.slots.secede()
         others_have_run.wait(20)
-        places.lanes.rejoin()
+        places.slots.rejoin()
         return False
 
     def note(lane: int) -> bool:
@@ -346,7 +346,7 @@ def test_a_lane_that_stands_in_has_a_number_of_its_own_which_is_used_again() -> 
         return False
 
     done = threading.Event()
-    places.lanes.start()
+    places.slots.start()
     places.put(secede)
     places.put(note)
     others_have_run.wait(20)

@@ -1,0 +1,52 @@
+"""Which process owns an object that has a socket, a thread or a child process. In a forked child such objects are dead.
+
+``os.fork`` copies a client, its sockets and its locks, but not its threads. The copy must not write to the socket, wait
+for a thread that isn't there, or remove the files of a cluster that its parent still uses.
+"""
+
+from __future__ import annotations
+
+import os
+
+from glassloom.errors import ForkedError
+
+
+class OwnerProcess:
+    """The process that made an object.
+
+    >>> owner = OwnerProcess("client of cluster 'c1'")
+    >>> owner.is_current
+    True
+    >>> owner.require()
+
+    Parameters
+    ----------
+    what
+        What the process owns, for the message of `require`.
+    """
+
+    __slots__ = ("_pid", "_what")
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._pid = os.getpid()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the calling process is the owner. Finalisers ask this before they close or remove anything."""
+        return os.getpid() == self._pid
+
+    def require(self) -> None:
+        """Raise if the calling process is a fork of the owner.
+
+        Raises
+        ------
+        ForkedError
+            It says which process made the object, and what to do instead.
+        """
+        if not self.is_current:
+            raise ForkedError(
+                f"the {self._what} belongs to process {self._pid} and can't be used in its forked child {os.getpid()}; "
+                "make a Client of your own in the child (Client('name of the cluster') attaches to the same one), or "
+                "compute with scheduler='threads'"
+            )
