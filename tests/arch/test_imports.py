@@ -70,7 +70,7 @@ INSIDE_GLASSLOOM = {
     ),
     "glassloom.cluster": (
         *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.cluster", "glassloom.errors",
-        "glassloom.protocol", "glassloom.reprs", "glassloom.units",
+        "glassloom.protocol", "glassloom.reprs", "glassloom.sampling.limits", "glassloom.units",
     ),
     "glassloom.graph_drawing": ("glassloom.errors", "glassloom.expr", "glassloom.graph"),
     "glassloom.collection": (

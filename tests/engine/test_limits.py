@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+from glassloom.cluster import local
+from glassloom.local import threads
 from glassloom.sampling import limits
 
 GIB = 2**30
@@ -220,3 +222,42 @@ def test_a_process_without_a_memory_limit_has_none() -> None:
     script = "from glassloom.sampling.limits import process_memory_limit_bytes as limit; print(limit())"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=True)
     assert done.stdout == "None\n"
+
+
+# What they are for
+
+
+@pytest.fixture
+def pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process see 8 CPUs and 16 GiB for all, and 3 GiB for each process."""
+    monkeypatch.setattr(local, "cpu_count", lambda: 8)
+    monkeypatch.setattr(local, "memory_limit_bytes", lambda: 16 * GIB)
+    monkeypatch.setattr(local, "process_memory_limit_bytes", lambda: 3 * GIB)
+
+
+@pytest.mark.usefixtures("pod")
+def test_workers_share_the_memory_and_none_gets_more_than_a_process_may_have() -> None:
+    assert local.parse_memory_limit("auto", 8, 1) == 2 * GIB
+    assert local.parse_memory_limit("auto", 4, 2) == 3 * GIB
+    assert local.parse_memory_limit(0.5, 4, 2) == 8 * GIB
+
+
+def test_workers_without_limits_of_their_own_share_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "memory_limit_bytes", lambda: 16 * GIB)
+    monkeypatch.setattr(local, "process_memory_limit_bytes", lambda: None)
+    monkeypatch.setattr(local, "cpu_count", lambda: 8)
+    assert local.parse_memory_limit("auto", 4, 2) == 4 * GIB
+
+
+def test_the_pool_has_a_thread_for_each_cpu_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "cpu_count", lambda: 3)
+    runtime = threads.ThreadsRuntime(publish=False)
+    runtime.close()
+    assert runtime.nthreads == 3
+
+
+def test_arrays_are_computed_on_systems_without_affinity() -> None:
+    script = "import os; del os.sched_getaffinity; import glassloom.array as ga; print(ga.ones(10, chunks=5).sum().compute())"
+    environment = {**os.environ, "GLASSLOOM_PUBLISH": "0"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, env=environment)
+    assert done.stdout == "10.0\n", done.stderr

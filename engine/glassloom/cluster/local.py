@@ -16,7 +16,6 @@ from dataclasses import asdict
 from typing import Any, Self
 
 import msgspec
-import psutil
 from glassloom_metrics.registry import ClusterRecord, read_records, remove_files, remove_record
 
 from glassloom.client.blocking import run_sync
@@ -26,6 +25,7 @@ from glassloom.protocol import messages
 from glassloom.protocol.identity import kernel_id
 from glassloom.protocol.options import SPILL_CODECS, HeadOptions, MemoryLimits, checked_resources
 from glassloom.reprs import render
+from glassloom.sampling.limits import cpu_count, memory_limit_bytes, process_memory_limit_bytes
 from glassloom.units import format_bytes, parse_bytes
 
 _START_TIMEOUT_S = 60.0
@@ -45,8 +45,10 @@ class LocalCluster:
     threads_per_worker
         Threads of each worker; default the CPUs divided among the workers.
     memory_limit
-        Memory of each worker: bytes, text such as ``"4GB"``, a fraction of the machine's memory up to 1.0,
-        ``"auto"`` (its share by threads) or None (no limit). Results that are shared between processes don't count.
+        Memory of each worker: bytes, text such as ``"4GB"``, a fraction up to 1.0 of the memory that there is,
+        ``"auto"`` (its share by threads, and no more than ``ulimit`` allows a process) or None (no limit). Memory and
+        CPUs are those that containers and batch systems allow: see `glassloom.sampling.limits`. Results that are
+        shared between processes don't count.
     name
         What the panel and dashboards call it, and `Client` can connect to; default ``"local-<pid>"``, and ``"local-<pid>-2"`` for the second.
     local_directory
@@ -177,7 +179,7 @@ class LocalCluster:
         ClusterClosed
             If the cluster has ended.
         """
-        least, most = _checked_count("minimum", minimum, 0), _checked_count("maximum", maximum or _cpu_count(), 1)
+        least, most = _checked_count("minimum", minimum, 0), _checked_count("maximum", maximum or cpu_count(), 1)
         if least > most:
             raise OptionError(f"minimum={minimum} is larger than maximum={most}")
         if not wait_s >= 0:
@@ -236,20 +238,20 @@ def parse_memory_limit(limit: int | float | str | None, n_workers: int, threads_
     OptionError
         If it is no size, negative, or too small for a Python process.
     """
-    total = psutil.virtual_memory().total
     if limit is None or limit == 0:
         return None
     if limit == "auto":
-        share = min(1.0, threads_per_worker / _cpu_count()) if n_workers > 1 else 1.0
-        return int(total * min(share, 1.0 / max(n_workers, 1)))
+        share = min(1.0, threads_per_worker / cpu_count()) if n_workers > 1 else 1.0
+        fair = int(memory_limit_bytes() * min(share, 1.0 / max(n_workers, 1)))
+        return min(fair, process_memory_limit_bytes() or fair)
     if isinstance(limit, float) and 0 < limit <= 1:
-        return int(total * limit)
+        return int(memory_limit_bytes() * limit)
     try:
         nbytes = parse_bytes(limit)
     except OptionError as error:
         raise OptionError(
             f"memory_limit={limit!r} is not a size: write bytes, text such as '4GB' or '500 MiB', a fraction of the "
-            "machine's memory such as 0.5, 'auto', or None for no limit"
+            "memory that there is, such as 0.5, 'auto', or None for no limit"
         ) from error
     if nbytes < _MIN_MEMORY_LIMIT_BYTES:
         raise OptionError(
@@ -263,7 +265,7 @@ def _divide_cpus(n_workers: int | None, threads_per_worker: int | None) -> tuple
     for name, value, least in (("n_workers", n_workers, 0), ("threads_per_worker", threads_per_worker, 1)):
         if value is not None:
             _checked_count(name, value, least)
-    cpus = _cpu_count()
+    cpus = cpu_count()
     if n_workers is None and threads_per_worker is None:
         # Few processes with few threads each: threads share memory, processes don't share the interpreter's lock.
         n_workers = cpus if cpus <= 4 else min(n for n in range(1, cpus + 1) if cpus % n == 0 and n >= math.sqrt(cpus))
@@ -276,10 +278,6 @@ def _checked_count(name: str, value: int, least: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise OptionError(f"{name}={value!r} should be a whole number, {least} or more")
     return value
-
-
-def _cpu_count() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _checked_name(name: str | None) -> str | None:

@@ -29,6 +29,7 @@ from glassloom.local.threads_metrics import ThreadsMetrics
 from glassloom.protocol import failure
 from glassloom.protocol.annotations import current_annotations
 from glassloom.protocol.clock import monotonic_s
+from glassloom.sampling.limits import cpu_count
 from glassloom.sampling.progress import note_layers, progress_counts
 from glassloom.scheduler import Actions, Scheduler, TaskState
 from glassloom.scheduler.state import RUNNING
@@ -70,7 +71,8 @@ class ThreadsRuntime:
     Parameters
     ----------
     nthreads
-        Number of threads; default the number of CPUs that this process may use.
+        Number of threads; default the number of CPUs that this process may use, containers and batch systems
+        considered (`glassloom.sampling.limits.cpu_count`).
     publish
         Whether to publish metrics, as a cluster that dashboards and the panel can find.
     """
@@ -78,7 +80,7 @@ class ThreadsRuntime:
     shares_memory = True
 
     def __init__(self, nthreads: int | None = None, *, publish: bool = True) -> None:
-        self.nthreads = nthreads or len(os.sched_getaffinity(0))
+        self.nthreads = nthreads or cpu_count()
         self._lock = threading.Lock()
         self._scheduler = Scheduler(_make_error, sends_ahead=False)
         self._scheduler.worker_joined(_WORKER, "threads", self.nthreads)
