@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from glassloom import backends as _backends  # noqa: F401 - tells where NumPy's and pandas' dispatches are
 
 if TYPE_CHECKING:
+    from glassloom import config
     from glassloom.client.as_completed import as_completed
     from glassloom.client.client import Client, default_client
     from glassloom.client.coordination import Event, Lock, Queue, Semaphore, Variable
@@ -38,6 +39,7 @@ __all__ = [
     "annotate",
     "as_completed",
     "compute",
+    "config",
     "default_client",
     "delayed",
     "fire_and_forget",
@@ -64,6 +66,7 @@ _HOMES = {
     "annotate": "protocol.annotations",
     "as_completed": "client.as_completed",
     "compute": "collection",
+    "config": "config",
     "default_client": "client.client",
     "delayed": "delayed_call",  # not `delayed`: the module would take the place of the function
     "fire_and_forget": "client.future",
@@ -83,7 +86,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'glassloom' has no attribute {name!r}")
-    value = getattr(import_module(f"glassloom.{home}"), name)
+    module = import_module(f"glassloom.{home}")
+    value = module if home == name else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -38,6 +38,10 @@ class OptionError(GlassloomError, ValueError):
     """An option with a value that it cannot have."""
 
 
+class ConfigError(OptionError):
+    """A configuration file, environment variable or call that names no option, or gives one a value that it can't have."""
+
+
 class ClusterError(GlassloomError, RuntimeError):
     """A cluster that cannot do what it is asked to."""
 

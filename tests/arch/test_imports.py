@@ -14,7 +14,7 @@ THIRD_PARTY = {
     "glassloom_metrics": {"msgspec", "psutil"},
     "glassloom": {
         "cloudpickle", "jinja2", "markupsafe", "msgspec", "numpy", "pandas", "psutil", "pyarrow", "pynvml", "tblib",
-        "cupy", "cupyx", "cudf", "rmm", "ipykernel", "IPython", "h5py", "scipy", "zarr",
+        "cupy", "cupyx", "cudf", "rmm", "ipykernel", "IPython", "h5py", "scipy", "yaml", "zarr",
     },
     "glassloom_dashboards": {"bokeh", "jinja2", "msgspec", "numpy", "tornado"},
     "glassloom_server": {
@@ -35,6 +35,7 @@ PROCESS = ("glassloom._ownership", "glassloom._supervision")
 INSIDE_GLASSLOOM = {
     "glassloom.errors": (),
     "glassloom.units": ("glassloom.errors",),
+    "glassloom.config": ("glassloom.config", "glassloom.errors", "glassloom.units"),
     "glassloom._gc": (),
     "glassloom._supervision": (),
     "glassloom._ownership": ("glassloom.errors",),
