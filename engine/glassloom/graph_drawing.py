@@ -12,12 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from glassloom import config
 from glassloom.errors import OptionError
 from glassloom.expr import Expr, Fused, lower, optimize, walk
 from glassloom.graph import Graph, Key, key_index, key_layer, layer_name
-
-MAX_TASKS = 300
-"""Above so many tasks layers are drawn."""
 
 _GRAPHVIZ_S = 30.0
 _SWEEPS = 6
@@ -93,12 +91,13 @@ def draw(roots: Sequence[Expr], *, optimize_graph: bool = True, layers: bool | N
     optimize_graph
         Whether to draw the plan as it will run rather than as it is written.
     layers
-        Whether to draw a box for each layer rather than for each task; None decides by the number of tasks.
+        Whether to draw a box for each layer rather than for each task; None: if there are more tasks than the
+        option ``visualize.max-tasks`` says.
     """
     plan = optimize(roots) if optimize_graph else list(roots)
     nodes = walk(plan)
     if layers is None:
-        layers = sum(node.n_tasks for node in nodes) > MAX_TASKS
+        layers = sum(node.n_tasks for node in nodes) > config.get("visualize.max-tasks")
     if layers:
         return Drawing(_layer_nodes(nodes, plan))
     graph, keys = lower(plan)

@@ -46,13 +46,13 @@ INSIDE_GLASSLOOM = {
     "glassloom.store": ("glassloom.backends", "glassloom.errors", "glassloom.store"),
     "glassloom.reprs": ("glassloom.errors", "glassloom.reprs", "glassloom.units"),
     "glassloom.expr": (
-        "glassloom.backends", "glassloom._gc", "glassloom.errors", "glassloom.expr", "glassloom.graph",
+        "glassloom.backends", "glassloom.config", "glassloom._gc", "glassloom.errors", "glassloom.expr", "glassloom.graph",
     ),
     "glassloom.protocol": (
         "glassloom.backends", "glassloom.errors", "glassloom.graph", "glassloom.protocol", "glassloom.store", "glassloom.units",
     ),
     "glassloom.local": (
-        *PROCESS, "glassloom.backends", "glassloom._gc", "glassloom.errors", "glassloom.graph", "glassloom.local", "glassloom.protocol",
+        *PROCESS, "glassloom.backends", "glassloom.config", "glassloom._gc", "glassloom.errors", "glassloom.graph", "glassloom.local", "glassloom.protocol",
         "glassloom.sampling", "glassloom.scheduler",
     ),
     "glassloom.worker": (
@@ -73,7 +73,7 @@ INSIDE_GLASSLOOM = {
         *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.cluster", "glassloom.errors",
         "glassloom.protocol", "glassloom.reprs", "glassloom.sampling.limits", "glassloom.units",
     ),
-    "glassloom.graph_drawing": ("glassloom.errors", "glassloom.expr", "glassloom.graph"),
+    "glassloom.graph_drawing": ("glassloom.config", "glassloom.errors", "glassloom.expr", "glassloom.graph"),
     "glassloom.collection": (
         "glassloom._gc", "glassloom.expr", "glassloom.graph_drawing", "glassloom.local.default", "glassloom.local.synchronous",
         "glassloom.local.threads",

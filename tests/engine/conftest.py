@@ -17,7 +17,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # workers get our sys.path: that is how they import `tasks`
 
 import leaks
-from glassloom import Client
+from glassloom import Client, config
 
 BOUND_S = 60
 """No test may hang longer than this, whatever is killed in it."""
@@ -32,7 +32,8 @@ def nothing_is_left_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator
         patch.setenv("JUPYTER_RUNTIME_DIR", f"{base}/rt")
         patch.setenv("TMPDIR", base)
         patch.setattr(tempfile, "tempdir", None)
-        patch.setenv("GLASSLOOM_PUBLISH", "0")  # the pool of threads lives as long as the process
+        patch.setenv("GLASSLOOM_THREADS__PUBLISH", "false")  # the pool of threads lives as long as the process
+        config.refresh()
         with leaks.Watch(Path(base)) as watch:
             yield watch
             left = watch.wait_for_leaks_to_go()

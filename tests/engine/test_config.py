@@ -10,9 +10,15 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import glassloom
+import glassloom.array as ga
+import glassloom.dataframe as gd
 import pytest
-from glassloom import config
+from glassloom import config, delayed
+from glassloom.array.chunks import normalize_chunks
 from glassloom.errors import ConfigError, OptionError
+from glassloom.expr import lower, optimize
+from glassloom.local.threads import default_threads
 
 MIB = 2**20
 
@@ -24,6 +30,7 @@ def only_our_configuration(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let no file and no variable of the machine count, and nothing that a test sets outlive it."""
     for variable in [name for name in os.environ if name.startswith("GLASSLOOM_") and "__" in name]:
         monkeypatch.delenv(variable)
+    monkeypatch.setenv("GLASSLOOM_THREADS__PUBLISH", "false")  # a pool lives as long as the process
     monkeypatch.setenv("GLASSLOOM_CONFIG", "")
     config.refresh()
     yield
@@ -401,3 +408,63 @@ def run(script: str, **variables: str) -> str:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+# What each option does
+
+
+def test_array_chunk_size_is_the_size_of_automatic_blocks() -> None:
+    assert normalize_chunks("auto", (4 * MIB,), "u1") == ((4 * MIB,),)
+    with config.set(array__chunk_size="1 MiB"):
+        assert normalize_chunks("auto", (4 * MIB,), "u1") == ((MIB,) * 4,)
+        assert normalize_chunks("2 MiB", (4 * MIB,), "u1") == ((2 * MIB,) * 2,)
+
+
+def test_csv_block_size_is_how_files_are_cut(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x\n" + "1\n" * 2000)
+    with config.set(dataframe__csv_block_size="1 kB"):
+        assert gd.read_csv(path).npartitions == 4
+        assert gd.read_csv(path, blocksize=None).npartitions == 1
+    assert gd.read_csv(path).npartitions == 1
+
+
+def test_compute_fuse_makes_one_task_of_operations_that_follow_each_other() -> None:
+    lazy = ga.from_array([1.0, 2.0], chunks=1) + 1
+    twice = lazy * 2
+    fused = len(lower(optimize([twice.expr]))[0])
+    with config.set(compute__fuse=False):
+        assert len(lower(optimize([twice.expr]))[0]) > fused
+        assert twice.compute().tolist() == [4.0, 6.0]
+
+
+def test_n_threads_is_the_size_of_the_pool() -> None:
+    with config.set(threads__n_threads=3):
+        names = glassloom.compute(*[delayed(thread_name, pure=False)() for _ in range(20)], scheduler="threads")
+        assert default_threads().nthreads == 3
+    assert set(names) <= {"glassloom-0", "glassloom-1", "glassloom-2"}
+    with config.set(threads__n_threads=1):
+        names = glassloom.compute(*[delayed(thread_name, pure=False)() for _ in range(20)], scheduler="threads")
+    assert set(names) == {"glassloom-0"}
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_publish_puts_the_pool_into_the_registry(is_published: bool) -> None:
+    script = (
+        "import os; import glassloom as gl; from glassloom_metrics.registry import read_records;"
+        "gl.delayed(abs)(-1).compute(); print(os.getpid() in [record.pid for record in read_records()])"
+    )
+    assert run(script, GLASSLOOM_THREADS__PUBLISH=str(is_published)) == f"{is_published}\n"
+
+
+def test_max_tasks_is_when_layers_are_drawn() -> None:
+    several = delayed(sum)([delayed(abs)(number) for number in range(20)])
+    assert repr(several.visualize()).startswith("Drawing(21 nodes")
+    with config.set(visualize__max_tasks=20):
+        assert repr(several.visualize(layers=False)).startswith("Drawing(21 nodes")
+        whole = ga.ones(30, chunks=1).sum()
+        assert len(whole.visualize().nodes) < 10
+
+
+def thread_name() -> str:
+    return threading.current_thread().name

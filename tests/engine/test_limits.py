@@ -258,6 +258,6 @@ def test_the_pool_has_a_thread_for_each_cpu_that_may_be_used(monkeypatch: pytest
 
 def test_arrays_are_computed_on_systems_without_affinity() -> None:
     script = "import os; del os.sched_getaffinity; import glassloom.array as ga; print(ga.ones(10, chunks=5).sum().compute())"
-    environment = {**os.environ, "GLASSLOOM_PUBLISH": "0"}
+    environment = {**os.environ, "GLASSLOOM_THREADS__PUBLISH": "false"}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, env=environment)
     assert done.stdout == "10.0\n", done.stderr

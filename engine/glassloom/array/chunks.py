@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from glassloom import config
 from glassloom.errors import ChunkError, OptionError
 from glassloom.units import parse_bytes
 
@@ -17,7 +18,6 @@ Chunks = tuple[tuple[int, ...], ...]
 """For each axis the lengths of its blocks. A length that isn't known yet is `UNKNOWN`."""
 
 UNKNOWN: Any = math.nan
-AUTO_BYTES = 128 * 2**20
 
 
 def normalize_chunks(chunks: Any, shape: Sequence[int], dtype: Any) -> Chunks:
@@ -27,7 +27,7 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], dtype: Any) -> Chunks:
     ----------
     chunks
         What the user says: a length for every axis, a tuple with an entry for each axis (a length, lengths, -1 or None
-        for the whole axis, ``"auto"``), a dict of such entries by axis, ``"auto"``, or bytes such as ``"128 MiB"``.
+        for the whole axis, ``"auto"``: blocks of the size that the option ``array.chunk-size`` says), a dict of such entries by axis, ``"auto"``, or bytes such as ``"128 MiB"``.
     shape
         The lengths of the axes.
     dtype
@@ -76,7 +76,7 @@ def _bytes_in(entries: Sequence[Any]) -> int | None:
     """Return the bytes that a block may have, or None if all entries are given in elements."""
     texts = {entry for entry in entries if isinstance(entry, str)}
     try:
-        sizes = {AUTO_BYTES if text == "auto" else parse_bytes(text) for text in texts}
+        sizes = {config.get("array.chunk-size") if text == "auto" else parse_bytes(text) for text in texts}
     except OptionError as error:
         raise ChunkError(f"chunks: {error}, or 'auto'") from None
     if len(sizes) > 1:

@@ -8,10 +8,12 @@ import threading
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from glassloom.config.options import OPTIONS, Option, canonical
 from glassloom.config.sources import Entry, entry_of, read_all
+
+T = TypeVar("T")
 
 
 class Configured:
@@ -30,9 +32,12 @@ class Configured:
         return f"config.get({self.name!r})"
 
 
-def chosen(value: Any) -> Any:
+def chosen(value: T | Configured) -> T:
     """Return an argument's value: what was given, or the configured default."""
-    return get(value.name) if isinstance(value, Configured) else value
+    if isinstance(value, Configured):
+        default: T = get(value.name)
+        return default
+    return value
 
 
 _Layer = Mapping[str, Entry]

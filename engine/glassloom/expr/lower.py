@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from glassloom import config
 from glassloom._gc import gc_paused
 from glassloom.expr.blockwise import Fused
 from glassloom.expr.core import Expr, walk
@@ -12,10 +13,16 @@ from glassloom.expr.rules import simplify
 from glassloom.graph import Graph, Key, cull, key_layer
 
 
-def optimize(roots: Sequence[Expr], *, fuse_blocks: bool = True) -> list[Expr]:
-    """Return equivalent roots that need fewer tasks and less memory. All roots are optimised together."""
+def optimize(roots: Sequence[Expr], *, fuse_blocks: bool | None = None) -> list[Expr]:
+    """Return equivalent roots that need fewer tasks and less memory. All roots are optimised together.
+
+    Parameters
+    ----------
+    fuse_blocks
+        Whether block-wise nodes become part of their only consumer's task; None: the option ``compute.fuse``.
+    """
     simple = simplify(roots)
-    return fuse(simple) if fuse_blocks else simple
+    return fuse(simple) if (config.get("compute.fuse") if fuse_blocks is None else fuse_blocks) else simple
 
 
 def lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:

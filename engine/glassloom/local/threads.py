@@ -17,6 +17,7 @@ from typing import Any
 from glassloom_metrics.protocol import TaskError
 from glassloom_metrics.recorder import Recorder
 
+from glassloom import config
 from glassloom._gc import gc_paused
 from glassloom.backends import blas
 from glassloom.backends.sharing import private_copy, read_only_view
@@ -297,13 +298,18 @@ def _make_error(kind: str, task: TaskState) -> tuple[TaskState, BaseException]:
     return task, errors[kind]
 
 
-@cache
 def default_threads() -> ThreadsRuntime:
-    """Return this process's pool of threads, made when it is first needed."""
-    runtime = ThreadsRuntime(publish=os.environ.get("GLASSLOOM_PUBLISH", "1") != "0")
+    """Return this process's pool of as many threads as are configured, made when it is first needed."""
+    return _pool_of(config.get("threads.n-threads"))
+
+
+@cache
+def _pool_of(nthreads: int | None) -> ThreadsRuntime:
+    """Return the pool of so many threads. A pool of another size stays: something may be running on it."""
+    runtime = ThreadsRuntime(nthreads, publish=config.get("threads.publish"))
     atexit.register(runtime.close)
     return runtime
 
 
 register_runtime("threads", default_threads)
-os.register_at_fork(after_in_child=default_threads.cache_clear)
+os.register_at_fork(after_in_child=_pool_of.cache_clear)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.config import Configured, chosen
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.paths import PathLike, file_state, find_files
 from glassloom.dataframe.io.read import Read, Source
@@ -56,7 +57,12 @@ class CsvSource(Source):
         return BlockCall(_read_block, (Block(0), self.header, meta, options), label=self.label)
 
 
-def read_csv(paths: PathLike | Sequence[PathLike], *, blocksize: int | str | None = "64 MiB", **options: Any) -> Any:
+def read_csv(
+    paths: PathLike | Sequence[PathLike],
+    *,
+    blocksize: int | str | None | Configured = Configured("dataframe.csv-block-size"),
+    **options: Any,
+) -> Any:
     """Read CSV files into a frame.
 
     Columns and dtypes are taken from the first thousand rows of the first file. Each partition counts its rows from 0.
@@ -66,8 +72,9 @@ def read_csv(paths: PathLike | Sequence[PathLike], *, blocksize: int | str | Non
     paths
         A file, a glob, a folder, or a list of those.
     blocksize
-        About how many bytes of a file go into a partition, as a number or as text such as ``"64 MiB"``. None: one
-        partition a file, as with compressed files, which can't be cut. Cuts are made at line ends, never inside quotes.
+        About how many bytes of a file go into a partition, as a number or as text such as ``"64 MiB"``; default
+        the option ``dataframe.csv-block-size`` (64 MiB). None: one partition a file, as with compressed files, which
+        can't be cut. Cuts are made at line ends, never inside quotes.
     options
         Further options of `pandas.read_csv`: ``dtype``, ``usecols``, ``parse_dates``, ``sep``, ``na_values``...
 
@@ -95,9 +102,10 @@ def read_csv(paths: PathLike | Sequence[PathLike], *, blocksize: int | str | Non
             raise OptionError(f"read_csv can't take {name}={options[name]!r}: {instead}")
     states = [file_state(path) for path in find_files(paths, _SUFFIXES)]
     files = [state[0] for state in states]
-    size = None if blocksize is None else parse_bytes(blocksize)
+    wanted = chosen(blocksize)
+    size = None if wanted is None else parse_bytes(wanted)
     if size is not None and size < 1:
-        raise OptionError(f"blocksize={blocksize!r} should be at least 1 byte")
+        raise OptionError(f"blocksize={wanted!r} should be at least 1 byte")
     sample = _read_sample(files[0], options)
     cuttable = options.get("escapechar") is None and options.get("lineterminator") is None
     quote = b"" if options.get("quoting") == 3 else str(options.get("quotechar", '"')).encode()
