@@ -14,7 +14,10 @@ from glassloom.reprs import render
 
 
 class Call(Expr):
-    """A call whose arguments may hold other expressions."""
+    """A call whose arguments may hold other expressions.
+
+    With a `token`, that names the call: its function and arguments, which may be large, aren't looked into.
+    """
 
     parameters = ("function", "args", "kwargs", "token", "below")
 
@@ -27,6 +30,12 @@ class Call(Expr):
     @property
     def label(self) -> str:
         return _function_label(self.function)
+
+    def token_of_operands(self) -> str:
+        """Return the call's own token, or one of the function and all arguments if equal calls are one."""
+        if not self.token:
+            return super().token_of_operands()
+        return tokenize(self.token, *(node.name for node in self.below)) if self.below else self.token
 
     def output_keys(self) -> list[Key]:
         return [self.name]

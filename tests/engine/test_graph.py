@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import operator
+import os
 import subprocess
 import sys
 from enum import Enum
@@ -181,7 +182,9 @@ print(tokenize(1, "a", {"x", "y", "z"}, {"k": [1.5, None]}, np.arange(5), tasks.
 """
     command = [sys.executable, "-c", script, str(PurePosixPath(__file__).parent)]
     outputs = {
-        subprocess.run(command, capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}).stdout
+        subprocess.run(
+            command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        ).stdout
         for seed in ("1", "2")
     }
     values = (

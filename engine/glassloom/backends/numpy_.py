@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
 
 from glassloom.backends.sharing import register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
-from glassloom.graph import normalize_token, pickled
+from glassloom.graph import extend_token, normalize_token
 
 _SAMPLED_ITEMS = 100
 
@@ -59,26 +58,85 @@ def _share_masked(value: np.ma.MaskedArray) -> np.ma.MaskedArray:
     )
 
 
-@normalize_token(np.ufunc)
+# Tokens: by content, not by how an array is laid out in memory.
+
+_PLAIN_KINDS = frozenset("biufcSUVmM")
+_NUMBERS = frozenset("biufcmM")
+_LONG_DOUBLE_BYTES = 10 if np.finfo(np.longdouble).nmant == 63 else np.dtype(np.longdouble).itemsize
+"""What of an extended number counts; the rest is padding, which may hold anything."""
+
+_VOLATILE_MASK_STATE = frozenset(["_basedict", "_fill_value", "_isfield", "_mask", "_sharedmask"])
+
+
+@normalize_token(np.ufunc, is_simple=True)
 def _normalize_ufunc(value: Any) -> Any:
     name: str = value.__name__
-    return name if getattr(np, name, None) is value else pickled(value)
+    return name if getattr(np, name, None) is value else value.__reduce_ex__(5)
 
 
-@normalize_token(np.dtype)
 def _normalize_dtype(value: Any) -> Any:
-    return (value.str, repr(value))
+    if value.kind in _NUMBERS and value.metadata is None:
+        return value.str
+    metadata = None if value.metadata is None else dict(value.metadata)
+    return (value.type, repr(value), metadata, value.__reduce__()[1:2] if value.kind == "T" else None, _fields(value))
 
 
-@normalize_token(np.generic)
+def _fields(dtype: np.dtype[Any]) -> Any:
+    """Return what a dtype is made of, as its text leaves the metadata of its parts out."""
+    if dtype.subdtype is not None:
+        return dtype.subdtype
+    return None if dtype.fields is None else dict(dtype.fields)
+
+
+_kinds: set[Any] = {*np.sctypeDict.values(), "T"}
+for _dtype_class in {type(np.dtype(kind)) for kind in _kinds}:
+    normalize_token(_dtype_class, is_simple=True)(_normalize_dtype)
+
+
 def _normalize_scalar(value: Any) -> Any:
-    return (value.dtype, value.tobytes()) if not value.dtype.hasobject else pickle.dumps(value, protocol=5)
+    if value.dtype.kind in _NUMBERS and value.dtype.itemsize <= 16 and not isinstance(value, np.longdouble):
+        return (value.dtype.str, value.tobytes())
+    return np.asarray(value)
 
 
+for _scalar_class in {*np.sctypeDict.values(), np.void, np.record}:
+    normalize_token(_scalar_class, is_simple=True)(_normalize_scalar)
+
+
+@normalize_token(np.memmap)
 @normalize_token(np.ndarray)
 def _normalize_array(value: Any) -> Any:
-    if value.dtype.hasobject:
-        return (value.shape, value.dtype, pickled(value.tolist()))
-    plain = np.ascontiguousarray(value)
-    mask = np.ma.getmaskarray(value) if isinstance(value, np.ma.MaskedArray) else None
-    return (value.shape, value.dtype, plain.view(np.uint8).data if plain.size else b"", mask)
+    dtype = value.dtype
+    return (value.shape, dtype.str if dtype.kind in _NUMBERS else dtype, dtype.metadata, _content(np.asarray(value)))
+
+
+def _content(array: np.ndarray) -> Any:
+    """Return the elements in C order: bytes where they say all, else the objects or fields."""
+    dtype = array.dtype
+    if dtype.names is not None:  # there may be padding between fields
+        return [_content(array[name]) for name in dtype.names]
+    if dtype.hasobject or dtype.kind not in _PLAIN_KINDS:
+        return array.ravel().tolist()
+    if not array.nbytes:
+        return b""
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    if dtype.type in (np.longdouble, np.clongdouble):
+        data = np.ascontiguousarray(data.reshape(-1, np.dtype(np.longdouble).itemsize)[:, :_LONG_DOUBLE_BYTES])
+    return data.data
+
+
+@normalize_token(np.ma.MaskedArray)
+def _normalize_masked(value: Any) -> Any:
+    mask = np.ma.getmaskarray(value)
+    return (value.data, mask, np.asarray(value.fill_value), value.hardmask)
+
+
+@extend_token(np.generic)
+@extend_token(np.ndarray)
+def _state_of_subclass(value: Any) -> Any:
+    """Return a value's own attributes, which NumPy leaves out of pickles."""
+    return {
+        name: attribute
+        for name, attribute in getattr(value, "__dict__", {}).items()
+        if not isinstance(value, np.ma.MaskedArray) or name not in _VOLATILE_MASK_STATE
+    }

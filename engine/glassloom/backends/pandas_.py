@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import pandas as pd
 
 from glassloom.backends.sharing import register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
-from glassloom.graph import normalize_token
+from glassloom.graph import extend_token, normalize_token
 
 HAS_COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 _SAMPLED_VALUES = 100
@@ -167,16 +166,26 @@ if HAS_COPY_ON_WRITE:
 
 # Tokens: by content, not by how the frame is laid out in memory.
 
+_KEPT_BY_PANDAS = frozenset(["_mgr", "_item_cache", "_attrs", "_flags", "_data", "_cache", "_name"])
+
 
 @normalize_token(pd.DataFrame)
 def _normalize_frame(frame: pd.DataFrame) -> Any:
-    columns = [_normalize_values(frame.iloc[:, place].array) for place in range(frame.shape[1])]
-    return (frame.index, frame.columns, columns)
+    columns = [frame.iloc[:, place].array for place in range(frame.shape[1])]
+    return (frame.index, frame.columns, columns, frame.attrs, frame.flags.allows_duplicate_labels)
 
 
 @normalize_token(pd.Series)
 def _normalize_series(series: pd.Series) -> Any:
-    return (series.index, series.name, _normalize_values(series.array))
+    return (series.index, series.name, series.array, series.attrs, series.flags.allows_duplicate_labels)
+
+
+@extend_token(pd.DataFrame)
+@extend_token(pd.Series)
+@extend_token(pd.Index)
+def _state_of_subclass(value: Any) -> Any:
+    """Return a value's own attributes, which pandas leaves out of pickles."""
+    return {name: attribute for name, attribute in vars(value).items() if name not in _KEPT_BY_PANDAS}
 
 
 @normalize_token(pd.RangeIndex)
@@ -190,8 +199,13 @@ def _normalize_levels(index: pd.MultiIndex) -> Any:
 
 
 @normalize_token(pd.Index)
+@normalize_token(pd.CategoricalIndex)
+@normalize_token(pd.DatetimeIndex)
+@normalize_token(pd.IntervalIndex)
+@normalize_token(pd.PeriodIndex)
+@normalize_token(pd.TimedeltaIndex)
 def _normalize_index(index: pd.Index) -> Any:
-    return (index.name, getattr(index, "freqstr", None), _normalize_values(index.array))
+    return (index.name, getattr(index, "freqstr", None), index.array)
 
 
 @normalize_token(pd.CategoricalDtype)
@@ -199,41 +213,39 @@ def _normalize_category(dtype: pd.CategoricalDtype) -> Any:
     return (dtype.categories, dtype.ordered)
 
 
-@normalize_token(pd.api.extensions.ExtensionDtype)
-def _normalize_dtype(dtype: Any) -> Any:
-    return (type(dtype).__qualname__, repr(dtype))
-
-
 @normalize_token(pd.Timestamp)
 def _normalize_timestamp(value: pd.Timestamp) -> Any:
-    return (value.value, value.unit, str(value.tz))
+    return (value.value, value.unit, value.tz, value.fold)
 
 
-@normalize_token(pd.api.extensions.ExtensionArray)
-def _normalize_values(array: Any) -> Any:
-    if isinstance(array, pd.arrays.NumpyExtensionArray):
-        return np.asarray(array)
-    dtype = array.dtype
-    if isinstance(array, pd.Categorical):
-        return (dtype, np.asarray(array.codes))
-    if hasattr(array, "asi8"):  # times, durations, periods
-        return (str(dtype), np.asarray(array.asi8))
-    if hasattr(array, "_data") and hasattr(array, "_mask"):  # integers, floats and booleans with a mask
-        return (str(dtype), np.where(array._mask, array._data.dtype.type(0), array._data), array._mask)
-    if hasattr(array, "__arrow_array__"):
-        return (repr(dtype), _arrow_bytes(array))
-    return (repr(dtype), pickle.dumps(array.tolist(), protocol=5))
+@normalize_token(pd.arrays.NumpyExtensionArray)
+def _normalize_plain(array: Any) -> Any:
+    return (array.dtype, np.asarray(array))
 
 
-def _arrow_bytes(array: Any) -> Any:
-    """Return the content in Arrow's file format, which leaves out what a slice doesn't show."""
-    import pyarrow as pa  # optional for frames without Arrow columns
+@normalize_token(pd.Categorical)
+def _normalize_categorical(array: pd.Categorical) -> Any:
+    return (array.dtype, np.asarray(array.codes))
 
-    values = pa.array(array)
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    sink = pa.BufferOutputStream()
-    schema = pa.schema([("values", values.type)])
-    with pa.ipc.new_stream(sink, schema) as writer:
-        writer.write_batch(pa.record_batch([values], schema=schema))
-    return memoryview(sink.getvalue())
+
+@normalize_token(pd.arrays.DatetimeArray)
+@normalize_token(pd.arrays.PeriodArray)
+@normalize_token(pd.arrays.TimedeltaArray)
+def _normalize_times(array: Any) -> Any:
+    return (array.dtype, getattr(array, "freq", None), np.asarray(array.asi8))
+
+
+@normalize_token(pd.arrays.BooleanArray)
+@normalize_token(pd.arrays.FloatingArray)
+@normalize_token(pd.arrays.IntegerArray)
+def _normalize_masked(array: Any) -> Any:
+    """Return an array with a mask; what lies below the mask doesn't count."""
+    return (array.dtype, np.where(array._mask, array._data.dtype.type(0), array._data), array._mask)
+
+
+def _normalize_arrow(array: Any) -> Any:
+    return (array.dtype, array.__arrow_array__())
+
+
+for _arrow_class in {pd.arrays.ArrowExtensionArray, pd.arrays.ArrowStringArray}:
+    normalize_token(_arrow_class)(_normalize_arrow)

@@ -1,4 +1,4 @@
-"""SciPy's sparse arrays and matrices: their sizes, and how they are shared. Loaded only once one turns up."""
+"""SciPy's sparse arrays and matrices: their sizes, tokens, and how they are shared. Loaded only once one turns up."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy import sparse
 
 from glassloom.backends.sharing import read_only_view, register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
+from glassloom.graph import normalize_token
 
 _OBJECT_BYTES = 100
 
@@ -32,3 +33,16 @@ def _share_sparse(value: Any) -> Any:
         if isinstance(part, np.ndarray) and not part.dtype.hasobject:
             setattr(handed, name, read_only_view(part))
     return handed
+
+
+_FOUND_OUT_LATER = frozenset(["_has_canonical_format", "_has_sorted_indices", "maxprint"])
+"""What a matrix notes of itself as it is used."""
+
+
+def _normalize_sparse(value: Any) -> Any:
+    return {name: part for name, part in sorted(vars(value).items()) if name not in _FOUND_OUT_LATER}
+
+
+for _format in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil"):
+    for _kind in ("array", "matrix"):
+        normalize_token(getattr(sparse, f"{_format}_{_kind}"))(_normalize_sparse)

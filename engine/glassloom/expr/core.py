@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self
 
@@ -40,8 +41,12 @@ class Expr:
             raise TypeError(f"{type(self).__name__} takes {self.parameters}, got {len(operands)} operands")
         self.operands = operands
         self.origin = origin or user_origin()
-        self.name = f"{self.label}-{tokenize(type(self).__qualname__, *map(_identity, operands))}"
+        self.name = f"{self.label}-{self.token_of_operands()}"
         self.validate()
+
+    def token_of_operands(self) -> str:
+        """Return what tells this node from others of its operation."""
+        return tokenize(type(self).__qualname__, *map(_identity, self.operands))
 
     @property
     def label(self) -> str:
@@ -64,7 +69,7 @@ class Expr:
     def __glassloom_tokenize__(self) -> str:
         return self.name
 
-    @property
+    @functools.cached_property
     def dependencies(self) -> list[Expr]:
         """The operands that are nodes, in order, also those inside a list or tuple operand."""
         found: list[Expr] = []

@@ -5,7 +5,7 @@ from glassloom.graph.keys import Key, key_index, key_layer, key_text, layer_name
 from glassloom.graph.lazy_registration import load_for, load_later
 from glassloom.graph.origin import Origin, user_origin
 from glassloom.graph.task import Handle, Task, TaskRef, find_refs, resolve
-from glassloom.graph.tokenize import normalize_token, pickled, tokenize
+from glassloom.graph.tokenize import extend_token, normalize_token, tokenize
 
 __all__ = [
     "Graph",
@@ -15,6 +15,7 @@ __all__ = [
     "Task",
     "TaskRef",
     "cull",
+    "extend_token",
     "find_refs",
     "key_index",
     "key_layer",
@@ -23,7 +24,6 @@ __all__ = [
     "load_for",
     "load_later",
     "normalize_token",
-    "pickled",
     "resolve",
     "tokenize",
     "user_origin",

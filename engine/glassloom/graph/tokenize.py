@@ -2,132 +2,378 @@
 
 >>> tokenize(1, "a") == tokenize(1, "a"), tokenize(1) == tokenize(1.0)
 (True, False)
+
+A token is the hash of all that a value is made of: its type, and what `pickle` would send of it, in an order that
+doesn't depend on the process. Which decisions that took is in ``docs/decisions/0016-tokens-of-functions.md``:
+
+- Values of unlike type are unlike: ``1``, ``1.0``, ``True`` and ``np.int64(1)`` have four tokens. So have ``0.0`` and ``-0.0``.
+- The order of a dict counts, as a function can see it. That of a set doesn't.
+- Whether two parts of a value are one object or two equal ones doesn't count; a value that contains itself has a token.
+- What can't be told apart from others by its content, such as a lock, a generator or an open socket, is equal to
+  nothing: each token of it is random.
 """
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import functools
 import hashlib
-import pathlib
-import sys
+import itertools
+import pickle
+import struct
 import types
+import typing
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import cloudpickle
 
+from glassloom.graph.definitions import class_content, code_content, find, function_content, import_path, module_content
 from glassloom.graph.lazy_registration import load_for
 
 _DIGEST_BYTES = 12
+_PART_DIGEST_BYTES = 16
+_INLINE_BYTES = 1024
+"""Longer bytes are hashed by themselves, so that they aren't copied."""
+_INLINE_ITEMS = 64
+"""Longer sequences are hashed by themselves, so that one which turns up often is hashed once."""
+_PROTOCOL = 5
 
-_normalizers: dict[type, Callable[[Any], Any]] = {}
+_CONTAINERS: dict[type, bytes] = {tuple: b"t%d:", list: b"l%d:", dict: b"d%d:"}
+
+Write = Callable[[bytes], Any]
+Normalizer = Callable[[Any], Any]
+
+_normalizers: dict[type, tuple[Normalizer, bytes]] = {}
+_simple: dict[type, tuple[Normalizer, bytes]] = {}
+_subclass_extras: dict[type, Normalizer] = {}
 
 
 def tokenize(*values: Any) -> str:
     """Return a hexadecimal token of the values: the same in every process for values of equal type and content.
 
-    Objects may define ``__glassloom_tokenize__()`` (or ``__dask_tokenize__()``), which returns something that can be
-    tokenized. What can neither be normalised nor pickled gets a random token.
+    Classes may define ``__glassloom_tokenize__()`` (or ``__dask_tokenize__()``), which returns something that can be
+    tokenized. What can neither be normalised nor pickled gets a random token, also inside other values.
     """
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    _feed(digest.update, values)
-    return digest.hexdigest()
+    parts: list[bytes] = []
+    try:
+        _Walk().feed_all(values, parts.append)
+    except (_NoToken, RecursionError):
+        return uuid.uuid4().hex[: 2 * _DIGEST_BYTES]
+    return hashlib.blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def normalize_token(kind: type) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Register how values of `kind` (and its subclasses) are turned into plain values to be hashed."""
+def normalize_token(kind: type, *, is_simple: bool = False) -> Callable[[Normalizer], Normalizer]:
+    """Register how values of exactly the type `kind` are turned into other values to be hashed.
 
-    def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        _normalizers[kind] = function
+    Subclasses are not concerned: they may have more to them than the function knows of.
+
+    Parameters
+    ----------
+    kind
+        The type.
+    is_simple
+        Whether such values are small and hold no others that might hold them: they aren't hashed by themselves.
+    """
+
+    def register(function: Normalizer) -> Normalizer:
+        entries = _simple if is_simple else _normalizers
+        entries[kind] = (function, b"n" + _reference(kind.__module__, kind.__qualname__))
         return function
 
     return register
 
 
-_ATOMS = (
-    bool, int, float, complex, type(None), type(Ellipsis), range, slice,
-    datetime.date, datetime.time, datetime.timedelta, datetime.datetime, decimal.Decimal, uuid.UUID,
-)  # fmt: skip
+def extend_token(kind: type) -> Callable[[Normalizer], Normalizer]:
+    """Register what is hashed of values of subclasses of `kind` beside what `pickle` would send of them."""
+
+    def register(function: Normalizer) -> Normalizer:
+        _subclass_extras[kind] = function
+        return function
+
+    return register
 
 
-def _feed(update: Callable[[bytes], Any], value: Any) -> None:
-    """Hash `value`: each branch writes its type before its content, so that no two kinds can be confused."""
-    kind = type(value)
-    if kind is str:
-        encoded = value.encode("utf-8", "surrogatepass")
-        update(b"s%d:" % len(encoded))
-        update(encoded)
-    elif kind is tuple or kind is list:
-        update(b"%s%d:" % (b"t" if kind is tuple else b"l", len(value)))
-        for item in value:
-            _feed(update, item)
-    elif kind in _ATOMS:
-        update(f"{kind.__name__}:{value!r};".encode())
-    elif kind is bytes or kind is bytearray or kind is memoryview:
-        update(b"b%d:" % len(value))
-        update(value)
-    elif kind is dict:
-        update(b"d%d:" % len(value))
-        for name, item in value.items():
-            _feed(update, name)
-            _feed(update, item)
-    elif kind is set or kind is frozenset:
-        update(b"%s%d:" % (b"S" if kind is set else b"F", len(value)))
-        for token in sorted(tokenize(item) for item in value):
-            update(token.encode())
-    else:
-        _feed_object(update, value)
+class _NoToken(Exception):
+    """A value has nothing that every process would know it by."""
 
 
-def _feed_object(update: Callable[[bytes], Any], value: Any) -> None:
-    for method in ("__glassloom_tokenize__", "__dask_tokenize__"):
-        own = getattr(value, method, None)
-        if own is not None and not isinstance(value, type):
-            update(f"o{type(value).__module__}.{type(value).__qualname__}:".encode())
-            return _feed(update, own())
-    for base in type(value).__mro__[:-1]:
-        load_for(base)
-    for base in type(value).__mro__[:-1]:
-        if base in _normalizers:
-            update(f"n{type(value).__module__}.{type(value).__qualname__}:".encode())
-            return _feed(update, _normalizers[base](value))
-    update(b"p")
-    return _feed(update, pickled(value))
+class _Walk:
+    """One pass over a value. Each part of it is written so that no two values are written alike.
+
+    A part that isn't written in place is hashed by itself. Parts that contain each other form a cycle; `_trail` has those
+    that are being hashed, and those that await the first of their cycle. A reference to one of them is written as
+    its distance on the trail. Only the first of a cycle has a hash that says all; the others get one derived from it.
+    """
+
+    __slots__ = ("_current", "_first_referred", "_known", "_n_sets", "_places", "_trail")
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, bytes]] = {}  # values too, so that their ids stay theirs
+        self._trail: list[Any] = []
+        self._places: dict[int, int] = {}
+        self._current = -1
+        self._first_referred = 0
+        self._n_sets = 0
+
+    def feed_all(self, values: Iterable[Any], write: Write) -> None:
+        """Write values: plain ones in place, others as the hash of their content."""
+        for value in values:
+            kind = type(value)
+            atom = _ATOMS.get(kind)
+            if atom is not None:
+                write(atom(value))
+                continue
+            written = None
+            if kind in _CONTAINERS:
+                written = _flat(value, kind)
+            elif kind is types.FunctionType or issubclass(kind, type):
+                written = _import_reference(value)
+            elif self._write_simple(value, kind, write):
+                continue
+            write(self._hashed(value, kind) if written is None else written)
+
+    def _write_simple(self, value: Any, kind: type, write: Write) -> bool:
+        """Write an object in place if that takes little; return whether it did."""
+        method = getattr(kind, "__glassloom_tokenize__", None)
+        if method is not None:
+            write(b"o")
+            self.feed_all((kind, method(value)), write)
+            return True
+        if kind not in _simple and kind not in _normalizers:
+            _load_normalizers(kind)
+        if kind not in _simple:
+            return False
+        normalizer, tag = _simple[kind]
+        write(tag)
+        self.feed_all((normalizer(value),), write)
+        return True
+
+    def _hashed(self, value: Any, kind: type) -> bytes:
+        identity = id(value)
+        known = self._known.get(identity)
+        if known is not None:
+            return known[1]
+        place = self._places.get(identity)
+        if place is not None:
+            self._first_referred = min(self._first_referred, place)
+            return b"^%d;" % (self._current - place)
+        return self._hash_new(value, kind)
+
+    def _hash_new(self, value: Any, kind: type) -> bytes:
+        place = self._places[id(value)] = len(self._trail)
+        self._trail.append(value)
+        outer, self._current = self._current, place
+        outer_referred, self._first_referred = self._first_referred, place
+        parts: list[bytes] = []
+        self._write_content(value, kind, parts.append)
+        digest = _digest(b"".join(parts))
+        if self._first_referred == place:
+            self._close(place, digest)
+        self._first_referred = min(outer_referred, self._first_referred)
+        self._current = outer
+        return digest
+
+    def _close(self, place: int, digest: bytes) -> None:
+        """Take a value, and those in a cycle with it, off the trail: nothing in them refers to what is around them."""
+        members = self._trail[place:]
+        del self._trail[place:]
+        for distance, member in enumerate(members):
+            del self._places[id(member)]
+            if len(members) == 1:
+                self._known[id(member)] = (member, digest)
+            elif not self._n_sets:  # the order of a set would decide which one is first
+                own = _digest(b"%s@%d" % (digest, distance)) if distance else digest
+                self._known[id(member)] = (member, own)
+
+    def _write_content(self, value: Any, kind: type, write: Write) -> None:
+        if kind in _CONTAINERS:
+            write(_CONTAINERS[kind] % len(value))
+            self.feed_all(_items(value, kind), write)
+        elif kind is set or kind is frozenset:
+            write(b"S" if kind is set else b"F")
+            self._write_unordered(value, write)
+        else:
+            self._write_object(value, kind, write)
+
+    def _write_unordered(self, items: Any, write: Write) -> None:
+        """Write items in the order of what is written of them, which is the same in every process."""
+        self._n_sets += 1
+        written = []
+        outer_referred = self._first_referred
+        for item in items:
+            parts: list[bytes] = []
+            place = self._first_referred = len(self._trail)
+            self.feed_all((item,), parts.append)
+            if self._first_referred < place:  # it contains its set, so that the set's order would count
+                raise _NoToken
+            written.append(b"".join(parts))
+        self._first_referred = outer_referred
+        self._n_sets -= 1
+        write(b"%d:" % len(written))
+        for part in sorted(written):
+            write(part)
+
+    def _write_object(self, value: Any, kind: type, write: Write) -> None:
+        if issubclass(kind, type):
+            write(b"k")
+            return self._write_made(class_content(value), write)
+        method = getattr(kind, "__dask_tokenize__", None)
+        if method is not None:
+            write(b"o")
+            return self.feed_all((kind, method(value)), write)
+        normalizer, tag = _normalizers.get(kind, (None, b""))
+        if normalizer is not None:
+            write(tag)
+            return self._write_made(normalizer(value), write)
+        write(b"p")
+        self.feed_all((kind,), write)
+        return self._write_pickled(value, kind, write)
+
+    def _write_made(self, content: Any, write: Write) -> None:
+        """Write what was made for the occasion, and so can't turn up twice."""
+        if type(content) is tuple:
+            write(b"t%d:" % len(content))
+            return self.feed_all(content, write)
+        return self.feed_all((content,), write)
+
+    def _write_pickled(self, value: Any, kind: type, write: Write) -> None:
+        """Write what `pickle` would send: a name, or a call and the state that its result is given."""
+        if isinstance(value, Enum):
+            return self.feed_all((value._value_,), write)
+        reduced = _reduce(value, kind)
+        if isinstance(reduced, str):
+            return write(_reference_to_global(value, reduced))
+        make, arguments, state, items, pairs, setter = (*reduced, None, None, None, None)[:6]
+        if issubclass(kind, (set, frozenset)):
+            write(b"S")
+            self._write_unordered(value, write)
+            self.feed_all((state,), write)
+        else:
+            self.feed_all((make,), write)
+            self._write_made(arguments, write)
+            self.feed_all((state, items and list(items), pairs and list(pairs), setter), write)
+        for base in kind.__mro__[1:]:
+            if base in _subclass_extras:
+                self.feed_all((_subclass_extras[base](value),), write)
 
 
-def pickled(value: Any) -> bytes:
-    """Return the pickle of a value, or random bytes if it can't be pickled."""
+def _load_normalizers(kind: type) -> None:
+    """Import what registers normalizers for a type and those that it is derived from."""
+    for base in kind.__mro__[:-1]:
+        if isinstance(base.__module__, str):
+            load_for(base)
+
+
+def _reduce(value: Any, kind: type) -> Any:
+    own = cloudpickle.CloudPickler.dispatch_table.get(kind)
     try:
-        return bytes(cloudpickle.dumps(value, protocol=5))
-    except Exception:  # user objects may raise anything when pickled; then nothing is known to be equal to them
-        return uuid.uuid4().bytes
+        return value.__reduce_ex__(_PROTOCOL) if own is None else own(value)
+    except (
+        Exception
+    ) as error:  # user objects may raise anything when pickled; then nothing is known to be equal to them
+        raise _NoToken from error
 
 
-def _is_importable(value: Any) -> bool:
-    module, qualname = getattr(value, "__module__", None) or "", getattr(value, "__qualname__", "<locals>")
-    return module != "" and module != "__main__" and "<" not in qualname and _lookup(module, qualname) is value
+def _import_reference(value: Any) -> bytes | None:
+    path = import_path(value)
+    return None if path is None else _reference(*path)
 
 
-def _lookup(module: str, qualname: str) -> Any:
-    found: Any = sys.modules.get(module)
-    for name in qualname.split("."):
-        found = getattr(found, name, None)
-    return found
+def _reference_to_global(value: Any, name: str) -> bytes:
+    module = getattr(value, "__module__", None) or pickle.whichmodule(value, name)  # type: ignore[attr-defined]
+    if module == "__main__" or find(module, name) is not value:
+        raise _NoToken
+    return _reference(module, name)
 
 
-@normalize_token(types.FunctionType)
-@normalize_token(type)
+def _reference(module: str, name: str) -> bytes:
+    return f"g{len(module)}:{module}{len(name)}:{name}".encode("utf-8", "surrogatepass")
+
+
+def _digest(content: Any) -> bytes:
+    return b"#" + hashlib.blake2b(content, digest_size=_PART_DIGEST_BYTES).digest()
+
+
+# Plain values, written in place: each writes its type, and where it ends.
+
+
+def _flat(value: Any, kind: type) -> bytes | None:
+    """Return how a short container of plain values is written; None for others."""
+    if len(value) > _INLINE_ITEMS:
+        return None
+    try:
+        parts = [_ATOMS[type(item)](item) for item in _items(value, kind)]
+    except KeyError:
+        return None
+    return _CONTAINERS[kind] % len(value) + b"".join(parts)
+
+
+def _items(value: Any, kind: type) -> Iterable[Any]:
+    return itertools.chain.from_iterable(value.items()) if kind is dict else value
+
+
+def _write_str(value: str) -> bytes:
+    encoded = value.encode("utf-8", "surrogatepass")
+    return b"s%d:%s" % (len(encoded), encoded)
+
+
+def _write_int(value: int) -> bytes:
+    if -(2**63) <= value < 2**63:
+        return b"i%d;" % value
+    n_bytes = value.bit_length() // 8 + 1
+    return b"I%d:%s" % (n_bytes, value.to_bytes(n_bytes, "little", signed=True))
+
+
+def _bytes_writer(tag: bytes) -> Callable[[Any], bytes]:
+    def write(value: Any) -> bytes:
+        if len(value) <= _INLINE_BYTES:
+            return b"%s%d:%s" % (tag, len(value), value)
+        return tag + _digest(value)
+
+    return write
+
+
+def _write_memory(value: memoryview) -> bytes:
+    data = value if value.c_contiguous else value.tobytes()
+    return b"m%s%s%s" % (_write_str(value.format), _flat(value.shape, tuple), _digest(data))
+
+
+_ATOMS: dict[type, Callable[[Any], bytes]] = {
+    str: _write_str,
+    int: _write_int,
+    bool: lambda value: b"T" if value else b"f",
+    type(None): lambda _: b"N",
+    type(Ellipsis): lambda _: b"E",
+    type(NotImplemented): lambda _: b"O",
+    float: lambda value: b"D" + struct.pack("<d", value),
+    complex: lambda value: b"C" + struct.pack("<dd", value.real, value.imag),
+    bytes: _bytes_writer(b"b"),
+    bytearray: _bytes_writer(b"a"),
+    memoryview: _write_memory,
+    pickle.PickleBuffer: lambda value: _write_memory(memoryview(value)),
+    range: lambda value: b"r" + _write_int(value.start) + _write_int(value.stop) + _write_int(value.step),
+}
+
+_codes: WeakKeyDictionary[types.CodeType, str] = WeakKeyDictionary()
+
+
+@normalize_token(types.CodeType, is_simple=True)
 def _normalize_code(value: Any) -> Any:
-    return (value.__module__, value.__qualname__) if _is_importable(value) else pickled(value)
+    token = _codes.get(value)
+    if token is None:
+        token = _codes[value] = tokenize(code_content(value))
+    return token
 
 
-@normalize_token(types.BuiltinFunctionType)
+@normalize_token(types.BuiltinFunctionType, is_simple=True)
 def _normalize_builtin(value: Any) -> Any:
-    return (value.__module__, value.__qualname__) if isinstance(value.__self__, types.ModuleType) else pickled(value)
+    owner = value.__self__
+    return (
+        (owner.__name__, value.__qualname__) if isinstance(owner, types.ModuleType) else value.__reduce_ex__(_PROTOCOL)
+    )
 
 
 @normalize_token(types.MethodType)
@@ -135,16 +381,27 @@ def _normalize_method(value: Any) -> Any:
     return (value.__func__, value.__self__)
 
 
-@normalize_token(functools.partial)
-def _normalize_partial(value: Any) -> Any:
-    return (value.func, value.args, value.keywords)
+@normalize_token(type(functools.lru_cache(int)))
+def _normalize_cached_function(value: Any) -> Any:
+    path = import_path(value)
+    return path or (value.__wrapped__, value.cache_parameters(), {**vars(value), "__wrapped__": None})
 
 
-@normalize_token(Enum)
-def _normalize_enum(value: Any) -> Any:
-    return value.name
+@normalize_token(functools.cached_property)
+def _normalize_cached_property(value: Any) -> Any:
+    return (value.func, value.attrname)
 
 
-@normalize_token(pathlib.PurePath)
-def _normalize_path(value: Any) -> Any:
-    return str(value)
+@normalize_token(typing.TypeVar)
+def _normalize_type_variable(value: Any) -> Any:
+    return (value.__name__, value.__bound__, value.__constraints__, value.__covariant__, value.__contravariant__)
+
+
+@normalize_token(slice)
+def _normalize_slice(value: Any) -> Any:
+    return (value.start, value.stop, value.step)
+
+
+normalize_token(types.FunctionType)(function_content)
+normalize_token(types.ModuleType)(module_content)
+normalize_token(types.MappingProxyType)(dict)
