@@ -271,9 +271,7 @@ def _reduce(value: Any, kind: type) -> Any:
     own = cloudpickle.CloudPickler.dispatch_table.get(kind)
     try:
         return value.__reduce_ex__(_PROTOCOL) if own is None else own(value)
-    except (
-        Exception
-    ) as error:  # user objects may raise anything when pickled; then nothing is known to be equal to them
+    except Exception as error:  # pickling runs the user's code; then nothing is known to be equal to the value
         raise _NoToken from error
 
 
@@ -307,8 +305,26 @@ def _flat(value: Any, kind: type) -> bytes | None:
     try:
         parts = [_ATOMS[type(item)](item) for item in _items(value, kind)]
     except KeyError:
-        return None
+        parts = []
+        for item in _items(value, kind):
+            written = _in_place(item)
+            if written is None:
+                return None
+            parts.append(written)
     return _CONTAINERS[kind] % len(value) + b"".join(parts)
+
+
+def _in_place(value: Any) -> bytes | None:
+    """Return how a plain value is written, or an object that has a plain name of its own; None for others."""
+    kind = type(value)
+    atom = _ATOMS.get(kind)
+    if atom is not None:
+        return atom(value)
+    method = getattr(kind, "__glassloom_tokenize__", None)
+    if method is None:
+        return None
+    reference, name = _import_reference(kind), method(value)
+    return b"o" + reference + _write_str(name) if reference is not None and type(name) is str else None
 
 
 def _items(value: Any, kind: type) -> Iterable[Any]:
