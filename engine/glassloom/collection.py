@@ -11,6 +11,7 @@ from glassloom.expr import Expr, lower, optimize
 from glassloom.graph_drawing import Drawing, draw
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
 from glassloom.local.default import Runtime, choose_runtime
+from glassloom.protocol.tracebacks import hides_engine_frames
 
 
 class Collection:
@@ -32,6 +33,7 @@ class Collection:
     def __glassloom_tokenize__(self) -> str:
         return self._expr.name
 
+    @hides_engine_frames
     def compute(self, *, scheduler: str | Runtime | None = None) -> Any:
         """Run the tasks and return the concrete result (a NumPy array, a pandas frame, the call's value...).
 
@@ -44,6 +46,7 @@ class Collection:
         (result,) = compute(self, scheduler=scheduler)
         return result
 
+    @hides_engine_frames
     def persist(self, *, scheduler: str | Runtime | None = None) -> Self:
         """Start the tasks and return an equal collection whose blocks stay in memory.
 
@@ -79,6 +82,7 @@ class Collection:
         return type(self)(expr)
 
 
+@hides_engine_frames
 def compute(*args: Any, traverse: bool = True, scheduler: str | Runtime | None = None) -> tuple[Any, ...]:
     """Run several collections at once, sharing what they share, and return their concrete results.
 
@@ -114,6 +118,7 @@ def compute(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
     return tuple(make(values) for make in rebuild)
 
 
+@hides_engine_frames
 def persist(*args: Any, traverse: bool = True, scheduler: str | Runtime | None = None) -> tuple[Any, ...]:
     """Start several collections at once; return equal ones whose blocks stay in memory. See `Collection.persist`."""
     found = _Found(traverse)

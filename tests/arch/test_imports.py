@@ -49,7 +49,7 @@ INSIDE_GLASSLOOM = {
         "glassloom.backends", "glassloom.config", "glassloom._gc", "glassloom.errors", "glassloom.expr", "glassloom.graph",
     ),
     "glassloom.protocol": (
-        "glassloom.backends", "glassloom.errors", "glassloom.graph", "glassloom.protocol", "glassloom.store", "glassloom.units",
+        "glassloom.backends", "glassloom.config", "glassloom.errors", "glassloom.graph", "glassloom.protocol", "glassloom.store", "glassloom.units",
     ),
     "glassloom.local": (
         *PROCESS, "glassloom.backends", "glassloom.config", "glassloom._gc", "glassloom.errors", "glassloom.graph", "glassloom.local", "glassloom.protocol",
@@ -75,7 +75,7 @@ INSIDE_GLASSLOOM = {
     ),
     "glassloom.graph_drawing": ("glassloom.config", "glassloom.errors", "glassloom.expr", "glassloom.graph"),
     "glassloom.collection": (
-        "glassloom._gc", "glassloom.expr", "glassloom.graph_drawing", "glassloom.local.default", "glassloom.local.synchronous",
+        "glassloom._gc", "glassloom.expr", "glassloom.graph_drawing", "glassloom.local.default", "glassloom.protocol.tracebacks", "glassloom.local.synchronous",
         "glassloom.local.threads",
     ),
     "glassloom.delayed_call": ("glassloom.collection", "glassloom.expr", "glassloom.graph", "glassloom.reprs"),

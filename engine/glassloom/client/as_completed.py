@@ -12,6 +12,7 @@ from typing import Any
 from glassloom.client.blocking import Operation, Signal, run_async, run_sync
 from glassloom.client.connection import KeyState
 from glassloom.client.future import Future, futures_of, happens, still_open
+from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.units import parse_seconds
 
 _END: Any = object()
@@ -89,6 +90,7 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
             self._open.clear()
             self._finished.clear()
 
+    @hides_engine_frames
     def next_batch(self, block: bool = True) -> list[Any]:
         """Return all that has finished and wasn't given yet.
 
@@ -109,6 +111,7 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
     def __iter__(self) -> Iterator[Any]:
         return self
 
+    @hides_engine_frames
     def __next__(self) -> Any:
         item = run_sync(self._next())
         if item is _END:

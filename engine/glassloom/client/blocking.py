@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import NamedTuple, TypeVar
 
+from glassloom.protocol.tracebacks import drop_engine_frames
 from glassloom.worker.task_context import secede_here
 
 T = TypeVar("T")
@@ -98,6 +99,9 @@ async def run_async(steps: Operation[T]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
+    except BaseException as error:
+        drop_engine_frames(error)  # after this only frames of what awaits are added
+        raise
 
 
 def _wait_in_thread(wait: WaitFor) -> bool:

@@ -31,6 +31,7 @@ from glassloom.protocol import failure, messages
 from glassloom.protocol.annotations import Annotations, annotate, current_annotations
 from glassloom.protocol.calls import CallEncoder
 from glassloom.protocol.failure import Failure
+from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.store.pickling import loads
 from glassloom.store.segment import SegmentWriter, read_location
 from glassloom.worker.task_context import task_thread
@@ -275,6 +276,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
 
     # Results
 
+    @hides_engine_frames
     def gather(self, futures: Any, errors: str = "raise") -> Any:
         """Wait for futures and return their results in the same nesting of lists, tuples, sets and dicts.
 
@@ -330,6 +332,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             return type(data)(self._scatter(list(data), hash))
         return self._scatter([data], hash)[0]
 
+    @hides_engine_frames
     def compute(
         self,
         collections: Any,

@@ -13,6 +13,7 @@ from glassloom.client.connection import CANCELLED, ERROR, FINISHED, LOST, PENDIN
 from glassloom.errors import CancelledError, ClusterClosed
 from glassloom.graph import Handle, Key, key_text
 from glassloom.protocol import failure, messages
+from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.reprs import render
 from glassloom.units import format_bytes, parse_seconds
 
@@ -91,6 +92,7 @@ class Future(Handle):
             self._is_released = True
             self._connection.unrefer(self.key)
 
+    @hides_engine_frames
     def result(self, timeout: float | str | None = None) -> Any:
         """Wait for the task and return its result.
 

@@ -247,6 +247,10 @@ OPTIONS: Mapping[str, Option] = _table(
         "How much of a cluster's record of events stays in memory; what is older goes to disk.",
     ),
     Option(
+        "tracebacks.show-engine", _SWITCH, False, False,
+        "Whether tracebacks of failed tasks show the engine's own frames too.",
+    ),
+    Option(
         "visualize.max-tasks", _count(1), 300, False,
         "The largest graph that `visualize` draws task by task; of larger ones it draws the layers.",
     ),

@@ -26,6 +26,7 @@ from glassloom.errors import (
     StoreFull,
     WorkerLost,
 )
+from glassloom.protocol.tracebacks import mark_task_error
 
 _MAX_TEXT = 20_000
 
@@ -103,6 +104,7 @@ def harmless(error: BaseException) -> BaseException:
 
 def annotate(error: BaseException, key: str, origin: str) -> BaseException:
     """Add a note that names the task (if there is one) and the user's line, unless the exception has it already."""
+    mark_task_error(error, key)
     note = f"Task {key}" + (f", built at {origin}" if origin else "")
     if key and note not in getattr(error, "__notes__", ()):
         error.add_note(note)

@@ -1,0 +1,72 @@
+"""Tracebacks for users: what a task raised is shown with the user's frames, without those of the engine.
+
+A public function that waits for tasks is decorated with `hides_engine_frames`. An exception of a task that leaves it,
+or a Ctrl-C, keeps the frames of the caller and those of the task's own code. The frames in between are dropped, unless
+the option ``tracebacks.show-engine`` is set.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+from glassloom import config
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_ENGINE = str(Path(__file__).parents[1]) + os.sep
+_MARK = "__glassloom_task__"
+
+
+def mark_task_error(error: BaseException, key: str) -> None:
+    """Note on an exception that the task of this key raised it."""
+    with suppress(AttributeError, TypeError):  # some exceptions take no attributes: they keep all their frames
+        setattr(error, _MARK, key)
+
+
+def hides_engine_frames(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a public function: what tasks raised leaves it without the engine's frames."""
+
+    @wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            drop_engine_frames(error)
+            raise
+
+    return wrapper
+
+
+def drop_engine_frames(error: BaseException) -> None:
+    """Drop the engine's frames from the traceback of a task's exception or of a KeyboardInterrupt, in place.
+
+    The last frame always stays: an exception that the engine's own code raised in a task says where. Other exceptions
+    are left as they are.
+    """
+    is_task_error = isinstance(error, KeyboardInterrupt) or hasattr(error, _MARK)
+    if is_task_error and not config.get("tracebacks.show-engine"):
+        error.__traceback__ = _without_engine(error.__traceback__)
+
+
+def _without_engine(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the frames of the engine, but with its last frame whatever that is."""
+    entries: list[TracebackType] = []
+    while trace is not None:
+        entries.append(trace)
+        trace = trace.tb_next
+    kept: TracebackType | None = None
+    for position, entry in enumerate(reversed(entries)):
+        if position == 0 or not _is_engine(entry):
+            kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept
+
+
+def _is_engine(entry: Any) -> bool:
+    return bool(entry.tb_frame.f_code.co_filename.startswith(_ENGINE))
