@@ -23,6 +23,7 @@ from glassloom_metrics.registry import remove_files, remove_record
 
 from glassloom.protocol.options import WorkerOptions
 from glassloom.worker import worker
+from glassloom.worker.after_fork import run_after_fork
 
 _PR_SET_PDEATHSIG = 1
 _READ_BYTES = 2**16
@@ -113,6 +114,7 @@ class _ForkServer:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._head.close()
+            run_after_fork()
             worker.main(options)
         except BaseException:  # the process's last word goes to the log
             traceback.print_exc()
