@@ -1,13 +1,15 @@
 """Values to bytes and back: pickle protocol 5 with buffers out of band; cloudpickle for code of the user's own.
 
-Plain pickle is several times faster, but refers to what is defined in ``__main__`` by name, which another process
-doesn't have; cloudpickle sends it by value.
+Plain pickle is several times faster, but refers by name to what is defined in ``__main__``, or in a module that is
+registered with ``cloudpickle.register_pickle_by_value``. Another process doesn't have those; cloudpickle sends them by value.
 """
 
 from __future__ import annotations
 
+import functools
+import io
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cloudpickle
@@ -15,6 +17,7 @@ import cloudpickle
 from glassloom.errors import SerialisationError
 
 _PROTOCOL = 5
+_CachedFunction = type(functools.lru_cache(int))
 
 
 def dumps(value: Any) -> bytes:
@@ -29,7 +32,7 @@ def dumps(value: Any) -> bytes:
         data = pickle.dumps(value, _PROTOCOL)
     except Exception:  # pickling runs the user's code; cloudpickle may know better
         return _cloud_dumps(value, None)
-    return _cloud_dumps(value, None) if b"__main__" in data else data
+    return _cloud_dumps(value, None) if _names_what_goes_by_value(data) else data
 
 
 def dump_buffers(value: Any) -> tuple[bytes, list[memoryview]]:
@@ -43,9 +46,10 @@ def dump_buffers(value: Any) -> tuple[bytes, list[memoryview]]:
     buffers: list[pickle.PickleBuffer] = []
     try:
         data = pickle.dumps(value, _PROTOCOL, buffer_callback=buffers.append)
+        goes_by_value = _names_what_goes_by_value(data)
     except Exception:  # as above
-        data = b"__main__"
-    if b"__main__" in data:
+        goes_by_value = True
+    if goes_by_value:
         buffers.clear()
         data = _cloud_dumps(value, buffers)
     return data, [buffer.raw() for buffer in buffers]
@@ -56,13 +60,44 @@ def loads(data: bytes | memoryview, buffers: Sequence[memoryview] = ()) -> Any:
     return pickle.loads(data, buffers=buffers)
 
 
+def _names_what_goes_by_value(data: bytes) -> bool:
+    """Whether a pickle has the name of a module whose content other processes don't have. It may be just a string."""
+    return b"__main__" in data or any(name.encode() in data for name in cloudpickle.list_registry_pickle_by_value())
+
+
+class _CloudPickler(cloudpickle.Pickler):
+    """cloudpickle, which also sends functions with a `functools.lru_cache` by value."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Return how an object is put together again."""
+        if type(obj) is _CachedFunction and _goes_by_value(obj):
+            return _cached_function, (obj.__wrapped__, obj.cache_parameters()), vars(obj)
+        return super().reducer_override(obj)
+
+
+def _goes_by_value(function: Any) -> bool:
+    module = function.__module__
+    registered = cloudpickle.list_registry_pickle_by_value()
+    return (
+        module == "__main__"
+        or "<locals>" in function.__qualname__
+        or any(module == name or module.startswith(f"{name}.") for name in registered)
+    )
+
+
+def _cached_function(function: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+    """Return a function with an empty cache."""
+    return functools.lru_cache(**parameters)(function)
+
+
 def _cloud_dumps(value: Any, buffers: list[pickle.PickleBuffer] | None) -> bytes:
     callback = None if buffers is None else buffers.append
+    file = io.BytesIO()
     try:
-        data: bytes = cloudpickle.dumps(value, _PROTOCOL, buffer_callback=callback)
+        _CloudPickler(file, _PROTOCOL, buffer_callback=callback).dump(value)
     except Exception as error:  # pickling runs the user's code
         raise SerialisationError(
             f"a value of type {type(value).__module__}.{type(value).__qualname__} can't be sent to another process: "
             f"{type(error).__name__}: {error}"
         ) from error
-    return data
+    return file.getvalue()
