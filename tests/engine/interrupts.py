@@ -1,0 +1,132 @@
+"""Ctrl-C at each place where Python can raise it in the engine's own code, one after the other: no signals, no timing.
+
+Python looks for signals when a function begins, after a call, and at the end of a round of a loop, and nowhere else. A
+trace function raises `KeyboardInterrupt` at the n-th such place that the calling thread reaches in modules of Glassloom.
+
+>>> from interrupts import sweep
+>>> def cell():
+...     return gl.compute(x)
+>>> sweep(cell, lambda: assert_equal(cell(), expected))
+"""
+
+from __future__ import annotations
+
+import dis
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import CodeType, FrameType
+from typing import Any
+
+LONG_TESTS = os.environ.get("GLASSLOOM_LONG_TESTS") == "1"
+_OURS = ("glassloom",)
+_CHECKED = ("CALL", "JUMP_BACKWARD", "SEND", "YIELD_VALUE")
+_DENSE = 40
+_STEP = 12
+
+
+def interrupt(cell: Callable[[], Any], number: int, modules: tuple[str, ...] = _OURS) -> str | None:
+    """Call `cell` and raise `KeyboardInterrupt` at the `number`-th place, from 1 on; return where that was.
+
+    Returns None if `cell` ended before. Fails if the interrupt was raised and swallowed.
+
+    Parameters
+    ----------
+    modules
+        Packages in whose code it is raised.
+    """
+    tracer = _Tracer(number, modules)
+    before = sys.gettrace()
+    sys.settrace(tracer.trace_call)
+    try:
+        cell()
+    except KeyboardInterrupt:
+        if tracer.where is None:
+            raise  # not ours: somebody has pressed Ctrl-C
+        return tracer.where
+    finally:
+        sys.settrace(before)
+    assert tracer.where is None, f"the interrupt at {tracer.where} (number {number}) was swallowed"
+    return None
+
+
+def sweep(
+    cell: Callable[[], Any],
+    check: Callable[[], Any],
+    *,
+    first: int = 1,
+    modules: tuple[str, ...] = _OURS,
+) -> int:
+    """Interrupt `cell` at one place after the other, with `check` after each; return how often it was interrupted.
+
+    All places under ``GLASSLOOM_LONG_TESTS=1``; else all of the first ones, and then fewer and fewer. What `check` raises
+    gets a note that says where the interrupt was.
+    """
+    n_interrupts = 0
+    for number in _numbers(first):
+        where = interrupt(cell, number, modules)
+        if where is None:
+            return n_interrupts
+        n_interrupts += 1
+        try:
+            check()
+        except BaseException as error:
+            error.add_note(f"after an interrupt at {where} (number {number})")
+            raise
+    raise AssertionError("unreachable: the numbers never end")
+
+
+def _numbers(first: int) -> Iterator[int]:
+    number = first
+    while True:
+        yield number
+        number += 1 if LONG_TESTS or number < first + _DENSE else 1 + (number - first) // _STEP
+
+
+class _Tracer:
+    """Counts the places, and raises at one of them. Python ends the tracing when a trace function raises."""
+
+    def __init__(self, number: int, modules: tuple[str, ...]) -> None:
+        self.where: str | None = None
+        self._left = number
+        self._modules = modules
+
+    def trace_call(self, frame: FrameType, _event: str, _argument: Any) -> Any:
+        name = frame.f_globals.get("__name__") or ""
+        if not any(name == module or name.startswith(module + ".") for module in self._modules):
+            return None
+        if frame.f_code.co_name == "__del__":
+            return None  # Python prints what is raised there, and goes on
+        self._reach(frame)
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        checked = _places_after_checks(frame.f_code)
+
+        def trace(frame: FrameType, event: str, _argument: Any) -> Any:
+            if event == "opcode" and frame.f_lasti in checked:
+                self._reach(frame)
+            return trace
+
+        return trace
+
+    def _reach(self, frame: FrameType) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self.where = f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+            raise KeyboardInterrupt
+
+
+@cache
+def _places_after_checks(code: CodeType) -> frozenset[int]:
+    """Return the offsets of the instructions that follow one after which Python looks for signals."""
+    found, was_checked = set(), False
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "CACHE":
+            continue
+        if was_checked:
+            found.add(instruction.offset)
+        was_checked = instruction.opname.startswith(_CHECKED)
+        if instruction.opname.startswith("JUMP_BACKWARD"):
+            found.add(instruction.argval)
+            was_checked = False
+    return frozenset(found)
