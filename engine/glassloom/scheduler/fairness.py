@@ -21,16 +21,19 @@ class FairShare:
         self._reached: dict[int, int] = {}
         """By priority: the last place whose task has ended."""
         self._ends: dict[tuple[Any, int], int] = {}
-        """By client and priority: the place after its last one, if that isn't reached yet."""
+        """By client and priority: the place after its last one, if that one isn't reached yet."""
+        self._levels: set[int] = set()
+        self._prune_at = _MANY_CLIENTS
 
     def assign(self, client: Any, priority: int, n_tasks: int) -> int:
         """Return the first of `n_tasks` places for a client's graph."""
         level = -priority
-        reached = self._reached.get(level, level << _PLACE_BITS)
-        first = max(reached, self._ends.get((client, level), reached))
+        self._levels.add(level)
+        next_place = self._next_place(level)
+        first = max(next_place, self._ends.get((client, level), next_place))
         self._ends[client, level] = first + n_tasks
-        if len(self._ends) > _MANY_CLIENTS:
-            self._ends = {flow: end for flow, end in self._ends.items() if end > self._reached.get(flow[1], end - 1)}
+        if len(self._ends) > self._prune_at:
+            self._prune()
         return first
 
     def advance(self, place: int) -> None:
@@ -41,4 +44,13 @@ class FairShare:
 
     def forget(self, client: Any) -> None:
         """A client is gone."""
-        self._ends = {flow: end for flow, end in self._ends.items() if flow[0] is not client}
+        for level in self._levels:
+            self._ends.pop((client, level), None)
+
+    def _prune(self) -> None:
+        """Forget clients whose last place is reached. Runs once for as many new clients as are left: O(1) for each."""
+        self._ends = {flow: end for flow, end in self._ends.items() if end > self._next_place(flow[1])}
+        self._prune_at = max(_MANY_CLIENTS, 2 * len(self._ends))
+
+    def _next_place(self, level: int) -> int:
+        return self._reached.get(level, (level << _PLACE_BITS) - 1) + 1

@@ -24,9 +24,11 @@ class Release(Tables):
         if self._reviewing:
             return
         self._reviewing = True
-        while self._to_review:
-            self._let_go(self._to_review.pop())
-        self._reviewing = False
+        try:
+            while self._to_review:
+                self._let_go(self._to_review.pop())
+        finally:
+            self._reviewing = False  # else one error, and nothing would be released any more
 
     def _let_go(self, task: TaskState) -> None:
         """First the way to a result, then the result, then the task itself."""
