@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from glassloom_metrics.errors import MetricsError
 from glassloom_metrics.registry import find_record, read_records
@@ -53,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     start.add_argument("--name")
     start.add_argument("--n-workers", type=int)
     start.add_argument("--threads-per-worker", type=int)
-    start.add_argument("--memory-limit", default="auto", help="of each worker, such as 4GB; 'none' for no limit")
+    start.add_argument("--memory-limit", help="of each worker, such as 4GB; 'none' for no limit")
     start.add_argument("--local-directory", help="where results are spilled")
     start.add_argument("--detach", action="store_true", help="return at once; the cluster runs until it is stopped")
     start.add_argument("--json", action="store_true", help="print its id and name as JSON, for programs")
@@ -77,15 +78,11 @@ def _dashboard(options: argparse.Namespace) -> int:
 
 
 def _start(options: argparse.Namespace) -> int:
-    cluster = LocalCluster(
-        options.n_workers,
-        options.threads_per_worker,
-        None if options.memory_limit == "none" else options.memory_limit,
-        name=options.name,
-        local_directory=options.local_directory,
-        detached=options.detach,
-        started_by=options.started_by,
-    )
+    names = ("n_workers", "threads_per_worker", "memory_limit", "local_directory")
+    given: dict[str, Any] = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if options.memory_limit == "none":
+        given["memory_limit"] = None
+    cluster = LocalCluster(name=options.name, detached=options.detach, started_by=options.started_by, **given)
     told = json.dumps({"id": cluster.id, "name": cluster.name}) if options.json else _introduction(cluster, options)
     print(told, flush=True)
     if not options.detach:

@@ -65,12 +65,12 @@ INSIDE_GLASSLOOM = {
         "glassloom.scheduler", "glassloom.store", "glassloom.units", "glassloom.worker.fork_server",
     ),
     "glassloom.client": (
-        *PROCESS, "glassloom._gc", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.errors",
+        *PROCESS, "glassloom._gc", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.config", "glassloom.errors",
         "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol", "glassloom.reprs",
         "glassloom.store", "glassloom.units", "glassloom.worker.task_context", "glassloom.worker.uploads",
     ),
     "glassloom.cluster": (
-        *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.cluster", "glassloom.errors",
+        *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.cluster", "glassloom.config", "glassloom.errors",
         "glassloom.protocol", "glassloom.reprs", "glassloom.sampling.limits", "glassloom.units",
     ),
     "glassloom.graph_drawing": ("glassloom.config", "glassloom.errors", "glassloom.expr", "glassloom.graph"),

@@ -10,7 +10,7 @@ import pytest
 import tasks
 from glassloom import Client, LocalCluster, compute, delayed, wait
 from glassloom.client.future import futures_of
-from glassloom.cluster.local import parse_memory_limit
+from glassloom.cluster.options import parse_memory_limit
 from glassloom.errors import (
     CancelledError,
     ClusterClosed,
@@ -58,7 +58,7 @@ def test_an_option_with_no_sense_is_refused_before_anything_starts(
 
 
 def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'nworkers'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nworkers'; did you mean 'n_workers'"):
         Client(nworkers=2)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from glassloom.cluster import local
+from glassloom.cluster import options
 from glassloom.local import threads
 from glassloom.sampling import limits
 
@@ -230,23 +230,23 @@ def test_a_process_without_a_memory_limit_has_none() -> None:
 @pytest.fixture
 def pod(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process see 8 CPUs and 16 GiB for all, and 3 GiB for each process."""
-    monkeypatch.setattr(local, "cpu_count", lambda: 8)
-    monkeypatch.setattr(local, "memory_limit_bytes", lambda: 16 * GIB)
-    monkeypatch.setattr(local, "process_memory_limit_bytes", lambda: 3 * GIB)
+    monkeypatch.setattr(options, "cpu_count", lambda: 8)
+    monkeypatch.setattr(options, "memory_limit_bytes", lambda: 16 * GIB)
+    monkeypatch.setattr(options, "process_memory_limit_bytes", lambda: 3 * GIB)
 
 
 @pytest.mark.usefixtures("pod")
 def test_workers_share_the_memory_and_none_gets_more_than_a_process_may_have() -> None:
-    assert local.parse_memory_limit("auto", 8, 1) == 2 * GIB
-    assert local.parse_memory_limit("auto", 4, 2) == 3 * GIB
-    assert local.parse_memory_limit(0.5, 4, 2) == 8 * GIB
+    assert options.parse_memory_limit("auto", 8, 1) == 2 * GIB
+    assert options.parse_memory_limit("auto", 4, 2) == 3 * GIB
+    assert options.parse_memory_limit(0.5, 4, 2) == 8 * GIB
 
 
 def test_workers_without_limits_of_their_own_share_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "memory_limit_bytes", lambda: 16 * GIB)
-    monkeypatch.setattr(local, "process_memory_limit_bytes", lambda: None)
-    monkeypatch.setattr(local, "cpu_count", lambda: 8)
-    assert local.parse_memory_limit("auto", 4, 2) == 4 * GIB
+    monkeypatch.setattr(options, "memory_limit_bytes", lambda: 16 * GIB)
+    monkeypatch.setattr(options, "process_memory_limit_bytes", lambda: None)
+    monkeypatch.setattr(options, "cpu_count", lambda: 8)
+    assert options.parse_memory_limit("auto", 4, 2) == 4 * GIB
 
 
 def test_the_pool_has_a_thread_for_each_cpu_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

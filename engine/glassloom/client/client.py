@@ -22,7 +22,10 @@ from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.validation import check_iterables, check_key, refuse_actors
 from glassloom.client.workers import WorkerMethods
 from glassloom.cluster.local import LocalCluster
+from glassloom.cluster.options import OPTION_NAMES, ClusterOptions
+from glassloom.cluster.other_names import refuse_others
 from glassloom.collection import compute, persist
+from glassloom.config import Configured
 from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
 from glassloom.graph import Graph, Key, Task, tokenize, user_origin
 from glassloom.graph.keys import key_layer
@@ -47,8 +50,9 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
     address
         A `LocalCluster`, or the name or id of a running cluster of this user. None: start a `LocalCluster` with the
         other options, which ends when the client is closed.
-    n_workers, threads_per_worker, memory_limit, name, local_directory, spill_compression, env
-        As in `LocalCluster`, and so are the next four.
+    n_workers, threads_per_worker, memory_limit, name, local_directory, spill_compression, resources, env, timeout
+        As in `LocalCluster`, with the same defaults, and so are the next four: ``config.get(...)`` in the signature names
+        the option of `glassloom.config` that is the default. Only for a cluster that this client starts.
     memory_target_fraction, memory_spill_fraction, memory_pause_fraction, memory_terminate_fraction
         As in `LocalCluster`.
     asynchronous
@@ -57,6 +61,8 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
         return something to await; `compute()` of a collection still blocks: ``await client.compute(x)`` doesn't.
     set_as_default
         Whether collections run here unless told otherwise.
+    others
+        Options of Dask's and Ray's clients: an error says what there is instead.
 
     Raises
     ------
@@ -80,55 +86,57 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
         self,
         address: LocalCluster | ClusterRecord | str | None = None,
         *,
-        n_workers: int | None = None,
-        threads_per_worker: int | None = None,
-        memory_limit: int | float | str | None = "auto",
+        n_workers: int | None | Configured = Configured("cluster.n-workers"),
+        threads_per_worker: int | None | Configured = Configured("cluster.threads-per-worker"),
+        memory_limit: int | float | str | None | Configured = Configured("cluster.memory-limit"),
         name: str | None = None,
-        local_directory: str | None = None,
-        memory_target_fraction: float | None = 0.6,
-        memory_spill_fraction: float | None = 0.7,
-        memory_pause_fraction: float | None = 0.8,
-        memory_terminate_fraction: float | None = 0.95,
-        spill_compression: str | None = None,
+        local_directory: str | None | Configured = Configured("cluster.local-directory"),
+        memory_target_fraction: float | None | Configured = Configured("cluster.memory-target-fraction"),
+        memory_spill_fraction: float | None | Configured = Configured("cluster.memory-spill-fraction"),
+        memory_pause_fraction: float | None | Configured = Configured("cluster.memory-pause-fraction"),
+        memory_terminate_fraction: float | None | Configured = Configured("cluster.memory-terminate-fraction"),
+        spill_compression: str | None | Configured = Configured("cluster.spill-compression"),
         resources: Mapping[str, float] | None = None,
         env: Mapping[str, str] | None = None,
+        timeout: float | str | Configured = Configured("cluster.start-timeout"),
         asynchronous: bool = False,
         set_as_default: bool = True,
+        **others: Any,
     ) -> None:
+        refuse_others("Client", others, (*OPTION_NAMES, "asynchronous", "set_as_default"))
+        given = ClusterOptions(
+            n_workers=n_workers,
+            threads_per_worker=threads_per_worker,
+            memory_limit=memory_limit,
+            name=name,
+            local_directory=local_directory,
+            memory_target_fraction=memory_target_fraction,
+            memory_spill_fraction=memory_spill_fraction,
+            memory_pause_fraction=memory_pause_fraction,
+            memory_terminate_fraction=memory_terminate_fraction,
+            spill_compression=spill_compression,
+            resources=resources,
+            env=env,
+            timeout=timeout,
+        )
         self.asynchronous = asynchronous
         self.cluster: LocalCluster | None = address if isinstance(address, LocalCluster) else None
         self._own_cluster: LocalCluster | None = None
         self._record: ClusterRecord
         self._link: Connection | None = None
 
-        def start_cluster() -> LocalCluster:
-            return LocalCluster(
-                n_workers,
-                threads_per_worker,
-                memory_limit,
-                name=name,
-                local_directory=local_directory,
-                memory_target_fraction=memory_target_fraction,
-                memory_spill_fraction=memory_spill_fraction,
-                memory_pause_fraction=memory_pause_fraction,
-                memory_terminate_fraction=memory_terminate_fraction,
-                spill_compression=spill_compression,
-                resources=resources,
-                env=env,
-            )
-
-        self._open = partial(self._connect, address, start_cluster, set_as_default)
+        self._open = partial(self._connect, address, _for_new_cluster(address, given), set_as_default)
         if not asynchronous:
             self._open()
 
     def _connect(
         self,
         address: LocalCluster | ClusterRecord | str | None,
-        start_cluster: Callable[[], LocalCluster],
+        options: ClusterOptions | None,
         set_as_default: bool,
     ) -> None:
-        if address is None:
-            self._own_cluster = self.cluster = start_cluster()
+        if options is not None:
+            self._own_cluster = self.cluster = LocalCluster(**vars(options))
             self._record = self.cluster.record
         elif isinstance(address, LocalCluster):
             self._record = address.record
@@ -537,6 +545,17 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
 
     def __reduce__(self) -> Any:
         raise TypeError("a Client can't be pickled; inside a task, get_client() returns one of its cluster")
+
+
+def _for_new_cluster(address: Any, given: ClusterOptions) -> ClusterOptions | None:
+    """Return the options of the cluster to start, None if there is one."""
+    if address is None:
+        return given.resolved()
+    for name, value in given.differences().items():
+        raise OptionError(
+            f"{name}={value!r} is for a new cluster, and Client({address!r}) connects to one that runs already; leave it out"
+        )
+    return None
 
 
 def _find(name_or_id: Any) -> ClusterRecord:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import os
 import selectors
 import subprocess
@@ -18,21 +17,21 @@ from typing import Any, Self
 import msgspec
 from glassloom_metrics.registry import ClusterRecord, read_records, remove_files, remove_record
 
+from glassloom import config
 from glassloom.client.blocking import run_sync
 from glassloom.client.connection import Connection
+from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, checked_count
+from glassloom.cluster.other_names import refuse_others
+from glassloom.config import Configured, chosen
 from glassloom.errors import ClusterStartError, OptionError
 from glassloom.protocol import messages
-from glassloom.protocol.identity import kernel_id
-from glassloom.protocol.options import SPILL_CODECS, HeadOptions, MemoryLimits, checked_resources
+from glassloom.protocol.options import HeadOptions
 from glassloom.reprs import render
-from glassloom.sampling.limits import cpu_count, memory_limit_bytes, process_memory_limit_bytes
-from glassloom.units import format_bytes, parse_bytes
+from glassloom.sampling.limits import cpu_count
+from glassloom.units import format_bytes
 
-_START_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 10.0
-_MIN_MEMORY_LIMIT_BYTES = 50 * 2**20
-_PRELOADED = ("numpy", "pandas", "pyarrow", "glassloom.array", "glassloom.dataframe")
-_ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+_BLAS_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class LocalCluster:
@@ -41,37 +40,52 @@ class LocalCluster:
     Parameters
     ----------
     n_workers
-        Number of worker processes; default such that workers and threads divide the CPUs evenly.
+        Number of worker processes. Default: the option ``cluster.n-workers``, or else such that workers and threads divide
+        the CPUs evenly. For this and all that follows, ``config.get(...)`` in the signature names the option of
+        `glassloom.config` that is the default; ``glassloom.config.describe()`` shows what it is set to.
     threads_per_worker
-        Threads of each worker; default the CPUs divided among the workers.
+        Threads of each worker. Default: ``cluster.threads-per-worker``, or else the CPUs divided among the workers.
     memory_limit
         Memory of each worker: bytes, text such as ``"4GB"``, a fraction up to 1.0 of the memory that there is,
         ``"auto"`` (its share by threads, and no more than ``ulimit`` allows a process) or None (no limit). Memory and
         CPUs are those that containers and batch systems allow: see `glassloom.sampling.limits`. Results that are
-        shared between processes don't count.
+        shared between processes don't count. Default: ``cluster.memory-limit`` (``"auto"``).
     name
-        What the panel and dashboards call it, and `Client` can connect to; default ``"local-<pid>"``, and ``"local-<pid>-2"`` for the second.
+        What the panel and dashboards call it, and `Client` can connect to; default ``"local-<pid>"``, and
+        ``"local-<pid>-2"`` for the second.
     local_directory
-        Where the cluster's private directory is made; results are spilled there. Default: the system's for temporary
-        files.
+        Where the cluster's private directory is made; results are spilled there. Default: ``cluster.local-directory``,
+        or else the system's for temporary files.
     memory_target_fraction
         Share of the memory limit that a worker's results may take before the least recently used go to disk. For this
-        and the next three: above 0, up to 1, in rising order; None: never.
+        and the next three: above 0, up to 1, in rising order; None: never. Default: ``cluster.memory-target-fraction``
+        (0.6).
     memory_spill_fraction
         Share that its process may take, as measured, before results go to disk although they are within the target.
+        Default: ``cluster.memory-spill-fraction`` (0.7).
     memory_pause_fraction
-        Share that its process may take, as measured, before it gets no more tasks.
+        Share that its process may take, as measured, before it gets no more tasks. Default:
+        ``cluster.memory-pause-fraction`` (0.8).
     memory_terminate_fraction
         Share that its process may take, as measured, before it is ended; its tasks run again, three times at most.
+        Default: ``cluster.memory-terminate-fraction`` (0.95).
     spill_compression
-        ``"lz4"`` or ``"zstd"`` to compress what goes to disk: worth it when the disk is slow or small.
+        ``"lz4"`` or ``"zstd"`` to compress what goes to disk: worth it when the disk is slow or small. Default:
+        ``cluster.spill-compression`` (None).
     resources
         What each worker has that tasks can ask for, such as ``{"GPU": 1}``: tasks that together would need more don't
         run on it at once. Only numbers; what they stand for is up to you.
     env
         Environment variables of the cluster's processes, besides this process's own; such as ``{"OMP_NUM_THREADS": "4"}``.
+    timeout
+        How long the cluster may take to start: seconds, or text such as ``"2 min"``. Default: ``cluster.start-timeout``
+        (60 s).
     detached
-        Whether the cluster lives on when this process ends. Then somebody must shut it down.
+        Whether the cluster lives on when this process ends. Then it runs until it is shut down.
+    started_by
+        Who starts it, for the panel: ``"notebook"``, ``"script"`` or ``"panel"``. Default: found out.
+    others
+        Options of Dask's and Ray's clusters: an error says what there is instead.
 
     Raises
     ------
@@ -90,46 +104,46 @@ class LocalCluster:
 
     def __init__(
         self,
-        n_workers: int | None = None,
-        threads_per_worker: int | None = None,
-        memory_limit: int | float | str | None = "auto",
+        n_workers: int | None | Configured = Configured("cluster.n-workers"),
+        threads_per_worker: int | None | Configured = Configured("cluster.threads-per-worker"),
+        memory_limit: int | float | str | None | Configured = Configured("cluster.memory-limit"),
         *,
         name: str | None = None,
-        local_directory: str | None = None,
-        memory_target_fraction: float | None = 0.6,
-        memory_spill_fraction: float | None = 0.7,
-        memory_pause_fraction: float | None = 0.8,
-        memory_terminate_fraction: float | None = 0.95,
-        spill_compression: str | None = None,
+        local_directory: str | None | Configured = Configured("cluster.local-directory"),
+        memory_target_fraction: float | None | Configured = Configured("cluster.memory-target-fraction"),
+        memory_spill_fraction: float | None | Configured = Configured("cluster.memory-spill-fraction"),
+        memory_pause_fraction: float | None | Configured = Configured("cluster.memory-pause-fraction"),
+        memory_terminate_fraction: float | None | Configured = Configured("cluster.memory-terminate-fraction"),
+        spill_compression: str | None | Configured = Configured("cluster.spill-compression"),
         resources: Mapping[str, float] | None = None,
         env: Mapping[str, str] | None = None,
+        timeout: float | str | Configured = Configured("cluster.start-timeout"),
         detached: bool = False,
         started_by: str | None = None,
+        **others: Any,
     ) -> None:
-        n_workers, threads_per_worker = _divide_cpus(n_workers, threads_per_worker)
-        options = HeadOptions(
-            name=_checked_name(name) or _free_name(),
+        refuse_others("LocalCluster", others, OPTION_NAMES)
+        chosen_options = ClusterOptions(
             n_workers=n_workers,
             threads_per_worker=threads_per_worker,
-            memory=MemoryLimits(
-                parse_memory_limit(memory_limit, n_workers, threads_per_worker),
-                memory_target_fraction,
-                memory_spill_fraction,
-                memory_pause_fraction,
-                memory_terminate_fraction,
-            ),
-            spill_compression=_checked_codec(spill_compression),
-            local_directory=None if local_directory is None else os.path.abspath(local_directory),
+            memory_limit=memory_limit,
+            name=name,
+            local_directory=local_directory,
+            memory_target_fraction=memory_target_fraction,
+            memory_spill_fraction=memory_spill_fraction,
+            memory_pause_fraction=memory_pause_fraction,
+            memory_terminate_fraction=memory_terminate_fraction,
+            spill_compression=spill_compression,
+            resources=resources,
+            env=env,
+            timeout=timeout,
             detached=detached,
-            preload=tuple(module for module in _PRELOADED if module in sys.modules),
-            started_by=started_by or ("notebook" if kernel_id() else "script"),
-            kernel_id=kernel_id(),
-            resources=checked_resources(resources or {}),
-        )
-        self.options = options
+            started_by=started_by,
+        ).resolved()
+        self.options = chosen_options.for_head(name or _free_name())
         self._connection: Connection | None = None
-        self._process = _start_head(options, _checked_environment(env))
-        self.record = _read_record(self._process, _START_TIMEOUT_S)
+        self._process = _start_head(self.options, env or {})
+        self.record = _read_record(self._process, chosen_options.timeout_s)
         self._finalizer = weakref.finalize(self, _end_head, self._process, self.record, detached)
 
     @property
@@ -159,10 +173,16 @@ class LocalCluster:
         ClusterClosed
             If the cluster has ended.
         """
-        n_workers = _checked_count("n", n, 0)
+        n_workers = checked_count("n", n, 0)
         run_sync(self._connect().ask(lambda request: messages.Scale(request, n_workers)))
 
-    def adapt(self, minimum: int = 0, maximum: int | None = None, *, wait_s: float = 3.0) -> None:
+    def adapt(
+        self,
+        minimum: int = 0,
+        maximum: int | None = None,
+        *,
+        wait_s: float | Configured = Configured("cluster.adapt-wait"),
+    ) -> None:
         """Let the number of workers follow the work.
 
         Parameters
@@ -179,12 +199,13 @@ class LocalCluster:
         ClusterClosed
             If the cluster has ended.
         """
-        least, most = _checked_count("minimum", minimum, 0), _checked_count("maximum", maximum or cpu_count(), 1)
+        least, most = checked_count("minimum", minimum, 0), checked_count("maximum", maximum or cpu_count(), 1)
         if least > most:
             raise OptionError(f"minimum={minimum} is larger than maximum={most}")
-        if not wait_s >= 0:
-            raise OptionError(f"wait_s={wait_s!r} should be a number of seconds, 0 or more")
-        run_sync(self._connect().ask(lambda request: messages.Adapt(request, least, most, float(wait_s))))
+        idle_s = chosen(wait_s)
+        if not idle_s >= 0:
+            raise OptionError(f"wait_s={idle_s!r} should be a number of seconds, 0 or more")
+        run_sync(self._connect().ask(lambda request: messages.Adapt(request, least, most, float(idle_s))))
 
     def _connect(self) -> Connection:
         if self._connection is None or self._connection.closed_because:
@@ -230,68 +251,6 @@ class LocalCluster:
         )
 
 
-def parse_memory_limit(limit: int | float | str | None, n_workers: int, threads_per_worker: int) -> int | None:
-    """Return a worker's memory limit in bytes, or None for none. See `LocalCluster`.
-
-    Raises
-    ------
-    OptionError
-        If it is no size, negative, or too small for a Python process.
-    """
-    if limit is None or limit == 0:
-        return None
-    if limit == "auto":
-        share = min(1.0, threads_per_worker / cpu_count()) if n_workers > 1 else 1.0
-        fair = int(memory_limit_bytes() * min(share, 1.0 / max(n_workers, 1)))
-        return min(fair, process_memory_limit_bytes() or fair)
-    if isinstance(limit, float) and 0 < limit <= 1:
-        return int(memory_limit_bytes() * limit)
-    try:
-        nbytes = parse_bytes(limit)
-    except OptionError as error:
-        raise OptionError(
-            f"memory_limit={limit!r} is not a size: write bytes, text such as '4GB' or '500 MiB', a fraction of the "
-            "memory that there is, such as 0.5, 'auto', or None for no limit"
-        ) from error
-    if nbytes < _MIN_MEMORY_LIMIT_BYTES:
-        raise OptionError(
-            f"memory_limit={limit!r} is {format_bytes(nbytes)}; a worker needs at least "
-            f"{format_bytes(_MIN_MEMORY_LIMIT_BYTES)}"
-        )
-    return nbytes
-
-
-def _divide_cpus(n_workers: int | None, threads_per_worker: int | None) -> tuple[int, int]:
-    for name, value, least in (("n_workers", n_workers, 0), ("threads_per_worker", threads_per_worker, 1)):
-        if value is not None:
-            _checked_count(name, value, least)
-    cpus = cpu_count()
-    if n_workers is None and threads_per_worker is None:
-        # Few processes with few threads each: threads share memory, processes don't share the interpreter's lock.
-        n_workers = cpus if cpus <= 4 else min(n for n in range(1, cpus + 1) if cpus % n == 0 and n >= math.sqrt(cpus))
-    if n_workers is None:
-        n_workers = max(1, cpus // (threads_per_worker or 1))
-    return n_workers, threads_per_worker or max(1, cpus // max(n_workers, 1))
-
-
-def _checked_count(name: str, value: int, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise OptionError(f"{name}={value!r} should be a whole number, {least} or more")
-    return value
-
-
-def _checked_name(name: str | None) -> str | None:
-    if name is not None and (not isinstance(name, str) or not name.strip() or len(name) > 200 or "\0" in name):
-        raise OptionError(f"name={name!r} should be text of 1 to 200 characters")
-    return name
-
-
-def _checked_codec(codec: str | None) -> str | None:
-    if codec is not None and codec not in SPILL_CODECS:
-        raise OptionError(f"spill_compression={codec!r} is none of {', '.join(map(repr, SPILL_CODECS))} and None")
-    return codec
-
-
 def _free_name() -> str:
     """Return a name after this process that no running cluster has."""
     name, taken = f"local-{os.getpid()}", {record.name for record in read_records()}
@@ -304,18 +263,10 @@ def _total_memory(options: HeadOptions) -> str:
     return "no limit" if limit is None else format_bytes(limit * options.n_workers)
 
 
-def _checked_environment(env: Mapping[str, str] | None) -> dict[str, str]:
-    environment = dict(env or {})
-    for variable, value in environment.items():
-        if not isinstance(variable, str) or not isinstance(value, str) or "=" in variable or "\0" in variable + value:
-            raise OptionError(f"env[{variable!r}]={value!r}: names and values should be text, as in os.environ")
-    return environment
-
-
 def _start_head(options: HeadOptions, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    environ = {**os.environ, **env}
-    for variable in _ONE_THREAD:  # tasks run side by side already
-        environ.setdefault(variable, "1")
+    environ = {**os.environ, **config.environment(), **env}
+    for variable in _BLAS_VARIABLES:
+        environ.setdefault(variable, str(config.get("cluster.blas-threads")))
     environ["PYTHONPATH"] = os.pathsep.join(path for path in (env.get("PYTHONPATH", ""), *sys.path) if path)
     try:
         return subprocess.Popen(
@@ -344,9 +295,9 @@ def _read_record(process: subprocess.Popen[bytes], timeout_s: float) -> ClusterR
                     break
                 line += data
     if not line.endswith(b"\n"):
+        waited = f" within {timeout_s:g} s" if time.monotonic() >= deadline_s else ""
         process.kill()
-        errors = process.stderr.read().decode(errors="replace")[-2000:]
-        waited = f" within {timeout_s:.0f} s" if process.returncode is None else ""
+        errors = process.communicate()[1].decode(errors="replace")[-2000:]
         raise ClusterStartError(f"the head process didn't start{waited}; its last words:\n{errors or '(none)'}")
     answer: dict[str, Any] = json.loads(line)
     if "error" in answer:

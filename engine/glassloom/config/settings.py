@@ -31,6 +31,12 @@ class Configured:
     def __repr__(self) -> str:
         return f"config.get({self.name!r})"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Configured) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 def chosen(value: T | Configured) -> T:
     """Return an argument's value: what was given, or the configured default."""

@@ -96,7 +96,9 @@ class Head:
         self._socket = os.path.join(directory, "head.sock")
         self._clock = Clock()
         hello = Hello(PROTOCOL_VERSION, cluster_id, options.name, "processes", self._clock.now_s())
-        self._recorder = Recorder(hello, spool_path=Path(directory) / "spool.glr")
+        self._recorder = Recorder(
+            hello, memory_bytes=options.log_memory_bytes, spool_path=Path(directory) / "spool.glr"
+        )
         self._scheduler = Scheduler(self._give_up)
         self._metrics_writer = MetricsWriter(self._recorder, self._scheduler, self._clock)
         self._publisher = Publisher(self._recorder, self._secret, self._handle_command)

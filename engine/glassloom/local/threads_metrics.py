@@ -19,6 +19,7 @@ from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
 
+from glassloom import config
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.identity import cluster_directory, kernel_id, new_cluster_id, version
 from glassloom.sampling.process import ProcessSampler
@@ -47,7 +48,9 @@ class ThreadsMetrics:
         self._before_flush = before_flush
         started_at_s = self.clock.now_s()
         hello = Hello(PROTOCOL_VERSION, self.id, self.name, "threads", started_at_s)
-        self.recorder = Recorder(hello, spool_path=Path(self._directory) / "spool.glr")
+        self.recorder = Recorder(
+            hello, memory_bytes=config.get("metrics.log-memory"), spool_path=Path(self._directory) / "spool.glr"
+        )
         self.recorder.record(Life(started_at_s, "started"))
         self.recorder.record(WorkerJoined(started_at_s, 0, self.name, os.getpid(), nthreads))
         self.lock = threading.Lock()

@@ -82,6 +82,7 @@ class HeadOptions:
     resources: dict[str, float] = field(default_factory=dict)
     started_by: str = "script"
     kernel_id: str | None = None
+    log_memory_bytes: int = 64 * 2**20
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,91 @@
+"""Options of other libraries' clusters that people type by habit: each is told what takes its place here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from glassloom.errors import OptionError
+
+_NO_ADDRESS = "a cluster has no network address: it listens on a private socket of this user's; leave it out"
+_DASHBOARD = (
+    "dashboards are no part of a cluster: open them in JupyterLab's Glassloom panel, or serve them alone with "
+    "`glassloom dashboard --port 8787`"
+)
+_LOGS = "set the level yourself: logging.getLogger('glassloom').setLevel(...)"
+_WORKERS, _THREADS = "write n_workers", "write threads_per_worker"
+_FIXED = "there is nothing of the kind to choose here; leave it out"
+
+_INSTEAD: Mapping[str, str] = {
+    "processes": (
+        "workers are processes; to compute on threads of this process use no cluster: x.compute(scheduler='threads'), or "
+        "config.set(compute__scheduler='threads')"
+    ),
+    "dashboard_address": _DASHBOARD,
+    "dashboard": _DASHBOARD,
+    "diagnostics_port": _DASHBOARD,
+    "include_dashboard": _DASHBOARD,
+    "silence_logs": _LOGS,
+    "logging_level": _LOGS,
+    "log_to_driver": _LOGS,
+    "ip": _NO_ADDRESS,
+    "host": _NO_ADDRESS,
+    "port": _NO_ADDRESS,
+    "scheduler_port": _NO_ADDRESS,
+    "interface": _NO_ADDRESS,
+    "protocol": _NO_ADDRESS,
+    "security": "only processes of this user with the cluster's secret are let in; leave it out",
+    "death_timeout": "workers end when the head process does; how long a cluster may take to start is timeout",
+    "heartbeat_interval": _FIXED,
+    "worker_class": _FIXED,
+    "scheduler_kwargs": _FIXED,
+    "worker_kwargs": _FIXED,
+    "direct_to_workers": _FIXED,
+    "serializers": _FIXED,
+    "deserializers": _FIXED,
+    "extensions": _FIXED,
+    "loop": _FIXED,
+    "scheduler_file": "write the name or id of a running cluster: Client('my-cluster')",
+    "workers": _WORKERS,
+    "num_workers": _WORKERS,
+    "nprocs": _WORKERS,
+    "n_procs": _WORKERS,
+    "num_cpus": "write n_workers and threads_per_worker",
+    "nthreads": _THREADS,
+    "ncores": _THREADS,
+    "num_threads": _THREADS,
+    "temporary_directory": "write local_directory",
+    "spill_dir": "write local_directory",
+    "memory": "write memory_limit",
+}
+_SAME_HERE: Mapping[str, tuple[Any, ...]] = {"processes": (True,), "silence_logs": (False,), "security": (False,)}
+"""Values that mean what happens anyway, besides None."""
+
+
+def refuse_others(owner: str, others: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raise for options that there are not, but for those that ask for what happens anyway.
+
+    Parameters
+    ----------
+    owner
+        Who was called, for the message.
+    others
+        The options that it doesn't know.
+    known
+        Those that it knows.
+
+    Raises
+    ------
+    OptionError
+        For an option of another library's: the message says what there is instead.
+    TypeError
+        For any other; the message names the nearest.
+    """
+    for name, value in others.items():
+        if name not in _INSTEAD:
+            near = difflib.get_close_matches(name, known, n=3)
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}"
+            raise TypeError(f"{owner}() got an unexpected keyword argument {name!r}; {hint}")
+        if value is not None and value not in _SAME_HERE.get(name, ()):
+            raise OptionError(f"{name}={value!r}: {_INSTEAD[name]}")
