@@ -10,8 +10,10 @@ from glassloom._gc import gc_paused
 from glassloom.expr import Expr, lower, optimize
 from glassloom.graph_drawing import Drawing, draw
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
-from glassloom.local.default import Runtime, choose_runtime
+from glassloom.local.default import Runtime, choose_runtime, load_runtime_later
 from glassloom.protocol.tracebacks import hides_engine_frames
+
+load_runtime_later("processes", "glassloom.client.processes")  # a client is much to import
 
 
 class Collection:
@@ -40,8 +42,9 @@ class Collection:
         Parameters
         ----------
         scheduler
-            Where to run: ``"threads"``, ``"inline"`` (in this thread, for debugging) or a `Client`. Default: the
-            current client, or threads if there is none.
+            Where to run: ``"threads"``, ``"synchronous"`` (in this thread, for debugging), ``"processes"`` (the current
+            client, or a `LocalCluster` that is started when first needed and kept until exit) or a `Client`. Default:
+            the option ``compute.scheduler``, or else the current client, or else threads.
         """
         (result,) = compute(self, scheduler=scheduler)
         return result

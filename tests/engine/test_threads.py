@@ -258,9 +258,9 @@ def test_a_runtime_can_be_named() -> None:
     assert delayed(threading.current_thread)().compute(scheduler="threads") is not threading.current_thread()
 
 
-@pytest.mark.parametrize("scheduler", ["processes", "", 3, object()])
+@pytest.mark.parametrize("scheduler", ["process", "", 3, object()])
 def test_an_unknown_scheduler_is_an_error_that_lists_the_known_ones(scheduler: Any) -> None:
-    message = r"^scheduler=.* is none of \['inline', 'threads'\] and no Client$"
+    message = r"^scheduler=.* is none of 'processes', 'synchronous', 'threads' and no Client$"
     with pytest.raises(OptionError, match=message):
         delayed(1).compute(scheduler=scheduler)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextvars
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from glassloom import config
 from glassloom.errors import OptionError
 from glassloom.graph import Graph, Key
 
@@ -27,7 +29,17 @@ class Runtime(Protocol):
         """Run the graph and return what keeps each result: its value, or a `Future` of it."""
 
 
+_ALIASES = {
+    "inline": "synchronous",
+    "sync": "synchronous",
+    "single-threaded": "synchronous",
+    "threading": "threads",
+    "multiprocessing": "processes",
+}
+"""Other names that they are known by, in Dask too."""
+
 _named: dict[str, Callable[[], Runtime]] = {}
+_modules: dict[str, str] = {}
 _current: list[Runtime] = []
 _in_task: contextvars.ContextVar[Runtime | None] = contextvars.ContextVar("glassloom_runtime_of_task", default=None)
 
@@ -35,6 +47,12 @@ _in_task: contextvars.ContextVar[Runtime | None] = contextvars.ContextVar("glass
 def register_runtime(name: str, make: Callable[[], Runtime]) -> None:
     """Make a runtime known by name."""
     _named[name] = make
+
+
+def load_runtime_later(name: str, module: str) -> None:
+    """Promise that importing `module` registers the runtime called `name`; it is imported when that is asked for."""
+    if name not in _named:
+        _modules[name] = module
 
 
 def set_current(runtime: Runtime) -> None:
@@ -71,20 +89,26 @@ def running_on(runtime: Runtime) -> Iterator[None]:
 def choose_runtime(scheduler: str | Runtime | None) -> Runtime:
     """Return the runtime that `scheduler` names.
 
+    None stands for the first of these that there is: what the calling task computes with, the option
+    ``compute.scheduler``, the current client, threads.
+
     Raises
     ------
     OptionError
         If there is no such runtime.
     """
     if scheduler is None:
-        return current() or _named["threads"]()
+        scheduler = _in_task.get() or config.get("compute.scheduler") or current() or "threads"
     if isinstance(scheduler, str):
-        if scheduler not in _named:
-            raise OptionError(f"scheduler={scheduler!r} is none of {sorted(_named)} and no Client")
-        return _named[scheduler]()
-    if isinstance(scheduler, Runtime):
+        name = _ALIASES.get(scheduler, scheduler)
+        if name in _modules:
+            importlib.import_module(_modules.pop(name))
+        if name in _named:
+            return _named[name]()
+    elif isinstance(scheduler, Runtime):
         return scheduler
-    raise OptionError(f"scheduler={scheduler!r} is none of {sorted(_named)} and no Client")
+    names = ", ".join(map(repr, sorted({*_named, *_modules})))
+    raise OptionError(f"scheduler={scheduler!r} is none of {names} and no Client")
 
 
 def run_inside_task(runtime: Runtime) -> None:
@@ -97,5 +121,5 @@ def refuse_held(graph: Graph) -> None:
     if graph.held:
         raise OptionError(
             f"the blocks of a persisted collection (such as {next(iter(graph.held))!r}) are held by a cluster; "
-            "compute with its client, not with scheduler='threads' or 'inline'"
+            "compute with its client, not with scheduler='threads' or 'synchronous'"
         )

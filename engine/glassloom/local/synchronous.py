@@ -52,4 +52,4 @@ class SynchronousRuntime:
         return {key: results[key] for key in keys}
 
 
-register_runtime("inline", SynchronousRuntime)
+register_runtime("synchronous", SynchronousRuntime)
