@@ -95,7 +95,7 @@ class Publisher:
         self._tasks.add(task)
         sending = asyncio.ensure_future(self._send(connect, writer))
         try:
-            await self._handle_command(reader)
+            await self._read_commands(reader)
             if self._closing:
                 with contextlib.suppress(ConnectionError):
                     await sending
@@ -135,14 +135,15 @@ class Publisher:
             while position < len(recorder):
                 frames = recorder.read(position, limit=_READ_FRAMES)
                 position += len(frames)
-                writer.writelines(frame(payload) for topic, payload in frames if topics is None or topic in topics)
+                chosen = (payload for topic, payload in frames if topics is None or topic in topics)
+                writer.writelines(frame(payload) for payload in chosen if payload)
                 await writer.drain()
             if self._closing:
                 writer.close()
                 return
             await grown.wait()
 
-    async def _handle_command(self, reader: asyncio.StreamReader) -> None:
+    async def _read_commands(self, reader: asyncio.StreamReader) -> None:
         while True:
             try:
                 request = decode_request(await read_frame(reader, _REQUEST_BYTES))

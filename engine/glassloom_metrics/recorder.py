@@ -1,7 +1,9 @@
 """Keeps everything that a cluster told about itself, from its first moment. It sends nothing and has no clock.
 
 The log is a list of encoded frames. Past `memory_bytes` the oldest go to a spool file, which is a recording in the
-making (see `recording.py`): readers get them from there, so nothing is ever lost, only slower to read.
+making (see `recording.py`): readers get them from there. If that file can't be written, the frames stay in memory up
+to twice the bound; beyond it the oldest are dropped. A recorder never raises because of its disk, or of a text that is
+not valid Unicode.
 
 >>> recorder = Recorder(Hello(1, "c1", "demo", "threads", 0.0))
 >>> recorder.add_layer(0, "sum", 1, "cell 3, line 1")
@@ -13,10 +15,14 @@ making (see `recording.py`): readers get them from there, so nothing is ever los
 
 from __future__ import annotations
 
+import contextlib
+import os
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
+
+import msgspec
 
 from glassloom_metrics.framing import HEADER_BYTES, frame
 from glassloom_metrics.protocol import (
@@ -33,6 +39,11 @@ from glassloom_metrics.protocol import (
 from glassloom_metrics.recording import MAGIC
 
 DEFAULT_MEMORY_BYTES = 64 * 2**20
+DROPPED = "dropped"
+"""The topic of a frame that neither memory nor the disk had room for. Its payload is empty and is not sent."""
+_RETRY_BYTES = 2**20
+"""How much the log grows before a spool file that couldn't be written is tried again."""
+_MAX_INT = 2**63 - 1
 STATES = ("waiting", "ready", "running", "memory", "released", "erred")
 
 
@@ -58,7 +69,11 @@ class Recorder:
     ) -> None:
         self._memory_bytes = memory_bytes
         self._spool_path = spool_path
-        self._spool: BinaryIO | None = None
+        self._hello = (topic_of(hello), encode(hello))
+        self._closed = False
+        self._spool: int | None = None  # a descriptor
+        self._spool_bytes = 0
+        self._spool_from_bytes = memory_bytes
         self._spooled: list[tuple[str, int, int]] = []  # topic, offset of the payload, its length
         self._frames: list[tuple[str, bytes]] = []
         self._frames_bytes = 0
@@ -85,7 +100,11 @@ class Recorder:
 
     def record(self, message: Message) -> None:
         """Append one message to the log."""
-        self._append(topic_of(message), encode(message))
+        try:
+            payload = encode(message)
+        except UnicodeEncodeError:  # half of a surrogate pair: what Python makes of undecodable file names
+            payload = encode(_with_valid_text(message))
+        self._append(topic_of(message), payload)
 
     def add_layer(self, layer: int, name: str, total: int, origin: str) -> None:
         """Announce a layer, or a new total of a known one, with the next flush."""
@@ -117,7 +136,7 @@ class Recorder:
         columns["action"].append(action)
         columns["start_s"].append(start_s)
         columns["stop_s"].append(stop_s)
-        columns["nbytes"].append(nbytes)
+        columns["nbytes"].append(min(nbytes, _MAX_INT))
         columns["ok"].append(ok)
 
     def add_tasks(
@@ -140,7 +159,9 @@ class Recorder:
         columns["action"].frombytes(bytes([Action.COMPUTE]) * count)
         columns["start_s"].extend(starts_s)
         columns["stop_s"].extend(stops_s)
-        columns["nbytes"].extend(nbytes)
+        columns["nbytes"].extend(
+            [min(size, _MAX_INT) for size in nbytes] if max(nbytes, default=0) > _MAX_INT else nbytes
+        )
         columns["ok"].frombytes(b"\x01" * count)
 
     def flush(self, now_s: float) -> None:
@@ -161,19 +182,15 @@ class Recorder:
             self._changed = {}
 
     def read(self, start: int, *, limit: int) -> list[tuple[str, bytes]]:
-        """Return up to `limit` (topic, payload) pairs of the log from frame number `start` on."""
+        """Return up to `limit` (topic, payload) pairs of the log from frame number `start` on; no payload: it was dropped."""
         spooled = self._spooled
         if start >= len(spooled):
             start -= len(spooled)
             return self._frames[start : start + limit]
-        if self._spool is None:
+        if self._closed:
             raise ValueError("the recorder is closed")
-        frames = []
-        for topic, offset, length in spooled[start : start + limit]:
-            self._spool.seek(offset)
-            frames.append((topic, self._spool.read(length)))
-        self._spool.seek(0, 2)
-        return frames
+        stop = min(start + limit, len(spooled))
+        return [self._read_spooled(number) for number in range(start, stop)]
 
     def save(self, path: Path) -> None:
         """Write the whole log as a recording (see `recording.read_recording`)."""
@@ -181,34 +198,95 @@ class Recorder:
             file.write(MAGIC)
             position = 0
             while frames := self.read(position, limit=256):  # fewer than the limit where the spool file ends
-                file.writelines(frame(payload) for _, payload in frames)
+                file.writelines(frame(payload) for _, payload in frames if payload)
                 position += len(frames)
 
     def close(self) -> None:
         """Close and remove the spool file, if there is one."""
+        self._closed = True
         if self._spool is not None and self._spool_path is not None:
-            self._spool.close()
+            with contextlib.suppress(OSError):
+                os.close(self._spool)
             self._spool = None
-            self._spool_path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._spool_path.unlink()
 
     def _append(self, topic: str, payload: bytes) -> None:
         self._frames.append((topic, payload))
         self._frames_bytes += len(payload)
-        if self._frames_bytes > self._memory_bytes and self._spool_path is not None:
-            self._write_oldest(self._spool_path)
+        if self._frames_bytes > self._spool_from_bytes and self._spool_path is not None:
+            self._move_oldest(self._spool_path)
 
-    def _write_oldest(self, path: Path) -> None:
+    def _move_oldest(self, path: Path) -> None:
         """Move the older half of the frames to the spool file; halves, so that a full log isn't written a frame at a time."""
-        if self._spool is None:
-            self._spool = open(path, "w+b")  # noqa: SIM115 - closed by close()
-            self._spool.write(MAGIC)
-        offset = self._spool.tell()
-        moved = 0
-        while self._frames_bytes > self._memory_bytes // 2 and moved < len(self._frames) - 1:
-            topic, payload = self._frames[moved]
-            self._spool.write(frame(payload))
-            self._spooled.append((topic, offset + HEADER_BYTES, len(payload)))
-            offset += HEADER_BYTES + len(payload)
-            self._frames_bytes -= len(payload)
-            moved += 1
-        del self._frames[:moved]
+        if self._write_frames(path, self._count_down_to(self._memory_bytes // 2)):
+            self._spool_from_bytes = self._memory_bytes
+            return
+        if self._frames_bytes > 2 * self._memory_bytes:
+            self._forget_frames([(DROPPED, 0, 0)] * self._count_down_to(self._memory_bytes))
+        self._spool_from_bytes = self._frames_bytes + min(_RETRY_BYTES, self._memory_bytes)
+
+    def _count_down_to(self, goal_bytes: int) -> int:
+        """Return how many of the oldest frames must go until the others take no more than `goal_bytes`; never all of them."""
+        count, left_bytes = 0, self._frames_bytes
+        while left_bytes > goal_bytes and count < len(self._frames) - 1:
+            left_bytes -= len(self._frames[count][1])
+            count += 1
+        return count
+
+    def _write_frames(self, path: Path, count: int) -> bool:
+        """Append the `count` oldest frames to the spool file; return False if it has no room for them, or can't be opened."""
+        try:
+            if self._spool is None:
+                self._spool = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+                self._spool_bytes = 0
+            data = bytearray(b"" if self._spool_bytes else MAGIC)
+            moved = []
+            for topic, payload in self._frames[:count]:
+                moved.append((topic, self._spool_bytes + len(data) + HEADER_BYTES, len(payload)))
+                data += frame(payload)
+            _write_all(self._spool, data, self._spool_bytes)
+        except OSError:
+            return False
+        self._spool_bytes += len(data)
+        self._forget_frames(moved)
+        return True
+
+    def _forget_frames(self, moved: list[tuple[str, int, int]]) -> None:
+        """Take the oldest frames out of memory; `moved` says where they are now."""
+        self._frames_bytes -= sum(len(payload) for _, payload in self._frames[: len(moved)])
+        del self._frames[: len(moved)]
+        self._spooled += moved
+
+    def _read_spooled(self, number: int) -> tuple[str, bytes]:
+        """Return a frame that has left memory; without a payload if it was dropped or can't be read."""
+        topic, offset, length = self._spooled[number]
+        if not number:
+            return self._hello
+        try:
+            payload = b"" if self._spool is None else os.pread(self._spool, length, offset)
+        except OSError:
+            payload = b""
+        return (topic, payload) if length and len(payload) == length else (DROPPED, b"")
+
+
+def _write_all(descriptor: int, data: bytearray, offset: int) -> None:
+    """Write it all at an offset: a full disk may take a part of it before it refuses the rest."""
+    view, written = memoryview(data), 0
+    while written < len(view):
+        written += os.pwrite(descriptor, view[written:], offset + written)
+
+
+def _with_valid_text(message: Message) -> Message:
+    """Return a message in which what isn't valid Unicode is written as escapes."""
+    return msgspec.convert(_valid(msgspec.to_builtins(message)), type(message))
+
+
+def _valid(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, list):
+        return [_valid(item) for item in value]
+    if isinstance(value, dict):
+        return {_valid(name): _valid(item) for name, item in value.items()}
+    return value

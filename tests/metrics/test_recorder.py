@@ -10,6 +10,7 @@ from glassloom_metrics.protocol import (
     Hello,
     Layers,
     Life,
+    Log,
     Progress,
     TaskEvents,
     column,
@@ -122,3 +123,51 @@ def test_a_closed_recorder_says_so(tmp_path):
     recorder.close()
     with pytest.raises(ValueError, match="the recorder is closed"):
         recorder.read(0, limit=1)
+
+
+def test_a_log_whose_disk_is_full_stays_in_memory(tmp_path):
+    spool = tmp_path / "spool"
+    spool.symlink_to("/dev/full")  # every write to it fails with ENOSPC
+    recorder = Recorder(HELLO, memory_bytes=2000, spool_path=spool)
+    for number in range(70):
+        recorder.record(Life(float(number), "x" * 10))
+    assert 2000 < recorder.memory_bytes <= 4000
+    assert [decode(payload).at_s for _, payload in whole_log(recorder)[1:]] == list(range(70))
+
+
+def test_a_log_that_fits_nowhere_drops_its_oldest_frames_and_keeps_its_first(tmp_path):
+    recorder = Recorder(HELLO, memory_bytes=2000, spool_path=tmp_path / "missing" / "spool")
+    for number in range(1000):
+        recorder.record(Life(float(number), "x" * 10))
+    frames = whole_log(recorder)
+    assert recorder.memory_bytes <= 2 * 2000 + 50
+    assert (len(recorder), len(frames)) == (1001, 1001)
+    assert decode(frames[0][1]) == HELLO
+    left = [decode(payload).at_s for _, payload in frames[1:] if payload]
+    assert left == list(range(1000 - len(left), 1000))
+    assert {topic for topic, payload in frames if not payload} == {"dropped"}
+    (tmp_path / "missing").mkdir()  # there is room again
+    for number in range(1000, 2000):
+        recorder.record(Life(float(number), "x" * 10))
+    assert recorder.memory_bytes <= 2000
+    recorder.save(tmp_path / "run.glr")
+    saved = list(read_recording(tmp_path / "run.glr"))
+    assert saved == [HELLO, *(Life(float(n), "x" * 10) for n in range(1000 - len(left), 2000))]
+    recorder.close()
+
+
+def test_text_that_is_not_valid_unicode_is_recorded_with_escapes():
+    recorder = Recorder(HELLO)
+    recorder.record(Log(1.0, 0, "error", "can't read a\udcff.csv"))
+    assert decode(recorder.read(1, limit=1)[0][1]) == Log(1.0, 0, "error", "can't read a\\udcff.csv")
+    recorder.add_layer(1, "read\udcff", 3, "line 1")
+    recorder.flush(2.0)
+    assert decode(recorder.read(2, limit=1)[0][1]).names == ["read\\udcff"]
+
+
+def test_a_size_that_no_column_can_hold_is_recorded_as_the_largest():
+    recorder = Recorder(HELLO)
+    recorder.add_task(1, "0", worker=0, lane=0, start_s=0.0, stop_s=1.0, nbytes=2**64 - 1)
+    recorder.add_tasks([1], ["1"], worker=0, lanes=[0], starts_s=[0.0], stops_s=[1.0], nbytes=[2**63])
+    recorder.flush(2.0)
+    assert column(decode(recorder.read(1, limit=1)[0][1]), "nbytes").tolist() == [2**63 - 1] * 2
