@@ -89,6 +89,7 @@ class Connection:
         self.welcome = _welcome(first)
         self.lock = threading.RLock()
         self.closed_because = ""
+        self._end_reason = "the cluster has ended"
         self._states: dict[Key, KeyState] = {}
         self._replies: dict[int, _Reply] = {}
         self._requests = itertools.count()
@@ -271,7 +272,7 @@ class Connection:
                 payloads = self._splitter.feed(data)
         except OSError:
             pass  # closed by us, or the head is gone
-        self.close("the cluster has ended")
+        self.close(self._end_reason)
 
     def _handle(self, message: messages.FromHead) -> None:
         match message:
@@ -290,6 +291,8 @@ class Connection:
                 self._end_keys(message.keys, ERROR, message.failure)
             case messages.KeysCancelled():
                 self._end_keys(message.keys, CANCELLED, None)
+            case messages.Ended():
+                self._end_reason = f"the cluster has ended: {message.reason}"
             case (
                 messages.Located()
                 | messages.Info()

@@ -64,7 +64,10 @@ class Inspected(msgspec.Struct, array_like=True):
 
 async def inspect_for(client: ClientConnection, message: messages.RunOnHead, snapshot: HeadSnapshot) -> None:
     """Run a client's function on a snapshot and tell it what came of it."""
-    found = await run_on_snapshot(message.call, snapshot, message.timeout_s)
+    try:
+        found = await run_on_snapshot(message.call, snapshot, message.timeout_s)
+    except OSError as error:  # no descriptor for a pipe, or no process
+        found = Inspected(reason=f"the head can't fork: {error.strerror or error}")
     client.send(messages.RanOnHead(message.request, found.result, found.failure, found.reason, found.timed_out))
 
 

@@ -1,14 +1,17 @@
-"""What the head writes down: from the runtime's messages to the recorder's rows. Decides nothing."""
+"""What the head writes down: from the runtime's messages to the recorder's rows. Decides nothing, and never raises."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+import functools
+import traceback
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
-from glassloom_metrics.protocol import Action, Life, Log, TaskError, WorkerJoined, WorkerLeft, WorkerSamples
+from glassloom_metrics.protocol import Action, GpuSamples, Life, Log, TaskError, WorkerJoined, WorkerLeft, WorkerSamples
 from glassloom_metrics.recorder import Recorder
 
 from glassloom.graph.keys import key_text
+from glassloom.head.cluster_log import write_log
 from glassloom.protocol import messages
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.failure import Failure
@@ -20,6 +23,22 @@ from glassloom.store.segment import location_bytes
 NO_WORKER = -1
 """The worker of an error that was no worker's."""
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _never_raises(method: _Method) -> _Method:
+    """Let a method of `MetricsWriter` lose its metric rather than raise: no metric is worth a computation."""
+
+    @functools.wraps(method)
+    def guarded(self: MetricsWriter, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except Exception:  # whatever it is: a fault in metrics must not end the cluster
+            self.note_loss(method.__name__, traceback.format_exc())
+            return None
+
+    return guarded  # type: ignore[return-value]
+
 
 class MetricsWriter:
     """Keeps the recorder of one cluster. Times of messages are monotonic; those of rows are the clock's."""
@@ -28,26 +47,41 @@ class MetricsWriter:
         self._recorder = recorder
         self._scheduler = scheduler
         self._clock = clock
+        self._lost: set[str] = set()
 
+    @_never_raises
     def life(self, event: str) -> None:
         """Something happened to the cluster as a whole."""
         self._recorder.record(Life(self._clock.now_s(), event))
 
     def log(self, level: str, text: str, worker: int = -1) -> None:
         """Write a line for people, into the cluster's log too."""
-        self._recorder.record(Log(self._clock.now_s(), worker, level, text))
-        print(f"{level}: {text}", file=sys.stderr, flush=True)
+        write_log(f"{level}: {text}")
+        self._record_log(level, text, worker)
 
+    @_never_raises
+    def _record_log(self, level: str, text: str, worker: int) -> None:
+        self._recorder.record(Log(self._clock.now_s(), worker, level, text))
+
+    def note_loss(self, what: str, text: str) -> None:
+        """Metrics of a kind can't be written: the log says so, once a kind."""
+        if what not in self._lost:
+            self._lost.add(what)
+            write_log(f"error: metrics ({what}) are lost:\n{text}")
+
+    @_never_raises
     def worker_joined(self, options: WorkerOptions, pid: int) -> None:
         """A worker is there."""
         at_s, number = self._clock.now_s(), options.number
         joined = WorkerJoined(at_s, number, options.name, pid, options.nthreads, options.memory.limit_bytes)
         self._recorder.record(joined)
 
+    @_never_raises
     def worker_left(self, number: int, reason: str) -> None:
         """A worker is gone."""
         self._recorder.record(WorkerLeft(self._clock.now_s(), number, reason))
 
+    @_never_raises
     def finished(self, worker: WorkerState, message: messages.Finished) -> None:
         """Tasks were run. Call this before the scheduler learns of it: it may forget them then."""
         by_number, stopping, epoch_s = self._scheduler.by_number, worker.stopping, self._clock.epoch_s
@@ -65,6 +99,7 @@ class MetricsWriter:
             nbytes=message.nbytes,
         )
 
+    @_never_raises
     def failed(self, task: TaskState, worker: int, message: messages.Failed) -> None:
         """A task raised, for good or not."""
         self._recorder.add_task(
@@ -77,6 +112,7 @@ class MetricsWriter:
             ok=False,
         )
 
+    @_never_raises
     def error(self, task: TaskState, error: Failure, worker: int = NO_WORKER) -> None:
         """A task has failed for good; on no worker if the scheduler gave it up."""
         self._recorder.record(
@@ -92,11 +128,13 @@ class MetricsWriter:
             )
         )
 
+    @_never_raises
     def published(self, task: TaskState, worker: int, message: messages.Published) -> None:
         """A result was put where every process can reach it, or could not be."""
         nbytes = location_bytes(message.location or b"")
         self._event(Action.SERIALISE, task, worker, message.start_s, message.stop_s, nbytes)
 
+    @_never_raises
     def spilled(self, worker: int, message: messages.StoreEvents) -> None:
         """Results went to disk, or came back."""
         rows = zip(message.actions, message.numbers, message.starts_s, message.stops_s, message.nbytes, strict=True)
@@ -105,6 +143,7 @@ class MetricsWriter:
             if task is not None:
                 self._event(Action(action), task, worker, start_s, stop_s, nbytes)
 
+    @_never_raises
     def samples(self, rows: Iterable[tuple[int, messages.Sample, int]]) -> None:
         """Write the workers' latest samples, given with their numbers and shared bytes."""
         rows = list(rows)
@@ -125,14 +164,23 @@ class MetricsWriter:
             )
         )
 
+    @_never_raises
+    def gpus(self, sample: GpuSamples) -> None:
+        """Write what was measured of the GPUs."""
+        self._recorder.record(sample)
+
     def flush(self) -> bool:
         """Seal what has come in since the last time, forget old layers; return whether the recorder's log has grown since then."""
         before = len(self._recorder)
+        self._flush()
+        return len(self._recorder) > before
+
+    @_never_raises
+    def _flush(self) -> None:
         note_layers(self._scheduler, self._recorder)
         progress_counts(self._scheduler, self._recorder)
         forget_old_layers(self._scheduler, N_KEPT)
         self._recorder.flush(self._clock.now_s())
-        return len(self._recorder) > before
 
     def _event(self, action: Action, task: TaskState, worker: int, start_s: float, stop_s: float, nbytes: int) -> None:
         self._recorder.add_task(

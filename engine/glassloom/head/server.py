@@ -15,13 +15,13 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Coroutine
-from dataclasses import dataclass
+import traceback
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from glassloom_metrics.framing import FrameSplitter
+from glassloom_metrics.framing import FrameError, FrameSplitter
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Connect, Hello, decode_request
 from glassloom_metrics.publisher import Publisher, read_frame, refusal
 from glassloom_metrics.recorder import Recorder
@@ -34,16 +34,12 @@ from glassloom_metrics.registry import (
     write_record,
 )
 
-from glassloom.errors import (
-    DataLost,
-    MemoryLimitExceeded,
-    NoSuchWorker,
-    SerialisationError,
-    WorkerLost,
-)
+from glassloom._supervision import Crash, start_task
+from glassloom.errors import SerialisationError, WorkerLost
 from glassloom.graph.keys import key_text
 from glassloom.head.call_cache import CallCache
 from glassloom.head.cancellation import cancel_tasks, retry_tasks
+from glassloom.head.cluster_log import LOG_NAME, write_log
 from glassloom.head.connections import ClientConnection, WorkerConnection
 from glassloom.head.coordinator import Coordinator
 from glassloom.head.fork_server_client import ForkServerClient
@@ -51,6 +47,7 @@ from glassloom.head.inspection import HeadSnapshot, inspect_for
 from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.head.queries import ClientQueries
 from glassloom.head.submission import submit_graph
+from glassloom.head.task_errors import WorkerLoss, make_error
 from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import failure, messages
 from glassloom.protocol.clock import Clock, monotonic_s
@@ -65,7 +62,6 @@ from glassloom.worker import fork_server
 FLUSH_S = 0.1
 SAMPLE_S = 0.5
 GPU_SAMPLE_S = 1.0
-LOG_NAME = "cluster.log"
 SHARED_FRACTION = 0.3
 """Share of the workers' memory limits that shared results may take before further ones go to disk."""
 _HEAD = object()
@@ -74,14 +70,8 @@ _NO_REQUEST = -1
 """The request number of what no client has asked for."""
 _READ_BYTES = 2**20
 _CONNECT_TIMEOUT_S = 10.0
-
-
-@dataclass(frozen=True)
-class _Loss:
-    """How a worker ended."""
-
-    reason: str
-    exceeded_limit: bool = False
+_PARTING_TIMEOUT_S = 1.0
+"""How long the head waits at its end for clients to read why."""
 
 
 class Head:
@@ -119,6 +109,7 @@ class Head:
         self._setups: dict[str, bytes] = {}
         """What every new worker calls first, by name; pickled."""
         self._running: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.Task[None] | None] = set()
         self._call_cache = CallCache()
         self._clients: dict[int, ClientConnection] = {}
         self._next_client = 0
@@ -126,12 +117,13 @@ class Head:
         self._settling = False
         self._ended = asyncio.Event()
         self._end_reason = ""
-        self._last_loss = _Loss("")
+        self._last_loss = WorkerLoss("")
         self._shared_bytes = 0
 
     async def run(self, fork_server_process: tuple[int, Any]) -> None:
         """Start the workers, say that the cluster is ready, serve until it shall end, clean up."""
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._on_loop_error)
         fork_server_client = ForkServerClient(
             *fork_server_process, on_exit=self._worker_exited, on_lost=self._fork_server_lost
         )
@@ -140,7 +132,8 @@ class Head:
         os.chmod(self._socket, 0o600)
         self._worker_pool.start(fork_server_client)
         loop.add_signal_handler(signal.SIGTERM, self._end, "terminated")
-        timers = [loop.create_task(self._tick()), loop.create_task(self._sample_gpus())]
+        self._keep_running("ticks", self._tick())
+        self._keep_running("GPU samples", self._sample_gpus(), on_crash=self._log_crash)
         try:
             await self._become_ready()
             await self._ended.wait()
@@ -148,13 +141,21 @@ class Head:
             self._metrics_writer.life("closing")
             remove_record(self._id)
             server.close()
-            for timer in (*timers, *self._running):
-                timer.cancel()
+            for task in self._running:
+                task.cancel()
+            await self._part_from_clients()
             await self._publisher.close()
-            for client in self._clients.values():
-                client.writer.close()
             await fork_server_client.close()
             remove_files(self._directory, self._prefix)
+
+    async def _part_from_clients(self) -> None:
+        """Tell the clients why the cluster ends, and close their connections."""
+        for client in self._clients.values():
+            client.send(messages.Ended(self._end_reason))
+            client.writer.close()
+        closing = [asyncio.ensure_future(_closed(client.writer)) for client in self._clients.values()]
+        if closing:
+            await asyncio.wait(closing, timeout=_PARTING_TIMEOUT_S)
 
     async def _become_ready(self) -> None:
         waits = [asyncio.ensure_future(event.wait()) for event in (self._worker_pool.all_ready, self._ended)]
@@ -193,6 +194,22 @@ class Head:
         self._end_reason = self._end_reason or reason
         self._ended.set()
 
+    def _crashed(self, crash: Crash) -> None:
+        """Something of the head's own has raised: its state can't be trusted, so the cluster ends and says why."""
+        self._log_crash(crash)
+        self._end(f"{crash.reason} (a fault of Glassloom's own; please report it)")
+
+    def _log_crash(self, crash: Crash) -> None:
+        self._metrics_writer.log("error", f"{crash.reason}\n{crash.traceback}")
+
+    def _on_loop_error(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """A callback of the event loop has raised, or the loop complains of something."""
+        error = context.get("exception")
+        if error is None or (isinstance(error, OSError) and "socket" in context):  # such as: no descriptor for a caller
+            self._metrics_writer.log("error", f"{context.get('message')}: {error}")
+        else:
+            self._crashed(Crash(str(context.get("handle") or context.get("message")), error))
+
     async def _handle_command(self, command: str) -> None:
         if command == "shutdown":
             self._end("shut down")
@@ -211,7 +228,7 @@ class Head:
             self._settle_soon()
 
     def _worker_lost(self, worker: WorkerConnection, reason: str) -> None:
-        self._last_loss = _Loss(reason, worker.exceeded_limit)
+        self._last_loss = WorkerLoss(reason, worker.exceeded_limit)
         self._remove_unannounced_segments(worker.number)
         self._scheduler.worker_left(worker.number, blame=not worker.expected)
         lost = failure.own_failure(WorkerLost(f"worker {worker.options.name} is gone: {reason}"))
@@ -226,27 +243,31 @@ class Head:
 
     # Connections
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections.add(start_task("connection", self._serve(reader, writer), on_crash=self._crashed))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection until it ends. What the other side does wrong ends that connection only."""
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 connect = decode_request(await read_frame(reader, _READ_BYTES))
-        except (TimeoutError, asyncio.IncompleteReadError, ConnectionError, msgspec.DecodeError):
-            writer.close()
-            return
-        if not isinstance(connect, Connect) or refusal(connect, self._secret) or connect.role == "metrics":
             if isinstance(connect, Connect):
-                await self._publisher.admit(connect, reader, writer)
-            writer.close()
-            return
-        try:
-            if connect.role == "worker":
-                await self._serve_worker(reader, writer)
-            elif connect.role == "client":
-                await self._serve_client(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the other side is gone; what that means is decided where it is noticed
+                await self._admit(connect, reader, writer)
+        except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
+            pass  # the other side is gone, or says nothing; what that means is decided where it is noticed
+        except (msgspec.DecodeError, FrameError) as error:
+            self._metrics_writer.log("error", f"a connection is closed, because what came on it can't be read: {error}")
         finally:
             writer.close()
+            self._connections.discard(asyncio.current_task())
+
+    async def _admit(self, connect: Connect, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if connect.role == "metrics" or refusal(connect, self._secret):
+            await start_task("metrics", self._publisher.admit(connect, reader, writer), on_crash=self._log_crash)
+        elif connect.role == "worker":
+            await self._serve_worker(reader, writer)
+        elif connect.role == "client":
+            await self._serve_client(reader, writer)
 
     async def _serve_worker(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ready = messages.from_worker_decoder.decode(await read_frame(reader))
@@ -383,7 +404,7 @@ class Head:
             case messages.RunOnHead():
                 workers = [worker.info() for worker in self._worker_pool.connections.values()]
                 snapshot = HeadSnapshot(self._scheduler, workers, len(self._clients))
-                self._keep_running(inspect_for(client, message, snapshot))
+                self._keep_running("inspection", inspect_for(client, message, snapshot))
             case messages.Retire():
                 self._worker_pool.retire(message.workers)
                 self._worker_pool.answer_when_settled(client, message.request)
@@ -413,9 +434,11 @@ class Head:
             case messages.Shutdown():
                 self._end("shut down by its client")
 
-    def _keep_running(self, work: Coroutine[Any, Any, None]) -> None:
+    def _keep_running(
+        self, name: str, work: Coroutine[Any, Any, None], on_crash: Callable[[Crash], None] | None = None
+    ) -> None:
         """Run something in the event loop, which by itself would forget it."""
-        task = asyncio.get_running_loop().create_task(work)
+        task = start_task(name, work, on_crash=on_crash or self._crashed)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
@@ -486,7 +509,7 @@ class Head:
 
     def _give_up(self, kind: str, task: TaskState) -> Failure:
         """The scheduler gives a task up: make its error, and show it to who watches."""
-        error = _make_error(kind, task, self._last_loss)
+        error = make_error(kind, task, self._last_loss)
         self._metrics_writer.error(task, error)
         return error
 
@@ -546,43 +569,13 @@ class Head:
             return  # no GPU: nothing to sample
         while True:
             sample = await asyncio.to_thread(sampler.sample, self._clock.now_s())
-            self._recorder.record(sample)
+            self._metrics_writer.gpus(sample)
             await asyncio.sleep(GPU_SAMPLE_S)
 
 
-def _make_error(kind: str, task: TaskState, last_loss: _Loss) -> Failure:
-    """Return what a task's error is when the scheduler has given it up."""
-    key = key_text(task.key)
-    errors = {
-        "worker-lost": _blame(task, last_loss),
-        "data-lost": DataLost(f"the value of {key} is gone, and it was not computed but handed in: scatter it again"),
-        "pinned": SerialisationError(
-            f"the result of {key} can't be sent to another process, and a task needs it together with another such "
-            "result that lives elsewhere"
-        ),
-        "nowhere": NoSuchWorker(
-            f"task {key} may run on workers {_named(task)} only, and none of them is there; client.scheduler_info() tells "
-            "which are, and allow_other_workers=True lets others take their place"
-        ),
-    }
-    return msgspec.structs.replace(failure.own_failure(errors[kind]), key=key, origin=task.origin)
-
-
-def _named(task: TaskState) -> list[int | str]:
-    return sorted(task.restrictions.workers, key=str) if task.restrictions is not None else []
-
-
-def _blame(task: TaskState, last_loss: _Loss) -> WorkerLost:
-    text = (
-        f"task {key_text(task.key)} was running on {task.n_deaths} workers when they died, so it is blamed for it. How the "
-        f"last one ended: {last_loss.reason}"
-    )
-    if not last_loss.exceeded_limit:
-        return WorkerLost(text)
-    return MemoryLimitExceeded(
-        f"{text}. Let it work on less at once (smaller chunks or partitions), or give each worker more memory "
-        "(memory_limit) or fewer threads (threads_per_worker)"
-    )
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
 
 
 def _print_json(message: dict[str, Any]) -> None:
@@ -602,7 +595,16 @@ def main(arguments: list[str]) -> None:
     fork_server_process = fork_server.start(
         list(options.preload), log_path, directory, shm_prefix(cluster_id), cluster_id
     )
-    asyncio.run(Head(options, cluster_id, directory).run(fork_server_process))
+    try:
+        asyncio.run(Head(options, cluster_id, directory).run(fork_server_process))
+    except (
+        BaseException
+    ) as error:  # nothing is above us: the starter, if it still listens, and the log get the last word
+        _print_json({"error": f"the head crashed: {type(error).__name__}: {error}"})
+        write_log(traceback.format_exc())
+        sys.exit(1)
+    finally:
+        remove_files(directory, shm_prefix(cluster_id))
 
 
 if __name__ == "__main__":

@@ -489,8 +489,15 @@ class CoordinationReply(_Message, frozen=True, tag="coordination-reply"):
     outcome: Outcome
 
 
+class Ended(_Message, frozen=True, tag="ended"):
+    """The cluster ends, and why. Nothing comes after it."""
+
+    reason: str
+
+
 FromHead = (
     Welcome
+    | Ended
     | KeysFinished
     | KeyErred
     | KeysCancelled
