@@ -21,11 +21,11 @@ variables and in Python. An argument that is given to a function always wins ove
 ```python
 from glassloom import config
 
-config.get("array.chunk-size")                    # as the code uses it: sizes in bytes, times in seconds
-config.set({"array.chunk-size": "64 MiB"})        # for the whole process, until config.refresh()
-with config.set(array__chunk_size="64 MiB"):      # for this block: its thread, and the asyncio tasks that it starts
+config.get("array.chunk-size")  # as the code uses it: sizes in bytes, times in seconds
+config.set({"array.chunk-size": "64 MiB"})  # for the whole process, until config.refresh()
+with config.set(array__chunk_size="64 MiB"):  # for this block: its thread, and the asyncio tasks that it starts
     ...
-config.describe()                                 # all options, their values, and where those were set
+config.describe()  # all options, their values, and where those were set
 ```
 
 ```yaml

@@ -16,6 +16,7 @@ from glassloom_metrics.errors import MetricsError
 from glassloom_metrics.registry import find_record, read_records
 from glassloom_metrics.subscriber import send_command
 
+from glassloom import config
 from glassloom.cluster import LocalCluster
 from glassloom.errors import GlassloomError
 
@@ -47,6 +48,10 @@ def _parser() -> argparse.ArgumentParser:
     dashboard.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default any that is free")
     dashboard.set_defaults(run=_dashboard)
 
+    options = commands.add_parser("config", help="show every option, what it is set to and where")
+    options.add_argument("name", nargs="?", help="one option only, such as array.chunk-size")
+    options.set_defaults(run=_config)
+
     cluster = commands.add_parser("cluster", help="list, start and stop clusters").add_subparsers(
         required=True, metavar="ACTION"
     )
@@ -75,6 +80,11 @@ def _dashboard(options: argparse.Namespace) -> int:
     if importlib.util.find_spec("glassloom_dashboards") is None:
         raise GlassloomError("the dashboards aren't installed in this environment: pip install glassloom")
     return subprocess.call([sys.executable, "-m", "glassloom_dashboards", "--port", str(options.port)])
+
+
+def _config(options: argparse.Namespace) -> int:
+    print(repr(config.describe(options.name)))
+    return 0
 
 
 def _start(options: argparse.Namespace) -> int:

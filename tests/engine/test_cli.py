@@ -105,3 +105,27 @@ def test_no_command_shows_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit, match="2"):
         main([])
     assert capsys.readouterr().err.startswith("usage: glassloom [-h] COMMAND")
+
+
+def test_the_configuration_is_shown_with_its_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSLOOM_ARRAY__CHUNK_SIZE", "3 MiB")
+    shown = run("config", "array.chunk-size").stdout
+    assert shown.startswith("array.chunk-size  3 MiB  environment variable GLASSLOOM_ARRAY__CHUNK_SIZE  How large ")
+    monkeypatch.setenv("GLASSLOOM_ARRAY__CHUNK_SIZE", "large")
+    failed = run("config")
+    assert (failed.returncode, failed.stderr) == (
+        1,
+        "glassloom: array.chunk-size='large' (environment variable GLASSLOOM_ARRAY__CHUNK_SIZE): "
+        "expected a size in bytes, such as 1000000 or '128 MiB'\n",
+    )
+
+
+def test_a_cluster_from_the_shell_has_the_configured_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSLOOM_CLUSTER__N_WORKERS", "0")
+    monkeypatch.setenv("GLASSLOOM_CLUSTER__THREADS_PER_WORKER", "3")
+    record = json.loads(run("cluster", "start", "--json", "--detach").stdout)
+    try:
+        with Client(record["id"], set_as_default=False) as client:
+            assert client.scheduler_info()["workers"] == {}
+    finally:
+        assert run("cluster", "stop", record["id"]).returncode == 0
