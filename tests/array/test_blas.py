@@ -4,9 +4,17 @@ import threading
 
 import glassloom.array as ga
 import numpy as np
+import pytest
 from glassloom.backends import blas
 from glassloom.graph import Graph, Task
+from glassloom.local import threads as local_threads
 from glassloom.local.threads import ThreadsRuntime
+
+
+@pytest.fixture
+def no_pools(monkeypatch):
+    """Forget the pools of other tests."""
+    monkeypatch.setattr(blas, "_lanes", {})
 
 
 def counts():
@@ -39,7 +47,7 @@ def test_products_on_threads_leave_the_users_setting_alone():
     assert counts() == before
 
 
-def counts_inside(context, n_busy):
+def counts_inside(context, n_busy, n_cpus=None):
     """What BLAS may use inside a context of a thread, while so many lanes are busy."""
 
     def busy():
@@ -51,7 +59,7 @@ def counts_inside(context, n_busy):
         with context():
             seen.append(counts())
 
-    blas.watch_lanes(busy)
+    blas.watch_lanes(busy, n_cpus)
     try:
         thread = threading.Thread(target=task)
         thread.start()
@@ -61,6 +69,7 @@ def counts_inside(context, n_busy):
     return seen[0]
 
 
+@pytest.mark.usefixtures("no_pools")
 def test_a_product_that_is_alone_keeps_all_threads_and_a_factorisation_never_does():
     before = counts()
     blas.set_blas_threads(3)
@@ -90,3 +99,25 @@ def test_a_pool_says_how_many_of_its_lanes_are_busy():
     may_end.set()
     caller.join()
     runtime.close()
+
+
+@pytest.mark.usefixtures("no_pools")
+def test_a_product_that_is_alone_uses_no_more_threads_than_there_are_cpus():
+    before = counts()
+    blas.set_blas_threads(8)
+    try:
+        allowed = counts_inside(blas.sharing_blas, n_busy=1)
+        assert counts_inside(blas.sharing_blas, n_busy=1, n_cpus=2) == [min(2, count) for count in allowed]
+        assert counts_inside(blas.sharing_blas, n_busy=1, n_cpus=100) == allowed
+        assert counts() == allowed
+    finally:
+        for (_, set_count), count in zip(blas._controls(), before, strict=True):
+            set_count(count)
+
+
+def test_a_pool_says_how_many_cpus_there_are(monkeypatch):
+    monkeypatch.setattr(local_threads, "cpu_count", lambda: 5)
+    runtime = ThreadsRuntime(3, publish=False)
+    assert blas._lanes[runtime._n_busy] == 5
+    runtime.close()
+    assert runtime._n_busy not in blas._lanes

@@ -27,17 +27,23 @@ _SYMBOLS = (
 _lock = threading.Lock()
 _n_inside = 0
 _counts_before: list[int] = []
-_lanes: set[Callable[[], int]] = set()
+_lanes: dict[Callable[[], int], int | None] = {}
 
 
-def watch_lanes(n_busy: Callable[[], int]) -> None:
-    """Ask `n_busy` from now on how many lanes of a pool have something to do, the one that asks included."""
-    _lanes.add(n_busy)
+def watch_lanes(n_busy: Callable[[], int], n_cpus: int | None = None) -> None:
+    """Ask `n_busy` from now on how many lanes of a pool have something to do, the one that asks included.
+
+    Parameters
+    ----------
+    n_cpus
+        CPUs that this process may use; BLAS itself counts all that the machine has, whatever a container's quota allows.
+    """
+    _lanes[n_busy] = n_cpus
 
 
 def forget_lanes(n_busy: Callable[[], int]) -> None:
     """Take back `watch_lanes`."""
-    _lanes.discard(n_busy)
+    _lanes.pop(n_busy, None)
 
 
 @contextmanager
@@ -53,7 +59,8 @@ def one_blas_thread() -> Iterator[None]:
 
 @contextmanager
 def sharing_blas() -> Iterator[None]:
-    """As `one_blas_thread`, but for a lane that is alone as many threads as before: for products.
+    """As `one_blas_thread`, but for a lane that is alone as many threads as before, up to the CPUs that this process may use: for
+    products.
 
     What began alone keeps its threads until it returns.
     """
@@ -87,6 +94,10 @@ def _enter(may_be_alone: bool) -> None:
             _counts_before[:] = [get_count() for get_count, _ in _controls()]
         if not may_be_alone or _n_inside > 1 or any(n_busy() > 1 for n_busy in _lanes):
             set_blas_threads(1)
+            return
+        most = max((n_cpus for n_cpus in _lanes.values() if n_cpus is not None), default=None)
+        if most is not None and most < max(_counts_before, default=0):
+            set_blas_threads(most)
 
 
 def _leave() -> None:

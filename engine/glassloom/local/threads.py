@@ -95,7 +95,7 @@ class ThreadsRuntime:
         ]
         for thread in self._threads:
             thread.start()
-        blas.watch_lanes(self._n_busy)
+        blas.watch_lanes(self._n_busy, cpu_count())
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
         held = self.hold(graph, keys)
