@@ -298,6 +298,13 @@ def test_a_function_has_another_token_once_a_global_that_it_reads_is_changed_in_
     assert tokenize(function) == before
 
 
+def test_functions_of_equal_code_in_other_classes_have_their_own_tokens() -> None:
+    source = "class {}:\n    def m(self):\n        return 1"
+    one, other = (in_main(source.format(name), name).m for name in ("C", "D"))
+    assert one.__code__ == other.__code__  # for Python, which leaves the name of the class out
+    assert tokenize(one.__code__) != tokenize(other.__code__)
+
+
 def test_a_global_that_is_only_named_like_an_attribute_does_not_count() -> None:
     one, two = (in_main("def f(x):\n    return x.data", "f", data=data) for data in (1, 2))
     assert tokenize(one) == tokenize(two)
@@ -419,7 +426,7 @@ _plain = st.one_of(
     st.decimals(allow_nan=False), st.fractions(), st.datetimes(timezones=st.just(BERLIN) | st.none()), st.dates(), st.timedeltas(),
     st.integers(0, 255).map(Access), st.uuids(), st.text("ab/", max_size=4).map(pathlib.PurePosixPath),
     st.builds(range, st.integers(-3, 3), st.integers(-3, 3)), st.integers(-3, 3).map(Number), st.integers(-3, 3).map(np.int64),
-    st.integers(-3, 3).map(np.int8), st.floats().map(np.float64), st.text(max_size=3).map(np.str_),
+    st.integers(-3, 3).map(np.int8), st.floats().map(np.float64), st.text("ab\u20ac", max_size=3).map(np.str_),
 )  # fmt: skip
 _hashable = st.recursive(
     _plain.filter(lambda value: type(value) is not bytearray),

@@ -280,7 +280,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             graph.tasks.setdefault(key, Task(key, func, args, kwargs or None))
             if origin is not None:
                 graph.origins[key_layer(key)] = origin
-        return self._hold(graph, chosen, handling)
+        return self._hold(graph, chosen, handling, {id(func): function_token} if pure else {})
 
     # Results
 
@@ -448,7 +448,13 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
         """Start a graph and return the futures of `keys`."""
         return dict(zip(keys, self._hold(graph, keys), strict=True))
 
-    def _hold(self, graph: Graph, keys: Sequence[Key], handling: Annotations | None = None) -> list[Future]:
+    def _hold(
+        self,
+        graph: Graph,
+        keys: Sequence[Key],
+        handling: Annotations | None = None,
+        function_tokens: Mapping[int, str] | None = None,
+    ) -> list[Future]:
         self._connection.check_open()
         large: list[Future] = []
 
@@ -457,7 +463,8 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             return large[-1].key
 
         with gc_paused():
-            message = CallEncoder(place_large).encode(graph, keys, _in_place(handling or current_annotations()))
+            encoder = CallEncoder(place_large, function_tokens)
+            message = encoder.encode(graph, keys, _in_place(handling or current_annotations()))
         with self._connection.lock:
             futures = [Future(key, self) for key in keys]
             self._connection.mark_pending(keys)

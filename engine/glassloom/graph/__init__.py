@@ -1,5 +1,6 @@
 """Task graphs as plain data: tasks, keys and tokens. Knows nothing of collections or schedulers."""
 
+from glassloom.graph.function_cache import FunctionCache
 from glassloom.graph.graph import Graph, cull
 from glassloom.graph.keys import Key, key_index, key_layer, key_text, layer_name
 from glassloom.graph.lazy_registration import load_for, load_later
@@ -8,6 +9,7 @@ from glassloom.graph.task import Handle, Task, TaskRef, find_refs, resolve
 from glassloom.graph.tokenize import extend_token, normalize_token, tokenize
 
 __all__ = [
+    "FunctionCache",
     "Graph",
     "Handle",
     "Key",

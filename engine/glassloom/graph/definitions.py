@@ -13,9 +13,10 @@ import sys
 import types
 from collections.abc import Iterator
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import cloudpickle
+
+from glassloom.graph.identity_cache import IdentityCache
 
 _CODE_CONTENT = (
     "co_name", "co_qualname", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_flags", "co_code", "co_consts",
@@ -36,7 +37,7 @@ _IS_MADE_AT_RUN_TIME = 1 << 9
 """Py_TPFLAGS_HEAPTYPE."""
 _EMPTY_CELL = "an empty cell"
 
-_globals_read: WeakKeyDictionary[types.CodeType, tuple[str, ...]] = WeakKeyDictionary()
+_globals_read: IdentityCache[tuple[str, ...]] = IdentityCache()
 
 
 def import_path(value: Any) -> tuple[str, str] | None:
@@ -101,7 +102,7 @@ def globals_read(code: types.CodeType) -> tuple[str, ...]:
     """Return the names of the globals that code reads, the functions in it included, in alphabetical order."""
     names = _globals_read.get(code)
     if names is None:
-        names = _globals_read[code] = tuple(sorted(set(_find_globals(code))))
+        names = _globals_read.set(code, tuple(sorted(set(_find_globals(code)))))
     return names
 
 

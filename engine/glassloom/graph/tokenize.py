@@ -26,11 +26,11 @@ import uuid
 from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import cloudpickle
 
 from glassloom.graph.definitions import class_content, code_content, find, function_content, import_path, module_content
+from glassloom.graph.identity_cache import IdentityCache
 from glassloom.graph.lazy_registration import load_for
 
 _DIGEST_BYTES = 12
@@ -373,15 +373,12 @@ _ATOMS: dict[type, Callable[[Any], bytes]] = {
     range: lambda value: b"r" + _write_int(value.start) + _write_int(value.stop) + _write_int(value.step),
 }
 
-_codes: WeakKeyDictionary[types.CodeType, str] = WeakKeyDictionary()
+_codes: IdentityCache[str] = IdentityCache()
 
 
 @normalize_token(types.CodeType, is_simple=True)
 def _normalize_code(value: Any) -> Any:
-    token = _codes.get(value)
-    if token is None:
-        token = _codes[value] = tokenize(code_content(value))
-    return token
+    return _codes.get(value) or _codes.set(value, tokenize(code_content(value)))
 
 
 @normalize_token(types.BuiltinFunctionType, is_simple=True)

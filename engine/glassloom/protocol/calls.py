@@ -7,12 +7,12 @@ dict of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from glassloom.backends.sizeof import sizeof
 from glassloom.errors import SerialisationError
-from glassloom.graph import Graph, Handle, Key, Task, TaskRef, key_text
+from glassloom.graph import FunctionCache, Graph, Handle, Key, Task, TaskRef, key_text
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.messages import Submit
 from glassloom.store.pickling import dumps, loads
@@ -24,6 +24,8 @@ _LITERAL = -1
 _SMALL = frozenset([int, float, bool, str, bytes, type(None), complex, slice, type(Ellipsis)])
 _NESTING = frozenset([list, tuple, dict, set])
 
+_pickled_calls = FunctionCache()
+
 Shape = int | tuple[Any, ...]
 
 
@@ -34,9 +36,12 @@ class CallEncoder:
     ----------
     place_large
         Called with a large literal; places it and returns the key under which tasks get it.
+    function_tokens
+        Tokens of functions by their ids, as far as they are known.
     """
 
-    def __init__(self, place_large: Callable[[Any], Key]) -> None:
+    def __init__(self, place_large: Callable[[Any], Key], function_tokens: Mapping[int, str] | None = None) -> None:
+        self._function_tokens = function_tokens or {}
         self._place_large = place_large
         self._placed: dict[int, tuple[Any, Key]] = {}
         self._calls: dict[Any, int] = {}
@@ -118,11 +123,15 @@ class CallEncoder:
         if number is None:
             self._keep.append(task.func)  # so that its id isn't used again meanwhile
             try:
-                self._code.append(dumps((task.func, shape)))
+                self._code.append(self._pickle_call(task.func, shape))
             except SerialisationError as error:
                 raise SerialisationError(f"the function of task {key_text(task.key)}: {error}") from error
             number = self._calls[identity] = len(self._code) - 1
         return number
+
+    def _pickle_call(self, function: Callable[..., Any], shape: tuple[Any, ...]) -> bytes:
+        token = self._function_tokens.get(id(function))
+        return _pickled_calls.get(function, shape, lambda: dumps((function, shape)), token)
 
     def _pickle_literals(self, task: Task, values: list[Any]) -> bytes:
         if not values:
