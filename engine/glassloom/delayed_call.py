@@ -9,7 +9,7 @@ from typing import Any
 
 from glassloom.collection import Collection
 from glassloom.expr import Expr, Persisted
-from glassloom.graph import Key, Origin, Task, TaskRef, tokenize, user_origin
+from glassloom.graph import Key, Origin, Task, TaskRef, function_label, tokenize, user_origin
 from glassloom.reprs import render
 
 
@@ -29,7 +29,7 @@ class Call(Expr):
 
     @property
     def label(self) -> str:
-        return _function_label(self.function)
+        return function_label(self.function)
 
     def token_of_operands(self) -> str:
         """Return the call's own token, or one of the function and all arguments if equal calls are one."""
@@ -171,7 +171,7 @@ class DelayedFunction:
         self._name = name
         self._pure = pure
         self._nout = nout
-        self.__name__ = name or _function_label(function)
+        self.__name__ = name or function_label(function)
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
 
@@ -232,11 +232,6 @@ def _apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def _same(value: Any) -> Any:
     return value
-
-
-def _function_label(function: Any) -> str:
-    name = getattr(function, "__name__", None) or type(function).__name__
-    return "lambda" if name == "<lambda>" else str(name)
 
 
 def _unwrapped(value: Any, below: dict[str, Expr]) -> Any:

@@ -27,7 +27,7 @@ from glassloom.cluster.other_names import refuse_others
 from glassloom.collection import compute, persist
 from glassloom.config import Configured
 from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
-from glassloom.graph import Graph, Key, Task, tokenize, user_origin
+from glassloom.graph import Graph, Key, Task, function_label, tokenize, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.local.default import current, set_current, unset_current
 from glassloom.protocol import failure, messages
@@ -265,7 +265,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
     ) -> list[Future]:
         if not callable(func):
             raise TypeError(f"func={func!r} can't be called; to send a value, use scatter()")
-        label = _label(func)
+        label = function_label(func)
         function_token = tokenize(func) if pure else ""
         graph = Graph()
         origin = user_origin()
@@ -590,11 +590,6 @@ def _in_place(handling: Annotations) -> Annotations:
     if thread is None:
         return handling
     return replace(handling, priority=min(thread.priority + 1 + handling.priority, 2**31 - 1))
-
-
-def _label(func: Callable[..., Any]) -> str:
-    name = getattr(func, "__name__", None) or type(func).__name__
-    return "lambda" if name == "<lambda>" else str(name)
 
 
 def _assembled(client: Client, value: Any) -> Any:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, guarded, is_frame
 from glassloom.collection import Collection
-from glassloom.dataframe.call import BlockCall, function_label
+from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.meta import checked_call, infer_meta, parse_meta
 from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, Partitions, require_aligned
 from glassloom.dataframe.operators import Operators
@@ -22,6 +22,7 @@ from glassloom.dataframe.wrap import bind, wrap
 from glassloom.delayed_call import Delayed, call
 from glassloom.errors import DivisionError, OptionError
 from glassloom.expr import simplify
+from glassloom.graph import function_label
 
 
 class Frame(Collection, Operators):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from glassloom.graph import function_label
+
 
 class Block:
     """Stands in a call's arguments for the block of the dependency with this number."""
@@ -108,9 +110,3 @@ class Attribute:
         for name in self.path:
             obj = getattr(obj, name)
         return obj
-
-
-def function_label(function: Any) -> str:
-    """Return what to call a function in keys and dashboards."""
-    name = getattr(function, "__name__", None) or type(function).__name__
-    return "lambda" if name == "<lambda>" else str(name).strip("_").replace("_", "-")

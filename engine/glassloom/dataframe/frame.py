@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.call import Method, function_label
+from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.groupby import GroupBy
 from glassloom.dataframe.io.write import to_csv, to_parquet
@@ -20,6 +20,7 @@ from glassloom.dataframe.series import Series, WithMeta
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
+from glassloom.graph import function_label
 
 
 @wraps("frame")

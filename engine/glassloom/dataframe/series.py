@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from glassloom.dataframe.accessors import Accessor
-from glassloom.dataframe.call import Method, function_label
+from glassloom.dataframe.call import Method
 from glassloom.dataframe.groupby import GroupBy
 from glassloom.dataframe.meta import infer_meta, parse_meta
 from glassloom.dataframe.nodes import Filter, Rowwise, require_aligned
@@ -14,6 +14,7 @@ from glassloom.dataframe.reduce import keep_some, value_counts
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
+from glassloom.graph import function_label
 
 
 @wraps("series")

@@ -2,7 +2,7 @@
 
 from glassloom.graph.function_cache import FunctionCache
 from glassloom.graph.graph import Graph, cull
-from glassloom.graph.keys import Key, key_index, key_layer, key_text, layer_name
+from glassloom.graph.keys import Key, function_label, key_index, key_layer, key_text, layer_name
 from glassloom.graph.lazy_registration import load_for, load_later
 from glassloom.graph.origin import Origin, user_origin
 from glassloom.graph.task import Handle, Task, TaskRef, find_refs, resolve
@@ -19,6 +19,7 @@ __all__ = [
     "cull",
     "extend_token",
     "find_refs",
+    "function_label",
     "key_index",
     "key_layer",
     "key_text",

@@ -5,6 +5,9 @@ Tasks whose keys share a layer are shown as one row of progress and drawn in one
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 Key = str | tuple[str | int, ...]
 
 
@@ -45,3 +48,22 @@ def layer_name(layer: str) -> str:
     operation, dash, token = layer.rpartition("-")
     is_token = len(token) >= 8 and all(character in "0123456789abcdef" for character in token)
     return operation if dash and operation and is_token else layer
+
+
+def function_label(function: Any) -> str:
+    """Return what a task that calls `function` is called in keys, layers and dashboards.
+
+    A user's function keeps its name. The engine's own helpers are named by the operation: words, without the marks of
+    private functions and functions of blocks.
+
+    >>> import math
+    >>> function_label(math.log1p), function_label(lambda: None)
+    ('log1p', 'lambda')
+    """
+    name = str(getattr(function, "__name__", None) or type(function).__name__)
+    if name == "<lambda>":
+        return "lambda"
+    module = getattr(function, "__module__", None) or ""
+    if not str(module).startswith("glassloom."):
+        return name
+    return re.sub(r"(_of)?_blocks?$", "", name.strip("_")).replace("_", "-")

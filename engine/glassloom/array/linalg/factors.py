@@ -130,9 +130,9 @@ def _reduced_svd(whole: Array) -> SVDResult:
     q, r = qr(whole)
     rank, columns = r.shape
     factors = _zip_blocks(_svd_block, (r,), ((rank,), (columns,)), r)
-    u = _zip_blocks(Part(0), (factors,), ((rank,), (rank,)), r)
-    s = _zip_blocks(Part(1), (factors,), ((rank,),), r, meta=make_meta(r.expr.meta, 1, r.expr.meta.real.dtype))
-    vh = _zip_blocks(Part(2), (factors,), ((rank,), (columns,)), r)
+    u = _zip_blocks(Part(0, "u"), (factors,), ((rank,), (rank,)), r)
+    s = _zip_blocks(Part(1, "s"), (factors,), ((rank,),), r, meta=make_meta(r.expr.meta, 1, r.expr.meta.real.dtype))
+    vh = _zip_blocks(Part(2, "v"), (factors,), ((rank,), (columns,)), r)
     return SVDResult(matmul(q, u), s, vh)
 
 
@@ -241,12 +241,12 @@ def _tall_qr(whole: Array) -> QRResult:
     ranks = tuple(min(length, columns) for length in rows)
     if len(rows) == 1:
         factors = _zip_blocks(_qr_block, (whole,), whole.chunks, whole)
-        q = _zip_blocks(Part(0), (factors,), (rows, ranks), whole)
-        return QRResult(q, _zip_blocks(Part(1), (factors,), (ranks, (columns,)), whole))
+        q = _zip_blocks(Part(0, "q"), (factors,), (rows, ranks), whole)
+        return QRResult(q, _zip_blocks(Part(1, "r"), (factors,), (ranks, (columns,)), whole))
     factors = _zip_blocks(_qr_block, (whole,), whole.chunks, whole)
-    r_blocks = _zip_blocks(Part(1), (factors,), (ranks, (columns,)), whole)
+    r_blocks = _zip_blocks(Part(1, "r"), (factors,), (ranks, (columns,)), whole)
     inner, r = _tall_qr(r_blocks.rechunk({0: _tall_blocks(r_blocks)}))
-    q_blocks = _zip_blocks(Part(0), (factors,), whole.chunks, whole)
+    q_blocks = _zip_blocks(Part(0, "q"), (factors,), whole.chunks, whole)
     q = _zip_blocks(_product, (q_blocks, inner.rechunk({0: ranks})), (rows, inner.chunks[1]), whole)
     return QRResult(q, r)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from glassloom.array.chunks import Chunks
 from glassloom.array.nodes.base import ArrayExpr
-from glassloom.graph import Key, Task
+from glassloom.graph import Key, Task, function_label
 
 
 class Collect(ArrayExpr):
@@ -19,7 +19,7 @@ class Collect(ArrayExpr):
 
     @property
     def label(self) -> str:
-        return str(getattr(self.function, "__name__", "collect"))
+        return function_label(self.function) if hasattr(self.function, "__name__") else "collect"
 
     def tasks(self) -> dict[Key, Task]:
         (key,) = self.output_keys()
@@ -34,7 +34,7 @@ class Listed:
 
     @property
     def __name__(self) -> str:
-        return str(getattr(self.function, "__name__", "collect"))
+        return function_label(self.function) if hasattr(self.function, "__name__") else "collect"
 
     def __call__(self, *blocks: Any) -> Any:
         return self.function(list(blocks))

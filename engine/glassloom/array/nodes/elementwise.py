@@ -13,6 +13,7 @@ from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.tiled import TiledCast, TiledElementwise
 from glassloom.errors import ChunkError
+from glassloom.graph import function_label
 
 
 class Elementwise(BlockwiseArray):
@@ -26,7 +27,7 @@ class Elementwise(BlockwiseArray):
 
     @property
     def label(self) -> str:
-        return str(getattr(self.ufunc, "__name__", "elementwise")).strip("_<>")
+        return function_label(self.ufunc) if hasattr(self.ufunc, "__name__") else "elementwise"
 
     @cached_property
     def chunks(self) -> Chunks:

@@ -17,6 +17,7 @@ from glassloom.array.nodes.slicing import slice_array
 from glassloom.backends.arrays import namespace_of
 from glassloom.errors import ChunkError
 from glassloom.expr.blockwise import Mapping, align_right
+from glassloom.graph import function_label
 
 
 class MapBlocks(BlockwiseArray):
@@ -64,8 +65,7 @@ class MappedCall:
 
     @property
     def label(self) -> str:
-        name = str(getattr(self.function, "__name__", "map-blocks"))
-        return "lambda" if name == "<lambda>" else name
+        return function_label(self.function) if hasattr(self.function, "__name__") else "map-blocks"
 
     @property
     def __name__(self) -> str:
@@ -85,17 +85,18 @@ class MappedCall:
 
 
 class Part:
-    """Takes one of several results of a task, as an array."""
+    """Takes one of several results of a task, as an array. `name` is what dashboards call it."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, name: str = "") -> None:
         self.number = number
+        self.name = name or f"output-{number}"
 
     @property
     def __name__(self) -> str:
-        return f"part{self.number}"
+        return self.name
 
-    def __glassloom_tokenize__(self) -> int:
-        return self.number
+    def __glassloom_tokenize__(self) -> tuple[int, str]:
+        return self.number, self.name
 
     def __call__(self, results: Any) -> Any:
         part = results[self.number]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from glassloom.dataframe.call import Block, BlockCall, function_label
+from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.meta import checked, parse_meta
 from glassloom.dataframe.nodes import FrameExpr, empty
@@ -14,7 +14,7 @@ from glassloom.dataframe.wrap import wrap
 from glassloom.delayed_call import Delayed, delayed
 from glassloom.errors import DivisionError
 from glassloom.expr import Expr
-from glassloom.graph import Key, Task, TaskRef, tokenize
+from glassloom.graph import Key, Task, TaskRef, function_label, tokenize
 
 
 class MapSource(Source):
