@@ -6,6 +6,7 @@ import inspect
 import os
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,10 +46,8 @@ def test_the_signature_names_the_option_that_is_the_default() -> None:
 
 
 def test_defaults_are_the_same_wherever_they_are_written() -> None:
-    names = ("target", "spill", "pause", "terminate")
-    assert MemoryLimits() == MemoryLimits(
-        None, *[config.OPTIONS[f"cluster.memory-{name}-fraction"].default for name in names]
-    )
+    names = ("memory-target", "memory-spill", "memory-pause", "memory-terminate", "shared-memory")
+    assert MemoryLimits() == MemoryLimits(None, *[config.OPTIONS[f"cluster.{name}-fraction"].default for name in names])
     assert set(config.OPTIONS["cluster.spill-compression"].kind.name.split(" or ")) == set(SPILL_CODECS)
 
 
@@ -67,6 +66,7 @@ def test_defaults_are_the_same_wherever_they_are_written() -> None:
         ("cluster.memory-spill-fraction", None, lambda head: head.memory.spill, None),
         ("cluster.memory-pause-fraction", 0.75, lambda head: head.memory.pause, 0.75),
         ("cluster.memory-terminate-fraction", 0.9, lambda head: head.memory.terminate, 0.9),
+        ("cluster.shared-memory-fraction", 0.2, lambda head: head.memory.shared, 0.2),
         ("cluster.spill-compression", "zstd", lambda head: head.spill_compression, "zstd"),
         ("cluster.local-directory", "/scratch", lambda head: head.local_directory, "/scratch"),
         ("metrics.log-memory", "1 MiB", lambda head: head.log_memory_bytes, MIB),
@@ -104,6 +104,25 @@ def test_a_clusters_processes_have_its_clients_configuration() -> None:
     with config.set(array__chunk_size="3 MiB", cluster__blas_threads=2, cluster__n_workers=1), Client() as client:
         found = client.submit(lambda: (config.get("array.chunk-size"), os.environ["OMP_NUM_THREADS"])).result()
     assert found == (3 * MIB, "2")
+
+
+@pytest.mark.parametrize(("share", "n_in_shared_memory"), [(None, 3), (1e-5, 1)])
+def test_the_shared_fraction_bounds_the_results_in_shared_memory(share: float | None, n_in_shared_memory: int) -> None:
+    with config.set(cluster__shared_memory_fraction=share), Client(n_workers=1, memory_limit="1 GB") as client:
+        results = [client.submit(bytes, MIB + number) for number in range(3)]
+        assert [len(result.result()) for result in results] == [MIB, MIB + 1, MIB + 2]
+        segments = list(Path("/dev/shm").glob(f"glassloom-{client.id}-*"))
+    assert len(segments) == n_in_shared_memory
+
+
+def test_the_log_of_events_goes_to_disk_when_it_is_larger_than_configured() -> None:
+    with config.set(metrics__log_memory="1 kB"), Client(n_workers=1, threads_per_worker=1) as client:
+        spool = Path(client._record.directory, "spool.glr")
+        while not spool.exists():  # until the bound on every test
+            client.gather(client.map(abs, range(10), pure=False))
+    with Client(n_workers=1, threads_per_worker=1) as client:
+        client.gather(client.map(abs, range(10), pure=False))
+        assert not Path(client._record.directory, "spool.glr").exists()
 
 
 def test_the_start_timeout_is_how_long_a_start_may_take(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,7 @@ class ClusterOptions:
                 chosen(self.memory_spill_fraction),
                 chosen(self.memory_pause_fraction),
                 chosen(self.memory_terminate_fraction),
+                config.get("cluster.shared-memory-fraction"),
             ),
             spill_compression=chosen(self.spill_compression),
             local_directory=None if local_directory is None else os.path.abspath(local_directory),

@@ -223,6 +223,10 @@ OPTIONS: Mapping[str, Option] = _table(
         "Share that the worker's process may take before it is ended and replaced. None: never.",
     ),
     Option(
+        "cluster.shared-memory-fraction", _SHARE, 0.3, True,
+        "Share of all workers' limits that results in shared memory may take before further ones go to disk. None: no bound.",
+    ),
+    Option(
         "cluster.spill-compression", _choice("lz4", "zstd"), None, True,
         "How results are compressed that go to disk. None: not at all.",
     ),

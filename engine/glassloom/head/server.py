@@ -62,8 +62,6 @@ from glassloom.worker import fork_server
 FLUSH_S = 0.1
 SAMPLE_S = 0.5
 GPU_SAMPLE_S = 1.0
-SHARED_FRACTION = 0.3
-"""Share of the workers' memory limits that shared results may take before further ones go to disk."""
 _HEAD = object()
 """The head as the scheduler's client: it wants what was fired and forgotten, until it is done."""
 _NO_REQUEST = -1
@@ -487,10 +485,9 @@ class Head:
 
     def _has_shared_its_part(self) -> bool:
         """Tell whether results take so much shared memory that the next ones must go to disk."""
-        limit = self._options.memory.limit_bytes
-        return limit is not None and self._shared_bytes >= SHARED_FRACTION * limit * max(
-            1, len(self._worker_pool.connections)
-        )
+        memory = self._options.memory
+        most = memory.bytes_at(memory.shared)
+        return most is not None and self._shared_bytes >= most * max(1, len(self._worker_pool.connections))
 
     def _free(self, actions: Actions) -> None:
         numbers = []

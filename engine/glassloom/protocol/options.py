@@ -30,6 +30,8 @@ class MemoryLimits:
         Share that the process may take, measured, before the worker gets no more tasks.
     terminate
         Share that the process may take, measured, before the head ends it.
+    shared
+        Share of all workers' limits together that results in shared memory may take before further ones go to disk.
     """
 
     limit_bytes: int | None = None
@@ -37,6 +39,7 @@ class MemoryLimits:
     spill: float | None = 0.7
     pause: float | None = 0.8
     terminate: float | None = 0.95
+    shared: float | None = 0.3
 
     def __post_init__(self) -> None:
         """Check the shares.
