@@ -29,7 +29,7 @@ FIRST_PARTY = {
     "glassloom_server": {"glassloom_server", "glassloom_metrics"},
 }
 
-PROCESS = ("glassloom._ownership", "glassloom._supervision")
+PROCESS = ("glassloom._ownership", "glassloom._process_title", "glassloom._supervision")
 """What every part that owns a thread, a socket or a process may import."""
 
 INSIDE_GLASSLOOM = {
@@ -38,6 +38,7 @@ INSIDE_GLASSLOOM = {
     "glassloom.config": ("glassloom.config", "glassloom.errors", "glassloom.units"),
     "glassloom._gc": (),
     "glassloom._supervision": (),
+    "glassloom._process_title": (),
     "glassloom._ownership": ("glassloom.errors",),
     "glassloom.graph": ("glassloom.errors", "glassloom.graph"),
     "glassloom.backends": ("glassloom.backends", "glassloom.errors", "glassloom.graph"),

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import selectors
-import subprocess
-import sys
-import time
 import weakref
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Self
 
-import msgspec
-from glassloom_metrics.registry import ClusterRecord, read_records, remove_files, remove_record
+from glassloom_metrics.registry import read_records
 
-from glassloom import config
 from glassloom.client.blocking import run_sync
 from glassloom.client.connection import Connection
+from glassloom.cluster.head_process import end_head, read_record, start_head
 from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, checked_count
 from glassloom.cluster.other_names import refuse_others
 from glassloom.config import Configured, chosen
-from glassloom.errors import ClusterStartError, OptionError
+from glassloom.errors import OptionError
 from glassloom.protocol import messages
 from glassloom.protocol.options import HeadOptions
 from glassloom.reprs import render
 from glassloom.sampling.limits import cpu_count
 from glassloom.units import format_bytes
-
-_END_TIMEOUT_S = 10.0
-_BLAS_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class LocalCluster:
@@ -142,9 +132,9 @@ class LocalCluster:
         ).resolved()
         self.options = chosen_options.for_head(name or _free_name())
         self._connection: Connection | None = None
-        self._process = _start_head(self.options, env or {})
-        self.record = _read_record(self._process, chosen_options.timeout_s)
-        self._finalizer = weakref.finalize(self, _end_head, self._process, self.record, detached)
+        self._process = start_head(self.options, env or {})
+        self.record = read_record(self._process, chosen_options.timeout_s)
+        self._finalizer = weakref.finalize(self, end_head, self._process, self.record, detached)
 
     @property
     def name(self) -> str:
@@ -221,7 +211,7 @@ class LocalCluster:
         self._finalizer.detach()
         if self._connection is not None:
             self._connection.close("the cluster was closed")
-        _end_head(self._process, self.record, False)
+        end_head(self._process, self.record, False)
 
     def __enter__(self) -> Self:
         return self
@@ -261,64 +251,3 @@ def _free_name() -> str:
 def _total_memory(options: HeadOptions) -> str:
     limit = options.memory.limit_bytes
     return "no limit" if limit is None else format_bytes(limit * options.n_workers)
-
-
-def _start_head(options: HeadOptions, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    environ = {**os.environ, **config.environment(), **env}
-    for variable in _BLAS_VARIABLES:
-        environ.setdefault(variable, str(config.get("cluster.blas-threads")))
-    environ["PYTHONPATH"] = os.pathsep.join(path for path in (env.get("PYTHONPATH", ""), *sys.path) if path)
-    try:
-        return subprocess.Popen(
-            [sys.executable, "-m", "glassloom.head.server", json.dumps(asdict(options))],
-            stdin=subprocess.DEVNULL if options.detached else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environ,
-            start_new_session=True,  # Ctrl-C in the terminal is the client's affair
-        )
-    except OSError as error:
-        raise ClusterStartError(f"{sys.executable} can't be started: {error}") from error
-
-
-def _read_record(process: subprocess.Popen[bytes], timeout_s: float) -> ClusterRecord:
-    """Wait for the head's line; raise what it says went wrong."""
-    assert process.stdout is not None and process.stderr is not None
-    deadline_s = time.monotonic() + timeout_s
-    line = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        while not line.endswith(b"\n") and time.monotonic() < deadline_s:
-            if selector.select(max(0.0, deadline_s - time.monotonic())):
-                data = os.read(process.stdout.fileno(), 2**16)
-                if not data:
-                    break
-                line += data
-    if not line.endswith(b"\n"):
-        waited = f" within {timeout_s:g} s" if time.monotonic() >= deadline_s else ""
-        process.kill()
-        errors = process.communicate()[1].decode(errors="replace")[-2000:]
-        raise ClusterStartError(f"the head process didn't start{waited}; its last words:\n{errors or '(none)'}")
-    answer: dict[str, Any] = json.loads(line)
-    if "error" in answer:
-        process.wait(_END_TIMEOUT_S)
-        raise ClusterStartError(f"the cluster didn't start: {answer['error']}")
-    return msgspec.convert(answer, ClusterRecord)
-
-
-def _end_head(process: subprocess.Popen[bytes], record: ClusterRecord, detached: bool) -> None:
-    """End a head by closing its lifeline; see to it that nothing is left even if it was killed."""
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
-    if detached:
-        return
-    if process.stdin is None:
-        process.terminate()
-    try:
-        process.wait(_END_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    remove_files(record.directory, record.shm_prefix)
-    remove_record(record.id)

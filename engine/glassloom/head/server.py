@@ -1,8 +1,8 @@
 """The head process: owns the scheduler, the recorder and the workers, and serves clients and subscribers.
 
 One event loop on one thread; every decision is the scheduler's. The head never unpickles user data and never runs user
-code, so nothing that a user does in a kernel or a task can stall it. Run as ``python -m glassloom.head.server OPTIONS``
-with the options as JSON; prints one line of JSON when the cluster is ready, or why it isn't.
+code, so nothing that a user does in a kernel or a task can stall it. `cluster.head_process` starts it; `main` prints one
+line of JSON when the cluster is ready, or why it isn't.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from glassloom_metrics.registry import (
     write_record,
 )
 
+from glassloom._process_title import set_process_title
 from glassloom._supervision import Crash, start_task
 from glassloom.errors import SerialisationError, WorkerLost
 from glassloom.graph.keys import key_text
@@ -107,7 +108,7 @@ class Head:
         self._setups: dict[str, bytes] = {}
         """What every new worker calls first, by name; pickled."""
         self._running: set[asyncio.Task[None]] = set()
-        self._connections: set[asyncio.Task[None] | None] = set()
+        self._connections: set[asyncio.Task[None]] = set()
         self._call_cache = CallCache()
         self._clients: dict[int, ClientConnection] = {}
         self._next_client = 0
@@ -182,7 +183,7 @@ class Head:
         )
         write_record(record)
         _print_json(msgspec.to_builtins(record))
-        fork_server.redirect_output(os.path.join(self._directory, LOG_NAME))
+        fork_server.redirect_output(os.path.join(self._directory, LOG_NAME), 1)
         if not self._options.detached:
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_lifeline)
 
@@ -242,10 +243,15 @@ class Head:
     # Connections
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._connections.add(start_task("connection", self._serve(reader, writer), on_crash=self._crashed))
+        task = start_task("connection", self._serve(reader, writer), on_crash=self._crashed)
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection until it ends. What the other side does wrong ends that connection only."""
+        """Serve one connection until it ends. What the other side does wrong ends that connection only.
+
+        After an error of our own it stays open: `_part_from_clients` sends the reason on it.
+        """
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 connect = decode_request(await read_frame(reader, _READ_BYTES))
@@ -255,9 +261,7 @@ class Head:
             pass  # the other side is gone, or says nothing; what that means is decided where it is noticed
         except (msgspec.DecodeError, FrameError) as error:
             self._metrics_writer.log("error", f"a connection is closed, because what came on it can't be read: {error}")
-        finally:
-            writer.close()
-            self._connections.discard(asyncio.current_task())
+        writer.close()
 
     async def _admit(self, connect: Connect, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if connect.role == "metrics" or refusal(connect, self._secret):
@@ -293,12 +297,17 @@ class Head:
                 for payload in splitter.feed(data):
                     self._on_client_message(client, messages.from_client_decoder.decode(payload))
                 self._settle_soon()
-        finally:
-            del self._clients[number]
-            self._scheduler.client_left(client)
-            self._coordinator.left(client)
-            self._send_coordination_replies()
-            self._settle_soon()
+        except (ConnectionError, msgspec.DecodeError, FrameError):
+            self._client_left(client)
+            raise
+        self._client_left(client)
+
+    def _client_left(self, client: ClientConnection) -> None:
+        del self._clients[client.number]
+        self._scheduler.client_left(client)
+        self._coordinator.left(client)
+        self._send_coordination_replies()
+        self._settle_soon()
 
     # What workers say
 
@@ -581,19 +590,37 @@ def _print_json(message: dict[str, Any]) -> None:
         print(json.dumps(message), flush=True)
 
 
-def main(arguments: list[str]) -> None:
-    """Run a cluster until it is shut down."""
+def main(options: dict[str, Any], worker_path: list[str]) -> None:
+    """Run a cluster until it is shut down.
+
+    Parameters
+    ----------
+    options
+        `HeadOptions` as plain data.
+    worker_path
+        Where workers look for modules.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(100_000, 100, 100)  # a full pass over a million tasks would stall the head, to free nothing
-    options = msgspec.json.decode(arguments[0], type=HeadOptions)
+    head_options = msgspec.convert(options, HeadOptions)
     cluster_id = new_cluster_id()
-    directory = cluster_directory(cluster_id, options.local_directory)
+    directory, prefix = cluster_directory(cluster_id, head_options.local_directory), shm_prefix(cluster_id)
     log_path = os.path.join(directory, LOG_NAME)
+    fork_server.redirect_output(log_path, 2)  # the starter still reads what we print
     fork_server_process = fork_server.start(
-        list(options.preload), log_path, directory, shm_prefix(cluster_id), cluster_id
+        fork_server.ForkServerOptions(
+            cluster_id=cluster_id,
+            cluster_name=head_options.name,
+            directory=directory,
+            shm_prefix=prefix,
+            log_path=log_path,
+            preload=list(head_options.preload),
+            worker_path=worker_path,
+        )
     )
+    set_process_title(f"glassloom head {head_options.name}", "glassloom-head")
     try:
-        asyncio.run(Head(options, cluster_id, directory).run(fork_server_process))
+        asyncio.run(Head(head_options, cluster_id, directory).run(fork_server_process))
     except (
         BaseException
     ) as error:  # nothing is above us: the starter, if it still listens, and the log get the last word
@@ -601,8 +628,4 @@ def main(arguments: list[str]) -> None:
         write_log(traceback.format_exc())
         sys.exit(1)
     finally:
-        remove_files(directory, shm_prefix(cluster_id))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+        remove_files(directory, prefix)

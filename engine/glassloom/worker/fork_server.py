@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import importlib
 import json
 import os
@@ -16,22 +17,42 @@ import signal
 import socket
 import sys
 import traceback
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from glassloom_metrics.registry import remove_files, remove_record
 
+from glassloom._process_title import set_process_title
 from glassloom.protocol.options import WorkerOptions
 from glassloom.worker import worker
-from glassloom.worker.after_fork import run_after_fork
 
 _PR_SET_PDEATHSIG = 1
 _READ_BYTES = 2**16
 
 
-def start(
-    preload: list[str], log_path: str, directory: str, shm_prefix: str, cluster_id: str
-) -> tuple[int, socket.socket]:
+@dataclass(frozen=True, kw_only=True)
+class ForkServerOptions:
+    """What a fork server is told at its start.
+
+    Attributes
+    ----------
+    preload
+        Modules that workers will need.
+    worker_path
+        Where workers look for modules. The fork server itself looks where the head does.
+    """
+
+    cluster_id: str
+    cluster_name: str
+    directory: str
+    shm_prefix: str
+    log_path: str
+    preload: list[str]
+    worker_path: list[str]
+
+
+def start(options: ForkServerOptions) -> tuple[int, socket.socket]:
     """Fork the fork server; return its pid and the socket to talk to it (JSON lines).
 
     Requests: ``{"spawn": {options of the worker}}``, ``{"kill": pid}``. Answers: ``{"spawned": number, "pid": pid}``,
@@ -44,23 +65,26 @@ def start(
         return pid, ours
     try:
         ours.close()
-        redirect_output(log_path)
-        _ForkServer(theirs, log_path).serve(preload)
-        remove_files(directory, shm_prefix)  # the head is gone; if it ended properly there is nothing to remove
-        remove_record(cluster_id)
+        redirect_output(options.log_path, 1, 2)
+        _detach_from_stdin()
+        set_process_title(f"glassloom fork-server {options.cluster_name}", "glassloom-fork")
+        _ForkServer(theirs, options).serve()
+        remove_files(options.directory, options.shm_prefix)  # the head is gone; nothing is there if it ended properly
+        remove_record(options.cluster_id)
     finally:
         os._exit(0)
 
 
 class _ForkServer:
-    def __init__(self, head: socket.socket, log_path: str) -> None:
+    def __init__(self, head: socket.socket, options: ForkServerOptions) -> None:
         self._head = head
-        self._log_path = log_path
-        self._children: set[int] = set()
+        self._options = options
+        self._children: dict[int, int] = {}
+        """The writable end of each worker's lifeline, by the worker's pid."""
 
-    def serve(self, preload: list[str]) -> None:
+    def serve(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for module in preload:
+        for module in self._options.preload:
             with contextlib.suppress(ImportError):  # then tasks that need it fail with the real error
                 importlib.import_module(module)
         wake_read, wake_write = os.pipe()
@@ -103,18 +127,23 @@ class _ForkServer:
 
     def _spawn(self, options: WorkerOptions) -> None:
         fork_server = os.getpid()
+        lifeline, held = os.pipe()
         pid = os.fork()
         if pid:
-            self._children.add(pid)
+            os.close(lifeline)
+            self._children[pid] = held
             self._tell({"spawned": options.number, "pid": pid})
             return
         try:
             os.setpgid(0, 0)  # what its tasks start can be ended with it
-            _die_with_parent(fork_server)
+            for descriptor in (held, *self._children.values()):
+                os.close(descriptor)
+            _die_with_parent(fork_server, lifeline)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._head.close()
-            run_after_fork()
+            set_process_title(f"glassloom worker {options.name}", f"glassloom-w{options.number}")
+            sys.path[:] = self._options.worker_path
             worker.main(options)
         except BaseException:  # the process's last word goes to the log
             traceback.print_exc()
@@ -126,7 +155,7 @@ class _ForkServer:
         for pid in list(self._children):
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
-                self._children.discard(pid)
+                os.close(self._children.pop(pid))
                 _kill_group(pid)
                 self._tell({"exited": pid, "status": _describe_status(status)})
 
@@ -153,17 +182,36 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _die_with_parent(parent: int) -> None:
-    """Ask Linux to kill this process when its parent ends; elsewhere the closed socket does it, unless code hangs."""
+def _die_with_parent(parent: int, lifeline: int) -> None:
+    """Ask Linux to kill this process's group when its parent ends; elsewhere the closed socket ends this process.
+
+    The kernel sends the signal that `F_SETSIG` names to the group that `F_SETOWN` names when the other end of the
+    lifeline, which only the parent holds, is closed. So the processes that tasks have started die too, whatever
+    they do. `PR_SET_PDEATHSIG` is for kernels that don't do that for pipes (gVisor); it ends this process alone.
+    """
     if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid())
+            fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(0)
 
 
-def redirect_output(log_path: str) -> None:
-    """Let what this process prints go to the cluster's log."""
-    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
+def _detach_from_stdin() -> None:
+    """Read nothing: what the head was given as standard input is its lifeline, and no task's business."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+
+def redirect_output(log_path: str, *descriptors: int) -> None:
+    """Let what this process prints go to the cluster's log, or nowhere if there is no room for that file."""
+    try:
+        log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError:
+        log = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in descriptors:
+        os.dup2(log, descriptor)
     os.close(log)

@@ -1,0 +1,190 @@
+"""The head as a process: what it imports, what it is called, what its workers inherit, and what a fault of its own does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import tasks
+from fault_helpers import eventually, fork_server_of, head_of, kill, worker_pids
+from glassloom import Client
+from glassloom.cluster import head_process
+from glassloom.errors import ClusterClosed, ClusterStartError
+
+ENGINE = str(Path(head_process.__file__).parents[2])
+
+# What the head imports
+
+MALICIOUS = "import os\nopen({marker!r}, 'a').write(__name__ + ' ' + str(os.getpid()) + '\\n')\nraise ImportError\n"
+START = """
+from glassloom import Client
+with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+    {body}
+"""
+
+
+def run_python(*arguments: str, cwd: Path) -> str:
+    done = subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Path:
+    """A folder such as /tmp, into which somebody has put modules with the names of those that the head imports."""
+    folder = tmp_path / "trap"
+    folder.mkdir()
+    for name in ("secrets", "random", "select", "json", "psutil", "msgspec", "pynvml", "signal"):
+        (folder / f"{name}.py").write_text(MALICIOUS.format(marker=str(tmp_path / "marker")))
+    return folder
+
+
+def test_nothing_in_the_current_directory_is_run_by_the_processes_of_a_cluster(tmp_path: Path, trap: Path) -> None:
+    script = tmp_path / "elsewhere" / "script.py"
+    script.parent.mkdir()
+    script.write_text(START.format(body="print(client.submit(abs, -3).result())"))
+    assert run_python(str(script), cwd=trap) == "3\n"
+    assert not (tmp_path / "marker").exists()
+
+
+def test_the_current_directory_is_the_workers_if_it_is_their_starters_and_never_the_heads(tmp_path: Path) -> None:
+    (tmp_path / "only_here.py").write_text("value = 12")
+    (tmp_path / "pynvml.py").write_text(MALICIOUS.format(marker=str(tmp_path / "marker")))
+    body = "print(client.submit(lambda: __import__('only_here').value).result())"
+    assert run_python("-c", START.format(body=body), cwd=tmp_path) == "12\n"
+    assert not (tmp_path / "marker").exists()
+
+
+def test_an_engine_that_lies_in_the_current_directory_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ENGINE)
+    monkeypatch.setattr(sys, "path", ["", *[path for path in sys.path if path != ENGINE]])
+    assert ENGINE in head_process._head_path()
+
+
+# What workers inherit
+
+
+def test_programs_that_tasks_start_get_the_users_search_path_and_not_the_engines(client: Client) -> None:
+    def paths() -> tuple[str | None, str]:
+        command = [sys.executable, "-c", "import sys; print(sys.path)"]
+        return os.environ.get("PYTHONPATH"), subprocess.run(command, capture_output=True, text=True).stdout
+
+    in_task = client.submit(paths, pure=False).result()
+    assert in_task == paths()
+    assert "tests" not in str(in_task)  # which is on the path of this process and of tasks
+    assert client.submit(lambda: tasks.inc(1), pure=False).result() == 2
+
+
+def test_a_task_that_reads_standard_input_finds_nothing(client: Client) -> None:
+    assert client.submit(lambda: (os.readlink("/proc/self/fd/0"), sys.stdin.read()), pure=False).result() == (
+        "/dev/null",
+        "",
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process change what ps shows")
+def test_processes_are_called_what_they_are(client: Client) -> None:
+    name = client._record.name
+    workers = [psutil.Process(pid) for pid in worker_pids(client)]
+    processes = [head_of(client), fork_server_of(client), *workers]
+    assert [" ".join(process.cmdline()) for process in processes] == [
+        f"glassloom head {name}",
+        f"glassloom fork-server {name}",
+        f"glassloom worker {name}-0",
+        f"glassloom worker {name}-1",
+    ]
+    assert [process.name() for process in processes] == [
+        "glassloom-head",
+        "glassloom-fork",
+        "glassloom-w0",
+        "glassloom-w1",
+    ]
+
+
+@pytest.mark.fault("kill -9 of head and fork server while a task's program runs")
+def test_what_tasks_have_started_dies_with_the_head_and_the_fork_server(tmp_path: Path) -> None:
+    def start_a_program() -> None:
+        with subprocess.Popen(["sleep", "1000"]) as program:
+            (tmp_path / "begun").write_text(f"{program.pid}")
+
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        running = client.submit(start_a_program)
+        head, fork_server = head_of(client), fork_server_of(client)
+        program = psutil.Process(int(eventually(lambda: _text(tmp_path / "begun"))))
+        fork_server.kill()
+        head.kill()
+        eventually(lambda: not program.is_running() or program.status() == psutil.STATUS_ZOMBIE, 10)
+        eventually(lambda: running.status == "lost", 10)
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+# Faults of the head's own
+
+BROKEN = """
+import os
+from glassloom.head import server
+right = getattr(server.Head, {method!r})
+def broken(self, *arguments):
+    if os.path.exists({switch!r}):
+        raise RuntimeError("injected")
+    return right(self, *arguments)
+setattr(server.Head, {method!r}, broken)
+"""
+
+
+def break_the_head(monkeypatch: pytest.MonkeyPatch, method: str, switch: Path) -> None:
+    """Let a method of the next cluster's head raise once the file `switch` is there."""
+    first, last = head_process.BOOTSTRAP.rsplit("main(start", 1)
+    code = BROKEN.format(method=method, switch=str(switch))
+    monkeypatch.setattr(head_process, "BOOTSTRAP", f"{first}{code}\nmain(start{last}")
+
+
+@pytest.mark.fault("an error in the head's own code")
+@pytest.mark.parametrize(
+    "method", ["_collect_samples", "_settle", "_on_client_message", "_on_worker_message", "_worker_exited"]
+)
+def test_an_error_in_the_head_ends_the_cluster_and_the_user_learns_why(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_the_head(monkeypatch, method, tmp_path / "broken")
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        waiting = client.submit(time.sleep, 1000, pure=False)
+        (worker,) = worker_pids(client)
+        (tmp_path / "broken").touch()
+        if method == "_worker_exited":
+            kill(worker)
+        with contextlib.suppress(ClusterClosed):
+            client.submit(tasks.inc, 1, pure=False)  # any message of a client's, and of a worker's, would do
+        with pytest.raises(ClusterClosed, match=r"the cluster has ended: .* crashed: RuntimeError: injected \(a fault"):
+            waiting.result(timeout=20)
+        eventually(lambda: client.status == "closed")
+
+
+def test_an_error_in_the_head_while_it_starts_is_the_starters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken").touch()
+    break_the_head(monkeypatch, "_serve_worker", tmp_path / "broken")
+    with pytest.raises(ClusterStartError, match="didn't start: connection crashed: RuntimeError: injected"):
+        Client(n_workers=1, threads_per_worker=1, set_as_default=False)
+
+
+def test_metrics_that_raise_are_lost_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_the_head(monkeypatch, "_collect_samples", tmp_path / "never")
+    first, last = head_process.BOOTSTRAP.rsplit("main(start", 1)
+    code = "from glassloom_metrics.recorder import Recorder\ndef fail(*_, **__): raise RuntimeError('no metrics')\n"
+    code += "Recorder.add_tasks = Recorder.flush = fail\n"
+    monkeypatch.setattr(head_process, "BOOTSTRAP", f"{first}{code}main(start{last}")
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        assert client.gather(client.map(tasks.inc, range(100))) == list(range(1, 101))
+        log = Path(client._record.directory, "cluster.log")
+        eventually(lambda: "metrics (_flush) are lost:" in log.read_text())
+        assert log.read_text().count("metrics (finished) are lost:") == 1
+        assert client.submit(tasks.inc, 1).result() == 2
