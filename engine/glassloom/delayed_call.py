@@ -5,11 +5,12 @@ from __future__ import annotations
 import operator
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from glassloom.collection import Collection
 from glassloom.expr import Expr, Persisted
-from glassloom.graph import Key, Origin, Task, TaskRef, function_label, tokenize, user_origin
+from glassloom.graph import Key, Origin, Task, TaskRef, function_label, task_function, tokenize, user_origin
 from glassloom.reprs import render
 
 
@@ -127,20 +128,40 @@ class DelayedTuple(tuple[Delayed, ...]):
     """What a call with ``nout`` returns: one `Delayed` for each result."""
 
 
-def delayed(obj: Any, *, name: str | None = None, pure: bool | None = None, nout: int | None = None) -> Any:
-    """Make a function lazy, or wrap a value.
+_MISSING: Any = object()
+
+
+def delayed(
+    obj: Any = _MISSING,
+    *,
+    name: str | None = None,
+    pure: bool | None = None,
+    nout: int | None = None,
+    traverse: bool = True,
+) -> Any:
+    """Make a function lazy, or wrap a value. As a decorator with or without arguments, or as a call.
 
     Parameters
     ----------
     obj
-        A function (calls of what is returned are lazy), or any value, which becomes a `Delayed` of itself. Values may
-        hold other delayed values in lists, tuples and dicts.
+        A function (calls of what is returned are lazy), or any value, which becomes a `Delayed` of itself. A coroutine
+        function runs in an event loop of the task's own. Without `obj`: a decorator that has the other arguments.
     name
         What to call the task instead of the function's own name.
     pure
         Whether equal calls have equal results, so that they are made only once. Default False: each call is its own.
     nout
         Number of results if the function returns a tuple to be unpacked; the call then returns that many `Delayed`.
+    traverse
+        Whether to look for other delayed values inside the lists, tuples, sets and dicts of a value. False: a large
+        container that holds none is taken as it is.
+
+    Raises
+    ------
+    TypeError
+        If `obj` is a generator function.
+    ValueError
+        If `nout` is no number of results.
 
     Examples
     --------
@@ -150,15 +171,25 @@ def delayed(obj: Any, *, name: str | None = None, pure: bool | None = None, nout
     ...     return x + 1
     >>> inc(inc(1)).compute()
     3
+    >>> @gl.delayed(pure=True)
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(4) is double(4), double(4).name == double(4).name
+    (False, True)
     >>> quotient, rest = gl.delayed(divmod, nout=2)(7, 3)
     >>> gl.compute(quotient, rest)
     (2, 1)
     """
+    if obj is _MISSING:
+        return partial(delayed, name=name, pure=pure, nout=nout, traverse=traverse)
     if isinstance(obj, Delayed):
         return obj
     if callable(obj) and not isinstance(obj, Collection):
         return DelayedFunction(obj, name=name, pure=bool(pure), nout=nout)
-    return call(_same, (obj,), {}, pure=True, label=name or type(obj).__name__)
+    label = name or type(obj).__name__
+    if traverse:
+        return call(_same, (obj,), {}, pure=True, label=label)
+    return call(_opened, (_Closed(obj),), {}, pure=True, label=label)
 
 
 class DelayedFunction:
@@ -167,7 +198,7 @@ class DelayedFunction:
     def __init__(self, function: Callable[..., Any], *, name: str | None, pure: bool, nout: int | None) -> None:
         if nout is not None and (not isinstance(nout, int) or nout < 0):
             raise ValueError(f"nout={nout!r} should be a number of results, 0 or more")
-        self.function = function
+        self.function = task_function(function)
         self._name = name
         self._pure = pure
         self._nout = nout
@@ -182,7 +213,10 @@ class DelayedFunction:
         """Bind to an instance, so that methods can be decorated."""
         if instance is None:
             return self
-        bound = self.function.__get__(instance, owner)
+        bind = getattr(self.__wrapped__, "__get__", None)
+        if bind is None:
+            return self  # a callable object isn't bound either when it is an attribute of a class
+        bound = bind(instance, owner)
         return DelayedFunction(bound, name=self.__name__, pure=self._pure, nout=self._nout)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -232,6 +266,22 @@ def _apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def _same(value: Any) -> Any:
     return value
+
+
+class _Closed:
+    """Holds a value into which nobody looks for other delayed values."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __glassloom_tokenize__(self) -> Any:
+        return self.value
+
+
+def _opened(closed: _Closed) -> Any:
+    return closed.value
 
 
 def _unwrapped(value: Any, below: dict[str, Expr]) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tasks
-from glassloom import Delayed, compute, delayed, persist
+from glassloom import Client, Delayed, compute, delayed, persist
 from glassloom.delayed_call import DelayedTuple
 
 
@@ -147,3 +148,72 @@ def test_delayed_values_can_be_keys_of_dicts() -> None:
     one = delayed(1)
     assert {one: "kept"}[one] == "kept"
     assert operator.index(hash(one)) == hash(one)
+
+
+# Decorators, coroutines, generators
+
+
+def test_the_decorator_takes_arguments() -> None:
+    @delayed(pure=True, name="twice")
+    def double(x: int) -> int:
+        return 2 * x
+
+    assert (double(4).name, double(4).compute()) == (double(4).name, 8)
+    assert double(4).name.startswith("twice-")
+
+    @delayed(nout=2)
+    def parts(x: int) -> tuple[int, int]:
+        return divmod(x, 3)
+
+    quotient, rest = parts(7)
+    assert compute(quotient, rest) == (2, 1)
+
+
+def test_without_traverse_a_container_is_taken_as_it_is() -> None:
+    inner = delayed(3)
+    assert delayed([inner, 4]).compute() == [3, 4]
+    assert delayed([1, 2], traverse=False).compute() == [1, 2]
+    (kept,) = delayed([inner], traverse=False).compute()
+    assert kept.name == inner.name
+
+
+async def _increment_later(x: int) -> int:
+    await asyncio.sleep(0)
+    return x + 1
+
+
+class _AsyncCallable:
+    async def __call__(self, x: int) -> int:
+        return x * 10
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+def test_coroutine_functions_run_to_their_end(scheduler: str) -> None:
+    lazy = delayed(_AsyncCallable())(delayed(_increment_later)(1))
+    assert lazy.compute(scheduler=scheduler) == 20
+
+
+def test_a_coroutine_runs_in_a_thread_that_has_an_event_loop_already() -> None:
+    async def cell() -> int:
+        return delayed(_increment_later)(1).compute(scheduler="synchronous")
+
+    assert asyncio.run(cell()) == 2
+
+
+def test_coroutine_functions_are_submitted_too(client: Client) -> None:
+    assert client.submit(_increment_later, 1).result() == 2
+    assert client.gather(client.map(_increment_later, [1, 2])) == [2, 3]
+
+
+def test_generator_functions_are_refused_where_they_are_handed_in(client: Client) -> None:
+    def numbers() -> Any:
+        yield 1
+
+    async def later() -> Any:
+        yield 1
+
+    for function in (numbers, later):
+        with pytest.raises(TypeError, match=f"{function.__name__} is a generator function.*return a list"):
+            delayed(function)
+        with pytest.raises(TypeError, match="is a generator function"):
+            client.submit(function)

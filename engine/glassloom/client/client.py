@@ -27,7 +27,7 @@ from glassloom.cluster.other_names import refuse_others
 from glassloom.collection import compute, persist
 from glassloom.config import Configured
 from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
-from glassloom.graph import Graph, Key, Task, function_label, tokenize, user_origin
+from glassloom.graph import Graph, Key, Task, function_label, task_function, tokenize, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.local.default import current, set_current, unset_current
 from glassloom.protocol import failure, messages
@@ -265,6 +265,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
     ) -> list[Future]:
         if not callable(func):
             raise TypeError(f"func={func!r} can't be called; to send a value, use scatter()")
+        func = task_function(func)
         label = function_label(func)
         function_token = tokenize(func) if pure else ""
         graph = Graph()

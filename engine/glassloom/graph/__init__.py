@@ -1,6 +1,7 @@
 """Task graphs as plain data: tasks, keys and tokens. Knows nothing of collections or schedulers."""
 
 from glassloom.graph.function_cache import FunctionCache
+from glassloom.graph.functions import task_function
 from glassloom.graph.graph import Graph, cull
 from glassloom.graph.keys import Key, function_label, key_index, key_layer, key_text, layer_name
 from glassloom.graph.lazy_registration import load_for, load_later
@@ -28,6 +29,7 @@ __all__ = [
     "load_later",
     "normalize_token",
     "resolve",
+    "task_function",
     "tokenize",
     "user_origin",
 ]
