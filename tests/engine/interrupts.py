@@ -63,12 +63,10 @@ def sweep(
     All places under ``GLASSLOOM_LONG_TESTS=1``; else all of the first ones, and then fewer and fewer. What `check` raises
     gets a note that says where the interrupt was.
     """
-    n_interrupts = 0
-    for number in _numbers(first):
+    for n_interrupts, number in enumerate(_numbers(first)):
         where = interrupt(cell, number, modules)
         if where is None:
             return n_interrupts
-        n_interrupts += 1
         try:
             check()
         except BaseException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import time
@@ -98,3 +99,8 @@ def kill_own_worker_once(path: str, value: Any) -> Any:
         Path(path).touch()
         os._exit(9)
     return value
+
+
+async def increment_later(x: int) -> int:
+    await asyncio.sleep(0)
+    return x + 1

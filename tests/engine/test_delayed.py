@@ -177,11 +177,6 @@ def test_without_traverse_a_container_is_taken_as_it_is() -> None:
     assert kept.name == inner.name
 
 
-async def _increment_later(x: int) -> int:
-    await asyncio.sleep(0)
-    return x + 1
-
-
 class _AsyncCallable:
     async def __call__(self, x: int) -> int:
         return x * 10
@@ -189,20 +184,21 @@ class _AsyncCallable:
 
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
 def test_coroutine_functions_run_to_their_end(scheduler: str) -> None:
-    lazy = delayed(_AsyncCallable())(delayed(_increment_later)(1))
+    lazy = delayed(_AsyncCallable())(delayed(tasks.increment_later)(1))
     assert lazy.compute(scheduler=scheduler) == 20
 
 
 def test_a_coroutine_runs_in_a_thread_that_has_an_event_loop_already() -> None:
     async def cell() -> int:
-        return delayed(_increment_later)(1).compute(scheduler="synchronous")
+        return delayed(tasks.increment_later)(1).compute(scheduler="synchronous")
 
     assert asyncio.run(cell()) == 2
 
 
 def test_coroutine_functions_are_submitted_too(client: Client) -> None:
-    assert client.submit(_increment_later, 1).result() == 2
-    assert client.gather(client.map(_increment_later, [1, 2])) == [2, 3]
+    future = client.submit(tasks.increment_later, 1)
+    assert (future.result(), str(future.key).rpartition("-")[0]) == (2, "increment_later")
+    assert client.gather(client.map(tasks.increment_later, [1, 2])) == [2, 3]
 
 
 def test_generator_functions_are_refused_where_they_are_handed_in(client: Client) -> None:

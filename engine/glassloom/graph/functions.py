@@ -39,6 +39,7 @@ class CoroutineCall:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.__name__ = function_label(function)
+        self.__module__ = getattr(function, "__module__", None) or ""  # the user's, for names of layers
         self.__wrapped__ = function
 
     def __glassloom_tokenize__(self) -> Any:
