@@ -12,9 +12,9 @@ JUPYTER = {"IPython", "ipykernel", "jupyter_client", "jupyter_core", "jupyter_se
 HEAVY = {"bokeh", "cudf", "cupy", "dask", "distributed", "numpy", "pandas", "pyarrow", "scipy"}
 LOADS_NONE_OF = {
     "glassloom_metrics": HEAVY | JUPYTER | {"glassloom", "jinja2", "tornado"},
-    "glassloom": HEAVY | JUPYTER | {"glassloom_dashboards", "glassloom_server", "jinja2", "msgspec", "tornado"},
-    "glassloom.client": HEAVY | JUPYTER | {"glassloom.head.server", "jinja2", "tornado"},
-    "glassloom.head.server": HEAVY | JUPYTER | {"glassloom.client", "jinja2", "tornado"},
+    "glassloom": HEAVY | JUPYTER | {"glassloom_dashboards", "glassloom_server", "jinja2", "msgspec", "tornado", "yaml"},
+    "glassloom.client": HEAVY | JUPYTER | {"glassloom.head.server", "jinja2", "tornado", "yaml"},
+    "glassloom.head.server": HEAVY | JUPYTER | {"glassloom.client", "jinja2", "tornado", "yaml"},
     "glassloom.array": (HEAVY - {"numpy"}) | JUPYTER | {"glassloom.dataframe"},
     "glassloom_dashboards": (HEAVY - {"numpy", "bokeh"}) | JUPYTER | {"glassloom"},
     "glassloom_server": HEAVY | {"glassloom", "IPython", "ipykernel"},

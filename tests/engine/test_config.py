@@ -239,6 +239,29 @@ def test_asyncio_tasks_have_blocks_of_their_own() -> None:
     assert asyncio.run(both()) == [1 * MIB, 2 * MIB, 9]
 
 
+def test_options_can_be_set_by_section() -> None:
+    with config.set({"array": {"chunk_size": "1 MiB"}, "cluster": {"n-workers": 2}}):
+        assert (config.get("array.chunk-size"), config.get("cluster.n-workers")) == (1 * MIB, 2)
+
+
+def test_threads_that_set_at_once_lose_nothing() -> None:
+    names = ["cluster.n-workers", "cluster.threads-per-worker", "threads.n-threads", "visualize.max-tasks"]
+    start = threading.Barrier(len(names))
+
+    def count_up(name: str) -> None:
+        start.wait(10)
+        for number in range(1, 500):
+            config.set({name: number})
+            assert config.get(name) == number
+
+    threads = [threading.Thread(target=count_up, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [config.get(name) for name in names] == [499] * 4
+
+
 def test_nothing_is_set_if_one_value_is_wrong() -> None:
     with pytest.raises(ConfigError, match="threads.publish=3"):
         config.set({"array.chunk-size": "1 MiB", "threads.publish": 3})

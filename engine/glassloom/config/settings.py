@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
@@ -110,7 +110,7 @@ def set(options: Mapping[str, Any] | None = None, /, **named: Any) -> Change:  #
     Parameters
     ----------
     options
-        Values by name: ``{"array.chunk-size": "64 MiB"}``.
+        Values by name: ``{"array.chunk-size": "64 MiB"}``, or ``{"array": {"chunk-size": "64 MiB"}}``.
     named
         The same as keywords, two underscores for the dot: ``array__chunk_size="64 MiB"``.
 
@@ -127,10 +127,19 @@ def set(options: Mapping[str, Any] | None = None, /, **named: Any) -> Change:  #
     1048576
     """
     entries = {}
-    for name, value in {**(options or {}), **named}.items():
+    for name, value in [*_flat(options or {}, ""), *named.items()]:
         option = OPTIONS[canonical(name, "config.set")]
         entries[option.name] = entry_of(option, value, "config.set")
     return Change(entries)
+
+
+def _flat(options: Mapping[str, Any], section: str) -> Iterator[tuple[str, Any]]:
+    """Yield names with their sections, and values."""
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{section}{name}.")
+        else:
+            yield f"{section}{name}", value
 
 
 class Change:
