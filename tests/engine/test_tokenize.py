@@ -403,6 +403,16 @@ def test_what_cannot_be_pickled_is_equal_to_nothing(make: Any) -> None:
     assert tokenize([value]) != tokenize([value])
 
 
+class Broken:
+    def __reduce__(self) -> Any:
+        return (Broken, (), None, (1 / 0 for _ in range(1)))
+
+
+def test_what_fails_when_it_is_pickled_or_refers_to_memory_is_equal_to_nothing() -> None:
+    for value in (Broken(), memoryview(np.array([[]], dtype=object))):
+        assert tokenize(value) != tokenize(value)
+
+
 def test_padding_does_not_count() -> None:
     dtype = np.dtype([("a", "i1"), ("b", "i8")], align=True)
     ones, zeros = (np.full(16, fill, "u1").view(dtype) for fill in (1, 0))

@@ -246,7 +246,7 @@ class _Walk:
         reduced = _reduce(value, kind)
         if isinstance(reduced, str):
             return write(_reference_to_global(value, reduced))
-        make, arguments, state, items, pairs, setter = (*reduced, None, None, None, None)[:6]
+        make, arguments, state, items, pairs, setter = reduced
         if issubclass(kind, (set, frozenset)):
             write(b"S")
             self._write_unordered(value, write)
@@ -254,7 +254,7 @@ class _Walk:
         else:
             self.feed_all((make,), write)
             self._write_made(arguments, write)
-            self.feed_all((state, items and list(items), pairs and list(pairs), setter), write)
+            self.feed_all((state, items, pairs, setter), write)
         for base in kind.__mro__[1:]:
             if base in _subclass_extras:
                 self.feed_all((_subclass_extras[base](value),), write)
@@ -267,10 +267,15 @@ def _load_normalizers(kind: type) -> None:
             load_for(base)
 
 
-def _reduce(value: Any, kind: type) -> Any:
+def _reduce(value: Any, kind: type) -> str | tuple[Any, ...]:
+    """Return a name, or a call, its arguments, its state, items to append, items to set and what sets the state."""
     own = cloudpickle.CloudPickler.dispatch_table.get(kind)
     try:
-        return value.__reduce_ex__(_PROTOCOL) if own is None else own(value)
+        reduced = value.__reduce_ex__(_PROTOCOL) if own is None else own(value)
+        if isinstance(reduced, str):
+            return reduced
+        make, arguments, state, items, pairs, setter = (*reduced, None, None, None, None)[:6]
+        return make, arguments, state, items and list(items), pairs and list(pairs), setter
     except Exception as error:  # pickling runs the user's code; then nothing is known to be equal to the value
         raise _NoToken from error
 
@@ -353,6 +358,8 @@ def _bytes_writer(tag: bytes) -> Callable[[Any], bytes]:
 
 
 def _write_memory(value: memoryview) -> bytes:
+    if "O" in value.format:  # references to objects, which others have elsewhere
+        raise _NoToken
     data = value if value.c_contiguous else value.tobytes()
     return b"m%s%s%s" % (_write_str(value.format), _flat(value.shape, tuple), _digest(data))
 
