@@ -29,7 +29,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import token_values
-from glassloom.graph import tokenize
+from glassloom.graph import Tokenizer, tokenize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -365,6 +365,43 @@ def test_which_of_a_ring_is_meant_counts() -> None:
     assert len({tokenize(whole, each) for each in (whole, whole.x[1], whole.x[1].x[1])}) == 3
 
 
+def test_a_tokenizer_gives_the_tokens_that_values_have_alone() -> None:
+    whole, definition = ring(1, 2, 3), DEFINITIONS["mutual recursion"].format(1)
+    part, function = whole.x[1], in_main(definition, "f")
+    values = [
+        whole,
+        part,
+        [whole, part],
+        function,
+        {function, Scale},
+        threading.Lock,
+        [[whole]],
+        whole,
+        *UNEQUAL["objects"],
+    ]
+    tokenizer = Tokenizer()
+    assert [tokenizer.tokenize(value, 1) for value in values] == [tokenize(value, 1) for value in values]
+
+
+def test_a_tokenizer_looks_at_a_shared_part_once() -> None:
+    class Counted:
+        n_pickled = 0
+
+        def __reduce__(self) -> Any:
+            Counted.n_pickled += 1
+            return (Counted, ())
+
+    shared, tokenizer = {"data": Counted()}, Tokenizer()
+    tokens = {tokenizer.tokenize((number,), shared) for number in range(10)}
+    assert (len(tokens), Counted.n_pickled) == (10, 1)
+
+
+def test_a_tokenizer_can_go_on_after_a_value_without_a_token() -> None:
+    tokenizer = Tokenizer()
+    tokenizer.tokenize([[threading.Lock()]])
+    assert tokenizer.tokenize([1, [2]]) == tokenize([1, [2]])
+
+
 def test_a_graph_of_many_cycles_is_walked_once() -> None:
     nodes = [Plain([]) for _ in range(60)]
     for node in nodes:
@@ -521,7 +558,7 @@ def test_a_deep_copy_and_a_pickled_copy_have_the_same_token(value: Any) -> None:
 SCRIPT = """
 import pickle, sys
 sys.path.insert(0, sys.argv[1])
-from glassloom.graph import tokenize
+from glassloom.graph import Tokenizer, tokenize
 while True:
     length = int.from_bytes(sys.stdin.buffer.read(8), "little")
     if not length:

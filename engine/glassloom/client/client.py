@@ -17,7 +17,7 @@ from glassloom.client.blocking import Operation, run_sync
 from glassloom.client.connection import ERROR, FINISHED, PENDING, Connection
 from glassloom.client.datasets import DatasetMethods
 from glassloom.client.future import Future, futures_of, raise_unless_finished, settled
-from glassloom.client.future_tree import find_futures, replace_futures, tokenizable
+from glassloom.client.future_tree import find_futures, replace_futures
 from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.validation import check_iterables, check_key, refuse_actors
 from glassloom.client.workers import WorkerMethods
@@ -27,7 +27,7 @@ from glassloom.cluster.other_names import refuse_others
 from glassloom.collection import compute, persist
 from glassloom.config import Configured
 from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
-from glassloom.graph import Graph, Key, Task, function_label, task_function, tokenize, user_origin
+from glassloom.graph import Graph, Key, Task, Tokenizer, function_label, task_function, tokenize, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.local.default import current, set_current, unset_current
 from glassloom.protocol import failure, messages
@@ -267,13 +267,14 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             raise TypeError(f"func={func!r} can't be called; to send a value, use scatter()")
         func = task_function(func)
         label = function_label(func)
-        function_token = tokenize(func) if pure else ""
+        tokenizer = Tokenizer()  # arguments that all calls share are looked at once
+        function_token = tokenizer.tokenize(func) if pure else ""
         graph = Graph()
         origin = user_origin()
         chosen: list[Key] = []
         for (args, kwargs), key in zip(calls, keys, strict=True):
             if key is None:
-                token = tokenize(function_token, tokenizable(args), tokenizable(kwargs)) if pure else uuid.uuid4().hex
+                token = tokenizer.tokenize(function_token, args, kwargs) if pure else uuid.uuid4().hex
                 key = f"{label}-{token}"
             else:
                 check_key(key)

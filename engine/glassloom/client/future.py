@@ -44,6 +44,9 @@ class Future(Handle):
         if hasattr(self, "_is_released"):
             self.release()
 
+    def __glassloom_tokenize__(self) -> Key:
+        return self.key
+
     def __reduce__(self) -> Any:
         raise TypeError(
             f"the future {key_text(self.key)} can't be pickled; pass it as an argument of submit() or map(), directly "

@@ -8,18 +8,6 @@ from glassloom.client.future import Future
 from glassloom.graph import Key
 
 
-def tokenizable(value: Any) -> Any:
-    """Return `value` with futures replaced by something that stands for them in a token."""
-    if isinstance(value, Future):
-        return ("future", value.key)
-    kind = type(value)
-    if kind in (list, tuple, set):
-        return kind(tokenizable(item) for item in value)
-    if kind is dict:
-        return {name: tokenizable(item) for name, item in value.items()}
-    return value
-
-
 def find_futures(value: Any, found: list[Future]) -> None:
     if isinstance(value, Future):
         found.append(value)

@@ -57,12 +57,21 @@ def tokenize(*values: Any) -> str:
     Classes may define ``__glassloom_tokenize__()`` (or ``__dask_tokenize__()``), which returns something that can be
     tokenized. What can neither be normalised nor pickled gets a random token, also inside other values.
     """
-    parts: list[bytes] = []
-    try:
-        _Walk().feed_all(values, parts.append)
-    except (_NoToken, RecursionError):
-        return uuid.uuid4().hex[: 2 * _DIGEST_BYTES]
-    return hashlib.blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).hexdigest()
+    return _Walk().token(values)
+
+
+class Tokenizer:
+    """Makes tokens of many values, each part of them that is one object looked at once.
+
+    The tokens are those of `tokenize`, if nothing is changed between the first and the last.
+    """
+
+    def __init__(self) -> None:
+        self._walk = _Walk()
+
+    def tokenize(self, *values: Any) -> str:
+        """Return a hexadecimal token of the values, as `tokenize` does."""
+        return self._walk.token(values)
 
 
 def normalize_token(kind: type, *, is_simple: bool = False) -> Callable[[Normalizer], Normalizer]:
@@ -108,15 +117,29 @@ class _Walk:
     its distance on the trail. Only the first of a cycle has a hash that says all; the others get one derived from it.
     """
 
-    __slots__ = ("_current", "_first_referred", "_known", "_n_sets", "_places", "_trail")
+    __slots__ = ("_current", "_first_referred", "_in_cycles", "_known", "_n_sets", "_places", "_trail")
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, bytes]] = {}  # values too, so that their ids stay theirs
+        self._restart()
+
+    def _restart(self) -> None:
+        self._in_cycles: dict[int, tuple[Any, bytes]] = {}
         self._trail: list[Any] = []
         self._places: dict[int, int] = {}
         self._current = -1
         self._first_referred = 0
         self._n_sets = 0
+
+    def token(self, values: Iterable[Any]) -> str:
+        """Return the token of values. What is known of others before counts only where it can't depend on their order."""
+        self._restart()
+        parts: list[bytes] = []
+        try:
+            self.feed_all(values, parts.append)
+        except (_NoToken, RecursionError):
+            return uuid.uuid4().hex[: 2 * _DIGEST_BYTES]
+        return hashlib.blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).hexdigest()
 
     def feed_all(self, values: Iterable[Any], write: Write) -> None:
         """Write values: plain ones in place, others as the hash of their content."""
@@ -153,7 +176,7 @@ class _Walk:
 
     def _hashed(self, value: Any, kind: type) -> bytes:
         identity = id(value)
-        known = self._known.get(identity)
+        known = self._known.get(identity) or self._in_cycles.get(identity)
         if known is not None:
             return known[1]
         place = self._places.get(identity)
@@ -186,7 +209,7 @@ class _Walk:
                 self._known[id(member)] = (member, digest)
             elif not self._n_sets:  # the order of a set would decide which one is first
                 own = _digest(b"%s@%d" % (digest, distance)) if distance else digest
-                self._known[id(member)] = (member, own)
+                self._in_cycles[id(member)] = (member, own)
 
     def _write_content(self, value: Any, kind: type, write: Write) -> None:
         if kind in _CONTAINERS:
