@@ -5,6 +5,7 @@ A test marked ``fault("what is done")`` injects that fault. The report also coun
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -42,6 +43,9 @@ _faults = FaultReport()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell's background jobs and nohup ignore these, and so would every process that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.addinivalue_line("markers", f"{_FAULT}(what): the test does this to a cluster, which must survive it")
 
 
