@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -104,3 +105,8 @@ def kill_own_worker_once(path: str, value: Any) -> Any:
 async def increment_later(x: int) -> int:
     await asyncio.sleep(0)
     return x + 1
+
+
+def where() -> tuple[int, str]:
+    """Return the process and the thread that this runs in."""
+    return os.getpid(), threading.current_thread().name

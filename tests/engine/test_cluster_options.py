@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from glassloom import Client, LocalCluster, config
-from glassloom.cluster import local
+from glassloom.cluster import head_process
 from glassloom.cluster.options import OPTION_NAMES, ClusterOptions
 from glassloom.errors import ClusterStartError, OptionError
 from glassloom.protocol.options import SPILL_CODECS, MemoryLimits
@@ -131,7 +131,7 @@ def test_the_start_timeout_is_how_long_a_start_may_take(monkeypatch: pytest.Monk
     def never_ready(_command: list[str], **options: Any) -> Any:
         return real(["sleep", "100"], **options)
 
-    monkeypatch.setattr(local.subprocess, "Popen", never_ready)
+    monkeypatch.setattr(head_process.subprocess, "Popen", never_ready)
     with (
         config.set(cluster__start_timeout="100ms"),
         pytest.raises(ClusterStartError, match="didn't start within 0.1 s"),

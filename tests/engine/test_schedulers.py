@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 
 import glassloom
@@ -14,6 +13,7 @@ import pytest
 from glassloom import Client, config, delayed
 from glassloom.client import processes
 from glassloom.errors import OptionError
+from tasks import where
 
 
 @pytest.fixture(autouse=True)
@@ -23,10 +23,6 @@ def no_cluster_is_kept() -> Iterator[None]:
     if processes._kept is not None:
         processes._kept.close()
         processes._kept = None
-
-
-def where() -> tuple[int, str]:
-    return os.getpid(), threading.current_thread().name
 
 
 def run_where(scheduler: str | None) -> tuple[int, str]:
