@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
 from dataclasses import dataclass, field
 
 from glassloom.head.call_cache import PickledCall
@@ -10,6 +13,7 @@ from glassloom.head.health import Health
 from glassloom.protocol import messages
 from glassloom.protocol.messages import RunTask, framed
 from glassloom.protocol.options import WorkerOptions
+from glassloom.sampling.process import started_s_or_none
 from glassloom.scheduler import Pressure, TaskState, WorkerState
 from glassloom.units import format_bytes
 
@@ -38,6 +42,22 @@ class WorkerConnection:
     """Why it is being ended, if it is."""
     expected: bool = False
     """Whether its end is no accident."""
+    is_disconnected: bool = False
+    """Whether its process is known to have ended, but not yet how."""
+    started_s: float | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note when its process began, which tells it from one that gets its pid later."""
+        self.started_s = started_s_or_none(self.pid)
+
+    def kill(self) -> None:
+        """End its process and what its tasks have started, at once. The fork server tells when it is gone.
+
+        Nothing else needs to answer for that: not the worker, nor the fork server.
+        """
+        if self.started_s is not None and started_s_or_none(self.pid) == self.started_s:
+            with contextlib.suppress(OSError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     @property
     def number(self) -> int:

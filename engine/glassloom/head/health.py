@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from enum import Enum
 
 STUCK_S = 5.0
 """How long a worker may be paused with nothing running and nothing left to spill."""
@@ -12,6 +13,12 @@ STOPPED_S = 60.0
 """How long a worker's process may be stopped (by SIGSTOP, or a debugger) before its tasks run elsewhere."""
 SILENT_S = 60.0
 """How long a worker that is replaced may say nothing before it is ended with what it still holds."""
+
+UNANSWERED_S = 10.0
+"""How long the fork server may leave a question unanswered before the log says so."""
+GONE_S = 60.0
+"""How long it may do so before the cluster ends: without it no worker can be replaced."""
+_LONGEST_STEP_S = 1.0
 
 _STUCK, _STOPPED = "stuck", "stopped"
 
@@ -58,3 +65,50 @@ _BOUNDS: dict[str | int, tuple[float, str]] = {
     _STOPPED: (STOPPED_S, f"its process was stopped for {STOPPED_S:.0f} s"),
 }
 _CANCELLED = (CANCELLED_S, f"a task that was cancelled on it went on for {CANCELLED_S:.0f} s")
+
+
+class Pulse(Enum):
+    """Whether a process answers."""
+
+    ALIVE, UNANSWERED, GONE = range(3)
+
+
+class Heartbeat:
+    """How long a process has left a question unanswered.
+
+    Only time in which this process runs counts: after a pause of its own the answer may just not have been read yet. Before
+    its first answer a process may take any time: it starts.
+
+    >>> heartbeat = Heartbeat()
+    >>> heartbeat.beat(0.0), heartbeat.beat(1.0)
+    (True, False)
+    >>> heartbeat.answered()
+    >>> [(heartbeat.beat(at_s), heartbeat.pulse.name) for at_s in (2.0, 3.0, 500.0)]
+    [(True, 'ALIVE'), (False, 'ALIVE'), (False, 'ALIVE')]
+    """
+
+    def __init__(self) -> None:
+        self._has_answered = False
+        self._is_waiting = False
+        self._waited_s = 0.0
+        self._last_s = 0.0
+
+    def beat(self, now_s: float) -> bool:
+        """Let time pass; return whether to ask now. Call it about twice a second."""
+        step_s, self._last_s = min(now_s - self._last_s, _LONGEST_STEP_S), now_s
+        if self._is_waiting:
+            self._waited_s += step_s
+            return False
+        self._is_waiting, self._waited_s = True, 0.0
+        return True
+
+    def answered(self) -> None:
+        """It has answered."""
+        self._has_answered, self._is_waiting = True, False
+
+    @property
+    def pulse(self) -> Pulse:
+        """Whether it answers."""
+        if not self._is_waiting or not self._has_answered or self._waited_s < UNANSWERED_S:
+            return Pulse.ALIVE
+        return Pulse.UNANSWERED if self._waited_s < GONE_S else Pulse.GONE

@@ -44,6 +44,7 @@ from glassloom.head.cluster_log import LOG_NAME, write_log
 from glassloom.head.connections import ClientConnection, WorkerConnection
 from glassloom.head.coordinator import Coordinator
 from glassloom.head.fork_server_client import ForkServerClient
+from glassloom.head.health import GONE_S, UNANSWERED_S, Pulse
 from glassloom.head.inspection import HeadSnapshot, inspect_for
 from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.head.queries import ClientQueries
@@ -56,6 +57,7 @@ from glassloom.protocol.failure import Failure
 from glassloom.protocol.identity import cluster_directory, new_cluster_id, shm_prefix, version
 from glassloom.protocol.options import HeadOptions
 from glassloom.sampling.nvml import NvmlSampler
+from glassloom.sampling.process import has_ended
 from glassloom.scheduler import Actions, Adaptive, Scheduler, TaskState
 from glassloom.store.segment import Segment, free_location, is_in_shared_memory, location_bytes
 from glassloom.worker import fork_server
@@ -69,6 +71,8 @@ _NO_REQUEST = -1
 """The request number of what no client has asked for."""
 _READ_BYTES = 2**20
 _CONNECT_TIMEOUT_S = 10.0
+_STATUS_TIMEOUT_S = 0.5
+"""How long the head waits to be told how a worker has ended."""
 _PARTING_TIMEOUT_S = 1.0
 """How long the head waits at its end for clients to read why."""
 
@@ -117,16 +121,17 @@ class Head:
         self._ended = asyncio.Event()
         self._end_reason = ""
         self._last_loss = WorkerLoss("")
+        self._fork_server: ForkServerClient
+        self._pulse = Pulse.ALIVE
         self._shared_bytes = 0
 
     async def run(self, fork_server_process: tuple[int, Any]) -> None:
         """Start the workers, say that the cluster is ready, serve until it shall end, clean up."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._on_loop_error)
-        fork_server_client = ForkServerClient(
-            *fork_server_process, on_exit=self._worker_exited, on_lost=self._fork_server_lost
-        )
-        fork_server_client.start()
+        fork_server_client = self._fork_server = ForkServerClient(*fork_server_process, self._worker_exited)
+        await fork_server_client.start()
+        self._keep_running("fork server", self._follow_fork_server())
         server = await asyncio.start_unix_server(self._accept, self._socket)
         os.chmod(self._socket, 0o600)
         self._worker_pool.start(fork_server_client)
@@ -217,14 +222,38 @@ class Head:
         if not os.read(sys.stdin.fileno(), 1024):
             self._end("the process that started the cluster has ended")
 
-    def _fork_server_lost(self) -> None:
+    async def _follow_fork_server(self) -> None:
+        await self._fork_server.run()
         self._metrics_writer.log("error", "the fork server was killed; the cluster ends")
         self._end("the fork server was killed")
+
+    def _check_fork_server(self) -> None:
+        """Say so if the fork server doesn't answer; end the cluster if that lasts: no worker can be replaced then."""
+        before, self._pulse = self._pulse, self._fork_server.check(monotonic_s())
+        who = f"the fork server (pid {self._fork_server.pid})"
+        if self._pulse is Pulse.GONE:
+            self._end(f"{who} didn't answer for {GONE_S:.0f} s: it is stopped, or the machine is overloaded")
+        elif self._pulse is Pulse.UNANSWERED and before is Pulse.ALIVE:
+            text = f"{who} hasn't answered for {UNANSWERED_S:.0f} s: workers that end are not replaced until it does"
+            self._metrics_writer.log("error", f"{text}, and after {GONE_S:.0f} s the cluster ends")
+        elif before is Pulse.UNANSWERED and self._pulse is Pulse.ALIVE:
+            self._metrics_writer.log("info", f"{who} answers again")
 
     def _worker_exited(self, number: int, status: str) -> None:
         if not self._ended.is_set():
             self._worker_pool.exited(number, status)
             self._settle_soon()
+
+    async def _follow_end_of(self, worker: WorkerConnection) -> None:
+        """A worker's connection is closed, or its process has ended: see that it is gone, and that its tasks run again.
+
+        The fork server tells how it ended, if it is there to tell.
+        """
+        worker.is_disconnected = True
+        worker.kill()
+        await asyncio.sleep(_STATUS_TIMEOUT_S)
+        if self._worker_pool.connections.get(worker.number) is worker:
+            self._worker_exited(worker.number, "its process has ended; the fork server doesn't say how")
 
     def _worker_lost(self, worker: WorkerConnection, reason: str) -> None:
         self._last_loss = WorkerLoss(reason, worker.exceeded_limit)
@@ -279,6 +308,14 @@ class Head:
         for setup in self._setups.values():
             worker.send(messages.Invoke(_NO_REQUEST, setup, True))
         self._settle_soon()
+        try:
+            await self._read_worker(worker, reader)
+        except (ConnectionError, msgspec.DecodeError, FrameError) as error:
+            self._metrics_writer.log("error", f"worker {worker.options.name}: {type(error).__name__}: {error}")
+        if not worker.is_disconnected:
+            self._keep_running("worker's end", self._follow_end_of(worker))
+
+    async def _read_worker(self, worker: WorkerConnection, reader: asyncio.StreamReader) -> None:
         splitter = FrameSplitter()
         while data := await reader.read(_READ_BYTES):
             for payload in splitter.feed(data):
@@ -559,6 +596,10 @@ class Head:
     def _collect_samples(self, now_s: float) -> None:
         """Write down how the workers are, let their number follow the work, forget code that no task uses."""
         peers = self._worker_pool.connections
+        self._check_fork_server()
+        for worker in peers.values():
+            if not worker.is_disconnected and has_ended(worker.pid):  # a child of its may still hold the connection
+                self._keep_running("worker's end", self._follow_end_of(worker))
         self._metrics_writer.samples((n, w.sample, w.shared_bytes) for n, w in peers.items() if w.sample is not None)
         if self._worker_pool.follow_work(now_s) | self._worker_pool.replace_failing(monotonic_s()):
             self._settle_soon()

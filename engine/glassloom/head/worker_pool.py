@@ -160,7 +160,7 @@ class WorkerPool:
         for number, worker in self.connections.items():
             worker.ending, worker.expected = "restarted", True
             self._restarting.add(number)
-            self.fork_server_client.kill(worker.pid)
+            worker.kill()
 
     def answer_when_settled(self, client: ClientConnection, request: int) -> None:
         """Tell a client once there are as many workers as are wanted."""
@@ -202,7 +202,7 @@ class WorkerPool:
                     ),
                     False,
                 )
-                self.fork_server_client.kill(worker.pid)
+                worker.kill()
 
     def replace_failing(self, now_s: float) -> bool:
         """Replace workers that can't go on as they are; their results move to where everybody can reach them first.
@@ -226,7 +226,7 @@ class WorkerPool:
             self._approach_wanted()
         for worker in self.connections.values():
             if worker.is_failing and _has_nothing_to_lose(worker, now_s):
-                self.fork_server_client.kill(worker.pid)
+                worker.kill()
         return bool(failing)
 
     def _approach(self, n_workers: int) -> None:

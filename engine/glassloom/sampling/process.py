@@ -8,9 +8,18 @@ from dataclasses import dataclass
 
 import psutil
 from glassloom_metrics.protocol import WorkerSamples
+from glassloom_metrics.registry import process_started_s
 
 _PROGRAM_BYTES = 64 * 2**20
 """Up to this much of mapped files is taken to be programs and libraries; more is results that were mapped from disk."""
+_STATUS = {
+    b"T": psutil.STATUS_STOPPED,
+    b"t": psutil.STATUS_STOPPED,
+    b"Z": psutil.STATUS_ZOMBIE,
+    b"X": psutil.STATUS_DEAD,
+    b"": psutil.STATUS_DEAD,
+}
+"""What the letters in ``/proc/PID/stat`` mean, where that matters here."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -73,15 +82,35 @@ def own_memory_bytes(pid: int, unless_below: int) -> int:
 
 def is_stopped(pid: int) -> bool:
     """Tell whether a process is stopped, by a signal or a debugger."""
+    return _status(pid) == psutil.STATUS_STOPPED
+
+
+def has_ended(pid: int) -> bool:
+    """Tell whether a process is gone, or only waits for its parent to hear of its end."""
+    return _status(pid) in ("", psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+
+
+def started_s_or_none(pid: int) -> float | None:
+    """Return when a process began (see `registry.process_started_s`), or None if there is none."""
     try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            return file.read().rpartition(b") ")[2][:1] in (b"T", b"t")
-    except OSError:
-        pass  # not Linux, or it has just ended
-    try:
-        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+        return process_started_s(pid)
     except psutil.Error:
-        return False
+        return None
+
+
+def _status(pid: int) -> str:
+    """Return one of psutil's words for what a process does; empty if there is none."""
+    if sys.platform == "linux":
+        try:
+            with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+                letter = file.read().rpartition(b") ")[2][:1]
+        except OSError:
+            return ""
+        return _STATUS.get(letter, psutil.STATUS_RUNNING)
+    try:
+        return str(psutil.Process(pid).status())
+    except psutil.Error:
+        return ""
 
 
 def _kib(status: bytes, name: bytes) -> int:

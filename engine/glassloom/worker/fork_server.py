@@ -55,8 +55,8 @@ class ForkServerOptions:
 def start(options: ForkServerOptions) -> tuple[int, socket.socket]:
     """Fork the fork server; return its pid and the socket to talk to it (JSON lines).
 
-    Requests: ``{"spawn": {options of the worker}}``, ``{"kill": pid}``. Answers: ``{"spawned": number, "pid": pid}``,
-    ``{"exited": pid, "status": how}``.
+    Requests: ``{"spawn": {options of the worker}}``, ``{"ping": true}``. Answers: ``{"spawned": number, "pid": pid}`` or
+    ``{"refused": number, "status": why}``, ``{"exited": pid, "status": how}``, ``{"pong": true}``.
     """
     ours, theirs = socket.socketpair()
     pid = os.fork()
@@ -79,8 +79,9 @@ class _ForkServer:
     def __init__(self, head: socket.socket, options: ForkServerOptions) -> None:
         self._head = head
         self._options = options
-        self._children: dict[int, int] = {}
-        """The writable end of each worker's lifeline, by the worker's pid."""
+        self._children: set[int] = set()
+        self._lifeline, self._held = os.pipe()
+        """A pipe of which only this process has the writable end: that closes when it ends."""
 
     def serve(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -122,23 +123,24 @@ class _ForkServer:
     def _handle_command(self, request: dict[str, Any]) -> None:
         if "spawn" in request:
             self._spawn(msgspec.convert(request["spawn"], WorkerOptions))
-        elif "kill" in request and request["kill"] in self._children:
-            _kill(request["kill"])
+        elif "ping" in request:
+            self._tell({"pong": True})
 
     def _spawn(self, options: WorkerOptions) -> None:
         fork_server = os.getpid()
-        lifeline, held = os.pipe()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._tell({"refused": options.number, "status": f"no process could be made: {error.strerror or error}"})
+            return
         if pid:
-            os.close(lifeline)
-            self._children[pid] = held
+            self._children.add(pid)
             self._tell({"spawned": options.number, "pid": pid})
             return
         try:
             os.setpgid(0, 0)  # what its tasks start can be ended with it
-            for descriptor in (held, *self._children.values()):
-                os.close(descriptor)
-            _die_with_parent(fork_server, lifeline)
+            os.close(self._held)
+            _die_with_parent(fork_server, self._lifeline)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._head.close()
@@ -155,7 +157,7 @@ class _ForkServer:
         for pid in list(self._children):
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
-                os.close(self._children.pop(pid))
+                self._children.discard(pid)
                 _kill_group(pid)
                 self._tell({"exited": pid, "status": _describe_status(status)})
 
@@ -185,18 +187,20 @@ def _kill_group(pid: int) -> None:
 def _die_with_parent(parent: int, lifeline: int) -> None:
     """Ask Linux to kill this process's group when its parent ends; elsewhere the closed socket ends this process.
 
-    The kernel sends the signal that `F_SETSIG` names to the group that `F_SETOWN` names when the other end of the
-    lifeline, which only the parent holds, is closed. So the processes that tasks have started die too, whatever
-    they do. `PR_SET_PDEATHSIG` is for kernels that don't do that for pipes (gVisor); it ends this process alone.
+    When the other end of the lifeline, which only the parent holds, is closed, the kernel sends the signal that
+    `F_SETSIG` names to the group that `F_SETOWN` names. So the programs that tasks have started die too, whatever they
+    do. `PR_SET_PDEATHSIG` is for kernels that don't do that for pipes (gVisor); it ends this process alone.
     """
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
-            fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
-            fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid())
-            fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+            own = os.open(f"/proc/self/fd/{lifeline}", os.O_RDONLY | os.O_NONBLOCK)  # with an owner of its own
+            fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(own, fcntl.F_SETOWN, -os.getpid())
+            fcntl.fcntl(own, fcntl.F_SETFL, fcntl.fcntl(own, fcntl.F_GETFL) | os.O_ASYNC)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(0)
+    os.close(lifeline)
 
 
 def _detach_from_stdin() -> None:
