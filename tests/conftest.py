@@ -6,16 +6,12 @@ A test marked ``fault("what is done")`` injects that fault. The report also coun
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 _FAULT = "fault"
-
-sys.path.append(str(Path(__file__).parents[1]))  # workers get our sys.path: that is how they import `tests.engine.test_x`
 
 
 @dataclass
