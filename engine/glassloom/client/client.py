@@ -136,7 +136,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
         set_as_default: bool,
     ) -> None:
         if options is not None:
-            self._own_cluster = self.cluster = LocalCluster(**vars(options))
+            self._own_cluster = self.cluster = LocalCluster(**options.values())
             self._record = self.cluster.record
         elif isinstance(address, LocalCluster):
             self._record = address.record

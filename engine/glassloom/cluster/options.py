@@ -6,7 +6,8 @@ import math
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 from glassloom import config
@@ -57,12 +58,11 @@ class ClusterOptions:
         OptionError
             If an option has no sense; the message says which and why.
         """
-        values = ClusterOptions(**{field.name: chosen(getattr(self, field.name)) for field in fields(self)})
+        values = ClusterOptions(**{name: chosen(value) for name, value in self.values().items()})
         _check_name(values.name)
         _check_codec(chosen(values.spill_compression))
         _check_environment(values.env)
-        values.for_head("to be checked")
-        _ = values.timeout_s
+        _ = values._for_any_head, values.timeout_s  # what is wrong is raised while they are made
         return values
 
     @property
@@ -74,12 +74,20 @@ class ClusterOptions:
             raise OptionError(f"timeout={self.timeout!r} should be above 0")
         return time_s
 
+    def values(self) -> dict[str, Any]:
+        """Return all options by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def for_head(self, name: str) -> HeadOptions:
         """Return what a head of that name is started with; raises OptionError if something has no sense."""
+        return replace(self._for_any_head, name=name)
+
+    @cached_property
+    def _for_any_head(self) -> HeadOptions:
         n_workers, threads_per_worker = divide_cpus(chosen(self.n_workers), chosen(self.threads_per_worker))
         local_directory = chosen(self.local_directory)
         return HeadOptions(
-            name=name,
+            name="",
             n_workers=n_workers,
             threads_per_worker=threads_per_worker,
             memory=MemoryLimits(

@@ -1,4 +1,8 @@
-"""The table of options: their names, types, defaults, and what they do. Reads nothing."""
+"""The table of options: their names, types, defaults, and what they do. Reads nothing.
+
+To add an option: add a row, read it with ``config.get(...)`` or as a default of ``Configured(...)``, test that setting it
+changes what happens, and run ``python docs/configuration.py``.
+"""
 
 from __future__ import annotations
 

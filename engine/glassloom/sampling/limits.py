@@ -164,7 +164,8 @@ def _own_groups(root: Path) -> dict[str, str]:
 
 def _mounts(root: Path) -> list[_Mount]:
     found = []
-    for line in _text(root / "proc/self/mountinfo").splitlines():
+    lines = _text(root / "proc/self/mountinfo").splitlines()
+    for line in [line for line in lines if " - cgroup" in line]:
         fields, _, rest = line.partition(" - ")
         kind, _, options = rest.partition(" ")
         if kind in ("cgroup", "cgroup2") and len(fields.split()) >= 5:
@@ -193,7 +194,8 @@ def _unescaped(text: str) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(errors="replace")
+        with open(path, "rb", buffering=0) as file:
+            return file.read().decode(errors="replace")
     except (OSError, ValueError):  # not there, not ours to read, or a name that can't be a path
         return ""
 
