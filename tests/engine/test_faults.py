@@ -406,7 +406,7 @@ def tiny_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 def test_what_does_not_fit_into_shared_memory_goes_to_disk(tiny_shared_memory: Path, tmp_path: Path) -> None:
     writer = SegmentWriter("p-", str(tmp_path), "w")
     location = writer.place(tasks.big(2, 3.0))
-    assert location.path == f"{tmp_path}/p-w-0"
+    assert location.path.startswith(f"{tmp_path}/p-w-0-")
     assert float(read_location(location).min()) == 3.0
     assert list(tiny_shared_memory.iterdir()) == []
 

@@ -26,6 +26,7 @@ from glassloom import (
     wait,
     worker_client,
 )
+from glassloom._supervision import Crash
 from glassloom.errors import ClusterClosed, ClusterError
 from glassloom.worker.thread_slots import ThreadSlots
 from test_client import eventually
@@ -300,13 +301,17 @@ def test_a_task_that_fails_after_seceding_leaves_the_worker_usable(narrow_client
 # The slots by themselves
 
 
+def _never_crashes(crash: Crash) -> None:
+    raise AssertionError(crash.reason)
+
+
 class SlotsHarness:
     """Lanes whose threads wait in line for what they shall do, as a worker's do."""
 
     def __init__(self, n_places: int) -> None:
         self.queue: list[Any] = []
         self.changed = threading.Condition()
-        self.slots = ThreadSlots(n_places, self.work, lambda: self.put(None))
+        self.slots = ThreadSlots(n_places, self.work, lambda: self.put(None), on_crash=_never_crashes)
 
     def put(self, task: Any) -> None:
         with self.changed:
@@ -359,7 +364,7 @@ def test_a_lane_that_stands_in_has_a_number_of_its_own_which_is_used_again() -> 
 
 def test_a_task_that_would_be_one_seceded_too_many_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glassloom.worker.thread_slots.MAX_SECEDED", 1)
-    slots = ThreadSlots(1, lambda lane: None, lambda: None)
+    slots = ThreadSlots(1, lambda lane: None, lambda: None, on_crash=_never_crashes)
     slots.secede()
     with pytest.raises(ClusterError, match="1 tasks of this worker wait for other tasks already"):
         slots.secede()

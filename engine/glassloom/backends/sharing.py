@@ -15,6 +15,7 @@ from glassloom.graph.lazy_registration import load_for
 _ATOMS = frozenset([int, float, bool, complex, str, bytes, type(None), type(Ellipsis), slice, range])
 _MOST_ITEMS = 10_000
 """Longer lists are handed over as they are: looking at each item would take longer than many tasks."""
+_MRO = type.__dict__["__mro__"].__get__  # whatever a metaclass of the user's says
 _registry: dict[type, Callable[[Any], Any]] = {}
 
 
@@ -57,7 +58,7 @@ def private_copy(value: Any) -> Any:
 
 def _look_up(kind: type) -> Callable[[Any], Any] | None:
     load_for(kind)
-    return next((_registry[base] for base in kind.__mro__ if base in _registry), None)
+    return next((_registry[base] for base in _MRO(kind) if base in _registry), None)
 
 
 @register_read_only_view(list)

@@ -9,7 +9,11 @@ from typing import Any
 from glassloom.graph.lazy_registration import load_for
 
 _ATOM_BYTES = 32
+_MAX_BYTES = 2**62
+"""What messages can carry as a number of bytes, also when a few of them are added up."""
 _SAMPLES = 10
+_ATOMS = frozenset([int, float, bool, type(None)])
+_MRO = type.__dict__["__mro__"].__get__
 _registry: dict[type, Callable[[Any], int]] = {}
 
 
@@ -30,23 +34,25 @@ def sizeof(value: Any) -> int:
     >>> sizeof(np.zeros(1000))
     8000
     """
-    kind = type(value)
-    if kind in (int, float, bool, type(None)):
+    if type(value) in _ATOMS:
         return _ATOM_BYTES
-    for base in kind.__mro__:
+    try:
+        return min(max(int(_measured(value)), 0), _MAX_BYTES)
+    except Exception:  # the measured object is the user's; its size must not fail their task
+        return _ATOM_BYTES
+
+
+def _measured(value: Any) -> int:
+    """Return what the value's class says of its size."""
+    kind = type(value)
+    for base in _MRO(kind):
         measure = _registry.get(base)
         if measure is not None:
-            try:
-                return measure(value)
-            except Exception:  # the measured object is the user's; its size must not fail their task
-                return _ATOM_BYTES
+            return measure(value)
     if load_for(kind):
-        return sizeof(value)
-    try:
-        nbytes = getattr(value, "nbytes", None)
-        return nbytes if isinstance(nbytes, int) else sys.getsizeof(value)
-    except Exception:  # the user's class may break either
-        return _ATOM_BYTES
+        return _measured(value)
+    nbytes = getattr(value, "nbytes", None)
+    return nbytes if isinstance(nbytes, int) else sys.getsizeof(value)
 
 
 @register_sizeof(list)

@@ -19,6 +19,7 @@ from glassloom.client.datasets import DatasetMethods
 from glassloom.client.future import Future, futures_of, raise_unless_finished, settled
 from glassloom.client.future_tree import find_futures, replace_futures
 from glassloom.client.repr_mixin import ReprMixin
+from glassloom.client.results import read_result
 from glassloom.client.validation import check_iterables, check_key, refuse_actors
 from glassloom.client.workers import WorkerMethods
 from glassloom.cluster.local import LocalCluster
@@ -35,8 +36,7 @@ from glassloom.protocol.annotations import Annotations, annotate, current_annota
 from glassloom.protocol.calls import CallEncoder
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.tracebacks import hides_engine_frames
-from glassloom.store.pickling import loads
-from glassloom.store.segment import SegmentWriter, read_location
+from glassloom.store.segment import SegmentWriter
 from glassloom.worker.task_context import task_thread
 
 
@@ -494,7 +494,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             if state is not None and state.status == ERROR and state.failure is not None:
                 raise failure.harmless(failure.restore(state.failure))
             if state is not None and state.inline is not None:
-                results[key] = loads(state.inline)
+                results[key] = read_result(key, state.inline)
             else:
                 remote.append(key)
         if remote:
@@ -503,7 +503,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             for key, location in zip(remote, locations, strict=True):
                 if isinstance(location, Failure):
                     raise failure.harmless(failure.restore(location))
-                results[key] = read_location(location)
+                results[key] = read_result(key, location)
         return [results[key] for key in keys]
 
     # Opening and closing

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 
+from glassloom._text import module_name
+
 _modules: dict[str, str] = {}
 
 
@@ -14,7 +16,7 @@ def load_later(package: str, module: str) -> None:
 
 def load_for(kind: type) -> bool:
     """Import what was promised for the package of `kind`; return whether anything was imported."""
-    module = _modules.pop(kind.__module__.partition(".")[0], None) if _modules else None
+    module = _modules.pop(module_name(kind).partition(".")[0], None) if _modules else None
     if module is None:
         return False
     importlib.import_module(module)

@@ -375,6 +375,8 @@ class Head:
                     self._metrics_writer.log("warning", text, number)
             case messages.WorkerLog():
                 self._metrics_writer.log("error", f"worker {worker.options.name}: {message.text}", number)
+            case messages.WorkerCrashed():
+                worker.ending = message.reason  # the loss of the worker, which follows, is logged with it
             case messages.StoreEvents():
                 self._metrics_writer.spilled(number, message)
             case messages.Invoked(request=request) if request == _NO_REQUEST:

@@ -5,8 +5,8 @@ Tracebacks don't pickle; tblib takes them apart and puts them together again.
 
 from __future__ import annotations
 
+import io
 import pickle
-import traceback
 from types import TracebackType
 from typing import Any
 
@@ -14,6 +14,7 @@ import cloudpickle
 import msgspec
 import tblib
 
+from glassloom._text import encodable, error_line, text_of, traceback_text, type_name
 from glassloom.errors import (
     DataLost,
     GlassloomError,
@@ -29,6 +30,10 @@ from glassloom.errors import (
 from glassloom.protocol.tracebacks import mark_task_error
 
 _MAX_TEXT = 20_000
+_KEPT_FRAMES = 50
+"""How many frames of each end of a very long traceback are kept."""
+MAX_PICKLED_BYTES = 2**20
+"""An exception that takes more than this, such as one with an array, is stood in for: failures lie in the head's memory."""
 
 
 class Failure(msgspec.Struct, frozen=True, array_like=True, tag="failure"):
@@ -65,18 +70,20 @@ _OWN_ERRORS = {
 
 
 def describe(error: BaseException) -> Failure:
-    """Return the failure that `error` (just caught) is, ready to be sent. Never raises."""
-    text = "".join(traceback.format_exception(error))[-_MAX_TEXT:]
+    """Return the failure that `error` (just caught) is, ready to be sent. Never raises, and what it returns is bounded.
+
+    The first frame of its traceback is taken to be the caller's, and left out of what is raised in the user's process.
+    """
+    name = type_name(type(error))
     try:
-        message = str(error)
-    except Exception:  # the exception is the user's: its __str__ may raise anything
-        message = "<the exception's text could not be made>"
-    return Failure("exception", type(error).__name__, message[:_MAX_TEXT], text, _pickle(error))
+        return Failure("exception", name, text_of(error, _MAX_TEXT), traceback_text(error, _MAX_TEXT), _pickle(error))
+    except BaseException:  # the exception is the user's, and may raise what isn't even an Exception
+        return Failure("exception", name, "<the exception could not be described>", "")
 
 
 def own_failure(error: GlassloomError) -> Failure:
     """Return one of Glassloom's own errors as the failure of a task."""
-    return Failure(type(error).__name__, type(error).__name__, str(error), "")
+    return Failure(type(error).__name__, type(error).__name__, encodable(str(error)), "")
 
 
 def restore(failure: Failure) -> BaseException:
@@ -85,7 +92,7 @@ def restore(failure: Failure) -> BaseException:
         return annotate(_OWN_ERRORS[failure.kind](failure.message), failure.key, failure.origin)
     try:
         error = _put_together(pickle.loads(failure.pickled))
-    except Exception:  # unpickling runs the user's code
+    except (Exception, SystemExit):  # unpickling runs the user's code
         error = RemoteError(f"{failure.exception}: {failure.message}")
         error.add_note("The exception could not be sent whole; its traceback was:\n" + failure.traceback)
     return annotate(error, failure.key, failure.origin)
@@ -95,9 +102,9 @@ def harmless(error: BaseException) -> BaseException:
     """Return an exception that is safe to raise in the user's process: a task's ``sys.exit()`` must not end that too."""
     if isinstance(error, Exception):
         return error
-    stand_in = RemoteError(f"the task raised {type(error).__name__}: {error}").with_traceback(error.__traceback__)
+    stand_in = RemoteError(f"the task raised {error_line(error)}").with_traceback(error.__traceback__)
     stand_in.__cause__ = error
-    for note in getattr(error, "__notes__", ()):
+    for note in _notes(error):
         stand_in.add_note(note)
     return stand_in
 
@@ -106,29 +113,51 @@ def annotate(error: BaseException, key: str, origin: str) -> BaseException:
     """Add a note that names the task (if there is one) and the user's line, unless the exception has it already."""
     mark_task_error(error, key)
     note = f"Task {key}" + (f", built at {origin}" if origin else "")
-    if key and note not in getattr(error, "__notes__", ()):
-        error.add_note(note)
+    if key and note not in _notes(error):
+        _add_note(error, note)
     return error
 
 
 def explain_read_only(error: BaseException) -> None:
     """Say why an input can't be written to: NumPy only says that it can't."""
-    if isinstance(error, ValueError) and "read-only" in str(error):
-        error.add_note(
+    if isinstance(error, ValueError) and "read-only" in text_of(error):
+        _add_note(
+            error,
             "Inputs of tasks are shared with other tasks and processes, so they can't be changed; change a copy: "
-            "x = x.copy()"
+            "x = x.copy()",
         )
+
+
+def _notes(error: BaseException) -> list[str]:
+    notes = getattr(error, "__notes__", None)
+    return notes if isinstance(notes, list) else []
+
+
+def _add_note(error: BaseException, note: str) -> None:
+    """Add a note, unless the exception (it is the user's) has something else in the place of notes."""
+    if isinstance(getattr(error, "__notes__", []), list):
+        BaseException.add_note(error, note)
 
 
 def _pickle(error: BaseException) -> bytes:
     frames = error.__traceback__
     try:
         # The first frame is the runtime's own call.
-        pickled: bytes = cloudpickle.dumps(_taken_apart(error, frames and frames.tb_next), protocol=5)
-        pickle.loads(pickled)
-    except Exception:  # the exception is the user's: pickling it may raise anything
+        pickled = _BoundedFile()
+        cloudpickle.Pickler(pickled, protocol=5).dump(_taken_apart(error, frames and frames.tb_next))
+        _put_together(pickle.loads(pickled.getvalue()))
+    except BaseException:  # the exception is the user's: pickling it may raise anything
         return b""
-    return pickled
+    return pickled.getvalue()
+
+
+class _BoundedFile(io.BytesIO):
+    """Takes `MAX_PICKLED_BYTES` and no more."""
+
+    def write(self, data: Any) -> int:
+        if self.tell() + memoryview(data).nbytes > MAX_PICKLED_BYTES:
+            raise OverflowError(f"more than {MAX_PICKLED_BYTES} bytes")
+        return super().write(data)
 
 
 def _taken_apart(error: BaseException, frames: TracebackType | None) -> list[_Link]:
@@ -137,13 +166,26 @@ def _taken_apart(error: BaseException, frames: TracebackType | None) -> list[_Li
     seen: set[int] = set()
     while id(error) not in seen:
         seen.add(id(error))
-        trace = None if frames is None else tblib.Traceback(frames).to_dict()
+        trace = None if frames is None else tblib.Traceback(_shortened(frames)).to_dict()
         before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         links.append((error, trace, error.__cause__ is not None))
         if before is None:
             break
         error, frames = before, before.__traceback__
     return links
+
+
+def _shortened(trace: TracebackType) -> TracebackType:
+    """Return a traceback that pickles: of a recursion without end the first and the last frames."""
+    entries = [trace]
+    while entries[-1].tb_next is not None:
+        entries.append(entries[-1].tb_next)
+    if len(entries) <= 2 * _KEPT_FRAMES:
+        return trace
+    kept: TracebackType | None = None
+    for entry in reversed(entries[:_KEPT_FRAMES] + entries[-_KEPT_FRAMES:]):
+        kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept or trace
 
 
 def _put_together(links: list[_Link]) -> BaseException:

@@ -185,6 +185,12 @@ class WorkerLog(_Message, frozen=True, tag="worker-log"):
     text: str
 
 
+class WorkerCrashed(_Message, frozen=True, tag="worker-crashed"):
+    """A thread of the engine's own has raised: the worker's process ends, and this is why."""
+
+    reason: str
+
+
 class StoreEvents(_Message, frozen=True, tag="store-events"):
     """Spills, as columns: action, result's number, monotonic start and stop, bytes."""
 
@@ -209,6 +215,7 @@ FromWorker = (
     | MemoryPressure
     | ResultsLost
     | WorkerLog
+    | WorkerCrashed
 )
 
 

@@ -6,8 +6,10 @@ Python's own `mmap` keeps one for every mapping (before 3.13), and descriptors a
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import os
+import stat
 import threading
 from functools import cache
 from typing import Any
@@ -27,16 +29,13 @@ def map_file(path: str) -> memoryview:
     Raises
     ------
     DataLost
-        If there is no such file, or nothing in it.
+        If there is no such file, or nothing in it, or if it isn't ours.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except FileNotFoundError as error:
-        raise DataLost(f"the shared memory of a result is gone: {path}") from error
+    descriptor = open_own_file(path)
     try:
         nbytes = os.fstat(descriptor).st_size
         if not nbytes:
-            raise DataLost(f"the shared memory of a result is gone: {path} is empty")
+            raise DataLost(f"the file of a result is gone: {path} is empty")
         address = _libc().mmap(None, nbytes, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
     finally:
         os.close(descriptor)
@@ -48,6 +47,32 @@ def map_file(path: str) -> memoryview:
         _mapped[address] = array
     finalize(array, _libc().munmap, address, nbytes).atexit = False
     return memoryview(array).cast("c").cast("B").toreadonly()
+
+
+def open_own_file(path: str) -> int:
+    """Open a file to read; return its descriptor.
+
+    What is read gets unpickled, and anybody may make files in ``/dev/shm``: a name that was freed may be another user's
+    file by now.
+
+    Raises
+    ------
+    DataLost
+        If there is no such file, or if it isn't a regular file of this user.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise DataLost(f"the file of a result is gone: {path}") from error
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EACCES, errno.ENXIO):
+            raise
+        raise DataLost(f"the file of a result isn't ours: {path}: {error.strerror}") from error
+    status = os.fstat(descriptor)
+    if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise DataLost(f"the file of a result isn't ours: {path} belongs to user {status.st_uid}")
+    return descriptor
 
 
 def unload_mapped() -> None:

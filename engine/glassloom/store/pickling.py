@@ -14,6 +14,7 @@ from typing import Any
 
 import cloudpickle
 
+from glassloom._text import error_line, full_type_name
 from glassloom.errors import SerialisationError
 
 _PROTOCOL = 5
@@ -56,8 +57,26 @@ def dump_buffers(value: Any) -> tuple[bytes, list[memoryview]]:
 
 
 def loads(data: bytes | memoryview, buffers: Sequence[memoryview] = ()) -> Any:
-    """Return the value of what `dumps` or `dump_buffers` made."""
+    """Return the value of what `dumps` or `dump_buffers` made. Whatever unpickling raises is raised as it is."""
     return pickle.loads(data, buffers=buffers)
+
+
+def loads_result(data: bytes | memoryview, buffers: Sequence[memoryview] = ()) -> Any:
+    """Return the value of what `dumps` or `dump_buffers` made of a task's result.
+
+    Raises
+    ------
+    SerialisationError
+        If it can't be unpickled here: the class of the value raises, or this process lacks what it needs.
+    MemoryError
+        If there is no room for it.
+    """
+    try:
+        return loads(data, buffers)
+    except MemoryError:
+        raise
+    except Exception as error:  # unpickling runs the user's code
+        raise SerialisationError(f"a result was pickled, but can't be unpickled: {error_line(error)}") from error
 
 
 def _names_what_goes_by_value(data: bytes) -> bool:
@@ -97,7 +116,6 @@ def _cloud_dumps(value: Any, buffers: list[pickle.PickleBuffer] | None) -> bytes
         _CloudPickler(file, _PROTOCOL, buffer_callback=callback).dump(value)
     except Exception as error:  # pickling runs the user's code
         raise SerialisationError(
-            f"a value of type {type(value).__module__}.{type(value).__qualname__} can't be sent to another process: "
-            f"{type(error).__name__}: {error}"
+            f"a value of type {full_type_name(type(value))} can't be sent to another process: {error_line(error)}"
         ) from error
     return file.getvalue()

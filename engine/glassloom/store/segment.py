@@ -9,15 +9,16 @@ import contextlib
 import errno
 import itertools
 import os
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from glassloom_metrics.registry import SHARED_MEMORY_DIR
 
-from glassloom.errors import StoreFull
+from glassloom.errors import DataLost, StoreFull
 from glassloom.store.mapping import map_file
-from glassloom.store.pickling import dump_buffers, dumps, loads
+from glassloom.store.pickling import dump_buffers, dumps, loads_result
 
 _ALIGNMENT = 64
 _INLINE_BYTES = 32 * 1024
@@ -75,7 +76,9 @@ class SegmentWriter:
         return self._write([memoryview(head), *buffers], on_disk)
 
     def _write(self, parts: Sequence[memoryview], on_disk: bool) -> Segment:
-        name = f"{self._prefix}{self._writer}-{next(self._numbers)}"
+        name = (
+            f"{self._prefix}{self._writer}-{next(self._numbers)}-{secrets.token_hex(8)}"  # that nobody can take before
+        )
         lengths = [part.nbytes for part in parts]
         nbytes = sum(map(_aligned, lengths))
         folders = [str(SHARED_MEMORY_DIR), self._directory]
@@ -84,8 +87,6 @@ class SegmentWriter:
             try:
                 _write_file(path, parts, nbytes)
             except OSError as error:  # full, or there is no shared memory here at all, as in some containers
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(path)
                 last = error
             else:
                 return Segment(path, nbytes, lengths)
@@ -102,15 +103,21 @@ def read_location(location: Location) -> Any:
     ------
     DataLost
         If the segment is gone.
+    SerialisationError
+        If the value can't be unpickled.
     """
     if isinstance(location, bytes):
-        return loads(location)
+        return loads_result(location)
     mapped = map_file(location.path)
+    if mapped.nbytes < location.nbytes:
+        raise DataLost(
+            f"the file of a result is damaged: {location.path} has {mapped.nbytes} of {location.nbytes} bytes"
+        )
     parts, start = [], 0
     for length in location.lengths:
         parts.append(mapped[start : start + length])
         start += _aligned(length)
-    return loads(parts[0], parts[1:])
+    return loads_result(parts[0], parts[1:])
 
 
 def free_location(location: Location) -> None:
@@ -135,18 +142,28 @@ def _aligned(length: int) -> int:
 
 
 def _write_file(path: str, parts: Sequence[memoryview], nbytes: int) -> None:
-    """Write with `write`, not through a mapping: a full file system is then an error here, not a SIGBUS later."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    """Write a new file; nothing is left of it if that fails.
+
+    With `write`, not through a mapping: a full file system is then an error here, not a SIGBUS later.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        for part in parts:
-            flat = part.cast("B") if part.nbytes else part
-            written = 0
-            while written < part.nbytes:
-                written += os.write(descriptor, flat[written:])
-            padding = _aligned(part.nbytes) - part.nbytes
-            if padding:
-                os.write(descriptor, b"\0" * padding)
-    finally:
-        os.close(descriptor)
-    if os.stat(path).st_size != nbytes:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        try:
+            for part in parts:
+                _write_all(descriptor, part.cast("B") if part.nbytes else part)
+                _write_all(descriptor, memoryview(bytes(_aligned(part.nbytes) - part.nbytes)))
+            if os.fstat(descriptor).st_size != nbytes:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(descriptor)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        raise
+
+
+def _write_all(descriptor: int, data: memoryview) -> None:
+    """Write it all: a nearly full disk may take a part of it before it refuses the rest."""
+    written = 0
+    while written < data.nbytes:
+        written += os.write(descriptor, data[written:])

@@ -6,6 +6,7 @@ import heapq
 import threading
 from collections.abc import Callable
 
+from glassloom._supervision import OnCrash, start_thread
 from glassloom.errors import ClusterError
 
 MAX_SECEDED = 1000
@@ -28,11 +29,16 @@ class ThreadSlots:
         `must_end` after each task, and whenever it was woken.
     wake
         Called when a thread that waits for its next task must ask `must_end`.
+    on_crash
+        Called in a thread in which `work` raises; its slot is not taken again.
     """
 
-    def __init__(self, n_slots: int, work: Callable[[int], None], wake: Callable[[], None]) -> None:
+    def __init__(
+        self, n_slots: int, work: Callable[[int], None], wake: Callable[[], None], *, on_crash: OnCrash
+    ) -> None:
         self._work = work
         self._wake = wake
+        self._on_crash = on_crash
         self._n_slots = n_slots
         self._slot_is_free = threading.Condition()
         self._free_numbers: list[int] = []
@@ -108,7 +114,7 @@ class ThreadSlots:
             number = heapq.heappop(self._free_numbers)
         else:
             number, self._n_numbers = self._n_numbers, self._n_numbers + 1
-        threading.Thread(target=self._run, args=(number,), name=f"lane-{number}", daemon=True).start()
+        start_thread(f"lane-{number}", self._run, number, on_crash=self._on_crash)
 
     def _run(self, number: int) -> None:
         self._work(number)

@@ -1,0 +1,129 @@
+"""What a task of this worker is given: the calls that it knows, and the results that tasks here read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from glassloom.backends.sharing import read_only_view
+from glassloom.errors import DataLost, SerialisationError
+from glassloom.protocol.calls import Call
+from glassloom.scheduler import MAX_QUEUED
+from glassloom.store.segment import Segment, read_location
+from glassloom.store.store import Store
+
+
+class InputLost(Exception):
+    """A task can't begin: an input that only this worker had is gone."""
+
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(reason)
+        self.number = number
+
+
+class CallTable:
+    """The calls that tasks of this worker use, by number. Each is unpickled by the first task that uses it."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, Call | bytes] = {}
+
+    def add(self, calls: Mapping[int, bytes]) -> None:
+        """Take calls that the head has sent."""
+        self._calls.update(calls)
+
+    def drop(self, numbers: Iterable[int]) -> None:
+        """Forget calls that no task will use any more."""
+        for number in numbers:
+            self._calls.pop(number, None)
+
+    def unload(self) -> None:
+        """Have all calls unpickled once more: what they refer to may be another by now."""
+        self._calls = {
+            number: call.code if isinstance(call, Call) else call for number, call in list(self._calls.items())
+        }
+
+    def is_loaded(self, number: int) -> bool:
+        """Whether a task has used this call."""
+        return type(self._calls[number]) is Call
+
+    def load(self, number: int) -> Call:
+        """Return a call. Runs the user's code if it is the first time: whatever that raises is raised."""
+        call = self._calls[number]
+        if not isinstance(call, Call):
+            call = self._calls[number] = Call(call)
+        return call
+
+
+class RecentResults:
+    """Small results, pickled, that have left with their messages: for tasks that were sent before those arrived.
+
+    The head sends a task ahead only of tasks that it takes to be unfinished, and no worker has more than `MAX_QUEUED` of
+    those, so the results of twice as many are enough.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._new: dict[int, bytes] = {}
+        self._old: dict[int, bytes] = {}
+
+    def put(self, number: int, pickled: bytes) -> None:
+        """Keep a result for a while."""
+        self._new[number] = pickled
+        if len(self._new) > 2 * MAX_QUEUED:
+            with self._lock:
+                if len(self._new) > 2 * MAX_QUEUED:
+                    self._old, self._new = self._new, {}
+
+    def get(self, number: int) -> bytes | None:
+        """Return a result; None if it isn't here any more."""
+        return self._new.get(number) or self._old.get(number)
+
+
+class Inputs:
+    """Reads the inputs of tasks: from this worker's store, from shared memory, or out of the message."""
+
+    def __init__(self, store: Store, recent: RecentResults) -> None:
+        self._store = store
+        self._recent = recent
+        self._mapped: dict[int, Any] = {}
+        """Results of others that were read here, until the head says that they are dropped."""
+
+    def drop(self, number: int) -> None:
+        """Forget a result that no task will read any more."""
+        self._mapped.pop(number, None)
+
+    def read(self, deps: Sequence[tuple[int, bytes | Segment | None]]) -> list[Any]:
+        """Return the values of a task's dependencies. Unpickling runs the user's code.
+
+        Raises
+        ------
+        InputLost
+            If one of them was only here and is gone.
+        SerialisationError
+            If one of them can't be unpickled.
+        """
+        try:
+            return [read_only_view(self._value(number, location)) for number, location in deps]
+        except SerialisationError as error:
+            raise SerialisationError(f"an input of this task can't be read: {error}") from error.__cause__
+
+    def _value(self, number: int, location: bytes | Segment | None) -> Any:
+        if location is None:
+            return self._local(number)
+        if isinstance(location, bytes):
+            return read_location(location)
+        if number not in self._mapped:
+            self._mapped[number] = read_location(location)
+        return self._mapped[number]
+
+    def _local(self, number: int) -> Any:
+        try:
+            return self._store.get(number)
+        except KeyError:
+            inline = self._recent.get(number)
+            if inline is not None:
+                return read_location(inline)
+            raise InputLost(number, "it isn't in this worker's memory") from None
+        except DataLost as error:
+            raise InputLost(number, str(error)) from None

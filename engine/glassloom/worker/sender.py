@@ -1,0 +1,93 @@
+"""What a worker sends to the head: messages, and the results of tasks in batches."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+import threading
+
+from glassloom._ownership import OwnerProcess
+from glassloom.protocol import messages
+from glassloom.protocol.clock import monotonic_s
+from glassloom.protocol.messages import framed
+
+BATCH_S = 0.002
+"""How long a result may wait for others to travel with."""
+LAST_WORDS_S = 1.0
+"""How long a worker that crashes tries to say why."""
+
+Row = tuple[int, int, float, float, int, bytes | None]
+"""What `messages.Finished` says of one result."""
+
+
+class Sender:
+    """The worker's way to the head. Thread-safe. Dead in a forked child, whose copy of the socket is closed."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._lock = threading.Lock()
+        self._owner = OwnerProcess("connection of this worker to its cluster")
+
+    def send(self, message: messages.FromWorker) -> None:
+        """Send a message. The process ends if the head is gone.
+
+        Raises
+        ------
+        ForkedError
+            In a child of the worker's process.
+        """
+        self._owner.require()
+        data = framed(message)
+        try:
+            with self._lock:
+                self._socket.sendall(data)
+        except OSError:
+            os._exit(0)  # the head is gone: so are we
+
+    def try_last_words(self, message: messages.FromWorker) -> None:
+        """Send a message if that can be done soon: the process is about to end, and any thread may hold the lock."""
+        if self._owner.is_current and self._lock.acquire(timeout=LAST_WORDS_S):
+            with contextlib.suppress(OSError, ValueError):
+                timeout = struct.pack("ll", int(LAST_WORDS_S), 0)
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
+                self._socket.sendall(framed(message))
+
+    def close_in_child(self) -> None:
+        """Close a forked child's copy of the socket; the parent's stays open."""
+        self._socket.close()
+
+
+class Outbox:
+    """Results that are not sent yet. Thread-safe."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._flush_lock = threading.Lock()
+        self._rows_lock = threading.Lock()
+        self._rows: list[Row] = []
+        self._last_flush_s = 0.0
+
+    def __bool__(self) -> bool:
+        """Tell whether there is anything to send."""
+        return bool(self._rows)
+
+    def add(self, row: Row) -> None:
+        """Take a result, to be sent with the next batch."""
+        with self._rows_lock:
+            self._rows.append(row)
+
+    def is_due(self, now_s: float) -> bool:
+        """Tell whether the last batch was sent so long ago that the next shall not wait."""
+        return now_s - self._last_flush_s > BATCH_S
+
+    def flush(self) -> None:
+        """Send what there is. When it returns, so is all that was added before."""
+        with self._flush_lock:  # a result goes before those of the tasks that have read it
+            with self._rows_lock:
+                rows, self._rows = self._rows, []
+            self._last_flush_s = monotonic_s()
+            if rows:
+                numbers, lanes, starts, stops, nbytes, results = map(list, zip(*rows, strict=True))
+                self._sender.send(messages.Finished(numbers, lanes, starts, stops, nbytes, results))

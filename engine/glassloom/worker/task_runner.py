@@ -1,0 +1,126 @@
+"""What each of a worker's task threads does: take a task, run it, keep or send what came of it, take the next."""
+
+from __future__ import annotations
+
+from glassloom._supervision import OnCrash
+from glassloom.local.default import run_inside_task
+from glassloom.local.synchronous import SynchronousRuntime
+from glassloom.protocol import messages
+from glassloom.protocol.failure import Failure
+from glassloom.protocol.messages import RunTask
+from glassloom.store.store import Store
+from glassloom.worker.inputs import CallTable, Inputs, RecentResults
+from glassloom.worker.memory_monitor import MemoryMonitor
+from glassloom.worker.sender import Outbox, Sender
+from glassloom.worker.task_context import TaskThread, set_task_thread
+from glassloom.worker.task_queue import TaskQueue
+from glassloom.worker.thread_slots import ThreadSlots
+from glassloom.worker.user_code import Outcome, run_user_code
+
+
+class TaskRunner:
+    """Runs the tasks of a queue on the threads of a worker.
+
+    Parameters
+    ----------
+    n_threads
+        How many tasks run at once.
+    on_crash
+        Called in a task thread that raises.
+    """
+
+    def __init__(
+        self,
+        n_threads: int,
+        queue: TaskQueue,
+        store: Store,
+        memory: MemoryMonitor,
+        sender: Sender,
+        outbox: Outbox,
+        *,
+        on_crash: OnCrash,
+    ) -> None:
+        self.n_executing = 0
+        """Tasks that run now and have not seceded. Changed without a lock: ``+=`` on an attribute calls nothing in which
+        CPython would switch threads. A build without the global lock needs one."""
+        self.calls = CallTable()
+        self._recent = RecentResults()
+        self.inputs = Inputs(store, self._recent)
+        self._queue = queue
+        self._store = store
+        self._memory = memory
+        self._sender = sender
+        self._outbox = outbox
+        self._slots = ThreadSlots(n_threads, self._run_tasks, queue.wake, on_crash=on_crash)
+
+    def start(self) -> None:
+        """Start the threads."""
+        self._slots.start()
+
+    def give_back(self, numbers: list[int]) -> None:
+        """Tell the head of tasks that won't begin here."""
+        if numbers:
+            self._sender.send(messages.Recalled(numbers))
+
+    def _run_tasks(self, slot: int) -> None:
+        run_inside_task(SynchronousRuntime())
+        thread = TaskThread(self._secede, self._rejoin)
+        set_task_thread(thread)
+        following: RunTask | None = None
+        while not self._slots.must_end(has_seceded=thread.has_seceded):
+            task = following or self._queue.get()
+            following = None if task is None else self._run_task(task, slot, thread)
+        if following is not None:
+            self._queue.put_back(following)
+
+    def _run_task(self, task: RunTask, slot: int, thread: TaskThread) -> RunTask | None:
+        """Run a task; return one that has waited for it, to be run next."""
+        thread.number, thread.priority = task.number, task.priority
+        self.n_executing += 1
+        outcome = run_user_code(task, self.calls, self.inputs)
+        self.n_executing -= not thread.has_seceded
+        if outcome.lost is not None:
+            self._input_lost(task, *outcome.lost)
+            return None
+        if outcome.failure is not None:
+            self._failed(task, slot, outcome, outcome.failure)
+            return None
+        return self._finished(task, slot, outcome)
+
+    def _finished(self, task: RunTask, slot: int, outcome: Outcome) -> RunTask | None:
+        if outcome.inline is None:
+            self._store.put(task.number, outcome.value, outcome.nbytes)
+        else:
+            self._recent.put(task.number, outcome.inline)
+        outcome.value = None
+        self._outbox.add((task.number, slot, outcome.start_s, outcome.stop_s, outcome.nbytes, outcome.inline))
+        following = self._queue.ended(task)
+        if self._outbox.is_due(outcome.stop_s) or (following is None and self._queue.empty()):
+            self._outbox.flush()
+        if outcome.inline is None:
+            self._memory.note_result(outcome.nbytes)
+        return following
+
+    def _failed(self, task: RunTask, slot: int, outcome: Outcome, failure: Failure) -> None:
+        self._outbox.flush()
+        waited_for_it = self._queue.gave_up(task)
+        self._sender.send(messages.Failed(task.number, slot, outcome.start_s, outcome.stop_s, failure))
+        self.give_back(waited_for_it)
+
+    def _input_lost(self, task: RunTask, number: int, reason: str) -> None:
+        self._sender.send(messages.ResultsLost([number], reason))
+        self.give_back([task.number, *self._queue.gave_up(task)])
+
+    def _secede(self, thread: TaskThread) -> None:
+        """The thread's task waits for others: first the head hears what this worker has finished."""
+        self._outbox.flush()
+        self._slots.secede()
+        thread.has_seceded = True
+        self.n_executing -= 1
+        self._sender.send(messages.Seceded(thread.number))
+
+    def _rejoin(self, thread: TaskThread, waits: bool) -> None:
+        self._slots.rejoin(waits=waits)
+        thread.has_seceded = False
+        self.n_executing += 1
+        self._sender.send(messages.Rejoined(thread.number))

@@ -1,0 +1,182 @@
+"""The only functions of a worker that touch what belongs to users: calls, results, exceptions. They never raise.
+
+A call, its arguments, the size and pickle of its result, the text of an exception: each may run code of the user's,
+and that may raise anything, return anything, or fork. What comes out of here is plain data of ours; a result itself is
+passed on without being looked at. The store writes and reads results under the same rule.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from glassloom._text import error_line
+from glassloom.backends.sizeof import sizeof
+from glassloom.errors import DataLost, GlassloomError
+from glassloom.protocol import calls as calls_module
+from glassloom.protocol import failure
+from glassloom.protocol.clock import monotonic_s
+from glassloom.protocol.failure import Failure
+from glassloom.protocol.messages import RunTask
+from glassloom.store import pickling, segment
+from glassloom.store.segment import Location, SegmentWriter, free_location, read_location
+from glassloom.store.store import Store
+from glassloom.worker import inputs as inputs_module
+from glassloom.worker.forked_child import leave_if_child
+from glassloom.worker.inputs import CallTable, InputLost, Inputs
+
+MAX_INVOKED_BYTES = 32 * 1024
+"""How large what a function returns that `client.run` calls may be."""
+_INLINE_TYPES = frozenset([int, float, bool, complex, type(None)])
+_INLINE_BYTES = 1024
+_UNKNOWN_BYTES = 32
+
+
+class Outcome:
+    """What came of a task.
+
+    Attributes
+    ----------
+    start_s, stop_s
+        When its function was called and when that ended, monotonic.
+    value
+        The result. Nobody looks at it but the functions of this module and of the store.
+    nbytes
+        About how many bytes the result takes.
+    inline
+        The result's pickle, if it is so small that it travels with the message.
+    failure
+        What was raised instead.
+    lost
+        The input that was gone, so that the function wasn't called: its number, and why.
+    """
+
+    __slots__ = ("failure", "inline", "lost", "nbytes", "start_s", "stop_s", "value")
+
+    def __init__(self) -> None:
+        self.start_s = self.stop_s = monotonic_s()
+        self.value: Any = None
+        self.nbytes = _UNKNOWN_BYTES
+        self.inline: bytes | None = None
+        self.failure: Failure | None = None
+        self.lost: tuple[int, str] | None = None
+
+
+def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs) -> Outcome:
+    """Run a task and return what came of it. Never raises. Doesn't return in a process that the task has forked."""
+    outcome = Outcome()
+    try:
+        call = calls.load(task.call) if calls.is_loaded(task.call) else _load_first(outcome, task.call, calls)
+        outcome.value = call(task.literals, inputs.read(task.deps))
+    except InputLost as lost:
+        outcome.lost = (lost.number, str(lost))
+    except BaseException as error:  # whatever the user's code raises is the task's result
+        leave_if_child(error)
+        outcome.stop_s = monotonic_s()
+        outcome.failure = describe_error(error)
+    else:
+        leave_if_child()
+        outcome.stop_s = monotonic_s()
+        outcome.nbytes, outcome.inline = _measure(outcome.value)
+    return outcome
+
+
+def _load_first(outcome: Outcome, number: int, calls: CallTable) -> calls_module.Call:
+    call = calls.load(number)
+    outcome.start_s = monotonic_s()  # what was imported for it says nothing about the next such task
+    return call
+
+
+def invoke(call: bytes) -> bytes | Failure:
+    """Call a function beside the tasks; return the pickle of what it returns, or what it raised. Never raises."""
+    try:
+        function, args, kwargs = pickling.loads(call)
+        pickled = pickling.dumps(function(*args, **kwargs))
+        leave_if_child()
+        if len(pickled) > MAX_INVOKED_BYTES:
+            raise GlassloomError(f"client.run returns small values; this one has {len(pickled)} bytes")
+        return pickled
+    except BaseException as error:  # the function is the user's
+        leave_if_child(error)
+        return describe_error(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A result that was put where all processes can reach it, or why it could not be.
+
+    Attributes
+    ----------
+    location
+        Where; None if it could not be.
+    view
+        The value as it is mapped from there; None if the location is the pickle itself.
+    reason
+        Why not.
+    lost
+        Why the result is gone altogether, else "".
+    """
+
+    location: Location | None = None
+    view: Any = None
+    reason: str = ""
+    lost: str = ""
+
+
+def share_result(number: int, store: Store, segments: SegmentWriter, *, on_disk: bool) -> Shared | None:
+    """Put a result where every process can reach it; None if it isn't here. Never raises."""
+    location: Location | None = None
+    try:
+        location = segments.place(store.get(number), on_disk=on_disk)
+        view = None if isinstance(location, bytes) else read_location(location)  # now: the head may free it soon
+        return Shared(location, view)
+    except KeyError:
+        return None
+    except DataLost as error:
+        return Shared(lost=str(error))
+    except BaseException as error:  # pickling and unpickling run the user's code
+        if location is not None:
+            free_location(location)
+        return Shared(reason=error_line(error))
+
+
+def describe_error(error: BaseException) -> Failure:
+    """Return the failure that an exception of the user's is. Never raises."""
+    try:
+        BaseException.with_traceback(error, _without_our_frames(error.__traceback__))
+        failure.explain_read_only(error)
+    except BaseException:  # it is the user's, and may refuse either
+        pass
+    return failure.describe(error)
+
+
+def _measure(value: Any) -> tuple[int, bytes | None]:
+    """Return how many bytes a result takes, and its pickle if it is so small that it travels with the message."""
+    try:
+        nbytes = sizeof(value)
+        return nbytes, _inline(value, nbytes)
+    except BaseException:  # the value is the user's
+        return _UNKNOWN_BYTES, None
+
+
+def _inline(value: Any, nbytes: int) -> bytes | None:
+    kind = type(value)
+    if kind in _INLINE_TYPES or (kind in (str, bytes) and nbytes <= _INLINE_BYTES):
+        return pickle.dumps(value, 5)
+    if kind.__module__ == "numpy" and nbytes <= _INLINE_BYTES and hasattr(value, "dtype") and not value.dtype.hasobject:
+        return pickle.dumps(value, 5)
+    return None
+
+
+def _without_our_frames(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback that begins with the last of the engine's frames before the user's."""
+    while trace is not None and trace.tb_next is not None and trace.tb_next.tb_frame.f_code.co_filename in _OUR_FILES:
+        trace = trace.tb_next
+    return trace
+
+
+_OUR_FILES = frozenset(
+    [__file__, *(str(module.__file__) for module in (calls_module, inputs_module, pickling, segment))]
+)

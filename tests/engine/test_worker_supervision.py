@@ -1,0 +1,150 @@
+"""Whatever the engine's own code in a worker raises: the worker is replaced and says why, the tasks end, nothing hangs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+from fault_helpers import eventually, worker_pids
+from glassloom import Client, wait
+from glassloom.worker import worker
+
+ENGINE = str(Path(worker.__file__).parents[1])
+
+
+@pytest.fixture(scope="module")
+def crashing_client() -> Iterator[Client]:
+    """Start a cluster whose workers are made to crash."""
+    with Client(n_workers=1, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
+        yield client
+
+
+class Injected(Exception):
+    """What is raised in the engine's code."""
+
+
+class RaiseAtCall:
+    """A profile function that raises at the n-th call that the engine's code makes after the user's function has returned.
+
+    The calls of the task's thread alone count, until it waits for its next task; in Python or in C. What raised, or that
+    there are no more calls, is written to a file.
+    """
+
+    def __init__(self, position: int, path: str) -> None:
+        self.left = position
+        self.path = path
+        self.has_returned = False
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+        if not self.has_returned:
+            self.has_returned = event == "return" and frame.f_code.co_name == "set_trap"
+            return
+        caller = frame if event == "c_call" else frame.f_back
+        if event not in ("call", "c_call") or caller is None or not caller.f_code.co_filename.startswith(ENGINE):
+            return
+        name = frame.f_code.co_qualname if event == "call" else f"{frame.f_code.co_qualname}>{argument.__name__}"
+        if name == "TaskQueue.get":
+            sys.setprofile(None)
+            Path(self.path).write_text("the end")
+            return
+        if self.left == 0:
+            sys.setprofile(None)
+            Path(self.path).write_text(name)
+            raise Injected(name)
+        self.left -= 1
+
+
+def array_result() -> Any:
+    return np.ones(100_000)
+
+
+def small_result() -> int:
+    return 5
+
+
+def odd_result() -> Any:
+    return {"a": object}
+
+
+def no_result() -> None:
+    raise ValueError("no result")
+
+
+def set_trap(position: int, path: str, make: Callable[[], Any]) -> Any:
+    """Have the engine's code raise in this thread once this function has returned, and never again."""
+    if not os.path.exists(path):
+        sys.setprofile(RaiseAtCall(position, path))
+    return make()
+
+
+@pytest.mark.fault("the engine's own code raises, at each call after a task's function")
+@pytest.mark.parametrize("make", [array_result, small_result, odd_result, no_result])
+@pytest.mark.parametrize("third", [0, 1, 2])
+def test_each_call_of_the_engine_after_a_task_may_raise(
+    crashing_client: Client, tmp_path: Path, make: Callable[[], Any], third: int
+) -> None:
+    raised = []
+    for position in range(third, 400, 3):
+        path = tmp_path / f"{position}"
+        future = crashing_client.submit(set_trap, position, str(path), make, pure=False)
+        wait(future, timeout=20)
+        assert future.status in ("finished", "error")
+        assert crashing_client.submit(os.getpid, pure=False).result(timeout=20) > 0
+        eventually(path.exists)
+        where = eventually(path.read_text)
+        if where == "the end":
+            break
+        raised.append(where)
+    assert where == "the end"
+    assert len(raised) >= 7, raised
+
+
+def crash_thread(name: str) -> None:
+    """Let the next call of a worker's thread raise."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise Injected(f"in the {name} thread")
+
+    targets = {
+        "housekeeping": (worker.Worker, "_sample"),
+        "memory": (worker.MemoryMonitor, "look"),
+        "publisher": (worker.Publisher, "_tell"),
+        "reader": (worker.Worker, "_drop"),
+        "invoke": (worker.user_code, "invoke"),
+        "lane-0": (worker.TaskRunner, "_finished"),
+    }
+    setattr(*targets[name], fail)
+
+
+@pytest.mark.fault("a thread of a worker's crashes")
+@pytest.mark.parametrize("name", ["housekeeping", "memory", "publisher", "reader", "lane-0"])
+def test_a_thread_that_crashes_ends_the_worker_with_a_reason(crashing_client: Client, name: str) -> None:
+    (pid,) = eventually(lambda: worker_pids(crashing_client))
+    crashing_client.run(crash_thread, name)
+    held = crashing_client.submit(odd_result, pure=False)
+    if name == "reader":
+        wait(held)
+        del held
+        crashing_client.submit(small_result, pure=False).result(timeout=20)
+    else:
+        assert held.result(timeout=20) == {"a": object}
+    eventually(lambda: worker_pids(crashing_client) not in ([], [pid]))
+    log = Path(crashing_client._record.directory, "cluster.log")
+    reason = f"{name} crashed: Injected: in the {name} thread"
+    eventually(lambda: f"(pid {pid}) is gone: {reason}" in log.read_text())
+    assert "Traceback" in log.read_text()
+
+
+def test_no_thread_of_a_worker_is_without_supervision(crashing_client: Client) -> None:
+    def targets() -> list[str]:
+        threads = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+        return [t.name for t in threads if "start_thread" not in t.run.__self__._target.__qualname__]  # type: ignore[attr-defined]
+
+    assert list(crashing_client.run(targets).values()) == [[]]
