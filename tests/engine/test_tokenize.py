@@ -465,8 +465,6 @@ def test_the_rows_that_a_slice_does_not_show_do_not_count() -> None:
     assert tokenize(whole.slice(1, 2)) == tokenize(pa.table({"a": [1, 2], "b": ["y", "z"]}))
 
 
-# Any value
-
 _plain = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.complex_numbers(), st.text(max_size=5), st.binary(max_size=5),
     st.binary(max_size=5).map(bytearray), st.sampled_from([..., NotImplemented, *Colour, int, len, np.add]),
