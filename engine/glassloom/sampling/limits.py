@@ -78,7 +78,7 @@ def process_memory_limit_bytes() -> int | None:
     """Return the bytes of memory that each process may use by itself, None for no limit: ``ulimit -v``, ``-d`` and ``-m``.
 
     These are RLIMIT_AS, RLIMIT_DATA and RLIMIT_RSS, of which the soft limit counts. Child processes inherit them, and
-    each has the whole of them. Linux doesn't enforce the last one, but whoever sets it means it.
+    each has the whole of them. Linux doesn't enforce the last one; it counts all the same, as it is set on purpose.
     """
     names = [name for name in _RESOURCES if hasattr(resource, name)]
     soft = [resource.getrlimit(getattr(resource, name))[0] for name in names]
