@@ -13,8 +13,8 @@ def gc_paused() -> Iterator[None]:
     if not gc.isenabled():
         yield
         return
-    gc.disable()
     try:
+        gc.disable()  # in here: an interrupt may come right after it
         yield
     finally:
         gc.enable()

@@ -59,7 +59,7 @@ def test_waiting_again_and_again_leaves_nothing_behind(client: Client, tmp_path:
 
 
 def test_waiting_where_there_is_no_worker_warns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glassloom.client.future._LOOK_AFTER_S", 0.01)
+    monkeypatch.setattr("glassloom.client.blocking.WATCH_S", 0.01)
     with Client(n_workers=0, threads_per_worker=1, name="empty") as client:
         future = client.submit(tasks.inc, 1)
         with (
@@ -80,7 +80,7 @@ def test_waiting_where_there_is_no_worker_warns(monkeypatch: pytest.MonkeyPatch)
 def test_waiting_for_adaptive_workers_does_not_warn(
     monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
-    monkeypatch.setattr("glassloom.client.future._LOOK_AFTER_S", 0.01)
+    monkeypatch.setattr("glassloom.client.blocking.WATCH_S", 0.01)
     with Client(n_workers=0, threads_per_worker=1) as client:
         assert client.cluster is not None
         client.cluster.adapt(0, 1)

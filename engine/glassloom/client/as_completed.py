@@ -6,12 +6,12 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
-from time import monotonic
 from typing import Any
 
 from glassloom.client.blocking import Operation, Signal, run_async, run_sync
-from glassloom.client.connection import KeyState
+from glassloom.client.deadline import Deadline
 from glassloom.client.future import Future, futures_of, happens, still_open
+from glassloom.client.key_table import KeyState
 from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.units import parse_seconds
 
@@ -50,8 +50,7 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
     ) -> None:
         self._with_results = with_results
         self._raises = raise_errors
-        self._timeout_s = parse_seconds("timeout", timeout)
-        self._began_s = monotonic()
+        self._deadline = Deadline(parse_seconds("timeout", timeout))
         self._lock = threading.Lock()
         self._open: dict[Future, None] = {}
         self._finished: deque[Future] = deque()
@@ -154,11 +153,11 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
             with self._lock:
                 if self._finished or not self._open:
                     return bool(self._finished)
-                news, client = self._news, next(iter(self._open)).client
-            left_s = None if self._timeout_s is None else max(0.0, self._began_s + self._timeout_s - monotonic())
-            if not (yield from happens(news, left_s, client)):
+                news, client = self._news, next(iter(self._open))._client
+            if not (yield from happens(news, self._deadline, client, f"the next of {len(self._open)} futures")):
                 raise TimeoutError(
-                    f"{self._n_given} of {self._n_given + len(self._open)} futures are done after {self._timeout_s} s; "
+                    f"{self._n_given} of {self._n_given + len(self._open)} futures are done after "
+                    f"{self._deadline.timeout_s} s; "
                     f"still open: {still_open(self._open)}"
                 )
 
@@ -171,7 +170,7 @@ class as_completed:  # noqa: N801 - it is used, and known to users of concurrent
         if not self._with_results:
             return future
         try:
-            return future, (yield from future._result(None))
+            return future, (yield from future._result(self._deadline.left_s))
         except Exception as error:  # it is the task's: whatever the user's code raised
             if self._raises:
                 raise

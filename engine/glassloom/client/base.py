@@ -1,15 +1,29 @@
-"""`ClientBase`: what all parts of a client build upon: its connection, and how it waits."""
+"""`ClientBase`: what futures and all parts of a client build upon: its connection, and how it waits."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from glassloom_metrics.registry import ClusterRecord
 
 from glassloom.client.blocking import Operation, run_async, run_sync
 from glassloom.client.connection import Connection
+from glassloom.client.deadline import Deadline
+from glassloom.client.key_table import KeyState
 from glassloom.errors import ClusterClosed
+from glassloom.graph import Key
 from glassloom.protocol.identity import jupyter_base_url
+
+
+class Holder(Protocol):
+    """Something that holds a key's result: a `Future`, to those who must not know it."""
+
+    key: Key
+
+    @property
+    def _state(self) -> KeyState:
+        """How its task stands."""
 
 
 class ClientBase:
@@ -47,6 +61,18 @@ class ClientBase:
         """Where the cluster's status page is: a path on this notebook's Jupyter server, or the command that serves it."""
         base_url = jupyter_base_url()
         return f"{base_url}glassloom/dash/{self.id}/status" if base_url else "run: glassloom dashboard"
+
+    def _fetch(self, futures: Sequence[Holder], deadline: Deadline) -> Operation[list[Any]]:
+        """Return the results of finished futures."""
+        raise NotImplementedError
+
+    def cancel(self, futures: Any, force: bool = False) -> None:
+        """Give tasks up."""
+        raise NotImplementedError
+
+    def retry(self, futures: Any) -> None:
+        """Try failed tasks again."""
+        raise NotImplementedError
 
     def _run(self, steps: Operation[Any]) -> Any:
         """Carry on what may have to wait: in this thread, or, for an asynchronous client, in whoever awaits it."""

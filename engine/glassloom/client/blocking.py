@@ -12,10 +12,14 @@ import threading
 from collections.abc import Callable, Generator
 from typing import NamedTuple, TypeVar
 
+from glassloom.client.deadline import Deadline
 from glassloom.protocol.tracebacks import drop_engine_frames
 from glassloom.worker.task_context import secede_here
 
 T = TypeVar("T")
+
+WATCH_S = 1.0
+"""How often a wait is interrupted to see whether what it waits for can still happen."""
 
 
 class Signal:
@@ -58,12 +62,21 @@ class Signal:
 class WaitFor(NamedTuple):
     """What steps wait for. They are sent whether it has happened in time.
 
-    ``for_tasks`` says that it may take other tasks to make it happen: a task that waits must not be in their way.
+    ``for_tasks`` says that it may take other tasks to make it happen: a task that waits must not be in their way. ``watch``
+    is called every `WATCH_S` seconds meanwhile, in the waiting thread or event loop; what it raises ends the wait.
     """
 
     signal: Signal
     timeout_s: float | None = None
     for_tasks: bool = False
+    watch: Callable[[], None] | None = None
+
+    def next_pause_s(self, deadline: Deadline) -> float | None:
+        """Return how long to wait in one piece; None: until it happens."""
+        left_s = deadline.left_s
+        if self.watch is None:
+            return left_s
+        return WATCH_S if left_s is None else min(left_s, WATCH_S)
 
 
 Operation = Generator[WaitFor, bool, T]
@@ -108,17 +121,31 @@ def _wait_in_thread(wait: WaitFor) -> bool:
     signal = wait.signal
     if signal.is_set:
         return True
-    awake = threading.Event()
-    signal.add_callback(awake.set)
-    thread = secede_here() if wait.for_tasks else None
+    gate = threading.Lock()  # not an Event: an interrupt in the middle of its methods can leave it broken
+    gate.acquire()
     happened = False
+    thread = secede_here() if wait.for_tasks else None
     try:
-        happened = awake.wait(wait.timeout_s)
+        signal.add_callback(gate.release)
+        happened = _pass(gate, wait)
     finally:
-        signal.remove_callback(awake.set)
+        signal.remove_callback(gate.release)
         if thread is not None:
             thread.rejoin(thread, happened)  # who runs out of time doesn't wait for a place besides
     return happened
+
+
+def _pass(gate: threading.Lock, wait: WaitFor) -> bool:
+    """Wait until the gate is open; return False after the timeout."""
+    deadline = Deadline(wait.timeout_s)
+    while True:
+        pause_s = wait.next_pause_s(deadline)
+        if gate.acquire(timeout=-1 if pause_s is None else pause_s):
+            return True
+        if deadline.is_over:
+            return False
+        if wait.watch is not None:
+            wait.watch()
 
 
 async def _wait_in_loop(wait: WaitFor) -> bool:
@@ -133,11 +160,17 @@ async def _wait_in_loop(wait: WaitFor) -> bool:
             loop.call_soon_threadsafe(arrived.set)
 
     signal.add_callback(wake)
+    deadline = Deadline(wait.timeout_s)
     try:
-        async with asyncio.timeout(wait.timeout_s):
-            await arrived.wait()
-    except TimeoutError:
-        return signal.is_set
+        while True:
+            try:
+                async with asyncio.timeout(wait.next_pause_s(deadline)):
+                    await arrived.wait()
+                return True
+            except TimeoutError:
+                if deadline.is_over:
+                    return signal.is_set
+            if wait.watch is not None:
+                wait.watch()
     finally:
         signal.remove_callback(wake)
-    return True

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 from glassloom_metrics.errors import ClusterNotFound as _NoRecord
 from glassloom_metrics.registry import ClusterRecord, find_record
 
 from glassloom._gc import gc_paused
+from glassloom.client.base import Holder
 from glassloom.client.blocking import Operation, run_sync
-from glassloom.client.connection import ERROR, FINISHED, PENDING, Connection
+from glassloom.client.connection import Connection
 from glassloom.client.datasets import DatasetMethods
-from glassloom.client.future import Future, futures_of, raise_unless_finished, settled
+from glassloom.client.deadline import Deadline
+from glassloom.client.future import Future, futures_of, raise_unless_finished, send_for, settled
 from glassloom.client.future_tree import find_futures, replace_futures
+from glassloom.client.key_table import ERROR, FINISHED, PENDING
 from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.results import read_result
 from glassloom.client.validation import check_iterables, check_key, refuse_actors
@@ -36,7 +39,7 @@ from glassloom.protocol.annotations import Annotations, annotate, current_annota
 from glassloom.protocol.calls import CallEncoder
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.tracebacks import hides_engine_frames
-from glassloom.store.segment import SegmentWriter
+from glassloom.store.segment import Location, SegmentWriter, free_location
 from glassloom.worker.task_context import task_thread
 
 
@@ -125,33 +128,40 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
         self._record: ClusterRecord
         self._link: Connection | None = None
 
-        self._open = partial(self._connect, address, _for_new_cluster(address, given), set_as_default)
+        self._opening = (address, _for_new_cluster(address, given), set_as_default)
         if not asynchronous:
-            self._open()
+            self._open(*self._opening)
 
-    def _connect(
+    def _open(
         self,
         address: LocalCluster | ClusterRecord | str | None,
         options: ClusterOptions | None,
         set_as_default: bool,
     ) -> None:
-        if options is not None:
-            self._own_cluster = self.cluster = LocalCluster(**options.values())
-            self._record = self.cluster.record
-        elif isinstance(address, LocalCluster):
-            self._record = address.record
-        else:
-            self._record = address if isinstance(address, ClusterRecord) else _find(address)
+        """Start the cluster if there is none, and connect. An error or interrupt leaves neither behind."""
+        link: Connection | None = None
         try:
-            self._link = Connection(self._record.socket, self._record.secret)
-        except ClusterClosed:
+            if options is not None:
+                self._own_cluster = self.cluster = LocalCluster(**options.values())
+                self._record = self.cluster.record
+            elif isinstance(address, LocalCluster):
+                self._record = address.record
+            else:
+                self._record = address if isinstance(address, ClusterRecord) else _find(address)
+            link = Connection(self._record)
+            link.open()
+            self._segments = SegmentWriter(link.welcome.shm_prefix, link.welcome.directory, f"c{link.welcome.client}")
+            weakref.finalize(self, link.close_soon, "it was garbage collected").atexit = False
+            self._link = link
+            if set_as_default:
+                set_current(self)
+        except BaseException:
+            unset_current(self)
+            if link is not None:
+                link.close("it couldn't be opened")
             if self._own_cluster is not None:
                 self._own_cluster.close()
             raise
-        welcome = self._link.welcome
-        self._segments = SegmentWriter(welcome.shm_prefix, welcome.directory, f"c{welcome.client}")
-        if set_as_default:
-            set_current(self)
 
     # Calls
 
@@ -282,7 +292,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             graph.tasks.setdefault(key, Task(key, func, args, kwargs or None))
             if origin is not None:
                 graph.origins[key_layer(key)] = origin
-        return self._hold(graph, chosen, handling, {id(func): function_token} if pure else {})
+        return self._hold(graph, chosen, [], handling, {id(func): function_token} if pure else {})
 
     # Results
 
@@ -307,15 +317,17 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
         return self._run(self._gather(futures, found, errors))
 
     def _gather(self, futures: Any, found: list[Future], errors: str) -> Operation[Any]:
-        pending = [future for future in found if future._state.status == PENDING and not future.done()]
+        self._connection.owner.require()
+        never = Deadline(None)
+        pending = [future for future in found if future._state.status == PENDING]
         if pending:
-            yield from settled(pending, None, len(pending), stops_at_failure=errors == "raise")
+            yield from settled(pending, never, len(pending), stops_at_failure=errors == "raise")
         usable = [future for future in found if errors == "raise" or future.status == FINISHED]
         for future in usable:
             if future._state.status != FINISHED:
                 raise_unless_finished(future)
-        unique = list(dict.fromkeys(future.key for future in usable))
-        results = yield from self._fetch(unique)
+        unique = {future.key: future for future in usable}
+        results = yield from self._fetch(list(unique.values()), never)
         return replace_futures(futures, dict(zip(unique, results, strict=True)), errors)
 
     def scatter(self, data: Any, broadcast: bool = False, hash: bool = True) -> Any:
@@ -419,7 +431,8 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             Whether to give them up even if others want them: another client, or a variable, queue or dataset. Without it
             only this client lets go of such tasks.
         """
-        self._connection.send(messages.Cancel([future.key for future in futures_of(futures)], force))
+        chosen = futures_of(futures)
+        self._connection.cancel([future.key for future in chosen], [future._state for future in chosen], force=force)
 
     def retry(self, futures: Any) -> None:
         """Try failed tasks again, with the failed tasks that they depend on. Others stay as they are.
@@ -429,34 +442,37 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
         futures
             Futures, or persisted collections, alone or in a list.
         """
-        failed = [future.key for future in futures_of(futures) if future.status == ERROR]
-        with self._connection.lock:
-            self._connection.mark_pending(failed)
-            self._connection.send(messages.Retry(failed))
+        failed = [future for future in futures_of(futures) if future.status == ERROR]
+        send_for(self._connection, messages.Retry([future.key for future in failed]), failed)
 
     # The runtime that collections use
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
-        """Run a graph and return the results of `keys`. Ctrl-C cancels it and leaves the cluster usable."""
-        futures = self._hold(graph, keys)
+        """Run a graph and return the results of `keys`.
+
+        An error or Ctrl-C lets go of them: what nothing else wants is not computed any further. What is held otherwise, by
+        futures or persisted collections, is.
+        """
+        futures: list[Future] = []
         try:
+            self._hold(graph, keys, futures)
             return list(run_sync(self._gather(futures, futures, "raise")))
-        except BaseException as error:
-            if not isinstance(error, ClusterClosed) and not self._connection.closed_because:
-                self.cancel([future for future in futures if not future.done()])
-            raise
+        finally:
+            _release(futures)  # a traceback may keep them
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Future]:
         """Start a graph and return the futures of `keys`."""
-        return dict(zip(keys, self._hold(graph, keys), strict=True))
+        return dict(zip(keys, self._hold(graph, keys, []), strict=True))
 
     def _hold(
         self,
         graph: Graph,
         keys: Sequence[Key],
+        futures: list[Future],
         handling: Annotations | None = None,
         function_tokens: Mapping[int, str] | None = None,
     ) -> list[Future]:
+        """Start a graph; add the futures of `keys` to `futures` and return it. An interrupt releases them."""
         self._connection.check_open()
         large: list[Future] = []
 
@@ -464,13 +480,17 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             large.extend(self._scatter([value], False))
             return large[-1].key
 
-        with gc_paused():
-            encoder = CallEncoder(place_large, function_tokens)
-            message = encoder.encode(graph, keys, _in_place(handling or current_annotations()))
-        with self._connection.lock:
-            futures = [Future(key, self) for key in keys]
-            self._connection.mark_pending(keys)
-            self._connection.send(message)
+        try:
+            with gc_paused():
+                encoder = CallEncoder(place_large, function_tokens)
+                message = encoder.encode(graph, keys, _in_place(handling or current_annotations()))
+            futures.extend(Future(key, self) for key in keys)
+            send_for(self._connection, message, futures)
+        except BaseException:
+            _release(futures)
+            raise
+        finally:
+            _release(large)  # the tasks hold them
         return futures
 
     def _scatter(self, values: list[Any], hash: bool) -> list[Future]:
@@ -478,33 +498,40 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
         keys: list[Key] = [
             f"{type(value).__name__}-{tokenize(value) if hash else uuid.uuid4().hex}" for value in values
         ]
-        placed = [self._segments.place(value) for value in values]
-        sizes = [len(place) if isinstance(place, bytes) else place.nbytes for place in placed]
-        with self._connection.lock:
-            futures = [Future(key, self) for key in keys]
-            self._connection.send(messages.Scatter(keys, placed, sizes))
+        placed: list[Location] = []
+        futures: list[Future] = []
+        try:
+            placed.extend(self._segments.place(value) for value in values)
+            sizes = [len(place) if isinstance(place, bytes) else place.nbytes for place in placed]
+            futures.extend(Future(key, self) for key in keys)
+            message, placed = messages.Scatter(keys, placed, sizes), []  # the head's from here on
+            send_for(self._connection, message, futures)
+        except BaseException:
+            for location in placed:
+                free_location(location)
+            _release(futures)
+            raise
         return futures
 
-    def _fetch(self, keys: Sequence[Key]) -> Operation[list[Any]]:
-        """Return the results of finished keys."""
+    def _fetch(self, futures: Sequence[Holder], deadline: Deadline) -> Operation[list[Any]]:
+        """Return the results of finished futures."""
         results: dict[Key, Any] = {}
         remote: list[Key] = []
-        for key in keys:
-            state = self._connection.state(key)
-            if state is not None and state.status == ERROR and state.failure is not None:
+        for future in futures:
+            state = future._state
+            if state.status == ERROR and state.failure is not None:
                 raise failure.harmless(failure.restore(state.failure))
-            if state is not None and state.inline is not None:
-                results[key] = read_result(key, state.inline)
+            if state.inline is not None:
+                results[future.key] = read_result(future.key, state.inline)
             else:
-                remote.append(key)
+                remote.append(future.key)
         if remote:
-            self._connection.check_open()
-            locations = yield from self._connection.locate(remote)
+            locations = yield from self._connection.locate(remote, deadline)
             for key, location in zip(remote, locations, strict=True):
                 if isinstance(location, Failure):
                     raise failure.harmless(failure.restore(location))
                 results[key] = read_result(key, location)
-        return [results[key] for key in keys]
+        return [results[future.key] for future in futures]
 
     # Opening and closing
 
@@ -524,6 +551,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             self._own_cluster.close()
 
     def _shutdown(self) -> None:
+        self._connection.owner.require()
         if not self._connection.closed_because:
             self._connection.send(messages.Shutdown())
         self._close()
@@ -549,7 +577,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
 
     async def _opened(self) -> Self:
         if self._link is None:
-            await asyncio.to_thread(self._open)
+            await asyncio.to_thread(self._open, *self._opening)
         return self
 
     def __reduce__(self) -> Any:
@@ -584,6 +612,11 @@ def _find(name_or_id: Any) -> ClusterRecord:
             f"{name_or_id!r} is the thread pool of process {record.pid}; only that process can use it"
         )
     return record
+
+
+def _release(futures: Iterable[Future]) -> None:
+    for future in futures:
+        future.release()
 
 
 def _in_place(handling: Annotations) -> Annotations:

@@ -1,25 +1,36 @@
-"""A client's end of the connection to a head: what it knows of its keys, and the thread that learns it.
+"""A client's end of the connection to a head.
 
-Thread-safe. One thread reads; whoever calls sends, under one lock, so that messages go out in the order in which the
-books are kept.
+Two threads own the socket: one reads (and closes it at the end), one writes (see `Outbox`). Callers put whole messages into
+a queue and wait for what comes of them, so that an interrupt, which Python raises in the main thread only, strikes code
+that owns nothing. Thread-safe. In a forked child a connection is closed.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import itertools
-import logging
+import os
 import socket
-import threading
-from collections.abc import Callable, Iterable, Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any
 
 import msgspec
 from glassloom_metrics.framing import FrameSplitter, frame
 from glassloom_metrics.protocol import Connect, Refused, decode, encode
+from glassloom_metrics.registry import ClusterRecord
 
-from glassloom.client.blocking import Operation, Signal, WaitFor
+from glassloom import config
+from glassloom._ownership import OwnerProcess
+from glassloom._supervision import Crash, start_thread
+from glassloom.client.blocking import Operation, Signal, WaitFor, run_sync
+from glassloom.client.callbacks import UserCallbacks
+from glassloom.client.deadline import Deadline
+from glassloom.client.head_watch import HeadWatch, describe_process
+from glassloom.client.key_table import CANCELLED, ERROR, KeyHold, KeyState, KeyTable
+from glassloom.client.outbox import Outbox, Outgoing
 from glassloom.errors import ClusterClosed
 from glassloom.graph import Key
 from glassloom.protocol import messages
@@ -28,28 +39,13 @@ from glassloom.protocol.failure import Failure
 from glassloom.protocol.messages import framed
 from glassloom.store.segment import Location
 
-_log = logging.getLogger("glassloom")
 _READ_BYTES = 2**20
+_FLUSH_TIMEOUT_S = 2.0
+_CLOSE_TIMEOUT_S = 5.0
+_WITHDRAW_TIMEOUT_S = 1.0
+"""How long the head may take to say whether a withdrawn request had been granted; after that it is undone."""
 
-PENDING, FINISHED, ERROR, CANCELLED, LOST = "pending", "finished", "error", "cancelled", "lost"
-
-
-Callback = Callable[["KeyState"], None]
-"""What is called with the state of a key that is no longer pending."""
-
-
-class KeyState:
-    """What the client knows of one key. Changed under the connection's lock only."""
-
-    __slots__ = ("callbacks", "failure", "inline", "nbytes", "references", "status")
-
-    def __init__(self) -> None:
-        self.status = PENDING
-        self.references = 0
-        self.nbytes = 0
-        self.inline: bytes | None = None
-        self.failure: Failure | None = None
-        self.callbacks: list[Callback] | None = None
+_open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
 class _Reply:
@@ -63,134 +59,169 @@ class _Reply:
 
 
 class Connection:
-    """The connection of one client.
+    """The connection of one client. It does nothing until `open`.
 
     Parameters
     ----------
-    path, secret
-        Of the head's socket, from the cluster's record.
-
-    Raises
-    ------
-    ClusterClosed
-        If nobody answers there, or the client isn't let in.
+    record
+        Of the cluster to connect to.
     """
 
-    def __init__(self, path: str, secret: str) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._splitter = FrameSplitter()
-        try:
-            self._socket.connect(path)
-            self._socket.sendall(frame(encode(Connect("client", secret))))
-            first, self._early = self._read_first()
-        except OSError as error:
-            self._socket.close()
-            raise ClusterClosed(f"the cluster can't be reached: {error}") from error
-        self.welcome = _welcome(first)
-        self.lock = threading.RLock()
+    def __init__(self, record: ClusterRecord) -> None:
+        self.record = record
+        self.owner = OwnerProcess(f"client of cluster {record.name!r}")
+        self.welcome: messages.Welcome
         self.closed_because = ""
+        """Why the connection has ended, or is about to; empty while it is open."""
+        self._queue: SimpleQueue[Any] = SimpleQueue()
+        self._keys = KeyTable(self._queue.put)
+        self._callbacks = UserCallbacks()
+        self._socket: socket.socket | None = None
+        self._outbox: Outbox | None = None
+        self._splitter = FrameSplitter()
+        self._early: list[bytes] = []
+        self._has_threads = False
+        self._opened = Signal()
+        self._closed = Signal()
         self._end_reason = "the cluster has ended"
-        self._states: dict[Key, KeyState] = {}
         self._replies: dict[int, _Reply] = {}
         self._requests = itertools.count()
-        self._released: SimpleQueue[Key | None] = SimpleQueue()
-        self._callers: SimpleQueue[Callable[[], Any] | None] | None = None
-        threading.Thread(target=self._read, name="glassloom-client", daemon=True).start()
-        threading.Thread(target=self._release, name="glassloom-release", daemon=True).start()
+        self.hold = self._keys.hold
+        self.when_done = self._keys.when_done
+        self.forget_callback = self._keys.forget_callback
+        self.call_user = self._callbacks.call
 
-    # Keys
-
-    def refer(self, key: Key) -> KeyState:
-        """Count one more holder of `key`; returns its state. Call with the lock held if more is sent about the key."""
-        with self.lock:
-            state = self._states.get(key)
-            if state is None:
-                state = self._states[key] = KeyState()
-                if self.closed_because:
-                    state.status = LOST
-            state.references += 1
-            return state
-
-    def unrefer(self, key: Key) -> None:
-        """Count one holder less. Takes no lock: it is called by the garbage collector, wherever that strikes."""
-        self._released.put(key)
-
-    def state(self, key: Key) -> KeyState | None:
-        """Return what is known of a key."""
-        return self._states.get(key)
-
-    def when_done(self, states: Iterable[KeyState], callback: Callback) -> None:
-        """Call `callback` with each state whose key is no longer pending: at once, or from the reading thread."""
-        done = []
-        with self.lock:
-            for state in states:
-                if state.status != PENDING:
-                    done.append(state)
-                elif state.callbacks is None:
-                    state.callbacks = [callback]
-                else:
-                    state.callbacks.append(callback)
-        for state in done:
-            callback(state)
-
-    def forget(self, states: Iterable[KeyState], callback: Callback) -> None:
-        """Take back `when_done`."""
-        with self.lock:
-            for state in states:
-                if state.callbacks and callback in state.callbacks:
-                    state.callbacks.remove(callback)
-
-    def mark_pending(self, keys: Iterable[Key]) -> None:
-        """These keys are handed in (again): forget how they ended before."""
-        with self.lock:
-            for key in keys:
-                state = self._states.get(key)
-                if state is not None and state.status in (ERROR, CANCELLED):
-                    state.status, state.failure = PENDING, None
-
-    def call_user(self, function: Callable[[], Any]) -> None:
-        """Call a function of the user's, from a thread that is there for it: it may wait for what the others bring."""
-        with self.lock:
-            if self._callers is None:
-                self._callers = SimpleQueue()
-                threading.Thread(
-                    target=_call_all, args=(self._callers,), name="glassloom-callbacks", daemon=True
-                ).start()
-                if self.closed_because:
-                    self._callers.put(None)
-            self._callers.put(function)
-
-    # Messages
-
-    def send(self, message: messages.FromClient) -> None:
-        """Send a message.
+    def open(self) -> None:
+        """Connect, and start the threads.
 
         Raises
         ------
         ClusterClosed
-            If the connection has ended; the message says why.
+            If no process listens there, or the client isn't let in.
+        TimeoutError
+            If the head doesn't answer.
         """
-        data = framed(message)
-        with self.lock:
-            self.check_open()
-            try:
-                self._socket.sendall(data)
-            except OSError as error:
-                raise ClusterClosed(f"the connection to the cluster broke: {error}") from error
+        connected = self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        timeout_s = config.get("timeouts.request")
+        connected.settimeout(timeout_s)
+        try:
+            connected.connect(self.record.socket)
+            connected.sendall(frame(encode(Connect("client", self.record.secret))))
+            first = self._read_first(connected)
+        except TimeoutError:
+            raise TimeoutError(f"{self.head()} didn't let a new client in within {timeout_s:g} s") from None
+        except OSError as error:
+            raise ClusterClosed(f"the cluster can't be reached: {error}") from error
+        self.welcome = _welcome(first)
+        connected.settimeout(None)
+        _open_connections.add(self)
+        self._has_threads = True
+        start_thread("glassloom-client", self._read, connected, on_crash=self._reader_crashed)
+        run_sync(_until(self._opened, None))
 
-    def ask(self, make: Callable[[int], messages.FromClient]) -> Operation[Any]:
-        """Send the message that `make` makes of a request number; wait for the answer and return it."""
+    def head(self) -> str:
+        """Describe the head process, for messages."""
+        return f"the head of cluster {self.record.name!r} ({describe_process(self.record.pid)})"
+
+    # Messages
+
+    def check_open(self) -> None:
+        """Raise if the connection can't be used: `ForkedError` in a forked child, `ClusterClosed` if it has ended."""
+        self.owner.require()
+        if self.closed_because:
+            raise ClusterClosed(f"the client is closed: {self.closed_because}")
+
+    def send(
+        self,
+        message: messages.FromClient,
+        states: Sequence[KeyState] = (),
+        holds: Sequence[KeyHold] = (),
+    ) -> None:
+        """Let a message be sent. Waits if too much waits to be sent already.
+
+        Parameters
+        ----------
+        states, holds
+            Of the keys that the message asks for.
+
+        Raises
+        ------
+        ClusterClosed, ForkedError
+            If the connection has ended; the message says why.
+        TimeoutError
+            If the head doesn't take what was sent before.
+        """
+        self.check_open()
+        assert self._outbox is not None
+        data = framed(message)
+        if not self._outbox.has_room(len(data)):
+            timeout_s = config.get("timeouts.request")
+            if not run_sync(self._outbox.wait_for_room(len(data), timeout_s)):
+                raise TimeoutError(
+                    f"{self.head()} has read nothing for {timeout_s:g} s, so that a message of {len(data)} bytes can't be sent"
+                )
+            self.check_open()
+        failed = [(state, state.sent_as) for state in states if state.status == ERROR]
+        self._outbox.put(Outgoing(data, states, holds))
+        if failed:
+            self._keys.note_retrying(failed)
+
+    def cancel(self, keys: Sequence[Key], states: Sequence[KeyState], *, force: bool) -> None:
+        """Give tasks up."""
+        self.send(messages.Cancel(list(keys), force))
+        self._keys.note_cancelling(states)
+
+    def ask(
+        self,
+        make: Callable[[int], messages.FromClient],
+        what: str,
+        *,
+        deadline: Deadline | None = None,
+        waits_for_work: bool = False,
+    ) -> Operation[Any]:
+        """Send the message that `make` makes of a request number; wait for the answer and return it.
+
+        Parameters
+        ----------
+        what
+            What is asked, for messages.
+        deadline
+            When the answer must be there; default the option ``timeouts.request`` from now.
+        waits_for_work
+            Whether the answer comes only when tasks or workers have done something: then there is no default, but the head
+            must give signs of life.
+
+        Raises
+        ------
+        TimeoutError
+            If it isn't there in time; it names what was asked and the process that doesn't answer.
+        ClusterClosed, ForkedError
+            If the connection has ended.
+        """
+        if deadline is None:
+            deadline = Deadline(None if waits_for_work else config.get("timeouts.request"))
+        watch = HeadWatch(self, what) if waits_for_work else None
         request, reply = self._expect_reply()
         try:
             self.send(make(request))
-            yield WaitFor(reply.arrived)
+            if not (yield WaitFor(reply.arrived, deadline.left_s, watch=watch)):
+                raise TimeoutError(f"{self.head()} didn't answer {what} within {deadline.timeout_s:g} s")
         finally:
             self._replies.pop(request, None)
         return self._taken(reply)
 
-    def locate(self, keys: Sequence[Key]) -> Operation[list[Location | Failure]]:
+    def post_question(self, make: Callable[[int], messages.FromClient]) -> Callable[[], Any]:
+        """Ask without waiting; return what tells the answer, None as long as there is none."""
+        request, reply = self._expect_reply()
+        self.send(make(request))
+        return lambda: reply.message
+
+    def locate(self, keys: Sequence[Key], deadline: Deadline) -> Operation[list[Location | Failure]]:
         """Ask where results can be reached."""
-        located: messages.Located = yield from self.ask(lambda request: messages.Locate(request, list(keys)))
+        what = f"where {len(keys)} results are" if len(keys) > 1 else f"where the result of {keys[0]} is"
+        located: messages.Located = yield from self.ask(
+            lambda request: messages.Locate(request, list(keys)), what, deadline=deadline, waits_for_work=True
+        )
         return located.locations
 
     def negotiate(self, op: Op, timeout_s: float | None = None) -> Operation[tuple[int, Outcome]]:
@@ -198,14 +229,17 @@ class Connection:
 
         After the timeout the request is withdrawn. If the wait is interrupted, what may have been granted is given back.
         """
+        watch = HeadWatch(self, f"{type(op).__name__} of {getattr(op, 'name', '')!r}")
         request, reply = self._expect_reply()
         try:
             self.send(messages.Coordinate(request, op))
-            if not (yield WaitFor(reply.arrived, timeout_s, for_tasks=True)):
+            if not (yield WaitFor(reply.arrived, timeout_s, for_tasks=True, watch=watch)):
                 self.send(messages.Withdraw(request, undo=False))
-                yield WaitFor(reply.arrived)
+                if not (yield WaitFor(reply.arrived, _WITHDRAW_TIMEOUT_S)):
+                    self.send(messages.Withdraw(request, undo=True))
+                    return request, Outcome("withdrawn")
         except BaseException:
-            with contextlib.suppress(ClusterClosed):
+            if not self.closed_because:
                 self.send(messages.Withdraw(request, undo=True))
             raise
         finally:
@@ -223,74 +257,102 @@ class Connection:
             self.check_open()
         return reply.message
 
-    def check_open(self) -> None:
-        """Raise `ClusterClosed` if the connection has ended."""
-        if self.closed_because:
-            raise ClusterClosed(f"the client is closed: {self.closed_because}")
+    # The end
 
     def close(self, reason: str) -> None:
-        """End the connection; whoever waits for a key or an answer is woken."""
-        with self.lock:
-            if self.closed_because:
-                return
-            self.closed_because = reason
-            wake: list[tuple[Callback, KeyState]] = []
-            for state in self._states.values():
-                if state.status == PENDING:
-                    _settle(state, LOST, wake)
-        self._released.put(None)
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        for reply in list(self._replies.values()):
-            reply.arrived.set()
-        _call_back(wake)
-        with self.lock:
-            if self._callers is not None:
-                self._callers.put(None)
+        """Write what waits to be written, and end the connection; what waits for a key or an answer is woken.
 
-    # Threads
+        Returns when that is done. Nothing happens in a forked child: the connection is its parent's.
+        """
+        connected = self._socket
+        if not self.owner.is_current or connected is None:
+            return
+        self.close_soon(reason)
+        if not self._has_threads:
+            connected.close()
+        elif not run_sync(_until(self._closed, _FLUSH_TIMEOUT_S)):  # the head reads nothing
+            self._shut_down(reason)
+            run_sync(_until(self._closed, _CLOSE_TIMEOUT_S))
 
-    def _read_first(self) -> tuple[bytes, list[bytes]]:
+    def close_soon(self, reason: str) -> None:
+        """End the connection when what waits to be written is written. Takes no lock: the garbage collector may call it."""
+        if self.owner.is_current:
+            self.closed_because = self.closed_because or reason
+            self._queue.put(None)
+
+    def _shut_down(self, reason: str) -> None:
+        """End the connection at once: the reading thread wakes up, and ends the rest."""
+        self.closed_because = self.closed_because or reason
+        if self._socket is not None:
+            with contextlib.suppress(OSError):  # it is closed, or the head is gone
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def abandon(self) -> None:
+        """This is the copy in a forked child: let go of the socket, without a word to the head."""
+        self.closed_because = "it belongs to the process that this one was forked from"
+        self._keys.abandon()
+        if self._socket is not None:
+            self._socket.close()
+
+    def _writer_crashed(self, crash: Crash) -> None:
+        if not isinstance(crash.error, ConnectionError):  # then the reading thread notices too, and may know why
+            self._shut_down(crash.reason)
+
+    def _reader_crashed(self, crash: Crash) -> None:
+        self._end_reason = crash.reason
+        self._end()
+
+    # In the reading thread
+
+    def _read_first(self, connected: socket.socket) -> bytes:
         while True:
-            data = self._socket.recv(_READ_BYTES)
+            data = connected.recv(_READ_BYTES)
             if not data:
                 raise ConnectionResetError("it closed the connection")
             payloads = self._splitter.feed(data)
             if payloads:
-                return payloads[0], payloads[1:]
+                self._early = payloads[1:]
+                return payloads[0]
 
-    def _read(self) -> None:
+    def _read(self, connected: socket.socket) -> None:
+        self._outbox = Outbox(connected, self._keys, self._queue, on_crash=self._writer_crashed)
+        self._opened.set()
         payloads = self._early
         try:
             while True:
                 for payload in payloads:
                     self._handle(messages.from_head_decoder.decode(payload))
-                data = self._socket.recv(_READ_BYTES)
+                data = connected.recv(_READ_BYTES)
                 if not data:
                     break
                 payloads = self._splitter.feed(data)
-        except OSError:
-            pass  # closed by us, or the head is gone
-        self.close(self._end_reason)
+        except ConnectionError:
+            pass  # the head is gone
+        self._end()
+
+    def _end(self) -> None:
+        """End everything that waits, then the writing thread, then the socket."""
+        self._opened.set()
+        self._shut_down(self._end_reason)
+        self._keys.end_all()
+        for reply in list(self._replies.values()):
+            reply.arrived.set()
+        if self._outbox is not None and self._socket is not None:
+            self._outbox.end()
+            self._socket.close()
+        _open_connections.discard(self)
+        self._closed.set()
 
     def _handle(self, message: messages.FromHead) -> None:
         match message:
             case messages.KeysFinished():
-                wake: list[tuple[Callback, KeyState]] = []
-                with self.lock:
-                    for key, nbytes, inline in zip(message.keys, message.nbytes, message.inline, strict=True):
-                        state = self._states.get(key)
-                        if state is not None:
-                            state.nbytes, state.inline = nbytes, inline
-                            _settle(state, FINISHED, wake)
-                _call_back(wake)
+                self._keys.finish(message.keys, message.nbytes, message.inline, message.handled)
             case messages.KeyErred():
-                self._end_keys([message.key], ERROR, message.failure)
+                self._keys.end([message.key], ERROR, message.failure, message.handled)
             case messages.SubmitRefused():
-                self._end_keys(message.keys, ERROR, message.failure)
+                self._keys.end(message.keys, ERROR, message.failure, message.handled)
             case messages.KeysCancelled():
-                self._end_keys(message.keys, CANCELLED, None)
+                self._keys.end(message.keys, CANCELLED, None, message.handled)
             case messages.Ended():
                 self._end_reason = f"the cluster has ended: {message.reason}"
             case (
@@ -302,67 +364,14 @@ class Connection:
                 | messages.Holdings()
                 | messages.CoordinationReply()
             ):
-                reply = self._replies.get(message.request)
+                reply = self._replies.pop(message.request, None)
                 if reply is not None:
                     reply.message = message
                     reply.arrived.set()
 
-    def _end_keys(self, keys: Sequence[Key], status: str, failure: Failure | None) -> None:
-        wake: list[tuple[Callback, KeyState]] = []
-        with self.lock:
-            for key in keys:
-                state = self._states.get(key)
-                if state is not None:
-                    state.failure = failure
-                    _settle(state, status, wake)
-        _call_back(wake)
 
-    def _release(self) -> None:
-        """Tell the head of keys that nobody here holds any more, in batches."""
-        while (key := self._released.get()) is not None:
-            batch = [key]
-            while not self._released.empty():
-                key = self._released.get()
-                if key is None:
-                    return
-                batch.append(key)
-            with self.lock:
-                gone = [key for key in batch if self._drop_reference(key)]
-                if gone and not self.closed_because:
-                    with contextlib.suppress(ClusterClosed):
-                        self.send(messages.Release(gone))
-
-    def _drop_reference(self, key: Key) -> bool:
-        state = self._states.get(key)
-        if state is None:
-            return False
-        state.references -= 1
-        if state.references > 0:
-            return False
-        del self._states[key]
-        return True
-
-
-def _call_all(functions: SimpleQueue[Callable[[], Any] | None]) -> None:
-    while (function := functions.get()) is not None:
-        try:
-            function()
-        except Exception:  # the function is the user's
-            _log.exception("a callback of a future raised")
-        del function  # it may hold a future
-
-
-def _settle(state: KeyState, status: str, wake: list[tuple[Callback, KeyState]]) -> None:
-    state.status = status
-    if state.callbacks:
-        wake.extend([(callback, state) for callback in state.callbacks])
-        state.callbacks = None
-
-
-def _call_back(wake: list[tuple[Callback, KeyState]]) -> None:
-    """Tell of what was settled; not under the lock."""
-    for callback, state in wake:
-        callback(state)
+def _until(signal: Signal, timeout_s: float | None) -> Operation[bool]:
+    return (yield WaitFor(signal, timeout_s))
 
 
 def _welcome(payload: bytes) -> messages.Welcome:
@@ -375,3 +384,20 @@ def _welcome(payload: bytes) -> messages.Welcome:
     if not isinstance(message, messages.Welcome):
         raise ClusterClosed(f"the cluster answered {type(message).__name__} instead of a welcome")
     return message
+
+
+def _abandon_all() -> None:
+    """This is a forked child: its copies of connections are its parent's."""
+    for connection in list(_open_connections):
+        connection.abandon()
+    _open_connections.clear()
+
+
+def _close_all() -> None:
+    """The process ends: what was sent last shall arrive."""
+    for connection in list(_open_connections):
+        connection.close("its process has ended")
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_abandon_all)

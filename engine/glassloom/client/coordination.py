@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import uuid
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from glassloom.client.blocking import Operation, run_async
+from glassloom.client.client import Client
 from glassloom.client.payload import dump_with_futures, load_with_futures
 from glassloom.client.worker_api import get_client
 from glassloom.errors import ClusterError, OptionError
 from glassloom.protocol import coordination, messages
 from glassloom.protocol.coordination import Op, Outcome
 from glassloom.units import parse_seconds
-
-if TYPE_CHECKING:
-    from glassloom.client.client import Client
 
 Timeout = float | str | timedelta | None
 _VARIABLE = "variable"

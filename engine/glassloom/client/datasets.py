@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation, run_sync
 from glassloom.client.payload import dump_with_futures, load_with_futures
 from glassloom.errors import OptionError
 from glassloom.protocol import coordination
-
-if TYPE_CHECKING:
-    from glassloom.client.client import Client
 
 _SPACE = "dataset"
 NO_DEFAULT: Any = object()
@@ -64,7 +61,7 @@ def _fetch(client: ClientBase, name: str, default: Any) -> Operation[Any]:
         if default is not NO_DEFAULT:
             return default
         raise (yield from _missing(client, name))
-    (value,) = load_with_futures(outcome.payloads, request, cast("Client", client))
+    (value,) = load_with_futures(outcome.payloads, request, client)
     return value
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation, Signal, WaitFor, run_async, run_sync
-from glassloom.client.connection import CANCELLED, ERROR, FINISHED, LOST, PENDING, Connection, KeyState
+from glassloom.client.connection import Connection
+from glassloom.client.deadline import Deadline
+from glassloom.client.head_watch import HeadWatch
+from glassloom.client.key_table import CANCELLED, ERROR, FINISHED, LOST, PENDING, KeyHold, KeyState
 from glassloom.errors import CancelledError, ClusterClosed
 from glassloom.graph import Handle, Key, key_text
 from glassloom.protocol import failure, messages
@@ -17,12 +19,7 @@ from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.reprs import render
 from glassloom.units import format_bytes, parse_seconds
 
-if TYPE_CHECKING:
-    from glassloom.client.client import Client
-
 _MAX_NAMED = 5
-_LOOK_AFTER_S = 2.0
-"""How long is waited before somebody looks whether there is a worker at all."""
 
 
 class Future(Handle):
@@ -33,16 +30,12 @@ class Future(Handle):
     asynchronous client the methods that wait return something to await.
     """
 
-    def __init__(self, key: Key, client: Client) -> None:
+    def __init__(self, key: Key, client: ClientBase) -> None:
         self.key = key
         self._client = client
         self._connection = client._connection
-        self._state = self._connection.refer(key)
-        self._is_released = False
-
-    def __del__(self) -> None:
-        if hasattr(self, "_is_released"):
-            self.release()
+        self._hold: KeyHold | None = self._connection.hold(key)
+        self._state: KeyState = self._hold.state
 
     def __glassloom_tokenize__(self) -> Key:
         return self.key
@@ -57,15 +50,13 @@ class Future(Handle):
         return run_async(self._result(None)).__await__()
 
     @property
-    def client(self) -> Client:
-        """The client that made the future."""
+    def client(self) -> Any:
+        """The `Client` that made the future."""
         return self._client
 
     @property
     def status(self) -> str:
         """``"pending"``, ``"finished"``, ``"error"``, ``"cancelled"``, or ``"lost"`` when the cluster has ended."""
-        if self._is_released and self._state.status == PENDING:
-            return CANCELLED  # nobody tells us of it any more
         return self._state.status
 
     @property
@@ -91,9 +82,8 @@ class Future(Handle):
 
     def release(self) -> None:
         """Let go of the result, as deleting the future does. It is gone when the last future of its key lets go."""
-        if not self._is_released:
-            self._is_released = True
-            self._connection.unrefer(self.key)
+        self._state = self._state.released()
+        self._hold = None
 
     @hides_engine_frames
     def result(self, timeout: float | str | None = None) -> Any:
@@ -107,11 +97,13 @@ class Future(Handle):
         Raises
         ------
         TimeoutError
-            If the result isn't there in time.
+            If the result isn't here in time: computed and fetched. Or if the cluster's head gives no sign of life.
         CancelledError
             If the task was cancelled.
         ClusterClosed
             If the cluster ended first.
+        ForkedError
+            In a forked child of the process that made the future.
         Exception
             The task's own exception, with its own traceback and a note that names the task and the line that built it.
         """
@@ -131,13 +123,14 @@ class Future(Handle):
         self._connection.when_done([self._state], lambda _: call(lambda: function(self)))
 
     def _result(self, timeout: float | str | None) -> Operation[Any]:
-        yield from self._settle(timeout)
+        deadline = self._deadline(timeout)
+        yield from self._settle(deadline)
         raise_unless_finished(self)
-        (result,) = yield from self._client._fetch([self.key])
+        (result,) = yield from self._client._fetch([self], deadline)
         return result
 
     def _exception(self, timeout: float | str | None) -> Operation[BaseException | None]:
-        yield from self._settle(timeout)
+        yield from self._settle(self._deadline(timeout))
         if self._state.status == ERROR and self._state.failure is not None:
             return failure.restore(self._state.failure)
         raise_unless_finished(self)
@@ -147,10 +140,15 @@ class Future(Handle):
         error = yield from self._exception(timeout)
         return None if error is None else error.__traceback__
 
-    def _settle(self, timeout: float | str | None) -> Operation[None]:
-        timeout_s = parse_seconds("timeout", timeout)
-        if not self.done() and not (yield from settled([self], timeout_s, 1)):
-            raise TimeoutError(f"{key_text(self.key)} has no result after {timeout_s} s; it is still {self.status}")
+    def _deadline(self, timeout: float | str | None) -> Deadline:
+        self._connection.owner.require()
+        return Deadline(parse_seconds("timeout", timeout))
+
+    def _settle(self, deadline: Deadline) -> Operation[None]:
+        if not self.done() and not (yield from settled([self], deadline, 1)):
+            raise TimeoutError(
+                f"{key_text(self.key)} has no result after {deadline.timeout_s} s; it is still {self.status}"
+            )
 
     def __repr__(self) -> str:
         size = f", {format_bytes(self.nbytes)}" if self.status == FINISHED else ""
@@ -206,7 +204,7 @@ def wait(
     if return_when not in ("ALL_COMPLETED", "FIRST_COMPLETED"):
         raise ValueError(f"return_when={return_when!r} should be 'ALL_COMPLETED' or 'FIRST_COMPLETED'")
     futures = futures_of(fs)
-    steps = _parted(futures, parse_seconds("timeout", timeout), return_when == "FIRST_COMPLETED")
+    steps = _parted(futures, Deadline(parse_seconds("timeout", timeout)), return_when == "FIRST_COMPLETED")
     return futures[0].client._run(steps) if futures else run_sync(steps)
 
 
@@ -239,17 +237,18 @@ def futures_of(value: Any) -> list[Future]:
 
 def raise_unless_finished(future: Future) -> None:
     """Raise what kept a future from having a result."""
-    status, reason = future.status, future._state.failure
-    if status == ERROR and reason is not None:
-        raise failure.harmless(failure.restore(reason))
-    if status == CANCELLED:
+    state, connection = future._state, future._connection
+    if state.status == ERROR and state.failure is not None:
+        raise failure.harmless(failure.restore(state.failure))
+    if state.status == CANCELLED:
         raise CancelledError(f"task {key_text(future.key)} was cancelled, or its result was released before")
-    if status == LOST:
-        raise ClusterClosed(f"{key_text(future.key)} is lost: {future._connection.closed_because}")
+    if state.status == LOST:
+        connection.owner.require()
+        raise ClusterClosed(f"{key_text(future.key)} is lost: {connection.closed_because}")
 
 
 def settled(
-    futures: Sequence[Future], timeout_s: float | None, n_wanted: int, *, stops_at_failure: bool = False
+    futures: Sequence[Future], deadline: Deadline, n_wanted: int, *, stops_at_failure: bool = False
 ) -> Operation[bool]:
     """Wait until `n_wanted` futures are done, or one has failed if that is enough; return whether that is so.
 
@@ -261,24 +260,31 @@ def settled(
     states: dict[Connection, list[KeyState]] = {}
     for future in futures:
         states.setdefault(future._connection, []).append(future._state)
-    for connection, theirs in states.items():
-        connection.when_done(theirs, enough.count)
+    what = key_text(futures[0].key) if len(futures) == 1 else f"{n_wanted} of {len(futures)} futures"
     try:
-        return (yield from happens(enough.signal, timeout_s, futures[0].client))
+        for connection, theirs in states.items():
+            connection.owner.require()
+            connection.when_done(theirs, enough.count)
+        return (yield from happens(enough.signal, deadline, futures[0]._client, what))
     finally:
         if not enough.is_complete:
             for connection, theirs in states.items():
-                connection.forget(theirs, enough.count)
+                connection.forget_callback(theirs, enough.count)
 
 
-def happens(signal: Signal, timeout_s: float | None, client: Client) -> Operation[bool]:
-    """Wait for what tasks of a client's make happen; return whether it has. Warns if there is no worker to do it."""
-    if timeout_s is None or timeout_s > _LOOK_AFTER_S:
-        if (yield WaitFor(signal, _LOOK_AFTER_S, for_tasks=True)):
-            return True
-        yield from _warn_if_nobody_works(client)
-        timeout_s = None if timeout_s is None else timeout_s - _LOOK_AFTER_S
-    return (yield WaitFor(signal, timeout_s, for_tasks=True))
+def happens(signal: Signal, deadline: Deadline, client: ClientBase, what: str) -> Operation[bool]:
+    """Wait for what tasks of a client's make happen; return whether it has.
+
+    Warns if there is no worker to do it; raises TimeoutError if the head gives no sign of life.
+    """
+    watch = HeadWatch(client._connection, what, client.name)
+    return (yield WaitFor(signal, deadline.left_s, for_tasks=True, watch=watch))
+
+
+def send_for(connection: Connection, message: messages.FromClient, futures: Sequence[Future]) -> None:
+    """Send a message that asks for the keys of futures which no one else knows yet."""
+    holds = [future._hold for future in futures if future._hold is not None]
+    connection.send(message, [future._state for future in futures], holds)
 
 
 def still_open(futures: Iterable[Future]) -> str:
@@ -306,22 +312,12 @@ class _Countdown:
             self.signal.set()
 
 
-def _parted(futures: list[Future], timeout_s: float | None, first_is_enough: bool) -> Operation[DoneAndNotDone]:
+def _parted(futures: list[Future], deadline: Deadline, first_is_enough: bool) -> Operation[DoneAndNotDone]:
     n_wanted = min(1, len(futures)) if first_is_enough else len(futures)
-    if not (yield from settled(futures, timeout_s, n_wanted)):
+    if not (yield from settled(futures, deadline, n_wanted)):
         n_done = sum(future.done() for future in futures)
         raise TimeoutError(
-            f"{n_done} of {len(futures)} futures are done after {timeout_s} s; still open: {still_open(futures)}"
+            f"{n_done} of {len(futures)} futures are done after {deadline.timeout_s} s; still open: {still_open(futures)}"
         )
     done = {future for future in futures if future.done()}
     return DoneAndNotDone(done, set(futures) - done)
-
-
-def _warn_if_nobody_works(client: Client) -> Operation[None]:
-    with suppress(ClusterClosed):  # then what is waited for is lost, and that is said
-        info: messages.Info = yield from client._connection.ask(messages.GetInfo)
-        if not info.workers and not info.n_wanted and not info.is_adaptive:
-            warnings.warn(
-                f"cluster {client.name!r} has no workers, so nothing will be computed; cluster.scale(n) starts some",
-                stacklevel=2,
-            )

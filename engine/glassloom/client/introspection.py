@@ -24,7 +24,7 @@ class IntrospectionMethods(ClientBase):
         return self._run(self._scheduler_info())
 
     def _scheduler_info(self) -> Operation[dict[str, Any]]:
-        info: messages.Info = yield from self._connection.ask(messages.GetInfo)
+        info: messages.Info = yield from self._connection.ask(messages.GetInfo, "how its workers and tasks are")
         workers = {
             worker.name: {
                 "number": worker.number,
@@ -92,7 +92,9 @@ class IntrospectionMethods(ClientBase):
 
     def _holdings(self, futures: Any) -> Operation[messages.Holdings]:
         keys = None if futures is None else [future.key for future in futures_of(futures)]
-        holdings: messages.Holdings = yield from self._connection.ask(lambda request: messages.WhoHas(request, keys))
+        holdings: messages.Holdings = yield from self._connection.ask(
+            lambda request: messages.WhoHas(request, keys), "which results are held"
+        )
         return holdings
 
     def run_on_head(
@@ -131,7 +133,7 @@ class IntrospectionMethods(ClientBase):
 
     def _run_on_head(self, call: bytes, timeout_s: float) -> Operation[Any]:
         answer: messages.RanOnHead = yield from self._connection.ask(
-            lambda request: messages.RunOnHead(request, call, timeout_s)
+            lambda request: messages.RunOnHead(request, call, timeout_s), "run_on_head()", waits_for_work=True
         )
         if answer.failure is not None:
             raise failure.harmless(failure.restore(answer.failure))

@@ -1,23 +1,21 @@
-"""Parcels: values that wait at the head for whoever asks for them, with the futures and persisted collections in them."""
+"""Payloads: values that wait at the head for whoever asks for them, with the futures and persisted collections in them."""
 
 from __future__ import annotations
 
 import io
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cloudpickle
 
-from glassloom.client.future import Future
+from glassloom.client.base import ClientBase
+from glassloom.client.future import Future, send_for
 from glassloom.errors import OptionError, SerialisationError
 from glassloom.expr import Persisted
 from glassloom.graph import Key
 from glassloom.protocol import messages
 from glassloom.protocol.coordination import Payload
 from glassloom.units import format_bytes
-
-if TYPE_CHECKING:
-    from glassloom.client.client import Client
 
 MAX_BYTES = 4 * 2**20
 
@@ -49,13 +47,10 @@ def dump_with_futures(value: Any) -> Payload:
     return Payload(data, list(packer.keys))
 
 
-def load_with_futures(payloads: list[Payload], request: int, client: Client) -> list[Any]:
+def load_with_futures(payloads: list[Payload], request: int, client: ClientBase) -> list[Any]:
     """Return the values of parcels that answered a request; `client` holds the results of their futures from now on."""
-    connection = client._connection
-    with connection.lock:
-        futures = {key: Future(key, client) for payload in payloads for key in payload.keys}
-        connection.mark_pending(futures)
-        connection.send(messages.Claim(request))
+    futures = {key: Future(key, client) for payload in payloads for key in payload.keys}
+    send_for(client._connection, messages.Claim(request), list(futures.values()))
     return [_Unpacker(payload, futures).load() for payload in payloads]
 
 

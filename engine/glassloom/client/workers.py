@@ -45,7 +45,9 @@ class WorkerMethods(ClientBase):
 
     def _run_on_workers(self, call: bytes, chosen: list[int] | None, setup: str = "") -> Operation[dict[str, Any]]:
         answer: messages.RanOnWorkers = yield from self._connection.ask(
-            lambda request: messages.RunOnWorkers(request, call, chosen, setup)
+            lambda request: messages.RunOnWorkers(request, call, chosen, setup),
+            "what a function returns on the workers",
+            waits_for_work=True,
         )
         for result in answer.results:
             if isinstance(result, Failure):
@@ -101,7 +103,7 @@ class WorkerMethods(ClientBase):
     def _wait_for_workers(self, n_workers: int, timeout_s: float | None) -> Operation[None]:
         deadline_s = math.inf if timeout_s is None else monotonic() + timeout_s
         while True:
-            info: messages.Info = yield from self._connection.ask(messages.GetInfo)
+            info: messages.Info = yield from self._connection.ask(messages.GetInfo, "which workers there are")
             if len(info.workers) >= n_workers:
                 return
             if monotonic() > deadline_s:
@@ -132,7 +134,7 @@ class WorkerMethods(ClientBase):
         return self._run(self._retire_workers(workers, n))
 
     def _retire_workers(self, workers: Sequence[int | str] | None, n: int | None) -> Operation[list[str]]:
-        info: messages.Info = yield from self._connection.ask(messages.GetInfo)
+        info: messages.Info = yield from self._connection.ask(messages.GetInfo, "which workers there are")
         if workers is None:
             chosen = sorted(info.workers, key=lambda worker: (worker.managed_bytes, -worker.number))[:n]
         else:
@@ -143,7 +145,9 @@ class WorkerMethods(ClientBase):
                 raise OptionError(f"workers={workers!r}: there is no worker {unknown[0]!r}; there are: {names}")
             chosen = list({by_name[worker].number: by_name[worker] for worker in workers}.values())
         numbers = [worker.number for worker in chosen]
-        yield from self._connection.ask(lambda request: messages.Retire(request, numbers))
+        yield from self._connection.ask(
+            lambda request: messages.Retire(request, numbers), "retire_workers()", waits_for_work=True
+        )
         return [worker.name for worker in chosen]
 
     def restart(self) -> Any:
@@ -151,4 +155,4 @@ class WorkerMethods(ClientBase):
         return self._run(self._restart())
 
     def _restart(self) -> Operation[None]:
-        yield from self._connection.ask(messages.Restart)
+        yield from self._connection.ask(messages.Restart, "restart()", waits_for_work=True)

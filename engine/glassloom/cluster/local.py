@@ -164,7 +164,9 @@ class LocalCluster:
             If the cluster has ended.
         """
         n_workers = checked_count("n", n, 0)
-        run_sync(self._connect().ask(lambda request: messages.Scale(request, n_workers)))
+        run_sync(
+            self._connect().ask(lambda request: messages.Scale(request, n_workers), f"scale({n})", waits_for_work=True)
+        )
 
     def adapt(
         self,
@@ -195,11 +197,13 @@ class LocalCluster:
         idle_s = chosen(wait_s)
         if not idle_s >= 0:
             raise OptionError(f"wait_s={idle_s!r} should be a number of seconds, 0 or more")
-        run_sync(self._connect().ask(lambda request: messages.Adapt(request, least, most, float(idle_s))))
+        run_sync(self._connect().ask(lambda request: messages.Adapt(request, least, most, float(idle_s)), "adapt()"))
 
     def _connect(self) -> Connection:
         if self._connection is None or self._connection.closed_because:
-            self._connection = Connection(self.record.socket, self.record.secret)
+            connection = Connection(self.record)
+            connection.open()
+            self._connection = connection
         return self._connection
 
     def wait(self) -> None:

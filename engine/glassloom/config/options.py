@@ -247,6 +247,10 @@ OPTIONS: Mapping[str, Option] = _table(
         "How long a cluster may take to start before it is given up.",
     ),
     Option(
+        "timeouts.request", _TIME, "30 s", False,
+        "How long a cluster's head may take to answer a question, or a sign of life, before the call that asked raises.",
+    ),
+    Option(
         "cluster.adapt-wait", _TIME, "3 s", False,
         "How long fewer workers must have been enough before `adapt` retires some.",
     ),

@@ -22,7 +22,7 @@ def cancel_tasks(scheduler: Scheduler, client: ClientConnection, message: messag
         task = scheduler.tasks.get(key)
         if task is not None and is_wanted_by_others(task, client):
             scheduler.release(client, [key])
-            client.send(messages.KeysCancelled([key]))
+            client.send(messages.KeysCancelled([key], client.n_handled))
         else:
             scheduler.cancel([key])
 

@@ -125,6 +125,8 @@ class ClientConnection:
 
     number: int
     writer: asyncio.StreamWriter
+    n_handled: int = 0
+    """How many of its messages were handled so far, the one being handled included."""
 
     def send(self, message: messages.FromHead) -> None:
         """Send a message; it is buffered, and lost if the client is gone."""

@@ -48,7 +48,7 @@ from glassloom.head.health import GONE_S, UNANSWERED_S, Pulse
 from glassloom.head.inspection import HeadSnapshot, inspect_for
 from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.head.queries import ClientQueries
-from glassloom.head.submission import submit_graph
+from glassloom.head.submission import ASKING_FOR_KEYS, submit_graph
 from glassloom.head.task_errors import WorkerLoss, make_error
 from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import failure, messages
@@ -332,7 +332,11 @@ class Head:
         try:
             while data := await reader.read(_READ_BYTES):
                 for payload in splitter.feed(data):
-                    self._on_client_message(client, messages.from_client_decoder.decode(payload))
+                    message = messages.from_client_decoder.decode(payload)
+                    if isinstance(message, ASKING_FOR_KEYS) and self._scheduler.has_ended_keys_of(client):
+                        self._settle()  # what is said of these keys is about their former tasks
+                    client.n_handled += 1
+                    self._on_client_message(client, message)
                 self._settle_soon()
         except (ConnectionError, msgspec.DecodeError, FrameError):
             self._client_left(client)
@@ -435,6 +439,8 @@ class Head:
                     self._scheduler.add_data(client, key, location, nbytes)
             case messages.Locate():
                 self._queries.locate(client, message)
+            case messages.Ping():
+                client.send(messages.Ack(message.request))
             case messages.GetInfo():
                 self._queries.inform(client, message, self._worker_pool)
             case messages.RunOnWorkers():
@@ -568,13 +574,13 @@ class Head:
                 continue  # a parcel, or this head: they need not know
             inline = [task.shared_location if isinstance(task.shared_location, bytes) else None for task in tasks]
             keys, nbytes = [task.key for task in tasks], [task.nbytes for task in tasks]
-            client.send(messages.KeysFinished(keys, nbytes, inline))
+            client.send(messages.KeysFinished(keys, nbytes, inline, client.n_handled))
         for client, tasks in actions.erred.items():
             for task in tasks if isinstance(client, ClientConnection) else ():
-                client.send(messages.KeyErred(task.key, task.error))
+                client.send(messages.KeyErred(task.key, task.error, client.n_handled))
         for client, keys in actions.cancelled.items():
             if isinstance(client, ClientConnection):
-                client.send(messages.KeysCancelled(keys))
+                client.send(messages.KeysCancelled(keys, client.n_handled))
 
     # Timers
 

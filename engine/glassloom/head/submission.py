@@ -10,6 +10,9 @@ from glassloom.head.connections import ClientConnection
 from glassloom.protocol import failure, messages
 from glassloom.scheduler import Restrictions, Scheduler
 
+ASKING_FOR_KEYS = (messages.Submit, messages.Scatter, messages.Retry, messages.Claim)
+"""Messages of a client that make it want keys, or want them anew."""
+
 
 def submit_graph(
     scheduler: Scheduler,
@@ -21,7 +24,7 @@ def submit_graph(
     """Hand a client's graph in; tell the client if it is refused. `resources` is what each worker has."""
     refusal = _lack_of_resources(message.resources, resources)
     if refusal is not None:
-        client.send(messages.SubmitRefused(message.wanted, failure.own_failure(refusal)))
+        client.send(messages.SubmitRefused(message.wanted, failure.own_failure(refusal), client.n_handled))
         return
     codes = [call_cache.intern(code) for code in message.code]
     specs = [
@@ -42,7 +45,7 @@ def submit_graph(
             labels=message.labels,
         )
     except GraphError as error:
-        client.send(messages.SubmitRefused(message.wanted, failure.own_failure(error)))
+        client.send(messages.SubmitRefused(message.wanted, failure.own_failure(error), client.n_handled))
 
 
 def _restrictions(message: messages.Submit) -> Restrictions | None:

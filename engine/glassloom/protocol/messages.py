@@ -278,6 +278,12 @@ class GetInfo(_Message, frozen=True, tag="get-info"):
     request: int
 
 
+class Ping(_Message, frozen=True, tag="ping"):
+    """Asks for a sign of life; answered by `Ack`."""
+
+    request: int
+
+
 class RunOnWorkers(_Message, frozen=True, tag="run-on-workers"):
     """Asks to call a function on workers (None: all), beside the tasks; answered by `RanOnWorkers`.
 
@@ -372,6 +378,7 @@ FromClient = (
     | Scatter
     | Locate
     | GetInfo
+    | Ping
     | RunOnWorkers
     | RunOnHead
     | Retire
@@ -388,6 +395,9 @@ FromClient = (
 
 
 # Head to client
+#
+# `handled` of what is said about keys: how many messages of the client the head had handled by then. What it says of a key
+# is about the task that it knew then, not about one that the client has submitted meanwhile under the same key.
 
 
 class WorkerInfo(msgspec.Struct, frozen=True):
@@ -433,15 +443,18 @@ class KeysFinished(_Message, frozen=True, tag="keys-finished"):
     keys: list[Key]
     nbytes: list[int]
     inline: list[bytes | None]
+    handled: int
 
 
 class KeyErred(_Message, frozen=True, tag="key-erred"):
     key: Key
     failure: Failure
+    handled: int
 
 
 class KeysCancelled(_Message, frozen=True, tag="keys-cancelled"):
     keys: list[Key]
+    handled: int
 
 
 class SubmitRefused(_Message, frozen=True, tag="submit-refused"):
@@ -449,6 +462,7 @@ class SubmitRefused(_Message, frozen=True, tag="submit-refused"):
 
     keys: list[Key]
     failure: Failure
+    handled: int
 
 
 class Located(_Message, frozen=True, tag="located"):

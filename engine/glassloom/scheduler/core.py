@@ -194,6 +194,10 @@ class Scheduler(Transitions):
         if task.state is MEMORY:
             self._actions.finished[client].append(task)
 
+    def has_ended_keys_of(self, client: Any) -> bool:
+        """Tell whether the next actions will say to a client that a key has failed or was cancelled."""
+        return client in self._actions.erred or client in self._actions.cancelled
+
     def worker_joined(
         self, number: int, name: str, nthreads: int, resources: dict[str, float] | None = None
     ) -> WorkerState:

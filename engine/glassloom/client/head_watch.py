@@ -1,0 +1,99 @@
+"""`HeadWatch`: whether a head that a client waits for is alive, and has workers. It asks; it doesn't end anything."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from time import monotonic
+from typing import Any, Protocol
+
+import psutil
+
+from glassloom import config
+from glassloom.errors import ClusterClosed
+from glassloom.protocol import messages
+
+WARN_AFTER_S = 10.0
+"""How long a head may leave a ping unanswered before the waiting thread says so."""
+
+
+class Asks(Protocol):
+    """What a watch needs of a connection."""
+
+    def post_question(self, make: Callable[[int], messages.FromClient]) -> Callable[[], Any]:
+        """Ask without waiting; return what tells the answer."""
+
+    def head(self) -> str:
+        """Describe the head process."""
+
+
+class HeadWatch:
+    """What one waiting thread looks at every `blocking.WATCH_S` seconds.
+
+    Parameters
+    ----------
+    what
+        What is waited for, for messages.
+    name
+        The cluster's, if the wait needs workers: it is said once if there are none and none will come.
+    """
+
+    def __init__(self, connection: Asks, what: str, name: str | None = None) -> None:
+        self._connection = connection
+        self._what = what
+        self._name = name
+        self._answer: Callable[[], Any] | None = None
+        self._asked_s = 0.0
+        self._has_warned = False
+
+    def __call__(self) -> None:
+        """Look at the answer to the last question, or ask the next.
+
+        Raises
+        ------
+        TimeoutError
+            If the head hasn't answered for the option ``timeouts.request``.
+        """
+        with contextlib.suppress(ClusterClosed):  # then what is waited for is lost, and that is said
+            self._look()
+
+    def _look(self) -> None:
+        if self._answer is not None and (answer := self._answer()) is not None:
+            self._answer = None
+            if isinstance(answer, messages.Info):
+                self._warn_without_workers(answer)
+        elif self._answer is None:
+            wants_info, self._asked_s = self._name is not None and not self._asked_s, monotonic()
+            self._answer = self._connection.post_question(messages.GetInfo if wants_info else messages.Ping)
+        else:
+            self._complain(monotonic() - self._asked_s)
+
+    def _complain(self, silent_s: float) -> None:
+        timeout_s = config.get("timeouts.request")
+        if silent_s >= timeout_s:
+            raise TimeoutError(
+                f"{self._connection.head()} has given no sign of life for {silent_s:.0f} s; {self._what} was waited for"
+            )
+        if silent_s >= WARN_AFTER_S and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{self._connection.head()} has given no sign of life for {silent_s:.0f} s; {self._what} is waited for",
+                stacklevel=2,
+            )
+
+    def _warn_without_workers(self, info: messages.Info) -> None:
+        if not info.workers and not info.n_wanted and not info.is_adaptive:
+            warnings.warn(
+                f"cluster {self._name!r} has no workers, so nothing will be computed; cluster.scale(n) starts some",
+                stacklevel=2,
+            )
+
+
+def describe_process(pid: int) -> str:
+    """Return a process's id, and what keeps it from answering if that can be seen."""
+    try:
+        status = psutil.Process(pid).status()
+    except psutil.Error:
+        return f"process {pid}, gone"
+    return f"process {pid}, stopped by a signal or debugger" if status == psutil.STATUS_STOPPED else f"process {pid}"
