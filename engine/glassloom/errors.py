@@ -54,6 +54,10 @@ class ForkedError(ClusterError):
     """A client, future or cluster was used in a forked child of the process that made it."""
 
 
+class ThreadPoolEnded(ClusterError):
+    """The pool of threads was closed, or one of its threads crashed, while a computation waited for it."""
+
+
 class ClusterNotFound(ClusterError, LookupError):
     """No running cluster has the asked name or id."""
 

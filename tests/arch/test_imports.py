@@ -54,7 +54,7 @@ INSIDE_GLASSLOOM = {
         "glassloom._text", "glassloom.backends", "glassloom.config", "glassloom.errors", "glassloom.graph", "glassloom.protocol", "glassloom.store", "glassloom.units",
     ),
     "glassloom.local": (
-        *PROCESS, "glassloom.backends", "glassloom.config", "glassloom._gc", "glassloom.errors", "glassloom.graph", "glassloom.local", "glassloom.protocol",
+        *PROCESS, "glassloom._text", "glassloom.backends", "glassloom.config", "glassloom._gc", "glassloom.errors", "glassloom.graph", "glassloom.local", "glassloom.protocol",
         "glassloom.sampling", "glassloom.scheduler",
     ),
     "glassloom.worker": (

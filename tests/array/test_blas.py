@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from glassloom.backends import blas
 from glassloom.graph import Graph, Task
-from glassloom.local import threads as local_threads
+from glassloom.local import thread_pool
 from glassloom.local.threads import ThreadsRuntime
 
 
@@ -95,7 +95,7 @@ def test_a_pool_says_how_many_of_its_lanes_are_busy():
     caller = threading.Thread(target=runtime.get, args=(graph, list(graph.tasks)))
     caller.start()
     both_run.wait(10)
-    assert runtime._n_busy() == 2
+    assert runtime.pool().n_busy() == 2
     may_end.set()
     caller.join()
     runtime.close()
@@ -116,8 +116,9 @@ def test_a_product_that_is_alone_uses_no_more_threads_than_there_are_cpus():
 
 
 def test_a_pool_says_how_many_cpus_there_are(monkeypatch):
-    monkeypatch.setattr(local_threads, "cpu_count", lambda: 5)
+    monkeypatch.setattr(thread_pool, "cpu_count", lambda: 5)
     runtime = ThreadsRuntime(3, publish=False)
-    assert blas._lanes[runtime._n_busy] == 5
+    runtime.get(Graph({"x": Task("x", int)}), ["x"])
+    assert blas._lanes[runtime.pool().n_busy] == 5
     runtime.close()
-    assert runtime._n_busy not in blas._lanes
+    assert runtime._pool.n_busy not in blas._lanes

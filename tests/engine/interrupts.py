@@ -29,7 +29,8 @@ _STEP = 12
 def interrupt(cell: Callable[[], Any], number: int, modules: tuple[str, ...] = _OURS) -> str | None:
     """Call `cell` and raise `KeyboardInterrupt` at the `number`-th place, from 1 on; return where that was.
 
-    Returns None if `cell` ended before. Fails if the interrupt was raised and swallowed.
+    Returns None if `cell` ended before. Fails if the interrupt was raised and swallowed, unless Python itself did so: what
+    is raised while a generator that was left early is closed, or in a finaliser, Python prints, and goes on.
 
     Parameters
     ----------
@@ -37,7 +38,9 @@ def interrupt(cell: Callable[[], Any], number: int, modules: tuple[str, ...] = _
         Packages in whose code it is raised.
     """
     tracer = _Tracer(number, modules)
-    before = sys.gettrace()
+    before, hook_before = sys.gettrace(), sys.unraisablehook
+    printed: list[type[BaseException] | None] = []
+    sys.unraisablehook = lambda raised: printed.append(raised.exc_type)
     sys.settrace(tracer.trace_call)
     try:
         cell()
@@ -47,6 +50,9 @@ def interrupt(cell: Callable[[], Any], number: int, modules: tuple[str, ...] = _
         return tracer.where
     finally:
         sys.settrace(before)
+        sys.unraisablehook = hook_before
+    if printed == [KeyboardInterrupt]:
+        return tracer.where
     assert tracer.where is None, f"the interrupt at {tracer.where} (number {number}) was swallowed"
     return None
 

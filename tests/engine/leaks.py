@@ -125,7 +125,7 @@ def _descriptors() -> list[tuple[str, str]]:
 def _counts(thread: threading.Thread) -> bool:
     """The pool of threads that `compute()` without a client uses lives as long as the process."""
     suffix = thread.name.removeprefix("glassloom-")
-    return not suffix.isdigit()
+    return not suffix.isdigit() and suffix != "watchdog"
 
 
 def _is_zombie(process: psutil.Process) -> bool:

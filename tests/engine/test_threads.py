@@ -26,15 +26,7 @@ from glassloom.local.threads import ThreadsRuntime
 from glassloom_metrics.protocol import Layers, Progress, TaskError, TaskEvents, column
 from glassloom_metrics.registry import find_record, read_records
 from glassloom_metrics.subscriber import subscribe
-
-
-def eventually(condition: Callable[[], Any], timeout_s: float = 20.0) -> Any:
-    """Return what `condition` returns once that is true."""
-    deadline_s = time.monotonic() + timeout_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline_s, f"{condition} did not come true within {timeout_s} s"
-        time.sleep(0.005)
-    return value
+from pools import end, eventually, holds_nothing
 
 
 @pytest.fixture
@@ -42,12 +34,8 @@ def pool() -> Iterator[ThreadsRuntime]:
     """Two threads that publish nothing; they must have forgotten everything when the test ends."""
     runtime = ThreadsRuntime(2, publish=False)
     yield runtime
-    scheduler = runtime._scheduler
-    eventually(lambda: not scheduler.workers[0].stopping and not scheduler.workers[0].running)
-    assert (scheduler.tasks, scheduler.by_number, runtime._results) == ({}, {}, {})
-    runtime.close()
-    for thread in runtime._threads:
-        thread.join(10)
+    holds_nothing(runtime)
+    end(runtime)
 
 
 def graph_of(*tasks: Task) -> Graph:
@@ -163,7 +151,7 @@ def test_another_computations_failure_does_not_keep_a_result_back() -> None:
     def start(graph: Graph, key: str) -> threading.Thread:
         thread = threading.Thread(target=get, args=(graph, [key]), daemon=True)
         thread.start()
-        eventually(lambda: key in runtime._scheduler.tasks)
+        eventually(lambda: key in runtime._pool.scheduler.tasks)
         return thread
 
     short = graph_of(*(Task(("x-1", n), int) for n in range(50)), Task("x", len, ([TaskRef(("x-1", 0))],)))
@@ -176,8 +164,7 @@ def test_another_computations_failure_does_not_keep_a_result_back() -> None:
         thread.join(10)
     assert len(results) == 3
     assert sorted(map(str, results)) == ["[0]", "[True]", "failed"]
-    runtime.close()
-    runtime._threads[0].join(10)
+    end(runtime)
 
 
 def test_a_hundred_thousand_tasks_run(pool: ThreadsRuntime) -> None:
@@ -270,6 +257,7 @@ def test_an_unknown_scheduler_is_an_error_that_lists_the_known_ones(scheduler: A
 
 def test_the_pool_publishes_its_tasks_as_a_cluster() -> None:
     runtime = ThreadsRuntime(2, publish=True)
+    runtime.pool()
     record = eventually(lambda: [r for r in read_records() if r.kind == "threads"])[0]
     try:
         assert record == find_record(f"threads-{os.getpid()}")
@@ -279,9 +267,7 @@ def test_the_pool_publishes_its_tasks_as_a_cluster() -> None:
             delayed(tasks.divide)(1, 0).compute(scheduler=runtime)
         messages = asyncio.run(_read_until(record, _is_whole))
     finally:
-        runtime.close()
-        for thread in runtime._threads:
-            thread.join(10)
+        end(runtime)
     events = [message for message in messages if isinstance(message, TaskEvents)]
     assert sum(map(len, events)) == 32
     assert sum(np.frombuffer(event.ok, "u1").sum() for event in events) == 31
@@ -323,8 +309,8 @@ class BusyQueue(SimpleQueue):  # type: ignore[type-arg]
 def test_a_thread_tells_of_its_last_result_though_others_took_the_tasks_that_it_saw(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("glassloom.local.threads.SimpleQueue", BusyQueue)
-    monkeypatch.setattr("glassloom.local.threads._BATCH_S", 1000.0)  # no time makes it tell either
+    monkeypatch.setattr("glassloom.local.thread_pool.SimpleQueue", BusyQueue)
+    monkeypatch.setattr("glassloom.local.thread_pool.BATCH_S", 1000.0)  # no time makes it tell either
     runtime = ThreadsRuntime(1, publish=False)
     found: list[Any] = []
     asking = threading.Thread(

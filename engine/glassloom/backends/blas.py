@@ -7,6 +7,7 @@ The library starts a thread a core for every large product. Called from a thread
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -129,3 +130,13 @@ def _loaded_libraries() -> list[str]:
         return []
     paths = {line.split(maxsplit=5)[5] for line in lines if len(line.split(maxsplit=5)) == 6}
     return sorted(path for path in paths if any(name in Path(path).name for name in _LIBRARIES))
+
+
+def _after_fork() -> None:
+    """A forked child has none of its parent's threads, busy as they were."""
+    global _lock
+    _lock = threading.Lock()
+    _lanes.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)

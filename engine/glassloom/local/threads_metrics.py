@@ -1,31 +1,51 @@
 """Publishes the metrics of computations that run on this process's own threads, as a cluster like any other.
 
-A daemon thread with an event loop of its own; the runtime hands it rows under a lock and is never waited for.
+A daemon thread with an event loop of its own; the pool hands it rows and is never waited for. Metrics never fail a
+computation: if they can't be kept or published, they end, and a warning is logged.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
 import os
 import secrets
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, Life, WorkerJoined
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, Life, TaskError, WorkerJoined
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
 
-from glassloom import config
+from glassloom._supervision import Crash, start_thread
+from glassloom._text import encodable
+from glassloom.errors import ClusterStartError
+from glassloom.graph import key_text
+from glassloom.protocol import failure
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.identity import cluster_directory, kernel_id, new_cluster_id, version
 from glassloom.sampling.process import ProcessSampler
+from glassloom.scheduler import TaskState
 
 FLUSH_S = 0.1
 SAMPLE_S = 0.5
+_WORKER = 0
+_log = logging.getLogger("glassloom")
+
+BeforeFlush = Callable[[Recorder, threading.Lock], None]
+"""Called in the metrics' thread before each flush, to add progress: with the recorder, and the lock to take for it."""
+
+
+def start_metrics(nthreads: int, log_bytes: int, before_flush: BeforeFlush) -> ThreadsMetrics | None:
+    """Return the running metrics of a pool, or None if there can be none here."""
+    try:
+        return ThreadsMetrics(nthreads, log_bytes, before_flush)
+    except (ClusterStartError, OSError) as error:  # the disk or home may be full or read-only
+        _log.warning("computations on threads publish no metrics: %s", error)
+        return None
 
 
 class ThreadsMetrics:
@@ -35,11 +55,18 @@ class ThreadsMetrics:
     ----------
     nthreads
         Size of the thread pool.
+    log_bytes
+        How much memory the log may take before its oldest part goes to a file.
     before_flush
-        Called with the recorder before each flush, to add progress.
+        See `BeforeFlush`.
+
+    Raises
+    ------
+    ClusterStartError, OSError
+        If there is no place for the cluster's socket and files.
     """
 
-    def __init__(self, nthreads: int, before_flush: Callable[[Recorder], None]) -> None:
+    def __init__(self, nthreads: int, log_bytes: int, before_flush: BeforeFlush) -> None:
         self.clock = Clock()
         self.id = new_cluster_id()
         self.name = f"threads-{os.getpid()}"
@@ -48,27 +75,73 @@ class ThreadsMetrics:
         self._before_flush = before_flush
         started_at_s = self.clock.now_s()
         hello = Hello(PROTOCOL_VERSION, self.id, self.name, "threads", started_at_s)
-        self.recorder = Recorder(
-            hello, memory_bytes=config.get("metrics.log-memory"), spool_path=Path(self._directory) / "spool.glr"
-        )
+        self.recorder = Recorder(hello, memory_bytes=log_bytes, spool_path=Path(self._directory) / "spool.glr")
         self.recorder.record(Life(started_at_s, "started"))
-        self.recorder.record(WorkerJoined(started_at_s, 0, self.name, os.getpid(), nthreads))
-        self.lock = threading.Lock()
+        self.recorder.record(WorkerJoined(started_at_s, _WORKER, self.name, os.getpid(), nthreads))
+        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._sampler = ProcessSampler()
-        self._thread = threading.Thread(target=self._run, name="glassloom-metrics", daemon=True)
-        self._thread.start()
+        self._thread = start_thread("glassloom-metrics", self._run, on_crash=self._crashed)
 
     def close(self) -> None:
         """End the cluster: subscribers get the rest, files and record go."""
         self._stop.set()
         self._thread.join(timeout=3.0)
 
+    def add_tasks(
+        self,
+        tasks: Sequence[TaskState],
+        *,
+        lane: int,
+        starts_s: Sequence[float],
+        stops_s: Sequence[float],
+        nbytes: Sequence[int],
+    ) -> None:
+        """Add tasks that a thread has finished; times by the monotonic clock."""
+        epoch_s = self.clock.epoch_s
+        with self._lock:
+            self.recorder.add_tasks(
+                [task.layer.number for task in tasks],
+                [task.index for task in tasks],
+                worker=_WORKER,
+                lanes=[lane] * len(tasks),
+                starts_s=[epoch_s + start_s for start_s in starts_s],
+                stops_s=[epoch_s + stop_s for stop_s in stops_s],
+                nbytes=nbytes,
+            )
+
+    def add_failure(self, task: TaskState, error: BaseException, *, lane: int, start_s: float, is_final: bool) -> None:
+        """Add a task that has raised; it began at `start_s` by the monotonic clock. Never raises."""
+        now_s = self.clock.now_s()
+        layer = task.layer.number
+        try:
+            described = failure.describe(error)
+            with self._lock:
+                self.recorder.add_task(
+                    layer,
+                    task.index,
+                    worker=_WORKER,
+                    lane=lane,
+                    start_s=start_s + self.clock.epoch_s,
+                    stop_s=now_s,
+                    ok=False,
+                )
+                if is_final:
+                    texts = described.exception, described.message, described.traceback, encodable(task.origin)
+                    key = encodable(key_text(task.key))
+                    self.recorder.record(TaskError(now_s, key, layer, _WORKER, *texts))
+        except BaseException as problem:  # describing runs the user's code, and the recorder may write to a full disk
+            _log.warning("the failure of task %r could not be published: %r", task.key, problem)
+
     def _run(self) -> None:
-        with contextlib.suppress(OSError):  # no metrics rather than no computation: the disk or home may be read-only
+        try:
             asyncio.run(self._serve())
-        remove_record(self.id)
-        shutil.rmtree(self._directory, ignore_errors=True)
+        finally:
+            remove_record(self.id)
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _crashed(self, crash: Crash) -> None:
+        _log.warning("computations on threads publish no more metrics: %s", crash.reason)
 
     async def _serve(self) -> None:
         publisher = Publisher(self.recorder, self._secret, _ignore)
@@ -103,11 +176,11 @@ class ThreadsMetrics:
         await publisher.close()
 
     def _flush(self, publisher: Publisher, *, sample: bool) -> None:
-        with self.lock:
-            before = len(self.recorder)
-            self._before_flush(self.recorder)
+        before = len(self.recorder)
+        self._before_flush(self.recorder, self._lock)
+        with self._lock:
             if sample:
-                self.recorder.record(self._sampler.sample(0, self.clock.now_s()))
+                self.recorder.record(self._sampler.sample(_WORKER, self.clock.now_s()))
             self.recorder.flush(self.clock.now_s())
             grown = len(self.recorder) > before
         if grown:
@@ -115,4 +188,4 @@ class ThreadsMetrics:
 
 
 async def _ignore(command: str) -> None:
-    """The user's own process is not shut down from outside."""
+    """The user's own process is not shut down from outside; `send_command` says so to those who ask."""

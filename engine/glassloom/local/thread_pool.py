@@ -1,0 +1,467 @@
+"""`ThreadPool`: threads that run tasks, and drive one scheduler in turn. Callers post computations and wait.
+
+Only the pool's own threads and its watchdog touch the scheduler, one at a time, under a lock that no caller takes. None
+of them is the main thread, so no Ctrl-C strikes them. A thread that has finished tasks tells the scheduler of a batch
+of them at a time, so that no thread is woken only to decide.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from glassloom_metrics.recorder import Recorder
+
+from glassloom._gc import gc_paused
+from glassloom._supervision import Crash, start_thread
+from glassloom.backends import blas
+from glassloom.backends.sharing import read_only_view
+from glassloom.errors import DataLost, GraphError, ThreadPoolEnded, WorkerLost
+from glassloom.graph import Key
+from glassloom.local.computation import Computation, TaskError
+from glassloom.local.default import run_inside_task
+from glassloom.local.synchronous import SynchronousRuntime
+from glassloom.local.task_call import end_forked_child, explain, measure
+from glassloom.local.threads_metrics import ThreadsMetrics, start_metrics
+from glassloom.local.watchdog import Watchdog
+from glassloom.protocol.clock import monotonic_s
+from glassloom.sampling.limits import cpu_count
+from glassloom.sampling.progress import forget_old_layers, note_layers, progress_counts
+from glassloom.scheduler import Actions, Scheduler, TaskState
+from glassloom.scheduler.state import RUNNING
+
+BATCH_S = 0.002
+"""How long a thread collects results before it tells the scheduler, as long as it has other tasks to run."""
+N_LAYERS_KEPT = 1000
+_WORKER = 0
+_NO_INPUTS: Mapping[Key, Any] = {}
+
+_generation = 0
+"""How many forks lead from the first process to this one."""
+
+_Finished = tuple[TaskState, int, float, float]
+"""A task that has run, the size of its result, and when it began and ended."""
+
+
+class Slot:
+    """A thread of the pool. Its thread writes, others read; `finished` is emptied under the pool's lock.
+
+    Attributes
+    ----------
+    number
+        Of the thread, in its name and in the metrics.
+    task
+        What it runs; None while it waits.
+    finished
+        What it has run since it last told the scheduler.
+    told_s
+        When that was.
+    cpu_clock
+        Tells how much CPU time the thread has used; None where the system has no such clock.
+    """
+
+    __slots__ = ("cpu_clock", "finished", "number", "task", "thread", "told_s")
+
+    def __init__(self, number: int) -> None:
+        self.thread: threading.Thread | None = None
+        self.number = number
+        self.task: TaskState | None = None
+        self.finished: list[_Finished] = []
+        self.told_s = 0.0
+        self.cpu_clock: int | None = None
+
+    def cpu_s(self) -> float:
+        """Return the CPU time that the thread has used; always 0 where the system doesn't tell."""
+        try:
+            return 0.0 if self.cpu_clock is None else time.clock_gettime(self.cpu_clock)
+        except OSError:  # the thread has ended
+            return 0.0
+
+
+class ThreadPool:
+    """Threads and their scheduler. Its watchdog starts them, looks after them, and ends them.
+
+    Parameters
+    ----------
+    nthreads
+        Number of threads. A thread whose task waits for another computation is replaced meanwhile: see `Watchdog`.
+    log_bytes
+        How much memory the log of the pool's metrics may take; None: no metrics are published.
+    """
+
+    def __init__(self, nthreads: int, *, log_bytes: int | None = None) -> None:
+        self.nthreads = nthreads
+        self.slots: list[Slot] = []
+        """Changed under the lock only."""
+        self.results: dict[int, Any] = {}
+        self.scheduler = Scheduler(_make_error, sends_ahead=False)
+        self.computations: dict[int, Computation] = {}
+        """By number: those that have begun and not ended. Who takes one out ends it."""
+        self._worker = self.scheduler.worker_joined(_WORKER, "threads", nthreads)
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._mailbox: deque[Computation] = deque()
+        self._queue: SimpleQueue[TaskState | None] = SimpleQueue()
+        """Tasks to run; None wakes a thread, so that it looks into the mailbox."""
+        self._end_reason: str | None = None
+        self._generation = _generation
+        self._log_bytes = log_bytes
+        self._metrics: ThreadsMetrics | None = None
+        self._may_start = threading.Lock()
+        self._watchdog = Watchdog(self, BATCH_S)
+        self._watchdog_thread: threading.Thread | None = None
+
+    # Called by any thread, the main thread too: these may be interrupted at any place.
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether computations may be posted: the pool has not ended, and isn't the copy in a forked child."""
+        return self._end_reason is None and not self._is_copy
+
+    def start(self) -> None:
+        """Start the pool if it hasn't been started. May be called again and again, and be interrupted."""
+        if self._watchdog_thread is None:
+            start_thread("glassloom-watchdog", self._run_watchdog, on_crash=self._crashed)
+
+    def post(self, computation: Computation) -> None:
+        """Ask for a computation, for whose end the caller then waits."""
+        self._mailbox.append(computation)
+        self._queue.put(None)
+        if self._end_reason is not None:  # the pool may have ended just before, when the mailbox was empty
+            self._refuse_all()
+
+    def close(self) -> None:
+        """Stop the threads as soon as they have finished what they run, and take the cluster out of the registry."""
+        if not self.is_usable:
+            return
+        self._end("the pool of threads was closed")
+        if self._watchdog_thread is not None:
+            self._watchdog_thread.join(timeout=3.0)
+
+    def n_busy(self) -> int:
+        """Return how many threads have something to do, or are about to."""
+        return sum(slot.task is not None for slot in self.slots) + self._queue.qsize()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs, waits or is about to be told."""
+        if self.computations or self._mailbox or len(self.slots) > self._n_slots():
+            return False
+        return not any(slot.task is not None or slot.finished for slot in self.slots)
+
+    @property
+    def _is_copy(self) -> bool:
+        return self._generation != _generation
+
+    # Called by the pool's threads and its watchdog only.
+
+    def _run_watchdog(self) -> None:
+        if not self._may_start.acquire(blocking=False):
+            return  # the pool has been started twice at the same time
+        self._watchdog_thread = threading.current_thread()
+        run_inside_task(SynchronousRuntime())  # what is let go of here may run the user's code
+        if self._log_bytes is not None:
+            self._metrics = start_metrics(self.nthreads, self._log_bytes, self._note_progress)
+        blas.watch_lanes(self.n_busy, cpu_count())
+        try:
+            with self._lock:
+                self._start_threads()
+            while self._end_reason is None:
+                self._watchdog.look()
+        finally:
+            blas.forget_lanes(self.n_busy)
+            if self._metrics is not None:
+                self._metrics.close()
+
+    def read_mailbox(self) -> None:
+        """Begin the computations that were posted."""
+        with self._lock:
+            while (computation := self._next_message()) is not None:
+                self._begin(computation)
+            self._carry_out()
+        if self._end_reason is not None:  # it may have ended before the computations were in the table
+            self._refuse_all()
+
+    def flush(self, slot: Slot) -> None:
+        """Tell the scheduler of what a thread has finished, if anything."""
+        if not slot.finished:
+            return
+        with self._lock:
+            batch = slot.finished[:]  # its thread may append meanwhile
+            del slot.finished[: len(batch)]
+            if batch:
+                self._tell(slot, batch)
+            slot.told_s = monotonic_s()
+
+    def release_abandoned(self) -> None:
+        """Release what interrupted callers have asked for. Tasks that have begun go on; their results are dropped."""
+        abandoned = [number for number, computation in list(self.computations.items()) if computation.is_abandoned]
+        if abandoned:
+            with self._lock:
+                for number in abandoned:
+                    if (computation := self.computations.pop(number, None)) is not None:
+                        self.scheduler.release(number, computation.keys)
+                self._carry_out()
+
+    def replace_blocked(self, tasks: Sequence[TaskState], interval_s: float) -> None:
+        """Let other tasks run in place of these, which wait for something; queue all anew that hasn't begun.
+
+        Threads that are missing for it are started.
+        """
+        with self._lock:
+            for task in tasks:
+                self.scheduler.seceded(_WORKER, task.number)
+            self.scheduler.rebalance(interval_s)  # no more than can begin is queued while the pool is slow
+            self.scheduler.recalled(_WORKER, [task.number for task in self._queued()])
+            self._carry_out()
+            self._start_threads()
+
+    def has_seceded(self, task: TaskState) -> bool:
+        """Whether other tasks run in place of this one already."""
+        return task.number in self._worker.seceded
+
+    def tidy(self) -> None:
+        """Forget layers whose tasks are all forgotten, if nobody watches them; let threads go that aren't needed."""
+        if self._metrics is None and len(self.scheduler.changed_layers) > N_LAYERS_KEPT:
+            with self._lock:
+                self.scheduler.grown_layers, self.scheduler.changed_layers = {}, set()
+                forget_old_layers(self.scheduler, N_LAYERS_KEPT)
+        if len(self.slots) > self._n_slots():
+            self._queue.put(None)
+
+    def _start_threads(self) -> None:
+        """Start the threads that are missing; called with the lock held."""
+        numbers = {slot.number for slot in self.slots}
+        while len(self.slots) < self._n_slots() and self._end_reason is None:
+            number = next(number for number in itertools.count() if number not in numbers)
+            numbers.add(number)
+            slot = Slot(number)
+            self.slots.append(slot)
+            slot.thread = start_thread(f"glassloom-{number}", self._work, slot, on_crash=self._crashed)
+
+    def _n_slots(self) -> int:
+        return self.nthreads + len(self._worker.seceded)
+
+    def _work(self, slot: Slot) -> None:
+        """Run tasks until the pool ends, or until the thread isn't needed any more."""
+        run_inside_task(SynchronousRuntime())
+        if hasattr(time, "pthread_getcpuclockid"):  # not on macOS
+            slot.cpu_clock = time.pthread_getcpuclockid(threading.get_ident())
+        slot.told_s = monotonic_s()
+        while self._end_reason is None:
+            if self._mailbox:
+                self.read_mailbox()
+            self._take(slot)
+            if slot.task is not None:
+                self._run(slot)
+            elif slot.number >= self.nthreads and self._has_left(slot):
+                return
+
+    def _take(self, slot: Slot) -> None:
+        """Wait for the thread's next task; there is none if it was only woken.
+
+        A thread that has to wait first tells what it has finished: others may wait for that. Whether it has to is only
+        known by trying; a queue that wasn't empty a moment ago may be empty now.
+        """
+        try:
+            slot.task = self._queue.get_nowait()
+        except Empty:
+            slot.task = None
+            self.flush(slot)
+            slot.task = self._queue.get()
+
+    def _has_left(self, slot: Slot) -> bool:
+        """Take the thread out of the pool if it isn't needed any more."""
+        self.flush(slot)
+        with self._lock:
+            is_surplus = len(self.slots) > self._n_slots()
+            if is_surplus:
+                self.slots.remove(slot)
+        return is_surplus
+
+    def _run(self, slot: Slot) -> None:
+        """Run the thread's task. Whatever the user's code raises is the task's result."""
+        task = slot.task
+        assert task is not None
+        if task.state is not RUNNING:  # recalled while it was in the queue
+            self._give_back(task)
+            return
+        if slot.finished and task.estimate_s > BATCH_S:
+            self.flush(slot)  # what others wait for shall not wait for a long task
+        results = self.results
+        start_s = monotonic_s()
+        try:
+            value = task.spec.run(
+                {dep.key: read_only_view(results[dep.number]) for dep in task.deps} if task.deps else _NO_INPUTS
+            )
+        except BaseException as error:
+            if self._is_copy:
+                end_forked_child(error)
+            explain(error)
+            self._fail(slot, task, error, start_s)
+            return
+        stop_s = monotonic_s()
+        if self._generation != _generation:
+            end_forked_child(None)
+        results[task.number] = value
+        slot.finished.append((task, measure(value), start_s, stop_s))
+        if stop_s - slot.told_s > BATCH_S:
+            self.flush(slot)
+
+    def _give_back(self, task: TaskState) -> None:
+        with self._lock:
+            self.scheduler.recalled(_WORKER, [task.number])
+            self._carry_out()
+
+    def _fail(self, slot: Slot, task: TaskState, error: BaseException, start_s: float) -> None:
+        self.flush(slot)
+        with self._lock:
+            was_wanted = task.state is RUNNING
+            is_final = self.scheduler.failed(_WORKER, task.number, (task.key, task.origin, error))
+            self._carry_out()
+        if self._metrics is not None and was_wanted:
+            self._metrics.add_failure(task, error, lane=slot.number, start_s=start_s, is_final=is_final)
+
+    # Called with the lock held.
+
+    def _begin(self, computation: Computation) -> None:
+        """Hand a computation to the scheduler."""
+        if computation.is_abandoned:
+            return
+        number = next(self._numbers)
+        self.computations[number] = computation
+        if self._watchdog.is_asleep:
+            self._watchdog.wake()
+        annotations = computation.annotations
+        try:
+            with gc_paused():
+                self.scheduler.submit(
+                    number,
+                    list(computation.tasks),
+                    list(computation.tasks.values()),
+                    computation.deps,
+                    wanted=computation.keys,
+                    priority=annotations.priority,
+                    retries=annotations.retries,
+                    labels=computation.labels,
+                )
+        except GraphError as error:
+            if self.computations.pop(number, None) is not None:
+                computation.refuse(error)
+
+    def _tell(self, slot: Slot, batch: list[_Finished]) -> None:
+        tasks, nbytes, starts_s, stops_s = zip(*batch, strict=True)
+        if self._metrics is not None:
+            self._metrics.add_tasks(tasks, lane=slot.number, starts_s=starts_s, stops_s=stops_s, nbytes=nbytes)
+        durations_s = [stop_s - start_s for start_s, stop_s in zip(starts_s, stops_s, strict=True)]
+        numbers = [task.number for task in tasks]
+        self.scheduler.finished(_WORKER, numbers, nbytes, durations_s, [None] * len(numbers))
+        self._carry_out()
+
+    def _carry_out(self) -> None:
+        """Do what the scheduler wants, until it wants nothing more."""
+        tell: list[Callable[[], None]] = []
+        try:
+            while True:
+                actions = self.scheduler.take_actions()
+                for numbers in actions.drop.values():
+                    for number in numbers:
+                        self.results.pop(number, None)
+                for tasks in actions.run.values():
+                    for task in tasks:
+                        self._queue.put(task)
+                if not actions.finished and not actions.erred:
+                    return
+                tell += self._end_computations(actions)
+        finally:
+            for wake in tell:  # now that the scheduler has let go of what they asked for
+                wake()
+
+    def _end_computations(self, actions: Actions) -> Iterator[Callable[[], None]]:
+        """Release computations that have all their results, or failed; yield how to tell their callers."""
+        for number, tasks in actions.finished.items():
+            computation = self.computations.get(number)
+            if computation is None:
+                continue  # its caller was interrupted, or one of its tasks has failed
+            computation.n_open -= len(tasks)
+            if not computation.n_open and self.computations.pop(number, None) is not None:
+                known = self.scheduler.tasks
+                values = {key: self.results[known[key].number] for key in computation.keys}
+                yield partial(computation.succeed, values)
+                self.scheduler.release(number, computation.keys)
+        for number, tasks in actions.erred.items():
+            computation = self.computations.pop(number, None)
+            if computation is not None:
+                yield partial(computation.fail, tasks[0].error)
+                self.scheduler.release(number, computation.keys)
+
+    def _queued(self) -> list[TaskState]:
+        """Take back the tasks that no thread has begun."""
+        items: list[TaskState | None] = []
+        try:
+            while True:
+                items.append(self._queue.get_nowait())
+        except Empty:
+            pass
+        for _ in range(items.count(None)):
+            self._queue.put(None)
+        return [task for task in items if task is not None]
+
+    def _note_progress(self, recorder: Recorder, lock: threading.Lock) -> None:
+        with self._lock, lock:
+            note_layers(self.scheduler, recorder)
+            progress_counts(self.scheduler, recorder)
+            if len(self.scheduler.layers) > 2 * N_LAYERS_KEPT:
+                forget_old_layers(self.scheduler, N_LAYERS_KEPT)
+
+    # Called by any thread of the pool, with the lock or without.
+
+    def _crashed(self, crash: Crash) -> None:
+        """One of the pool's threads has crashed outside the user's code: end the pool, tell who waits."""
+        self._end(f"the pool of threads has ended, because its thread {crash.reason}\n{crash.traceback}")
+
+    def _end(self, reason: str) -> None:
+        self._end_reason = reason
+        self._watchdog.wake()
+        for _ in range(len(self.slots) + 1):
+            self._queue.put(None)
+        self._refuse_all()
+
+    def _refuse_all(self) -> None:
+        """Tell everyone who waits that the pool has ended."""
+        waiting: list[Computation | None] = [self.computations.pop(number, None) for number in list(self.computations)]
+        while (computation := self._next_message()) is not None:
+            waiting.append(computation)
+        for computation in waiting:
+            if computation is not None:
+                text = f"{self._end_reason}\nThe next computation starts a new pool."
+                computation.refuse(ThreadPoolEnded(text))
+
+    def _next_message(self) -> Computation | None:
+        try:
+            return self._mailbox.popleft()
+        except IndexError:
+            return None
+
+
+def _make_error(kind: str, task: TaskState) -> TaskError:
+    errors = {
+        "worker-lost": WorkerLost(f"the thread that ran {task.key!r} is gone"),
+        "data-lost": DataLost(f"the value of {task.key!r} is gone, and it was not computed but handed in"),
+    }
+    return task.key, task.origin, errors[kind]
+
+
+def _count_fork() -> None:
+    global _generation
+    _generation += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
