@@ -146,8 +146,8 @@ class WorkerPool:
         """Scale as adaptive scaling wants it; return whether that changed anything."""
         if self._adaptive is None:
             return False
-        counts = [layer.counts for layer in self._scheduler.layers.values()]
-        n_tasks = sum(count[State.READY] + count[State.STAGING] + count[State.RUNNING] for count in counts)
+        counts = self._scheduler.layer_table.counts()
+        n_tasks = counts[State.READY] + counts[State.STAGING] + counts[State.RUNNING]
         target = self._adaptive.target(self._n_wanted, n_tasks, self._options.threads_per_worker, now_s)
         if target == self._n_wanted:
             return False
