@@ -81,6 +81,4 @@ def test_no_module_of_the_scheduler_sets_a_state_but_by_the_table() -> None:
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Attribute) and target.attr == "state"
     ]
-    assert sorted({place.split(":")[0] for place in setters}) == ["ready_queue.py", "state.py", "transitions.py"], (
-        setters
-    )
+    assert sorted({place.split(":")[0] for place in setters}) == ["state.py", "transitions.py"], setters

@@ -240,7 +240,7 @@ class Scheduler:
 
     def has_ended_keys_of(self, client: Any) -> bool:
         """Tell whether the next actions will say to a client that a key has failed or was cancelled."""
-        return client in self._actions.erred or client in self._actions.cancelled
+        return client in self._tables.actions.erred or client in self._tables.actions.cancelled
 
     def worker_joined(
         self, number: int, name: str, nthreads: int, resources: dict[str, float] | None = None
