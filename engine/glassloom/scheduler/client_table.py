@@ -29,10 +29,10 @@ class ClientTable:
     def discard(self, client: Any, task: TaskState) -> None:
         """Let a client want a task's result no more, if it did."""
         if len(task.clients) == 1:
-            if task.clients[0] is client:
+            if task.clients[0] == client:
                 task.clients = ()
         else:
-            task.clients = tuple([other for other in task.clients if other is not client])
+            task.clients = tuple([other for other in task.clients if other != client])
         self._forget(client, task)
 
     def clear(self, task: TaskState) -> None:
