@@ -138,6 +138,8 @@ class Head:
         loop.add_signal_handler(signal.SIGTERM, self._end, "terminated")
         self._keep_running("ticks", self._tick())
         self._keep_running("GPU samples", self._sample_gpus(), on_crash=self._log_crash)
+        if not self._options.detached:
+            loop.add_reader(sys.stdin.fileno(), self._read_lifeline)
         try:
             await self._become_ready()
             await self._ended.wait()
@@ -189,8 +191,6 @@ class Head:
         write_record(record)
         _print_json(msgspec.to_builtins(record))
         fork_server.redirect_output(os.path.join(self._directory, LOG_NAME), 1)
-        if not self._options.detached:
-            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_lifeline)
 
     # Life and death
 
