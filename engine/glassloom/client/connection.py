@@ -91,8 +91,13 @@ class Connection:
         self.forget_callback = self._keys.forget_callback
         self.call_user = self._callbacks.call
 
-    def open(self) -> None:
+    def open(self, timeout_s: float | None = None) -> None:
         """Connect, and start the threads.
+
+        Parameters
+        ----------
+        timeout_s
+            How long the head may take to let it in; default the option ``timeouts.request``.
 
         Raises
         ------
@@ -102,7 +107,8 @@ class Connection:
             If the head doesn't answer.
         """
         connected = self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        timeout_s = config.get("timeouts.request")
+        if timeout_s is None:
+            timeout_s = config.get("timeouts.request")
         connected.settimeout(timeout_s)
         try:
             connected.connect(self.record.socket)
