@@ -13,7 +13,7 @@ from time import sleep
 from typing import Any
 
 from glassloom_metrics.errors import MetricsError
-from glassloom_metrics.registry import ClusterRecord, find_record, is_alive, read_records
+from glassloom_metrics.registry import ClusterRecord, find_record, is_alive, read_foreign_records, read_records
 from glassloom_metrics.subscriber import send_command
 
 from glassloom.client.blocking import run_sync
@@ -21,6 +21,7 @@ from glassloom.client.connection import Connection
 from glassloom.client.deadline import Deadline
 from glassloom.errors import ClusterError, GlassloomError
 from glassloom.protocol import messages
+from glassloom.protocol.places import remove_what_the_dead_left
 
 _ANSWER_TIMEOUT_S = 2.0
 """How long a cluster may take to tell how many workers it has."""
@@ -29,14 +30,22 @@ _HEADER = ("NAME", "ID", "KIND", "WORKERS", "THREADS", "PID", "STARTED")
 
 
 def list_clusters() -> str:
-    """Return the user's running clusters as a table of aligned columns, oldest first."""
+    """Return the user's running clusters as a table of aligned columns, oldest first, and those of other hosts in words.
+
+    What clusters that were killed have left behind is removed.
+    """
+    remove_what_the_dead_left()
     rows = [_row(described) for described in map(_described, read_records())]
+    elsewhere = "".join(
+        f"\n{record.name!r} (id {record.id}) is, or was, on {record.host.name!r}: it can't be reached from here."
+        for record in read_foreign_records()
+    )
     if not rows:
-        return "No clusters are running."
+        return f"No clusters are running.{elsewhere}"
     table = [_HEADER, *rows]
     widths = [max(len(row[column]) for row in table) for column in range(len(_HEADER))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table)
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(line.rstrip() for line in lines) + elsewhere
 
 
 def list_clusters_json() -> str:

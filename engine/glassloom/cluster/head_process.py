@@ -16,13 +16,14 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import msgspec
 import psutil
-from glassloom_metrics.registry import ClusterRecord, remove_files, remove_record
+from glassloom_metrics.registry import ClusterRecord, remove_record
 
 from glassloom import config
 from glassloom._ownership import OwnerProcess
@@ -30,9 +31,12 @@ from glassloom._supervision import Crash, start_thread
 from glassloom.client.blocking import Signal, run_sync, until
 from glassloom.errors import ClusterStartError
 from glassloom.protocol.options import HeadOptions
+from glassloom.protocol.places import remove_files
 
 END_TIMEOUT_S = 10.0
 _LOOK_EVERY_S = 0.05
+_STACKLEVEL = 3
+"""From `HeadProcess.start` to the line that made the `LocalCluster`."""
 _BLAS_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _NEEDED = ("glassloom", "glassloom_metrics", "cloudpickle", "msgspec", "numpy", "psutil")
 """Packages that a head can't do without."""
@@ -69,6 +73,7 @@ class HeadProcess:
         self._timeout_s = timeout_s
         self._process: subprocess.Popen[bytes] | None = None
         self._record: ClusterRecord | None = None
+        self._warning = ""
         self._error: BaseException | None = None
         self._has_answered = Signal()
         self._has_thread = False
@@ -94,6 +99,8 @@ class HeadProcess:
             run_sync(until(self._has_answered))
             if self._record is None:
                 raise self._error or ClusterStartError("the start was given up")
+            if self._warning:
+                warnings.warn(self._warning, RuntimeWarning, stacklevel=_STACKLEVEL)
         except BaseException:
             self.end(even_if_detached=True)
             raise
@@ -122,7 +129,9 @@ class HeadProcess:
     def _start(self) -> None:
         """In the thread: start the process, and read what it says."""
         process = self._process = _start_process(self._options, self._env)
-        self._record = _read_record(process, self._timeout_s, lambda: self._is_given_up)
+        answer = _read_record(process, self._timeout_s, lambda: self._is_given_up)
+        if answer is not None:
+            self._record, self._warning = msgspec.convert(answer["record"], ClusterRecord), answer["warning"]
         self._has_answered.set()
 
     def _failed(self, crash: Crash) -> None:
@@ -155,8 +164,8 @@ def _start_process(options: HeadOptions, env: Mapping[str, str]) -> subprocess.P
 
 def _read_record(
     process: subprocess.Popen[bytes], timeout_s: float, is_given_up: Callable[[], bool]
-) -> ClusterRecord | None:
-    """Wait for the head's line; raise what it says went wrong. Return None if the start is given up first."""
+) -> dict[str, Any] | None:
+    """Wait for the head's line, and return it; raise what it says went wrong. Return None if the start is given up first."""
     assert process.stdout is not None and process.stderr is not None
     deadline_s = time.monotonic() + timeout_s
     line = b""
@@ -179,7 +188,7 @@ def _read_record(
     if "error" in answer:
         process.wait(END_TIMEOUT_S)
         raise ClusterStartError(f"the cluster didn't start: {answer['error']}")
-    return msgspec.convert(answer, ClusterRecord)
+    return answer
 
 
 def _end(process: subprocess.Popen[bytes], record: ClusterRecord | None, *, is_left_running: bool) -> None:
@@ -193,7 +202,7 @@ def _end(process: subprocess.Popen[bytes], record: ClusterRecord | None, *, is_l
         process.terminate()
     _wait_or_kill(process)
     if record is not None:
-        remove_files(record.directory, record.shm_prefix)
+        remove_files(record.id, [record.directory, os.path.dirname(record.socket)])
         remove_record(record.id)
 
 
