@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from glassloom import Client, LocalCluster
 from glassloom.cli import main
 from glassloom.errors import ClusterNotFound
-from glassloom_metrics.registry import read_records
+from glassloom_metrics.host import HostIdentity
+from glassloom_metrics.registry import ClusterRecord, read_records, remove_record, write_record
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -50,6 +52,18 @@ def test_clusters_are_listed_in_aligned_columns() -> None:
     for column in ("ID", "WORKERS", "PID", "STARTED"):
         start = header.index(column)
         assert all(row[start - 1] == " " and row[start] != " " for row in rows)
+
+
+def test_clusters_of_other_hosts_are_named_and_left_alone() -> None:
+    here = ClusterRecord("a1", "theirs", "processes", 1, 1.0, "/socket", "s", 1.0, "/directory", "")
+    write_record(msgspec.structs.replace(here, host=HostIdentity("node12", "m", "another boot", "pid:[1]")))
+    try:
+        listed = run("cluster", "list").stdout
+    finally:
+        remove_record("a1")
+    assert listed == (
+        "No clusters are running.\n'theirs' (id a1) is, or was, on 'node12': it can't be reached from here.\n"
+    )
 
 
 def test_several_clusters_are_stopped_at_once_and_what_is_unknown_is_said() -> None:
