@@ -25,9 +25,7 @@ from glassloom.protocol.options import MemoryLimits, WorkerOptions
 
 
 def worker_options(number: int) -> WorkerOptions:
-    return WorkerOptions(
-        number, "w" * 300, "/socket", "secret", 1, MemoryLimits(), None, "/d", "p", "id", "name", 1, "/d/w"
-    )
+    return WorkerOptions(number, "w" * 300, "/socket", "secret", 1, MemoryLimits(), None, "/d", "p", "id", "name", 1)
 
 
 @pytest.mark.fault("a fork server that is busy while many workers are asked for")

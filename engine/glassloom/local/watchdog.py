@@ -24,6 +24,7 @@ from glassloom.scheduler import TaskState
 BLOCKED_S = 0.05
 """A task that uses no CPU for so long is taken to wait for something."""
 _BLOCKED_CPU_S = 0.001
+_LONGEST_INTERVAL_S = 0.05
 _SLEEPY_S = 1.0
 """How long a pool is idle before its watchdog stops looking."""
 
@@ -41,6 +42,8 @@ class Thread(Protocol):
 
 class Pool(Protocol):
     """A pool of threads, as its watchdog sees it. See `ThreadPool` for what the methods do."""
+
+    nthreads: int
 
     @property
     def slots(self) -> Sequence[Thread]: ...
@@ -101,7 +104,7 @@ class Watchdog:
             self._idle_since_s = monotonic_s()
         is_sleepy = monotonic_s() - self._idle_since_s > _SLEEPY_S
         holds_back = any(slot.finished for slot in self._pool.slots)
-        self._interval_s = self._hold_back_s if holds_back else min(2 * self._interval_s, BLOCKED_S)
+        self._interval_s = self._hold_back_s if holds_back else min(2 * self._interval_s, _LONGEST_INTERVAL_S)
         self.is_asleep = is_sleepy  # before it looks whether it may sleep: see `ThreadPool._begin`
         try:
             self._wake.get(timeout=None if is_sleepy and self._pool.is_idle else self._interval_s)
@@ -117,14 +120,12 @@ class Watchdog:
         running = {slot: slot.task for slot in list(self._pool.slots)}
         before = self._samples
         self._samples = {slot: (task, slot.cpu_s()) for slot, task in running.items() if task is not None}
-        if len(self._samples) < len(running):
-            return  # a thread waits for work: so nothing waits for a thread
-        n_starving = sum(_is_starving(computation, self._samples) for computation in self._pool.computations.values())
-        blocked = [
-            task
-            for slot, (task, cpu_s) in self._samples.items()
-            if not self._pool.has_seceded(task) and _is_blocked(task, cpu_s, before.get(slot))
-        ]
+        counted = {slot: sample for slot, sample in self._samples.items() if not self._pool.has_seceded(sample[0])}
+        if len(counted) < self._pool.nthreads:
+            return  # there is room for tasks: nothing waits for a thread
+        computations = list(self._pool.computations.values())
+        n_starving = sum(_is_starving(computation, self._samples) for computation in computations)
+        blocked = [task for slot, (task, cpu_s) in counted.items() if _is_blocked(task, cpu_s, before.get(slot))]
         if n_starving and blocked:
             self._pool.replace_blocked(blocked[:n_starving], interval_s)
 

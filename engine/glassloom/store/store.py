@@ -51,7 +51,7 @@ class Store:
     target_bytes
         How much memory results may take before the least recently used ones go to disk; None: any amount.
     directory
-        Where spilled results go; it is made if it isn't there.
+        Where spilled results go; it must exist.
     on_spill
         Told of every write and read.
     on_full_disk
@@ -186,7 +186,6 @@ class Store:
         value, start_s = entry.value, time.monotonic()
         path = os.path.join(self._directory, f"spill-{os.getpid()}-{number}-{next(self._file_numbers)}")
         try:
-            os.makedirs(self._directory, 0o700, exist_ok=True)  # a full disk may have had no room for it before
             self._write_making_room(path, value)
         except SerialisationError:
             entry.may_spill = False
