@@ -21,7 +21,7 @@ from glassloom.backends.sizeof import sizeof
 from glassloom.errors import DataLost, SerialisationError
 from glassloom.store.pickling import dump_buffers, dumps, loads
 from glassloom.store.segment import Segment, SegmentWriter, free_location, location_bytes, read_location
-from glassloom.store.spill_file import read_spill, write_spill
+from glassloom.store.spill_file import FileCopy, read_spill, write_spill
 from glassloom.store.store import Store
 from glassloom_metrics.protocol import Action, TaskEvents, column
 from glassloom_metrics.registry import find_record
@@ -345,6 +345,145 @@ def test_small_results_are_not_worth_a_file(store: Store, spills: Spills) -> Non
     store.put(9, "small", 100)
     fill(store, range(4))
     assert 9 not in [number for _, number, _ in spills.events]
+
+
+def fill_small(store: Store, numbers: range) -> None:
+    for number in numbers:
+        store.put(number, bytes([number]) * 50_000, 50_000)
+
+
+def test_small_results_share_files_and_are_read_one_by_one(tmp_path: Path, spills: Spills) -> None:
+    store = Store(4 * MIB, str(tmp_path), spills)
+    fill_small(store, range(200))
+    assert store.managed_bytes <= 4 * MIB
+    assert store.managed_bytes + store.spilled_bytes == 200 * 50_000
+    assert 2 <= len(list(tmp_path.iterdir())) <= 8
+    before = store.managed_bytes
+    assert store.get(0) == bytes([0]) * 50_000
+    assert store.managed_bytes == before + 50_000
+    assert [store.get(number)[0] for number in range(200)] == list(range(200))
+    for number in range(200):
+        store.drop(number)
+    assert (store.managed_bytes, store.spilled_bytes, list(tmp_path.iterdir())) == (0, 0, [])
+
+
+@pytest.mark.parametrize("codec", [None, "zstd"])
+def test_what_little_is_wanted_of_a_file_is_copied_to_another(
+    tmp_path: Path, spills: Spills, codec: str | None
+) -> None:
+    store = Store(None, str(tmp_path), spills, codec=codec)
+    fill_small(store, range(200))
+    store.spill_down_to(0)
+    for number in range(200):
+        if number % 40:
+            store.drop(number)
+    files = sorted(tmp_path.iterdir())
+    store.compact()
+    (file,) = tmp_path.iterdir()
+    assert file not in files
+    assert [store.get(number) for number in range(0, 200, 40)] == [bytes([n]) * 50_000 for n in range(0, 200, 40)]
+    for number in range(0, 200, 40):
+        store.drop(number)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_file_of_small_results_loses_those_that_it_hits(tmp_path: Path, spills: Spills) -> None:
+    store = Store(None, str(tmp_path), spills)
+    fill_small(store, range(3))
+    store.spill_down_to(0)
+    (path,) = tmp_path.iterdir()
+    data = bytearray(path.read_bytes())
+    data[60_000] ^= 1
+    path.write_bytes(data)
+    assert store.get(0) == bytes([0]) * 50_000
+    with pytest.raises(DataLost, match="it has changed since it was written"):
+        store.get(1)
+    assert (1 in store, store.get(2)) == (False, bytes([2]) * 50_000)
+
+
+def test_a_codec_that_is_not_there_costs_only_room(
+    tmp_path: Path, spills: Spills, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glassloom.store.spill_file.codec_is_available", lambda codec: False)
+    store = Store(6 * MIB, str(tmp_path), spills, codec="zstd")
+    fill(store, range(4))
+    fill_small(store, range(100, 140))
+    assert [float(store.get(number)[0]) for number in range(4)] == [0.0, 1.0, 2.0, 3.0]
+
+
+class SlowToLoad:
+    """Unpickles once it is told to, and then raises."""
+
+    begun = threading.Event()
+    go_on = threading.Event()
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+        self.payload = bytes(100_000)
+
+    def __setstate__(self, state: Any) -> None:
+        SlowToLoad.begun.set()
+        assert SlowToLoad.go_on.wait(20)
+        raise state["error"]("no way back")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [(ValueError, "SerialisationError"), (SystemExit, "SystemExit"), (MemoryError, "MemoryError")],
+)
+def test_whoever_waits_for_a_result_that_cannot_be_read_gets_an_error_too(
+    tmp_path: Path, spills: Spills, error: type[BaseException], expected: str
+) -> None:
+    store = Store(None, str(tmp_path), spills)
+    store.put(0, SlowToLoad(error), 100_000)
+    store.spill_down_to(0)
+    SlowToLoad.begun.clear()
+    SlowToLoad.go_on.clear()
+    raised: list[str] = []
+
+    def read() -> None:
+        try:
+            store.get(0)
+        except BaseException as caught:
+            raised.append(type(caught).__name__)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    assert SlowToLoad.begun.wait(20)
+    SlowToLoad.go_on.set()
+    for reader in readers:
+        reader.join(20)
+    assert raised == [expected] * 3
+    assert (store.managed_bytes, store.spilled_bytes) == (0, 100_000)
+    store.drop(0)
+    assert (store.spilled_bytes, list(tmp_path.iterdir())) == (0, [])
+
+
+def test_a_reader_does_not_wait_for_another_for_ever(
+    tmp_path: Path, spills: Spills, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glassloom.store.store.READ_BOUND_S", 0.01)
+    store = Store(None, str(tmp_path), spills)
+    store.put(0, block(0), 2 * MIB)
+    store.spill_down_to(0)
+    begun, go_on = threading.Event(), threading.Event()
+    read = FileCopy.read
+
+    def read_slowly(copy: FileCopy) -> Any:
+        if not begun.is_set():
+            begun.set()
+            assert go_on.wait(20)
+        return read(copy)
+
+    monkeypatch.setattr(FileCopy, "read", read_slowly)
+    first = threading.Thread(target=store.get, args=(0,))
+    first.start()
+    assert begun.wait(20)
+    assert float(store.get(0)[0]) == 0.0
+    go_on.set()
+    first.join(20)
+    assert (store.managed_bytes, store.spilled_bytes) == (2 * MIB, 0)
 
 
 class FullDisk:

@@ -28,6 +28,7 @@ from glassloom.protocol.options import WorkerOptions
 from glassloom.sampling.process import ProcessSampler
 from glassloom.scheduler import Pressure
 from glassloom.store.segment import SegmentWriter
+from glassloom.store.spill_file import codec_is_available
 from glassloom.store.store import RETRY_FULL_DISK_S, Store
 from glassloom.worker import user_code
 from glassloom.worker.forked_child import on_fork
@@ -182,11 +183,19 @@ class Worker:
     # The memory thread
 
     def _watch_memory(self) -> None:
+        self._check_codec()
         is_busy = False
         while not self._stopping.wait(_WATCH_BUSY_S if is_busy else _WATCH_IDLE_S):
             is_idle = not self._queue
             self._memory.look(is_idle=is_idle)
+            self._store.compact()
             is_busy = not is_idle or self._memory.pressure is not Pressure.NONE
+
+    def _check_codec(self) -> None:
+        codec = self._options.spill_compression
+        if codec is not None and not codec_is_available(codec):
+            text = f"spilled results aren't compressed: there is no pyarrow with {codec!r} in this environment"
+            self._sender.send(messages.WorkerLog(text))
 
     # The housekeeping thread
 
