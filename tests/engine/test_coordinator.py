@@ -60,7 +60,7 @@ class Table:
     def look(self) -> None:
         decisions = self.coordinator.take_decisions()
         self._count(decisions.keep, 1)
-        self._count(decisions.let_go, -1)
+        self._count(decisions.release, -1)
         for asker, request, outcome in decisions.answers:
             assert (asker, request) not in self.answers, "answered twice"
             self.answers[asker, request] = outcome

@@ -50,7 +50,7 @@ class _Shared:
         return request, outcome
 
     def _tell(self, op: Op) -> None:
-        """Say something that needs no answer."""
+        """Send a request that has no answer."""
         self.client._connection.send(messages.Coordinate(-1, op))
 
 
@@ -185,7 +185,7 @@ class Lock(_Leased):
         return self.client._run(self._acquire(timeout if blocking else 0))
 
     def locked(self) -> Any:
-        """Tell whether somebody holds the lock."""
+        """Tell whether the lock is held."""
         return self.client._run(self._is_locked())
 
     def _is_locked(self) -> Operation[bool]:
@@ -193,7 +193,7 @@ class Lock(_Leased):
 
 
 class Event(_Shared):
-    """A flag that some raise and others wait for.
+    """An event that some tasks or clients set and others wait for.
 
     Parameters
     ----------
@@ -213,19 +213,19 @@ class Event(_Shared):
     """
 
     def set(self) -> None:
-        """Raise the flag: whoever waits goes on, and nobody waits from now on."""
+        """Set the event: all waits for it end, and later ones end at once."""
         self._tell(coordination.SetEvent(self.name, True))
 
     def clear(self) -> None:
-        """Lower the flag."""
+        """Clear the event."""
         self._tell(coordination.SetEvent(self.name, False))
 
     def is_set(self) -> Any:
-        """Tell whether the flag is up."""
+        """Tell whether the event is set."""
         return self.client._run(self._is_set())
 
     def wait(self, timeout: Timeout = None) -> Any:
-        """Wait until the flag is up; return whether it is, in time."""
+        """Wait until the event is set; return whether it was set in time."""
         return self.client._run(self._wait(timeout))
 
     def _is_set(self) -> Operation[bool]:
@@ -356,7 +356,7 @@ class Queue(_Shared):
         return self.client._run(self._qsize())
 
     def close(self) -> None:
-        """Empty the queue; whoever waits for it gets an error."""
+        """Empty the queue; waits for it end with an error."""
         self._tell(coordination.QueueClose(self.name))
 
     def __reduce__(self) -> Any:

@@ -66,7 +66,7 @@ def _fetch(client: ClientBase, name: str, default: Any) -> Operation[Any]:
 
 
 def _unpublish(client: ClientBase, name: str) -> Operation[None]:
-    """Let the cluster forget a dataset. Its results go when nobody else holds them."""
+    """Let the cluster forget a dataset. Its results are released unless something else holds them."""
     _, outcome = yield from client._connection.negotiate(coordination.VariableDelete(_SPACE, name))
     if outcome.status == "refused":
         raise (yield from _missing(client, name))
@@ -130,7 +130,7 @@ class DatasetMethods(ClientBase):
         return self._run(_fetch(self, name, default))
 
     def unpublish_dataset(self, name: str) -> Any:
-        """Let the cluster forget a dataset; its results go when nobody else holds them.
+        """Let the cluster forget a dataset; its results are released unless something else holds them.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Payloads: values that wait at the head for whoever asks for them, with the futures and persisted collections in them."""
+"""Payloads: values that are stored at the head until they are asked for, with the futures and persisted collections in them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_BYTES = 4 * 2**20
 
 
 def dump_with_futures(value: Any) -> Payload:
-    """Return `value` as a parcel. Futures in it, and those of persisted collections, travel as their keys.
+    """Return `value` as a payload. Futures in it, and those of persisted collections, travel as their keys.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def dump_with_futures(value: Any) -> Payload:
 
 
 def load_with_futures(payloads: list[Payload], request: int, client: ClientBase) -> list[Any]:
-    """Return the values of parcels that answered a request; `client` holds the results of their futures from now on."""
+    """Return the values of payloads that answered a request; `client` holds the results of their futures from now on."""
     futures = {key: Future(key, client) for payload in payloads for key in payload.keys}
     send_for(client._connection, messages.Claim(request), list(futures.values()))
     return [_Unpacker(payload, futures).load() for payload in payloads]

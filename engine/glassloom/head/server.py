@@ -499,7 +499,7 @@ class Head:
         decisions = self._coordinator.take_decisions()
         for kept in decisions.keep:
             self._scheduler.want(kept, kept.payload.keys)
-        for kept in decisions.let_go:
+        for kept in decisions.release:
             self._scheduler.release(kept, kept.payload.keys)
         for asker, request, outcome in decisions.answers:
             asker.send(messages.CoordinationReply(request, outcome))

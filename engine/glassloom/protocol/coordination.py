@@ -1,6 +1,6 @@
-"""What is asked of the coordinator of a cluster, and its answer: leases, flags, values, queues. Plain messages.
+"""Requests to the coordinator of a cluster, and its answer: leases, events, variables and queues. Plain messages.
 
-A parcel is opaque bytes, and the keys of the results that the futures in it stand for.
+A payload is opaque bytes, and the keys of the results that its futures stand for.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ class CountLeases(_Op, frozen=True, tag="count-leases"):
 
 
 class SetEvent(_Op, frozen=True, tag="set-event"):
-    """Raises a flag, or lowers it."""
+    """Sets or clears an event."""
 
     name: str
-    is_up: bool
+    is_set: bool
 
 
 class WaitEvent(_Op, frozen=True, tag="wait-event"):
-    """Answered when the flag is up."""
+    """Answered when the event is set."""
 
     name: str
 
 
 class ReadEvent(_Op, frozen=True, tag="read-event"):
-    """Asks whether the flag is up."""
+    """Asks whether the event is set."""
 
     name: str
 
 
 class VariableSet(_Op, frozen=True, tag="variable-set"):
-    """Gives a name a value; refused if it has one and `replaces` is False."""
+    """Sets a variable; refused if it is set already and `replaces` is False."""
 
     space: str
     name: str
@@ -75,7 +75,7 @@ class VariableSet(_Op, frozen=True, tag="variable-set"):
 
 
 class VariableGet(_Op, frozen=True, tag="variable-get"):
-    """Asks for the value of a name; without one it waits, or is refused."""
+    """Asks for the value of a variable; if it is not set, the request waits or is refused."""
 
     space: str
     name: str
@@ -83,14 +83,14 @@ class VariableGet(_Op, frozen=True, tag="variable-get"):
 
 
 class VariableDelete(_Op, frozen=True, tag="variable-delete"):
-    """Takes a name's value away; refused if it has none."""
+    """Deletes a variable; refused if it is not set."""
 
     space: str
     name: str
 
 
 class ListVariables(_Op, frozen=True, tag="list-variables"):
-    """Asks which names have values."""
+    """Asks for the names of all variables that are set."""
 
     space: str
 
@@ -117,7 +117,7 @@ class QueueSize(_Op, frozen=True, tag="queue-size"):
 
 
 class QueueClose(_Op, frozen=True, tag="queue-close"):
-    """Empties a queue; who waits for it is refused."""
+    """Deletes a queue; requests that wait for it are refused."""
 
     name: str
 
