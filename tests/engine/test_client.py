@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tasks
-from glassloom import Client, LocalCluster, as_completed, compute, default_client, delayed, persist, wait
+from glassloom import Client, Future, LocalCluster, as_completed, compute, default_client, delayed, persist, wait
 from glassloom.errors import CancelledError, ClusterClosed, OptionError, RemoteError, SerialisationError
 
 
@@ -478,6 +479,27 @@ def test_scattered_data_reaches_tasks_without_a_copy(client: Client) -> None:
 
 def _worker_mapping(array: np.ndarray) -> str:
     return _mapping_of(array)
+
+
+def test_what_was_scattered_is_finished_at_once(client: Client) -> None:
+    small, large = client.scatter([1, np.ones(10**6)])
+    assert (small.status, large.status) == ("finished", "finished")
+    assert large.nbytes >= 8 * 10**6
+    called: list[Future] = []
+    small.add_done_callback(called.append)
+    assert eventually(lambda: called) == [small]
+    assert client.submit(operator.add, small, 1).result() == 2
+    assert client.scatter(1).status == "finished"  # the same value once more
+    assert large.result().sum() == 10**6
+
+
+def test_scattered_data_that_was_cancelled_can_be_scattered_again(client: Client) -> None:
+    data = np.full(10**5, 3.0)
+    first = client.scatter(data)
+    first.cancel()
+    second = client.scatter(data)
+    assert second.status == "finished"
+    assert client.submit(np.sum, second).result() == 3e5
 
 
 def test_scatter_keeps_lists_and_dicts(client: Client) -> None:

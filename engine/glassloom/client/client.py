@@ -13,16 +13,13 @@ from glassloom_metrics.errors import ClusterNotFound as _NoRecord
 from glassloom_metrics.registry import ClusterRecord, find_record
 
 from glassloom._gc import gc_paused
-from glassloom.client.base import Holder
-from glassloom.client.blocking import Operation, run_sync
+from glassloom.client.blocking import run_sync
 from glassloom.client.connection import Connection
 from glassloom.client.datasets import DatasetMethods
-from glassloom.client.deadline import Deadline
-from glassloom.client.future import Future, futures_of, raise_unless_finished, send_for, settled
-from glassloom.client.future_tree import find_futures, replace_futures
-from glassloom.client.key_table import ERROR, FINISHED, PENDING
+from glassloom.client.future import Future, futures_of, send_for
+from glassloom.client.key_table import ERROR
 from glassloom.client.repr_mixin import ReprMixin
-from glassloom.client.results import read_result
+from glassloom.client.result_methods import ResultMethods, release_all
 from glassloom.client.validation import check_iterables, check_key, refuse_actors
 from glassloom.client.workers import WorkerMethods
 from glassloom.cluster.local import LocalCluster
@@ -31,19 +28,18 @@ from glassloom.cluster.other_names import refuse_others
 from glassloom.collection import compute, persist
 from glassloom.config import Configured
 from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
-from glassloom.graph import Graph, Key, Task, Tokenizer, function_label, task_function, tokenize, user_origin
+from glassloom.graph import Graph, Key, Task, Tokenizer, function_label, task_function, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.local.default import current, set_current, unset_current
-from glassloom.protocol import failure, messages
+from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations, annotate, current_annotations
 from glassloom.protocol.calls import CallEncoder
-from glassloom.protocol.failure import Failure
 from glassloom.protocol.tracebacks import hides_engine_frames
-from glassloom.store.segment import Location, SegmentWriter, free_location
+from glassloom.store.segment import SegmentWriter
 from glassloom.worker.task_context import task_thread
 
 
-class Client(WorkerMethods, DatasetMethods, ReprMixin):
+class Client(ResultMethods, WorkerMethods, DatasetMethods, ReprMixin):
     """Runs tasks and collections on a cluster, and holds its results.
 
     While a client is open, ``compute()`` and ``persist()`` of all collections run on its cluster.
@@ -294,65 +290,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
                 graph.origins[key_layer(key)] = origin
         return self._hold(graph, chosen, [], handling, {id(func): function_token} if pure else {})
 
-    # Results
-
-    @hides_engine_frames
-    def gather(self, futures: Any, errors: str = "raise") -> Any:
-        """Wait for futures and return their results in the same nesting of lists, tuples, sets and dicts.
-
-        Parameters
-        ----------
-        errors
-            ``"raise"`` the first task's exception, or ``"skip"`` failed futures in lists.
-
-        Raises
-        ------
-        Exception
-            As `Future.result`.
-        """
-        if errors not in ("raise", "skip"):
-            raise OptionError(f"errors={errors!r} should be 'raise' or 'skip'")
-        found: list[Future] = []
-        find_futures(futures, found)
-        return self._run(self._gather(futures, found, errors))
-
-    def _gather(self, futures: Any, found: list[Future], errors: str) -> Operation[Any]:
-        self._connection.owner.require()
-        never = Deadline(None)
-        pending = [future for future in found if future._state.status == PENDING]
-        if pending:
-            yield from settled(pending, never, len(pending), stops_at_failure=errors == "raise")
-        usable = [future for future in found if errors == "raise" or future.status == FINISHED]
-        for future in usable:
-            if future._state.status != FINISHED:
-                raise_unless_finished(future)
-        unique = {future.key: future for future in usable}
-        results = yield from self._fetch(list(unique.values()), never)
-        return replace_futures(futures, dict(zip(unique, results, strict=True)), errors)
-
-    def scatter(self, data: Any, broadcast: bool = False, hash: bool = True) -> Any:
-        """Put values into the cluster's shared memory, once, where every worker reads them without a copy.
-
-        It doesn't wait, so that there is nothing to await with an asynchronous client either.
-
-        Parameters
-        ----------
-        data
-            A value, a list of values, or a dict of them.
-        broadcast
-            Accepted for compatibility: on one machine every worker can reach the value anyway.
-        hash
-            Whether equal values are stored only once.
-
-        Returns
-        -------
-        Future, list of Future or dict of Future
-        """
-        if isinstance(data, dict):
-            return dict(zip(data, self._scatter([*data.values()], hash), strict=True))
-        if isinstance(data, (list, tuple, set)):
-            return type(data)(self._scatter(list(data), hash))
-        return self._scatter([data], hash)[0]
+    # Collections
 
     @hides_engine_frames
     def compute(
@@ -458,7 +396,7 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             self._hold(graph, keys, futures)
             return list(run_sync(self._gather(futures, futures, "raise")))
         finally:
-            _release(futures)  # a traceback may keep them
+            release_all(futures)  # a traceback may keep them
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Future]:
         """Start a graph and return the futures of `keys`."""
@@ -487,51 +425,11 @@ class Client(WorkerMethods, DatasetMethods, ReprMixin):
             futures.extend(Future(key, self) for key in keys)
             send_for(self._connection, message, futures)
         except BaseException:
-            _release(futures)
+            release_all(futures)
             raise
         finally:
-            _release(large)  # the tasks hold them
+            release_all(large)  # the tasks hold them
         return futures
-
-    def _scatter(self, values: list[Any], hash: bool) -> list[Future]:
-        self._connection.check_open()
-        keys: list[Key] = [
-            f"{type(value).__name__}-{tokenize(value) if hash else uuid.uuid4().hex}" for value in values
-        ]
-        placed: list[Location] = []
-        futures: list[Future] = []
-        try:
-            placed.extend(self._segments.place(value) for value in values)
-            sizes = [len(place) if isinstance(place, bytes) else place.nbytes for place in placed]
-            futures.extend(Future(key, self) for key in keys)
-            message, placed = messages.Scatter(keys, placed, sizes), []  # the head's from here on
-            send_for(self._connection, message, futures)
-        except BaseException:
-            for location in placed:
-                free_location(location)
-            _release(futures)
-            raise
-        return futures
-
-    def _fetch(self, futures: Sequence[Holder], deadline: Deadline) -> Operation[list[Any]]:
-        """Return the results of finished futures."""
-        results: dict[Key, Any] = {}
-        remote: list[Key] = []
-        for future in futures:
-            state = future._state
-            if state.status == ERROR and state.failure is not None:
-                raise failure.harmless(failure.restore(state.failure))
-            if state.inline is not None:
-                results[future.key] = read_result(future.key, state.inline)
-            else:
-                remote.append(future.key)
-        if remote:
-            locations = yield from self._connection.locate(remote, deadline)
-            for key, location in zip(remote, locations, strict=True):
-                if isinstance(location, Failure):
-                    raise failure.harmless(failure.restore(location))
-                results[key] = read_result(key, location)
-        return [results[future.key] for future in futures]
 
     # Opening and closing
 
@@ -612,11 +510,6 @@ def _find(name_or_id: Any) -> ClusterRecord:
             f"{name_or_id!r} is the thread pool of process {record.pid}; only that process can use it"
         )
     return record
-
-
-def _release(futures: Iterable[Future]) -> None:
-    for future in futures:
-        future.release()
 
 
 def _in_place(handling: Annotations) -> Annotations:

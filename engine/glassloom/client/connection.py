@@ -87,6 +87,7 @@ class Connection:
         self._replies: dict[int, _Reply] = {}
         self._requests = itertools.count()
         self.hold = self._keys.hold
+        self.note_scattered = self._keys.note_scattered
         self.when_done = self._keys.when_done
         self.forget_callback = self._keys.forget_callback
         self.call_user = self._callbacks.call

@@ -102,6 +102,16 @@ class KeyTable:
                 hold.state = KeyState(previous=hold.state)
             return hold
 
+    def note_scattered(self, states: Iterable[KeyState], nbytes: Iterable[int], inline: Iterable[bytes | None]) -> None:
+        """The client has placed these values itself: they are held as soon as the head handles the next message."""
+        wake: list[tuple[Callback, KeyState]] = []
+        with self._lock:
+            for state, size, data in zip(states, nbytes, inline, strict=True):
+                if state.status in (PENDING, ERROR) and not self._has_ended:
+                    state.nbytes, state.inline, state.failure = size, data, None
+                    _settle(state, FINISHED, wake)
+        _call_back(wake)
+
     def note_cancelling(self, states: Iterable[KeyState]) -> None:
         """The head was asked to cancel these: what is submitted from now on is another task."""
         with self._lock:

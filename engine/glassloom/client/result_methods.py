@@ -1,0 +1,134 @@
+"""`ResultMethods`: how a client's values get into the cluster's memory, and results out of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from glassloom.client.base import ClientBase, Holder
+from glassloom.client.blocking import Operation
+from glassloom.client.deadline import Deadline
+from glassloom.client.future import Future, raise_unless_finished, send_for, settled
+from glassloom.client.future_tree import find_futures, replace_futures
+from glassloom.client.key_table import ERROR, FINISHED, PENDING
+from glassloom.client.results import read_result
+from glassloom.errors import OptionError
+from glassloom.graph import Key, tokenize
+from glassloom.protocol import failure, messages
+from glassloom.protocol.failure import Failure
+from glassloom.protocol.tracebacks import hides_engine_frames
+from glassloom.store.segment import Location, SegmentWriter, free_location
+
+
+class ResultMethods(ClientBase):
+    """The part of a client that gathers and scatters."""
+
+    _segments: SegmentWriter
+
+    @hides_engine_frames
+    def gather(self, futures: Any, errors: str = "raise") -> Any:
+        """Wait for futures and return their results in the same nesting of lists, tuples, sets and dicts.
+
+        Parameters
+        ----------
+        errors
+            ``"raise"`` the first task's exception, or ``"skip"`` failed futures in lists.
+
+        Raises
+        ------
+        Exception
+            As `Future.result`.
+        """
+        if errors not in ("raise", "skip"):
+            raise OptionError(f"errors={errors!r} should be 'raise' or 'skip'")
+        found: list[Future] = []
+        find_futures(futures, found)
+        return self._run(self._gather(futures, found, errors))
+
+    def _gather(self, futures: Any, found: list[Future], errors: str) -> Operation[Any]:
+        self._connection.owner.require()
+        never = Deadline(None)
+        pending = [future for future in found if future._state.status == PENDING]
+        if pending:
+            yield from settled(pending, never, len(pending), stops_at_failure=errors == "raise")
+        usable = [future for future in found if errors == "raise" or future.status == FINISHED]
+        for future in usable:
+            if future._state.status != FINISHED:
+                raise_unless_finished(future)
+        unique = {future.key: future for future in usable}
+        results = yield from self._fetch(list(unique.values()), never)
+        return replace_futures(futures, dict(zip(unique, results, strict=True)), errors)
+
+    def scatter(self, data: Any, broadcast: bool = False, hash: bool = True) -> Any:
+        """Put values into the cluster's shared memory, once, where every worker reads them without a copy.
+
+        It doesn't wait, so that there is nothing to await with an asynchronous client either. The futures are finished when
+        it returns.
+
+        Parameters
+        ----------
+        data
+            A value, a list of values, or a dict of them.
+        broadcast
+            Accepted for compatibility: on one machine every worker can reach the value anyway.
+        hash
+            Whether equal values are stored only once.
+
+        Returns
+        -------
+        Future, list of Future or dict of Future
+        """
+        if isinstance(data, dict):
+            return dict(zip(data, self._scatter([*data.values()], hash), strict=True))
+        if isinstance(data, (list, tuple, set)):
+            return type(data)(self._scatter(list(data), hash))
+        return self._scatter([data], hash)[0]
+
+    def _scatter(self, values: list[Any], hash: bool) -> list[Future]:
+        self._connection.check_open()
+        keys: list[Key] = [
+            f"{type(value).__name__}-{tokenize(value) if hash else uuid.uuid4().hex}" for value in values
+        ]
+        placed: list[Location] = []
+        futures: list[Future] = []
+        try:
+            placed.extend(self._segments.place(value) for value in values)
+            sizes = [len(place) if isinstance(place, bytes) else place.nbytes for place in placed]
+            futures.extend(Future(key, self) for key in keys)
+            small = [place if isinstance(place, bytes) else None for place in placed]
+            message, placed = messages.Scatter(keys, placed, sizes), []  # the head's from here on
+            send_for(self._connection, message, futures)
+            self._connection.note_scattered([future._state for future in futures], sizes, small)
+        except BaseException:
+            for location in placed:
+                free_location(location)
+            release_all(futures)
+            raise
+        return futures
+
+    def _fetch(self, futures: Sequence[Holder], deadline: Deadline) -> Operation[list[Any]]:
+        """Return the results of finished futures."""
+        results: dict[Key, Any] = {}
+        remote: list[Key] = []
+        for future in futures:
+            state = future._state
+            if state.status == ERROR and state.failure is not None:
+                raise failure.harmless(failure.restore(state.failure))
+            if state.inline is not None:
+                results[future.key] = read_result(future.key, state.inline)
+            else:
+                remote.append(future.key)
+        if remote:
+            locations = yield from self._connection.locate(remote, deadline)
+            for key, location in zip(remote, locations, strict=True):
+                if isinstance(location, Failure):
+                    raise failure.harmless(failure.restore(location))
+                results[key] = read_result(key, location)
+        return [results[future.key] for future in futures]
+
+
+def release_all(futures: Iterable[Future]) -> None:
+    """Let go of results that only these futures hold."""
+    for future in futures:
+        future.release()
