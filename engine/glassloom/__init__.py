@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from glassloom.client.future import Future, fire_and_forget, wait
     from glassloom.client.worker_api import get_client, get_worker, rejoin, secede, worker_client
     from glassloom.cluster import LocalCluster
-    from glassloom.collection import compute, persist, visualize
+    from glassloom.collection import compute, optimize, persist, visualize
     from glassloom.delayed_call import Delayed, delayed
     from glassloom.protocol.annotations import annotate
 
@@ -45,6 +45,7 @@ __all__ = [
     "fire_and_forget",
     "get_client",
     "get_worker",
+    "optimize",
     "persist",
     "rejoin",
     "secede",
@@ -72,6 +73,7 @@ _HOMES = {
     "fire_and_forget": "client.future",
     "get_client": "client.worker_api",
     "get_worker": "client.worker_api",
+    "optimize": "collection",
     "persist": "collection",
     "rejoin": "client.worker_api",
     "secede": "client.worker_api",

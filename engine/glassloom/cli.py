@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import importlib.util
 import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from glassloom_metrics.errors import MetricsError
-from glassloom_metrics.registry import find_record, read_records
-from glassloom_metrics.subscriber import send_command
 
 from glassloom import config
-from glassloom.cluster import LocalCluster
+from glassloom.cluster import LocalCluster, commands
 from glassloom.errors import GlassloomError
+from glassloom.units import parse_seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,10 +62,14 @@ def _parser() -> argparse.ArgumentParser:
     start.add_argument("--json", action="store_true", help="print its id and name as JSON, for programs")
     start.add_argument("--started-by", default="script", choices=["script", "panel"])
     start.set_defaults(run=_start)
-    stop = cluster.add_parser("stop", help="shut a cluster down")
-    stop.add_argument("cluster", help="its name or id")
+    stop = cluster.add_parser("stop", help="end clusters; returns when they have ended")
+    stop.add_argument("clusters", nargs="+", metavar="CLUSTER", help="its name or id")
+    stop.add_argument("--timeout", default="10 s", help="how long each may take to end, such as '1 min'")
+    stop.add_argument("--force", action="store_true", help="kill it instead of asking it to end")
     stop.set_defaults(run=_stop)
-    cluster.add_parser("list", help="list this user's clusters").set_defaults(run=_list)
+    listing = cluster.add_parser("list", help="list this user's clusters")
+    listing.add_argument("--json", action="store_true", help="print them as JSON, for programs")
+    listing.set_defaults(run=_list)
     return parser
 
 
@@ -120,12 +121,15 @@ def _counted(number: int, what: str) -> str:
 
 
 def _stop(options: argparse.Namespace) -> int:
-    asyncio.run(send_command(find_record(options.cluster), "shutdown"))
-    return 0
+    timeout_s = parse_seconds("timeout", options.timeout) or 0.0
+    done, wrong = commands.stop_clusters(options.clusters, timeout_s=timeout_s, force=options.force)
+    for line in done:
+        print(line, flush=True)
+    for line in wrong:
+        print(f"glassloom: {line}", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 def _list(options: argparse.Namespace) -> int:
-    for record in read_records():
-        started = datetime.fromtimestamp(record.started_at_s).strftime("%Y-%m-%d %H:%M:%S")
-        print(f"{record.id}  {record.name}  {record.kind}  pid {record.pid}  since {started}")
+    print(commands.list_clusters_json() if options.json else commands.list_clusters())
     return 0

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from glassloom._gc import gc_paused
-from glassloom.expr import Expr, lower, optimize
+from glassloom.expr import Expr, lower
+from glassloom.expr import optimize as optimize_plan
 from glassloom.graph_drawing import Drawing, draw
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
 from glassloom.local.default import Runtime, choose_runtime, load_runtime_later
@@ -111,7 +112,7 @@ def compute(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
         return args
     runtime = choose_runtime(scheduler)
     with gc_paused():
-        roots = optimize([collection.expr for collection in found.collections])
+        roots = optimize_plan([collection.expr for collection in found.collections])
         if runtime.shares_memory:
             roots = [root.in_place(root) for root in roots]
         graph, keys = lower(roots)
@@ -129,7 +130,7 @@ def persist(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
     if not found.collections:
         return args
     with gc_paused():
-        roots = optimize([collection.expr for collection in found.collections])
+        roots = optimize_plan([collection.expr for collection in found.collections])
         graph, keys = lower(roots)
     flat = [key for group in keys for key in group]
     held = choose_runtime(scheduler).hold(graph, flat)
@@ -137,6 +138,36 @@ def persist(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
         collection._with_expr(root.persisted({key: held[key] for key in group}))
         for collection, root, group in zip(found.collections, roots, keys, strict=True)
     ]
+    return tuple(make(values) for make in rebuild)
+
+
+def optimize(*args: Any, traverse: bool = True) -> tuple[Any, ...]:
+    """Return equal collections whose plans are rewritten to need fewer tasks and less memory, together.
+
+    That is done whenever a collection is computed; do it by hand to look at the plan, or to build upon it. Slices and
+    columns have moved to where data is read, and what several of the collections share is still shared. That blocks of
+    several operations become one task is decided later, when it is known what is built on them.
+
+    Parameters
+    ----------
+    args
+        Collections; other values come back as they are.
+    traverse
+        Whether to look for collections inside lists, tuples, sets and dicts.
+
+    Examples
+    --------
+    >>> import glassloom as gl
+    >>> import glassloom.array as ga
+    >>> (few,) = gl.optimize((ga.arange(1000, chunks=10) + 1)[:20])
+    >>> gl.visualize(few, optimize_graph=False)
+    Drawing(4 nodes, 2 edges)
+    """
+    found = _Found(traverse)
+    rebuild = [found.add(arg) for arg in args]
+    with gc_paused():
+        roots = optimize_plan([collection.expr for collection in found.collections], fuse_blocks=False)
+    values = [collection._with_expr(root) for collection, root in zip(found.collections, roots, strict=True)]
     return tuple(make(values) for make in rebuild)
 
 

@@ -1,39 +1,32 @@
 """Who runs where: one private file a cluster, under Jupyter's runtime directory. It starts and stops nothing.
 
-A record is JSON of mode 0600 in a directory of mode 0700. Whoever reads the registry sweeps records whose process is
-gone, with everything such a cluster left behind: its private directory and its shared-memory files.
+A record is JSON of mode 0600 in a directory of mode 0700. Whoever reads the registry removes records whose process has
+surely ended. Records of other hosts and containers that share the directory are left alone.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 from pathlib import Path
 
 import msgspec
-import psutil
 
 from glassloom_metrics.errors import ClusterAmbiguous, ClusterNotFound
+from glassloom_metrics.host import HostIdentity, Standing, standing, this_host
+from glassloom_metrics.host import process_started_s as process_started_s
 
-SHARED_MEMORY_DIR = Path("/dev/shm")
-NAME_PREFIX = "glassloom-"
-"""How every directory and shared-memory file of a cluster begins; nothing else is ever removed."""
-
+_FOLDER = "glassloom"
 _NO_WORDS = ("no", "n", "false", "off", "0", "0.0")
-
-_START_TIME_TOLERANCE_S = 5.0
-_START_TICKS = 19
-"""Place of the start time among the fields of ``/proc/PID/stat`` that follow the command's name."""
 
 
 class ClusterRecord(msgspec.Struct, frozen=True):
     """What another process of the same user needs in order to find a cluster and be let in.
 
     ``kind`` is ``"processes"`` or ``"threads"``; ``socket`` the path of the head's UNIX socket; ``secret`` what a
-    connection must show; ``directory`` and ``shm_prefix`` where all its files lie; ``started_by`` is ``"notebook"``,
-    ``"script"`` or ``"panel"``.
+    connection must show (``repr`` doesn't); ``directory`` and ``shm_prefix`` where its files lie; ``started_by`` is
+    ``"notebook"``, ``"script"`` or ``"panel"``; ``host`` is where ``pid`` and ``socket`` mean something.
     """
 
     id: str
@@ -50,6 +43,13 @@ class ClusterRecord(msgspec.Struct, frozen=True):
     kernel_id: str | None = None
     python: str = sys.executable
     version: str = ""
+    host: HostIdentity = msgspec.field(default_factory=this_host)
+
+    def __repr__(self) -> str:
+        """Return all fields but the secret: notebooks save what their cells show."""
+        values = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        shown = (f"{name}={'...' if name == 'secret' else repr(value)}" for name, value in values)
+        return f"ClusterRecord({', '.join(shown)})"
 
 
 def jupyter_runtime_dir() -> Path:
@@ -72,37 +72,15 @@ def jupyter_runtime_dir() -> Path:
 
 def runtime_dir() -> Path:
     """Return the directory of the records; it is made, for this user alone, if it isn't there."""
-    path = jupyter_runtime_dir() / "glassloom"
+    path = jupyter_runtime_dir() / _FOLDER
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.chmod(0o700)
     return path
 
 
-def process_started_s(pid: int) -> float:
-    """Return when process `pid` began; raises `psutil.Error` if there is none.
-
-    On Linux in seconds since the machine was booted, which no change of the clock moves; elsewhere since the epoch.
-    """
-    if sys.platform != "linux":
-        return psutil.Process(pid).create_time()
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        raise psutil.NoSuchProcess(pid) from None
-    return int(stat.rpartition(b") ")[2].split()[_START_TICKS]) / os.sysconf("SC_CLK_TCK")
-
-
 def is_alive(record: ClusterRecord) -> bool:
-    """Tell whether the record's process still runs (and is not another one that got its pid)."""
-    try:
-        process = psutil.Process(record.pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return False
-        return abs(process_started_s(record.pid) - record.pid_started_s) < _START_TIME_TOLERANCE_S
-    except psutil.NoSuchProcess:
-        return False
-    except psutil.AccessDenied:
-        return True
+    """Tell whether the record's process still runs on this host (and is not another one that got its pid)."""
+    return _standing(record) is Standing.ALIVE
 
 
 def write_record(record: ClusterRecord) -> Path:
@@ -119,24 +97,48 @@ def write_record(record: ClusterRecord) -> Path:
 
 def remove_record(cluster_id: str) -> None:
     """Take a cluster out of the registry; nothing happens if it is not in it."""
-    (runtime_dir() / f"cluster-{cluster_id}.json").unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        (jupyter_runtime_dir() / _FOLDER / f"cluster-{cluster_id}.json").unlink()
 
 
 def read_records() -> list[ClusterRecord]:
-    """Return the records of all running clusters of this user, oldest first; sweep those whose process is gone."""
-    alive = []
-    for path in sorted(runtime_dir().glob("cluster-*.json")):
+    """Return the records of all running clusters of this user on this host, oldest first.
+
+    Records whose process has surely ended are removed. What such clusters have left behind is the engine's to remove:
+    see ``glassloom.protocol.places``.
+    """
+    running = []
+    for record in _read_all():
+        found = _standing(record)
+        if found is Standing.ALIVE:
+            running.append(record)
+        elif found is Standing.ENDED:
+            remove_record(record.id)
+    return running
+
+
+def read_foreign_records() -> list[ClusterRecord]:
+    """Return the records of clusters on other hosts and in other containers that share this registry, oldest first.
+
+    Whether they still run can't be told from here, nor can they be reached; their records are never removed.
+    """
+    return [record for record in _read_all() if _standing(record) is Standing.FOREIGN]
+
+
+def _read_all() -> list[ClusterRecord]:
+    records = []
+    for path in sorted((jupyter_runtime_dir() / _FOLDER).glob("cluster-*.json")):
         try:
-            record = msgspec.json.decode(path.read_bytes(), type=ClusterRecord)
-        except FileNotFoundError:
-            continue  # ended while we read
+            records.append(msgspec.json.decode(path.read_bytes(), type=ClusterRecord))
+        except OSError:
+            continue  # ended while we read, or not for us to read
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # of another version of Glassloom; not ours to remove
-        if is_alive(record):
-            alive.append(record)
-        else:
-            sweep(record)
-    return sorted(alive, key=lambda record: record.started_at_s)
+    return sorted(records, key=lambda record: record.started_at_s)
+
+
+def _standing(record: ClusterRecord) -> Standing:
+    return standing(record.host, record.pid, record.pid_started_s)
 
 
 def find_record(name_or_id: str) -> ClusterRecord:
@@ -160,20 +162,10 @@ def find_record(name_or_id: str) -> ClusterRecord:
         ids = ", ".join(f"{record.id!r} (pid {record.pid})" for record in of_name)
         raise ClusterAmbiguous(f"{len(of_name)} clusters are called {name_or_id!r}; say which by its id: {ids}")
     running = ", ".join(repr(record.name) for record in records) or "none"
-    raise ClusterNotFound(f"no cluster {name_or_id!r}; running: {running}")
+    raise ClusterNotFound(f"no cluster {name_or_id!r}; running: {running}{_elsewhere(name_or_id)}")
 
 
-def sweep(record: ClusterRecord) -> None:
-    """Remove what a cluster left behind: shared memory, private directory, record. Its processes must be gone."""
-    remove_files(record.directory, record.shm_prefix)
-    remove_record(record.id)
-
-
-def remove_files(directory: str, shm_prefix: str) -> None:
-    """Remove a cluster's private directory and shared-memory files; only names that begin with ours are touched."""
-    if shm_prefix.startswith(NAME_PREFIX) and len(shm_prefix) > len(NAME_PREFIX):
-        for path in SHARED_MEMORY_DIR.glob(f"{shm_prefix}*"):
-            with contextlib.suppress(OSError):
-                path.unlink()
-    if Path(directory).name.startswith(NAME_PREFIX):
-        shutil.rmtree(directory, ignore_errors=True)
+def _elsewhere(name_or_id: str) -> str:
+    """Return for people that a cluster of that name or id is, or was, somewhere else."""
+    places = [record.host.name for record in read_foreign_records() if name_or_id in (record.id, record.name)]
+    return f". There is one on {', '.join(map(repr, places))}: it can be reached only there" if places else ""

@@ -72,7 +72,8 @@ INSIDE_GLASSLOOM = {
         "glassloom.store", "glassloom.units", "glassloom.worker.task_context", "glassloom.worker.uploads",
     ),
     "glassloom.cluster": (
-        *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.cluster", "glassloom.config", "glassloom.errors",
+        *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.client.deadline", "glassloom.cluster",
+        "glassloom.config", "glassloom.errors",
         "glassloom.protocol", "glassloom.reprs", "glassloom.sampling.limits", "glassloom.units",
     ),
     "glassloom.graph_drawing": ("glassloom.config", "glassloom.errors", "glassloom.expr", "glassloom.graph"),

@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import math
 import os
+import shutil
 import signal
 import tempfile
 import time
@@ -17,7 +18,7 @@ from pathlib import Path
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, WorkerJoined, WorkerSamples
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
-from glassloom_metrics.registry import ClusterRecord, process_started_s, sweep, write_record
+from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
 
 THREADS = 2
 LIMIT_BYTES = 2 * 2**30
@@ -105,7 +106,8 @@ async def main() -> None:
             await asyncio.wait_for(ended.wait(), 0.5)
         except TimeoutError:
             continue
-    sweep(record)
+    remove_record(record.id)
+    shutil.rmtree(directory, ignore_errors=True)
     await publisher.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from glassloom.scheduler import Pressure, Scheduler, State, TaskState, WorkerState
-from glassloom.scheduler.state import ReadyQueue, would_grow_memory
+from glassloom.scheduler.ready_queue import ReadyQueue, would_grow_memory
 
 UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
 PLACED = frozenset([State.STAGING, State.RUNNING])
@@ -51,12 +51,14 @@ def check_settled(scheduler: Scheduler) -> None:
     """Raise `Broken` if work is left undone right after `take_actions()`: a worker with room, a task it could run."""
     busy = [task for worker in scheduler.workers.values() for task in worker.running if not _has_seceded(task)]
     for worker in scheduler.workers.values():
-        if not scheduler._has_room(worker):
+        if not worker.has_room():
             continue
         demanding = [
-            queue for restrictions, queue in scheduler._restricted.items() if scheduler._may_run(restrictions, worker)
+            queue
+            for restrictions, queue in scheduler._queues.restricted.items()
+            if scheduler._queues.may_run(restrictions, worker)
         ]
-        queues = [worker.ready, scheduler._ready, *demanding]
+        queues = [worker.ready, scheduler._queues.common, *demanding]
         fit = [task for queue in queues for task in _fit(queue, worker, not busy)]
         _that(not fit or _is_suspect_in_company(fit, worker), f"has room for {fit}", worker)
 
@@ -104,8 +106,8 @@ def _check_state(scheduler: Scheduler, task: TaskState, misses_an_input: bool) -
         _that(not missing, f"needs {missing}", task)
     if state is State.RUNNING and not misses_an_input:
         _that(
-            task.n_missing_inputs == len(missing),
-            f"was sent ahead of {task.n_missing_inputs}, should be {missing}",
+            task.n_awaited == len(missing),
+            f"was sent ahead of {task.n_awaited}, should be {missing}",
             task,
         )
         here = all(dep.state is State.RUNNING and dep.worker is task.worker for dep in missing)
@@ -139,7 +141,7 @@ def _check_worker(scheduler: Scheduler, worker: WorkerState) -> None:
     sent = {task.number for task in worker.running if task.state is State.RUNNING} | worker.stopping.keys()
     _that(worker.seceded <= sent, f"has sent {sent} when {worker.seceded} secede", worker)
     _that(not (worker.stopping.keys() & {task.number for task in worker.running}), "runs or stops, not both", worker)
-    ahead = [task for task in worker.running if task.n_missing_inputs]
+    ahead = [task for task in worker.running if task.n_awaited]
     _that(worker.n_ahead == len(ahead), f"counts {worker.n_ahead} of those sent ahead, should be {ahead}", worker)
     _that(worker.asked_back <= sent, f"was asked for {worker.asked_back} of {sent}", worker)
     takers = [task for task in worker.running if task.restrictions] + [
@@ -152,7 +154,7 @@ def _check_worker(scheduler: Scheduler, worker: WorkerState) -> None:
         taken = sum(dict(resources).get(name, 0) for resources in worker.claims.values())
         _that(worker.free[name] == amount - taken >= 0, f"has {worker.free} free, {taken} of {name} taken", worker)
     is_short = worker.pressure is Pressure.HIGH
-    _that((worker in scheduler._short_of_memory) == is_short, f"is {worker.pressure.name}", worker)
+    _that((worker in scheduler._placement.short_of_memory) == is_short, f"is {worker.pressure.name}", worker)
     _that(all(task.worker is worker for task in worker.running), "runs what is placed on it", worker)
     _that(all(task.owner is worker for task in worker.has), "has what lies on it", worker)
     _that(all(task in worker.has for task in worker.publishing), "publishes what lies on it", worker)
@@ -167,9 +169,9 @@ def _is_stopping(scheduler: Scheduler, task: TaskState) -> bool:
 
 def _queued(scheduler: Scheduler) -> set[TaskState]:
     queues = [
-        scheduler._ready,
+        scheduler._queues.common,
         *(worker.ready for worker in scheduler.workers.values()),
-        *scheduler._restricted.values(),
+        *scheduler._queues.restricted.values(),
     ]
     entries = [task for queue in queues for task in _tasks_in(queue)]
     _that(len(entries) == len(set(entries)), f"queues each once: {entries}", scheduler)

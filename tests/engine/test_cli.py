@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from glassloom import Client, LocalCluster
 from glassloom.cli import main
 from glassloom.errors import ClusterNotFound
-from glassloom_metrics.registry import read_records
+from glassloom_metrics.host import HostIdentity
+from glassloom_metrics.registry import ClusterRecord, read_records, remove_record, write_record
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -26,15 +28,70 @@ def test_a_cluster_is_started_listed_used_and_stopped() -> None:
     record = json.loads(started.stdout)
     assert record["name"] == "mine"
     try:
-        listed = run("cluster", "list").stdout
-        assert listed.startswith(f"{record['id']}  mine  processes  pid ")
+        (described,) = json.loads(run("cluster", "list", "--json").stdout)
+        assert (described["id"], described["workers"], described["started_by"]) == (record["id"], 1, "script")
         with Client("mine", set_as_default=False) as client:
             assert client.submit(abs, -3).result() == 3
             assert [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()] == [None]
     finally:
         stopped = run("cluster", "stop", "mine")
     assert (stopped.returncode, stopped.stderr) == (0, "")
-    assert run("cluster", "list").stdout == ""
+    assert stopped.stdout == f"Stopped cluster 'mine' (id {record['id']}, 1 worker).\n"
+    assert run("cluster", "list").stdout == "No clusters are running.\n"
+    assert run("cluster", "list", "--json").stdout == "[]\n"
+
+
+def test_clusters_are_listed_in_aligned_columns() -> None:
+    with LocalCluster(2, 3, name="a-longer-name") as first, LocalCluster(0, 1, name="b") as second:
+        header, *rows = run("cluster", "list").stdout.splitlines()
+    assert header.split() == ["NAME", "ID", "KIND", "WORKERS", "THREADS", "PID", "STARTED"]
+    assert [row.split()[:6] for row in rows] == [
+        ["a-longer-name", first.id, "processes", "2", "6", str(first.record.pid)],
+        ["b", second.id, "processes", "0", "0", str(second.record.pid)],
+    ]
+    for column in ("ID", "WORKERS", "PID", "STARTED"):
+        start = header.index(column)
+        assert all(row[start - 1] == " " and row[start] != " " for row in rows)
+
+
+def test_clusters_of_other_hosts_are_named_and_left_alone() -> None:
+    here = ClusterRecord("a1", "theirs", "processes", 1, 1.0, "/socket", "s", 1.0, "/directory", "")
+    write_record(msgspec.structs.replace(here, host=HostIdentity("node12", "m", "another boot", "pid:[1]")))
+    try:
+        listed = run("cluster", "list").stdout
+    finally:
+        remove_record("a1")
+    assert listed == (
+        "No clusters are running.\n'theirs' (id a1) is, or was, on 'node12': it can't be reached from here.\n"
+    )
+
+
+def test_several_clusters_are_stopped_at_once_and_what_is_unknown_is_said() -> None:
+    with LocalCluster(1, 1, name="one") as one, LocalCluster(0, 1, name="two") as two:
+        stopped = run("cluster", "stop", "one", "three", two.id)
+        assert stopped.stdout == (
+            f"Stopped cluster 'one' (id {one.id}, 1 worker).\nStopped cluster 'two' (id {two.id}, 0 workers).\n"
+        )
+        assert stopped.stderr == "glassloom: no cluster 'three'; running: 'two'\n"
+        assert stopped.returncode == 1
+
+
+@pytest.mark.fault("stop a cluster whose head is stopped (SIGSTOP), then kill it with --force")
+def test_a_cluster_that_does_not_end_is_killed_with_force() -> None:
+    record = json.loads(run("cluster", "start", "--json", "--detach", "--name", "stuck", "--n-workers", "1").stdout)
+    (running,) = read_records()
+    os.kill(running.pid, signal.SIGSTOP)
+    refused = run("cluster", "stop", "stuck", "--timeout", "200 ms")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        f"glassloom: cluster 'stuck' (id {record['id']}, pid {running.pid}) hasn't ended within 0.2 s; "
+        f"to kill it: glassloom cluster stop --force {record['id']}\n"
+    )
+    assert "stuck  " in run("cluster", "list").stdout
+    killed = run("cluster", "stop", "stuck", "--force")
+    assert killed.stdout == f"Killed cluster 'stuck' (id {record['id']}, workers unknown: it didn't answer).\n"
+    assert (killed.returncode, read_records()) == (0, [])
+    assert not os.path.exists(running.directory)
 
 
 def test_a_person_is_told_how_to_use_the_cluster_and_how_to_end_it() -> None:

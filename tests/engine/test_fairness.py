@@ -7,6 +7,7 @@ import time
 import pytest
 from glassloom.scheduler import Scheduler
 from glassloom.scheduler.fairness import FairShare
+from glassloom.scheduler.transitions import Transitions
 
 
 def test_a_graph_comes_after_the_place_that_was_reached() -> None:
@@ -75,7 +76,7 @@ def test_an_error_while_a_result_is_released_does_not_stop_later_releases(monkey
                 0, [task.number for task in tasks], [8] * len(tasks), [1.0] * len(tasks), [None] * len(tasks)
             )
     with monkeypatch.context() as context, pytest.raises(MemoryError):
-        context.setattr(type(scheduler), "_let_go", _raise_memory_error)
+        context.setattr(Transitions, "_let_go", _raise_memory_error)
         scheduler.release("me", ["a"])
     scheduler.release("me", ["c"])
     assert scheduler.take_actions().drop == {scheduler.workers[0]: [numbers["c"]]}

@@ -23,6 +23,7 @@ import tasks
 from fault_helpers import both_workers, eventually, fork_server_of, head_of, kill, kill_a_worker, worker_pids
 from glassloom import Client, as_completed, wait
 from glassloom.errors import ClusterClosed, MemoryLimitExceeded, StoreFull, WorkerLost
+from glassloom.protocol.places import remove_what_the_dead_left
 from glassloom.store.segment import SegmentWriter, read_location
 from glassloom_metrics.protocol import TaskError
 from glassloom_metrics.registry import find_record, read_records
@@ -291,7 +292,7 @@ def _left_of(watch: leaks.Watch, cluster_id: str) -> list[str]:
 
 
 @pytest.mark.fault("kill -9 of the head and the fork server")
-def test_head_and_fork_server_killed_together_are_swept_by_who_next_reads_the_registry(
+def test_what_a_head_and_fork_server_killed_together_have_left_is_removed_by_the_next_engine(
     nothing_is_left_behind: leaks.Watch,
 ) -> None:
     client = Client(n_workers=1, threads_per_worker=1, set_as_default=False)
@@ -301,8 +302,9 @@ def test_head_and_fork_server_killed_together_are_swept_by_who_next_reads_the_re
     kill(client._record.pid)
     fork_server.kill()
     eventually(lambda: not set(workers) & {process.pid for process in nothing_is_left_behind.processes()}, 10)
-    client.cluster._process.wait()
+    client.cluster.wait()
     assert client.id not in [record.id for record in read_records()]
+    assert client.id in remove_what_the_dead_left()  # as the next cluster to start does
     assert _left_of(nothing_is_left_behind, client.id) == []
     client.close()
 
@@ -353,7 +355,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert done.returncode == -signal.SIGKILL
     assert client.submit(tasks.inc, 1).result() == 2
     eventually(lambda: client.scheduler_info()["tasks"]["memory"] <= 1)
-    eventually(lambda: not list(Path("/dev/shm").glob(f"glassloom-{client.id}-*")))
+    eventually(lambda: not list(Path("/dev/shm").glob(f"glassloom-{client.id}-[cw]*")))
 
 
 def test_a_detached_cluster_outlives_its_starter_until_it_is_stopped(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ from glassloom.protocol.options import MemoryLimits, WorkerOptions
 
 
 def worker_options(number: int) -> WorkerOptions:
-    return WorkerOptions(number, "w" * 300, "/socket", "secret", 1, MemoryLimits(), None, "/d", "p", "id", "name", 1)
+    return WorkerOptions(
+        number, "w" * 300, "/socket", "secret", 1, MemoryLimits(), None, "/d", "p", "id", "name", 1, "/d/w"
+    )
 
 
 @pytest.mark.fault("a fork server that is busy while many workers are asked for")

@@ -213,7 +213,7 @@ def test_a_damaged_spill_file_costs_only_time(tmp_path: Path) -> None:
     with Client(n_workers=1, threads_per_worker=1, memory_limit="300MB", spill_compression="lz4") as client:
         blocks = [client.submit(make, number) for number in range(20)]
         wait(blocks)
-        spilled = sorted(Path(client._record.directory).glob("spill-*"))
+        spilled = sorted(Path(client._record.directory).glob("spill-w*/*"))
         assert len(spilled) >= 10
         for place, path in enumerate(spilled):
             if place % 3 == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from glassloom.scheduler import Layer, State, TaskState
-from glassloom.scheduler.state import ReadyQueue
+from glassloom.scheduler.ready_queue import ReadyQueue
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -617,7 +617,7 @@ def test_a_cluster_computes_more_than_fits_into_its_memory_limit() -> None:
         pids = [worker["pid"] for worker in client.scheduler_info()["workers"].values()]
         events = asyncio.run(_events(client, Action.SPILL_READ))
         assert [worker["pid"] for worker in client.scheduler_info()["workers"].values()] == pids
-        assert list(Path(client._record.directory).glob("spill-*")) != []
+        assert list(Path(client._record.directory).glob("spill-w*/*")) != []
     actions = collections.Counter(Action(value) for event in events for value in column(event, "action"))
     assert actions[Action.SPILL_WRITE] >= 24 - 2 * 7
     assert actions[Action.SPILL_READ] >= 1

@@ -1,4 +1,4 @@
-"""The registry finds running clusters, sweeps dead ones, and lets nobody else look."""
+"""The registry finds running clusters, removes the records of dead ones, and lets nobody else look."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
-from glassloom_metrics import registry
 from glassloom_metrics.errors import ClusterAmbiguous, ClusterNotFound
+from glassloom_metrics.host import HostIdentity, this_host
 from glassloom_metrics.registry import (
     ClusterRecord,
     find_record,
     is_alive,
     jupyter_runtime_dir,
     process_started_s,
+    read_foreign_records,
     read_records,
-    remove_files,
     remove_record,
     runtime_dir,
     write_record,
@@ -32,9 +32,6 @@ jupyter_paths = pytest.importorskip("jupyter_core.paths")
 @pytest.fixture(autouse=True)
 def private_registry(tmp_path, monkeypatch):
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
-    shared = tmp_path / "shm"
-    shared.mkdir()
-    monkeypatch.setattr(registry, "SHARED_MEMORY_DIR", shared)
 
 
 def record(id: str = "c1", name: str = "demo", *, pid: int | None = None, **fields) -> ClusterRecord:
@@ -60,18 +57,13 @@ def test_a_directory_that_others_could_enter_is_closed_to_them():
     assert stat.S_IMODE(runtime_dir().stat().st_mode) == 0o700
 
 
-def test_a_record_whose_process_is_gone_is_swept_with_all_that_the_cluster_left(tmp_path):
+def test_a_record_whose_process_is_gone_is_removed_and_nothing_else(tmp_path):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     started_s = process_started_s(child.pid)
     directory = tmp_path / "glassloom-c9"
     directory.mkdir()
-    (directory / "spilled").write_text("x")
-    left = [registry.SHARED_MEMORY_DIR / name for name in ("glassloom-c9-1", "glassloom-c9-2")]
-    others = [registry.SHARED_MEMORY_DIR / name for name in ("glassloom-c1-1", "psm_other")]
-    for path in (*left, *others):
-        path.write_text("x")
     dead = record("c9", pid=child.pid, pid_started_s=started_s, directory=str(directory), shm_prefix="glassloom-c9-")
-    write_record(dead)
+    path = write_record(dead)
     alive = record("c1")
     write_record(alive)
     assert {found.id for found in read_records()} == {"c9", "c1"}
@@ -79,9 +71,46 @@ def test_a_record_whose_process_is_gone_is_swept_with_all_that_the_cluster_left(
     child.kill()
     child.wait()
     assert read_records() == [alive]
-    assert not directory.exists()
-    assert [path.exists() for path in (*left, *others)] == [False, False, True, True]
-    assert read_records() == [alive]
+    assert (path.exists(), directory.exists()) == (False, True)  # what lies there is the engine's to remove
+
+
+@pytest.mark.parametrize(
+    "change", [{"boot_id": "another"}, {"pid_namespace": "pid:[1]"}, {"boot_id": "", "pid_namespace": ""}]
+)
+def test_records_of_other_hosts_and_containers_are_listed_apart_and_never_removed(change):
+    elsewhere = msgspec.structs.replace(this_host(), name="node12", **change)
+    foreign = record("c9", "theirs", pid=2**22 + 1, pid_started_s=1.0, host=elsewhere)
+    path = write_record(foreign)
+    assert (read_records(), read_foreign_records(), path.exists()) == ([], [foreign], True)
+    message = "no cluster 'theirs'; running: none. There is one on 'node12': it can be reached only there"
+    with pytest.raises(ClusterNotFound, match=message):
+        find_record("theirs")
+
+
+def test_a_record_from_before_the_machine_was_booted_is_removed(monkeypatch):
+    now = HostIdentity("laptop", "machine", "second boot", "pid:[4026531836]")
+    monkeypatch.setattr("glassloom_metrics.host.this_host", lambda: now)
+    before = msgspec.structs.replace(now, boot_id="first boot")
+    in_container = msgspec.structs.replace(before, pid_namespace="pid:[4026532000]")
+    of_other_machine = msgspec.structs.replace(before, machine_id="other")
+    records = [record(f"c{n}", host=host) for n, host in enumerate((now, before, in_container, of_other_machine))]
+    for written in records:
+        write_record(written)
+    assert (read_records(), read_foreign_records()) == ([records[0]], records[2:])
+    assert sorted(path.name for path in runtime_dir().iterdir()) == [
+        "cluster-c0.json", "cluster-c2.json", "cluster-c3.json",
+    ]  # fmt: skip
+
+
+def test_a_registry_that_cannot_be_read_is_empty(monkeypatch):
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", "/proc/nowhere")
+    assert (read_records(), read_foreign_records()) == ([], [])
+    remove_record("c1")
+
+
+def test_a_records_secret_is_not_shown():
+    assert "secret=..." in repr(record()) and "'s'" not in repr(record())
+    assert repr(record()).startswith("ClusterRecord(id='c1', name='demo', kind='processes', pid=")
 
 
 def test_a_zombie_is_not_alive():
@@ -144,17 +173,6 @@ def test_a_removed_record_is_gone_and_may_be_removed_twice():
     remove_record("c1")
     with pytest.raises(ClusterNotFound, match="no cluster 'c1'; running: none"):
         find_record("c1")
-
-
-@pytest.mark.parametrize("prefix", ["", "glassloom-", "psm_", "../glassloom-x", "*"])
-def test_nothing_is_removed_for_names_that_are_not_a_clusters(tmp_path, prefix):
-    mine = tmp_path / "my-work"
-    mine.mkdir()
-    kept = [registry.SHARED_MEMORY_DIR / name for name in ("glassloom-c1-1", "psm_other")]
-    for path in kept:
-        path.write_text("x")
-    remove_files(str(mine), prefix)
-    assert mine.exists() and all(path.exists() for path in kept)
 
 
 VARIABLES = ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "JUPYTER_PLATFORM_DIRS")

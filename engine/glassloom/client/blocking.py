@@ -82,6 +82,11 @@ class WaitFor(NamedTuple):
 Operation = Generator[WaitFor, bool, T]
 
 
+def until(signal: Signal, timeout_s: float | None = None) -> Operation[bool]:
+    """Wait for a signal; return whether it was set in time."""
+    return (yield WaitFor(signal, timeout_s))
+
+
 def run_sync(steps: Operation[T]) -> T:
     """Carry on `steps` in this thread, which blocks while they wait; return their result."""
     try:

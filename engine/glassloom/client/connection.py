@@ -25,7 +25,7 @@ from glassloom_metrics.registry import ClusterRecord
 from glassloom import config
 from glassloom._ownership import OwnerProcess
 from glassloom._supervision import Crash, start_thread
-from glassloom.client.blocking import Operation, Signal, WaitFor, run_sync
+from glassloom.client.blocking import Operation, Signal, WaitFor, run_sync, until
 from glassloom.client.callbacks import UserCallbacks
 from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch, describe_process
@@ -92,8 +92,13 @@ class Connection:
         self.forget_callback = self._keys.forget_callback
         self.call_user = self._callbacks.call
 
-    def open(self) -> None:
+    def open(self, timeout_s: float | None = None) -> None:
         """Connect, and start the threads.
+
+        Parameters
+        ----------
+        timeout_s
+            How long the head may take to let it in; default the option ``timeouts.request``.
 
         Raises
         ------
@@ -103,7 +108,8 @@ class Connection:
             If the head doesn't answer.
         """
         connected = self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        timeout_s = config.get("timeouts.request")
+        if timeout_s is None:
+            timeout_s = config.get("timeouts.request")
         connected.settimeout(timeout_s)
         try:
             connected.connect(self.record.socket)
@@ -118,7 +124,7 @@ class Connection:
         _open_connections.add(self)
         self._has_threads = True
         start_thread("glassloom-client", self._read, connected, on_crash=self._reader_crashed)
-        run_sync(_until(self._opened, None))
+        run_sync(until(self._opened))
 
     def head(self) -> str:
         """Describe the head process, for messages."""
@@ -271,9 +277,9 @@ class Connection:
         self.close_soon(reason)
         if not self._has_threads:
             connected.close()
-        elif not run_sync(_until(self._closed, _FLUSH_TIMEOUT_S)):  # the head reads nothing
+        elif not run_sync(until(self._closed, _FLUSH_TIMEOUT_S)):  # the head reads nothing
             self._shut_down(reason)
-            run_sync(_until(self._closed, _CLOSE_TIMEOUT_S))
+            run_sync(until(self._closed, _CLOSE_TIMEOUT_S))
 
     def close_soon(self, reason: str) -> None:
         """End the connection when what waits to be written is written. Takes no lock: the garbage collector may call it."""
@@ -369,10 +375,6 @@ class Connection:
                 if reply is not None:
                     reply.message = message
                     reply.arrived.set()
-
-
-def _until(signal: Signal, timeout_s: float | None) -> Operation[bool]:
-    return (yield WaitFor(signal, timeout_s))
 
 
 def _welcome(payload: bytes) -> messages.Welcome:

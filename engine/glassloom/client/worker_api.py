@@ -186,3 +186,13 @@ def _client_of(options: WorkerOptions) -> Client:
             )
             client = _clients[options.number] = Client(record, set_as_default=False)
         return client
+
+
+def _forget_in_child() -> None:
+    """A process that a task forked is no worker, but may connect to the cluster as a client of its own."""
+    global _lock
+    _lock = threading.Lock()
+    _clients.clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,28 +1,47 @@
-"""Starting a cluster's head as a process of its own, learning that it is ready, ending it."""
+"""Starting a cluster's head as a process of its own, learning that it is ready, ending it.
+
+A thread starts it, and the caller waits for the thread: an interrupt of the caller, or a fork, finds a `HeadProcess` that
+can be ended at any time, never a process that nothing knows of.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import json
+import logging
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import msgspec
-from glassloom_metrics.registry import ClusterRecord, remove_files, remove_record
+import psutil
+from glassloom_metrics.registry import ClusterRecord, remove_record
 
 from glassloom import config
+from glassloom._ownership import OwnerProcess
+from glassloom._supervision import Crash, start_thread
+from glassloom.client.blocking import Signal, run_sync, until
 from glassloom.errors import ClusterStartError
 from glassloom.protocol.options import HeadOptions
+from glassloom.protocol.places import remove_files
 
 END_TIMEOUT_S = 10.0
+_LOOK_EVERY_S = 0.05
+_STACKLEVEL = 3
+"""From `HeadProcess.start` to the line that made the `LocalCluster`."""
 _BLAS_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _NEEDED = ("glassloom", "glassloom_metrics", "cloudpickle", "msgspec", "numpy", "psutil")
 """Packages that a head can't do without."""
+
+_log = logging.getLogger("glassloom")
 
 BOOTSTRAP = """\
 import json, sys
@@ -34,16 +53,97 @@ main(start["options"], start["worker_path"])
 """What the head's interpreter runs. It is started with ``-P``: nothing is imported from the folder that it happens to be in."""
 
 
-def start_head(options: HeadOptions, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a head; `read_record` tells when it is ready.
+class HeadProcess:
+    """The head that this process starts for a cluster. It is nothing to a forked child of this process.
+
+    Parameters
+    ----------
+    options
+        The head's.
+    env
+        Environment variables besides this process's own.
+    timeout_s
+        How long it may take to be ready.
+    """
+
+    def __init__(self, options: HeadOptions, env: Mapping[str, str], timeout_s: float) -> None:
+        self.owner = OwnerProcess(f"cluster {options.name!r}")
+        self._options = options
+        self._env = env
+        self._timeout_s = timeout_s
+        self._process: subprocess.Popen[bytes] | None = None
+        self._record: ClusterRecord | None = None
+        self._warning = ""
+        self._error: BaseException | None = None
+        self._has_answered = Signal()
+        self._has_thread = False
+        self._is_given_up = False
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is such a process, as far as this one can know."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> ClusterRecord:
+        """Start the head and return its record once it is ready. An interrupt ends it.
+
+        Raises
+        ------
+        ClusterStartError
+            If the head or its workers don't start, or not in time; the message says why.
+        """
+        try:
+            self._has_thread = True
+            context = contextvars.copy_context()  # options that are set for this thread alone
+            start_thread("glassloom-start", context.run, self._start, on_crash=self._failed)
+            run_sync(until(self._has_answered))
+            if self._record is None:
+                raise self._error or ClusterStartError("the start was given up")
+            if self._warning:
+                warnings.warn(self._warning, RuntimeWarning, stacklevel=_STACKLEVEL)
+        except BaseException:
+            self.end(even_if_detached=True)
+            raise
+        return self._record
+
+    def wait(self) -> None:
+        """Return when the head has ended."""
+        self.owner.require()
+        if self._process is not None:
+            self._process.wait()
+
+    def end(self, *, even_if_detached: bool = False) -> None:
+        """End the head and what belongs to it; returns when nothing is left. Nothing happens in a forked child.
+
+        A head that is stopped by a signal is killed at once, and one that doesn't end is killed after `END_TIMEOUT_S`; a
+        warning in the log says so.
+        """
+        if not self.owner.is_current or not self._has_thread:
+            return
+        self._is_given_up = True
+        run_sync(until(self._has_answered))  # soon: the thread sees that it is given up
+        process, self._process = self._process, None
+        if process is not None:
+            _end(process, self._record, is_left_running=self._options.detached and not even_if_detached)
+
+    def _start(self) -> None:
+        """In the thread: start the process, and read what it says."""
+        process = self._process = _start_process(self._options, self._env)
+        answer = _read_record(process, self._timeout_s, lambda: self._is_given_up)
+        if answer is not None:
+            self._record, self._warning = msgspec.convert(answer["record"], ClusterRecord), answer["warning"]
+        self._has_answered.set()
+
+    def _failed(self, crash: Crash) -> None:
+        self._error = crash.error
+        self._has_answered.set()
+
+
+def _start_process(options: HeadOptions, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a head; `_read_record` tells when it is ready.
 
     Its search path for modules is this process's, without the current directory: whatever lies there is not run by the
     head. Workers have the whole of it, after the ``PYTHONPATH`` in `env`. Nothing of it is exported to what tasks start.
-
-    Raises
-    ------
-    ClusterStartError
-        If there is no interpreter to start.
     """
     environ = {**os.environ, **config.environment(), **env}
     for variable in _BLAS_VARIABLES:
@@ -62,21 +162,19 @@ def start_head(options: HeadOptions, env: Mapping[str, str]) -> subprocess.Popen
         raise ClusterStartError(f"{sys.executable} can't be started: {error}") from error
 
 
-def read_record(process: subprocess.Popen[bytes], timeout_s: float) -> ClusterRecord:
-    """Wait for the head's line; raise what it says went wrong.
-
-    Raises
-    ------
-    ClusterStartError
-        If the head or its workers don't start, or not in time.
-    """
+def _read_record(
+    process: subprocess.Popen[bytes], timeout_s: float, is_given_up: Callable[[], bool]
+) -> dict[str, Any] | None:
+    """Wait for the head's line, and return it; raise what it says went wrong. Return None if the start is given up first."""
     assert process.stdout is not None and process.stderr is not None
     deadline_s = time.monotonic() + timeout_s
     line = b""
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         while not line.endswith(b"\n") and time.monotonic() < deadline_s:
-            if selector.select(max(0.0, deadline_s - time.monotonic())):
+            if is_given_up():
+                return None
+            if selector.select(_LOOK_EVERY_S):
                 data = os.read(process.stdout.fileno(), 2**16)
                 if not data:
                     break
@@ -90,25 +188,55 @@ def read_record(process: subprocess.Popen[bytes], timeout_s: float) -> ClusterRe
     if "error" in answer:
         process.wait(END_TIMEOUT_S)
         raise ClusterStartError(f"the cluster didn't start: {answer['error']}")
-    return msgspec.convert(answer, ClusterRecord)
+    return answer
 
 
-def end_head(process: subprocess.Popen[bytes], record: ClusterRecord, detached: bool) -> None:
+def _end(process: subprocess.Popen[bytes], record: ClusterRecord | None, *, is_left_running: bool) -> None:
     """End a head by closing its lifeline; see to it that nothing is left even if it was killed."""
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
             stream.close()
-    if detached:
+    if is_left_running:
         return
     if process.stdin is None:
         process.terminate()
-    try:
-        process.wait(END_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
+    _wait_or_kill(process)
+    if record is not None:
+        remove_files(record.id, [record.directory, os.path.dirname(record.socket)])
+        remove_record(record.id)
+
+
+def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
+    deadline_s = time.monotonic() + END_TIMEOUT_S
+    while True:
+        try:
+            process.wait(_LOOK_EVERY_S)
+        except subprocess.TimeoutExpired:
+            is_stopped = _is_stopped(process.pid)
+            if not is_stopped and time.monotonic() < deadline_s:
+                continue
+        else:
+            return
+        reason = "it was stopped by a signal" if is_stopped else f"it didn't end within {END_TIMEOUT_S:g} s"
+        _log.warning("the head of a cluster, process %d, was killed with its workers: %s", process.pid, reason)
+        _kill_session(process.pid)
         process.wait()
-    remove_files(record.directory, record.shm_prefix)
-    remove_record(record.id)
+        return
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_STOPPED
+    except psutil.Error:
+        return False
+
+
+def _kill_session(session: int) -> None:
+    """Kill the processes of a session: a head leads one, to which its fork server, workers and what tasks start belong."""
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError):
+            if os.getsid(pid) == session:
+                os.kill(pid, signal.SIGKILL)
 
 
 def _interpreter_options() -> list[str]:

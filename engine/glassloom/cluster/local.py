@@ -12,7 +12,7 @@ from glassloom_metrics.registry import read_records
 
 from glassloom.client.blocking import run_sync
 from glassloom.client.connection import Connection
-from glassloom.cluster.head_process import end_head, read_record, start_head
+from glassloom.cluster.head_process import HeadProcess
 from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, checked_count
 from glassloom.cluster.other_names import refuse_others
 from glassloom.config import Configured, chosen
@@ -132,9 +132,9 @@ class LocalCluster:
         ).resolved()
         self.options = chosen_options.for_head(name or _free_name())
         self._connection: Connection | None = None
-        self._process = start_head(self.options, env or {})
-        self.record = read_record(self._process, chosen_options.timeout_s)
-        self._finalizer = weakref.finalize(self, end_head, self._process, self.record, detached)
+        self._head = HeadProcess(self.options, env or {}, chosen_options.timeout_s)
+        self._finalizer = weakref.finalize(self, self._head.end)
+        self.record = self._head.start()
 
     @property
     def name(self) -> str:
@@ -149,7 +149,7 @@ class LocalCluster:
     @property
     def status(self) -> str:
         """``"running"`` or ``"closed"``."""
-        return "running" if self._finalizer.alive and self._process.poll() is None else "closed"
+        return "running" if self._finalizer.alive and self._head.is_running else "closed"
 
     def scale(self, n: int) -> None:
         """Start or retire workers until there are `n`; returns when they are there, or gone.
@@ -200,6 +200,7 @@ class LocalCluster:
         run_sync(self._connect().ask(lambda request: messages.Adapt(request, least, most, float(idle_s)), "adapt()"))
 
     def _connect(self) -> Connection:
+        self._head.owner.require()
         if self._connection is None or self._connection.closed_because:
             connection = Connection(self.record)
             connection.open()
@@ -208,14 +209,18 @@ class LocalCluster:
 
     def wait(self) -> None:
         """Return when the cluster has ended by itself, or somebody else has shut it down."""
-        self._process.wait()
+        self._head.wait()
 
     def close(self) -> None:
-        """End the head and the workers; returns when they are gone and nothing of them is left."""
-        self._finalizer.detach()
+        """End the head and the workers; returns when they are gone and nothing of them is left.
+
+        A head that doesn't end is killed: see `HeadProcess.end`. In a forked child of the process that started the cluster
+        nothing happens.
+        """
         if self._connection is not None:
             self._connection.close("the cluster was closed")
-        end_head(self._process, self.record, False)
+        self._head.end(even_if_detached=True)
+        self._finalizer.detach()
 
     def __enter__(self) -> Self:
         return self

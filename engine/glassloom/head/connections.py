@@ -77,10 +77,16 @@ class WorkerConnection:
 
     def run(self, tasks: list[TaskState]) -> None:
         """Send tasks, with code that is new to it."""
-        self.send_calls([task.spec[0] for task in tasks])
+        self.send_calls([task.spec.call for task in tasks])
         run = [
-            RunTask(number, code.number, literals, [(dep.number, dep.shared_location) for dep in deps], priority)
-            for number, (code, literals, priority), deps in ((task.number, task.spec, task.deps) for task in tasks)
+            RunTask(
+                task.number,
+                task.spec.call.number,
+                task.spec.literals,
+                [(dep.number, dep.shared_location) for dep in task.deps],
+                task.spec.priority,
+            )
+            for task in tasks
         ]
         self.send(messages.Run(run))
 

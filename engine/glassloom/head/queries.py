@@ -90,10 +90,8 @@ class ClientQueries:
     def inform(self, client: ClientConnection, message: messages.GetInfo, worker_pool: WorkerPool) -> None:
         """Tell a client how the workers are, and how many tasks are in which state."""
         workers = [worker.info() for _, worker in sorted(worker_pool.connections.items())]
-        counts = {state.name.lower(): 0 for state in State}
-        for layer in self._scheduler.layers.values():
-            for state in State:
-                counts[state.name.lower()] += layer.counts[state]
+        numbers = self._scheduler.layer_table.counts()
+        counts = {state.name.lower(): numbers[state] for state in State}
         client.send(messages.Info(message.request, workers, counts, worker_pool.n_wanted, worker_pool.is_adaptive))
 
     def tell_holdings(self, client: ClientConnection, message: messages.WhoHas) -> None:

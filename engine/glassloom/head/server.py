@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import json
 import os
 import secrets
+import shutil
 import signal
 import sys
 import traceback
@@ -25,18 +25,11 @@ from glassloom_metrics.framing import FrameError, FrameSplitter
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Connect, Hello, decode_request
 from glassloom_metrics.publisher import Publisher, read_frame, refusal
 from glassloom_metrics.recorder import Recorder
-from glassloom_metrics.registry import (
-    SHARED_MEMORY_DIR,
-    ClusterRecord,
-    process_started_s,
-    remove_files,
-    remove_record,
-    write_record,
-)
+from glassloom_metrics.registry import remove_record
 
 from glassloom._process_title import set_process_title
 from glassloom._supervision import Crash, start_task
-from glassloom.errors import SerialisationError, WorkerLost
+from glassloom.errors import ClusterStartError, GlassloomError, SerialisationError, WorkerLost
 from glassloom.graph.keys import key_text
 from glassloom.head.call_cache import CallCache
 from glassloom.head.cancellation import cancel_tasks, retry_tasks
@@ -48,18 +41,21 @@ from glassloom.head.health import GONE_S, UNANSWERED_S, Pulse
 from glassloom.head.inspection import HeadSnapshot, inspect_for
 from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.head.queries import ClientQueries
+from glassloom.head.registration import print_json, register
+from glassloom.head.shared_results import SharedResults
 from glassloom.head.submission import ASKING_FOR_KEYS, submit_graph
 from glassloom.head.task_errors import WorkerLoss, make_error
 from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import failure, messages
 from glassloom.protocol.clock import Clock, monotonic_s
 from glassloom.protocol.failure import Failure
-from glassloom.protocol.identity import cluster_directory, new_cluster_id, shm_prefix, version
+from glassloom.protocol.identity import new_cluster_id
 from glassloom.protocol.options import HeadOptions
+from glassloom.protocol.places import ClusterPlaces, make_places, remove_what_the_dead_left
 from glassloom.sampling.nvml import NvmlSampler
 from glassloom.sampling.process import has_ended
 from glassloom.scheduler import Actions, Adaptive, Scheduler, TaskState
-from glassloom.store.segment import Segment, free_location, is_in_shared_memory, location_bytes
+from glassloom.store.segment import Segment
 from glassloom.worker import fork_server
 
 FLUSH_S = 0.1
@@ -80,17 +76,14 @@ _PARTING_TIMEOUT_S = 1.0
 class Head:
     """The head of one cluster; made and run by `main`."""
 
-    def __init__(self, options: HeadOptions, cluster_id: str, directory: str) -> None:
+    def __init__(self, options: HeadOptions, places: ClusterPlaces) -> None:
         self._options = options
-        self._id = cluster_id
-        self._directory = directory
-        self._prefix = shm_prefix(cluster_id)
+        self._places = places
         self._secret = secrets.token_hex(16)
-        self._socket = os.path.join(directory, "head.sock")
         self._clock = Clock()
-        hello = Hello(PROTOCOL_VERSION, cluster_id, options.name, "processes", self._clock.now_s())
+        hello = Hello(PROTOCOL_VERSION, places.cluster_id, options.name, "processes", self._clock.now_s())
         self._recorder = Recorder(
-            hello, memory_bytes=options.log_memory_bytes, spool_path=Path(directory) / "spool.glr"
+            hello, memory_bytes=options.log_memory_bytes, spool_path=Path(places.directory) / "spool.glr"
         )
         self._scheduler = Scheduler(self._give_up)
         self._metrics_writer = MetricsWriter(self._recorder, self._scheduler, self._clock)
@@ -99,11 +92,8 @@ class Head:
             options,
             self._scheduler,
             self._metrics_writer,
-            socket=self._socket,
+            places=places,
             secret=self._secret,
-            directory=directory,
-            shm_prefix=self._prefix,
-            cluster_id=cluster_id,
             on_lost=self._worker_lost,
             on_hopeless=self._end,
         )
@@ -116,14 +106,13 @@ class Head:
         self._call_cache = CallCache()
         self._clients: dict[int, ClientConnection] = {}
         self._next_client = 0
-        self._segment_owner: dict[str, int] = {}
+        self._shared_results = SharedResults(places)
         self._settling = False
         self._ended = asyncio.Event()
         self._end_reason = ""
         self._last_loss = WorkerLoss("")
         self._fork_server: ForkServerClient
         self._pulse = Pulse.ALIVE
-        self._shared_bytes = 0
 
     async def run(self, fork_server_process: tuple[int, Any]) -> None:
         """Start the workers, say that the cluster is ready, serve until it shall end, clean up."""
@@ -132,25 +121,35 @@ class Head:
         fork_server_client = self._fork_server = ForkServerClient(*fork_server_process, self._worker_exited)
         await fork_server_client.start()
         self._keep_running("fork server", self._follow_fork_server())
-        server = await asyncio.start_unix_server(self._accept, self._socket)
-        os.chmod(self._socket, 0o600)
+        server = await self._listen()
         self._worker_pool.start(fork_server_client)
         loop.add_signal_handler(signal.SIGTERM, self._end, "terminated")
         self._keep_running("ticks", self._tick())
         self._keep_running("GPU samples", self._sample_gpus(), on_crash=self._log_crash)
+        if not self._options.detached:
+            loop.add_reader(sys.stdin.fileno(), self._read_lifeline)
         try:
             await self._become_ready()
             await self._ended.wait()
         finally:
             self._metrics_writer.life("closing")
-            remove_record(self._id)
+            remove_record(self._places.cluster_id)
             server.close()
             for task in self._running:
                 task.cancel()
             await self._part_from_clients()
             await self._publisher.close()
             await fork_server_client.close()
-            remove_files(self._directory, self._prefix)
+            self._places.remove()
+
+    async def _listen(self) -> asyncio.AbstractServer:
+        path = self._places.socket
+        try:
+            server = await asyncio.start_unix_server(self._accept, path)
+            os.chmod(path, 0o600)
+        except OSError as error:
+            raise ClusterStartError(f"can't make the cluster's socket {path!r}: {error.strerror or error}") from error
+        return server
 
     async def _part_from_clients(self) -> None:
         """Tell the clients why the cluster ends, and close their connections."""
@@ -168,29 +167,14 @@ class Head:
         for wait in waits:
             wait.cancel()
         if self._ended.is_set():
-            _print_json({"error": self._end_reason})
+            print_json({"error": self._end_reason})
             return
         self._metrics_writer.life("started")
-        record = ClusterRecord(
-            id=self._id,
-            name=self._options.name,
-            kind="processes",
-            pid=os.getpid(),
-            pid_started_s=process_started_s(os.getpid()),
-            socket=self._socket,
-            secret=self._secret,
-            started_at_s=self._clock.now_s(),
-            directory=self._directory,
-            shm_prefix=self._prefix,
-            started_by=self._options.started_by,
-            kernel_id=self._options.kernel_id,
-            version=version(),
-        )
-        write_record(record)
-        _print_json(msgspec.to_builtins(record))
-        fork_server.redirect_output(os.path.join(self._directory, LOG_NAME), 1)
-        if not self._options.detached:
-            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_lifeline)
+        warning = register(self._options, self._places, self._secret, self._clock.now_s())
+        if warning:
+            self._metrics_writer.log("warning", warning)
+        fork_server.redirect_output(os.path.join(self._places.directory, LOG_NAME), 1)
+        self._keep_running("clean-up", _in_thread(remove_what_the_dead_left), on_crash=self._log_crash)
 
     # Life and death
 
@@ -257,17 +241,12 @@ class Head:
 
     def _worker_lost(self, worker: WorkerConnection, reason: str) -> None:
         self._last_loss = WorkerLoss(reason, worker.exceeded_limit)
-        self._remove_unannounced_segments(worker.number)
+        self._shared_results.remove_unannounced(f"w{worker.number}")
+        spilled = self._places.spill_directory(worker.number)
+        self._keep_running("clean-up", _in_thread(shutil.rmtree, spilled, True), on_crash=self._log_crash)
         self._scheduler.worker_left(worker.number, blame=not worker.expected)
         lost = failure.own_failure(WorkerLost(f"worker {worker.options.name} is gone: {reason}"))
         self._queries.worker_lost(worker.number, lost)
-
-    def _remove_unannounced_segments(self, number: int) -> None:
-        """Remove what a worker was writing, or had written and not told of, when it died."""
-        for path in SHARED_MEMORY_DIR.glob(f"{self._prefix}w{number}-*"):
-            if str(path) not in self._segment_owner:
-                with contextlib.suppress(OSError):
-                    path.unlink()
 
     # Connections
 
@@ -327,7 +306,7 @@ class Head:
     async def _serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number, self._next_client = self._next_client, self._next_client + 1
         client = self._clients[number] = ClientConnection(number, writer)
-        client.send(messages.Welcome(self._id, self._options.name, self._directory, self._prefix, number))
+        client.send(self._welcome(number))
         splitter = FrameSplitter()
         try:
             while data := await reader.read(_READ_BYTES):
@@ -343,8 +322,13 @@ class Head:
             raise
         self._client_left(client)
 
+    def _welcome(self, number: int) -> messages.Welcome:
+        places = self._places
+        return messages.Welcome(places.cluster_id, self._options.name, places.directory, places.shm_prefix, number)
+
     def _client_left(self, client: ClientConnection) -> None:
         del self._clients[client.number]
+        self._shared_results.remove_unannounced(f"c{client.number}")
         self._scheduler.client_left(client)
         self._coordinator.left(client)
         self._send_coordination_replies()
@@ -413,11 +397,8 @@ class Head:
                 described = failure.own_failure(SerialisationError(message.reason))
                 named = msgspec.structs.replace(described, key=key_text(task.key), origin=task.origin)
                 self._queries.located(task, named)
-        elif isinstance(message.location, Segment):
-            self._segment_owner[message.location.path] = worker.number
-            if is_in_shared_memory(message.location):
-                self._shared_bytes += message.location.nbytes
-            worker.shared_bytes += message.location.nbytes
+        else:
+            self._shared_results.add(message.location, worker)
         self._scheduler.published(worker.number, message.number, message.location)
 
     # What clients say
@@ -434,8 +415,7 @@ class Head:
                 retry_tasks(self._scheduler, client, message.keys)
             case messages.Scatter():
                 for key, location, nbytes in zip(message.keys, message.locations, message.nbytes, strict=True):
-                    if is_in_shared_memory(location):
-                        self._shared_bytes += location_bytes(location)
+                    self._shared_results.add(location)
                     self._scheduler.add_data(client, key, location, nbytes)
             case messages.Locate():
                 self._queries.locate(client, message)
@@ -541,19 +521,16 @@ class Head:
         """Tell whether results take so much shared memory that the next ones must go to disk."""
         memory = self._options.memory
         most = memory.bytes_at(memory.shared)
-        return most is not None and self._shared_bytes >= most * max(1, len(self._worker_pool.connections))
+        return most is not None and self._shared_results.shared_memory_bytes >= most * max(
+            1, len(self._worker_pool.connections)
+        )
 
     def _free(self, actions: Actions) -> None:
         numbers = []
         for number, location in actions.free:
             if isinstance(location, Segment):
                 numbers.append(number)
-                free_location(location)
-                if is_in_shared_memory(location):
-                    self._shared_bytes -= location.nbytes
-                owner = self._worker_pool.connections.get(self._segment_owner.pop(location.path, -1))
-                if owner is not None:
-                    owner.shared_bytes -= location.nbytes
+                self._shared_results.free(location)
         if numbers:
             for worker in self._worker_pool.connections.values():
                 worker.send(messages.Drop(numbers))
@@ -628,15 +605,13 @@ class Head:
             await asyncio.sleep(GPU_SAMPLE_S)
 
 
+async def _in_thread(function: Callable[..., Any], *args: Any) -> None:
+    await asyncio.to_thread(function, *args)
+
+
 async def _closed(writer: asyncio.StreamWriter) -> None:
     with contextlib.suppress(OSError):
         await writer.wait_closed()
-
-
-def _print_json(message: dict[str, Any]) -> None:
-    """Tell the process that started us, which reads one line."""
-    with contextlib.suppress(OSError):
-        print(json.dumps(message), flush=True)
 
 
 def main(options: dict[str, Any], worker_path: list[str]) -> None:
@@ -651,30 +626,35 @@ def main(options: dict[str, Any], worker_path: list[str]) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(100_000, 100, 100)  # a full pass over a million tasks would stall the head, to free nothing
-    head_options = msgspec.convert(options, HeadOptions)
-    cluster_id = new_cluster_id()
-    directory, prefix = cluster_directory(cluster_id, head_options.local_directory), shm_prefix(cluster_id)
-    log_path = os.path.join(directory, LOG_NAME)
-    fork_server.redirect_output(log_path, 2)  # the starter still reads what we print
-    fork_server_process = fork_server.start(
-        fork_server.ForkServerOptions(
-            cluster_id=cluster_id,
-            cluster_name=head_options.name,
-            directory=directory,
-            shm_prefix=prefix,
-            log_path=log_path,
-            preload=list(head_options.preload),
-            worker_path=worker_path,
-        )
-    )
-    set_process_title(f"glassloom head {head_options.name}", "glassloom-head")
     try:
-        asyncio.run(Head(head_options, cluster_id, directory).run(fork_server_process))
+        head_options = msgspec.convert(options, HeadOptions)
+        places = make_places(new_cluster_id(), head_options.local_directory)
+        try:
+            _run(head_options, places, worker_path)
+        finally:
+            places.remove()
+    except GlassloomError as error:
+        print_json({"error": str(error)})
+        sys.exit(1)
     except (
         BaseException
     ) as error:  # nothing is above us: the starter, if it still listens, and the log get the last word
-        _print_json({"error": f"the head crashed: {type(error).__name__}: {error}"})
+        print_json({"error": f"the head crashed: {type(error).__name__}: {error}"})
         write_log(traceback.format_exc())
         sys.exit(1)
-    finally:
-        remove_files(directory, prefix)
+
+
+def _run(options: HeadOptions, places: ClusterPlaces, worker_path: list[str]) -> None:
+    log_path = os.path.join(places.directory, LOG_NAME)
+    fork_server.redirect_output(log_path, 2)  # the starter still reads what we print
+    fork_server_process = fork_server.start(
+        fork_server.ForkServerOptions(
+            places=places,
+            cluster_name=options.name,
+            log_path=log_path,
+            preload=list(options.preload),
+            worker_path=worker_path,
+        )
+    )
+    set_process_title(f"glassloom head {options.name}", "glassloom-head")
+    asyncio.run(Head(options, places).run(fork_server_process))

@@ -12,6 +12,7 @@ from glassloom.head.health import SILENT_S
 from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.protocol import messages
 from glassloom.protocol.options import HeadOptions, WorkerOptions
+from glassloom.protocol.places import ClusterPlaces
 from glassloom.sampling.process import is_stopped, own_memory_bytes
 from glassloom.scheduler import Adaptive, Pressure, Scheduler, State
 from glassloom.units import format_bytes
@@ -26,8 +27,8 @@ class WorkerPool:
     ----------
     options
         How many workers to begin with, and what each is like.
-    socket, secret, directory, shm_prefix, cluster_id
-        What workers are told.
+    places, secret
+        What workers are told: where the cluster's files lie, and what their connection must show.
     on_lost
         Called with a worker that is gone and why, after it was taken off the list.
     on_hopeless
@@ -40,11 +41,8 @@ class WorkerPool:
         scheduler: Scheduler,
         metrics_writer: MetricsWriter,
         *,
-        socket: str,
+        places: ClusterPlaces,
         secret: str,
-        directory: str,
-        shm_prefix: str,
-        cluster_id: str,
         on_lost: Callable[[WorkerConnection, str], None],
         on_hopeless: Callable[[str], None],
     ) -> None:
@@ -54,8 +52,7 @@ class WorkerPool:
         self._options = options
         self._scheduler = scheduler
         self._metrics_writer = metrics_writer
-        self._socket, self._secret, self._directory, self._prefix = socket, secret, directory, shm_prefix
-        self._cluster_id = cluster_id
+        self._places, self._secret = places, secret
         self._on_lost = on_lost
         self._on_hopeless = on_hopeless
         self._starting: dict[int, WorkerOptions] = {}
@@ -146,8 +143,8 @@ class WorkerPool:
         """Scale as adaptive scaling wants it; return whether that changed anything."""
         if self._adaptive is None:
             return False
-        counts = [layer.counts for layer in self._scheduler.layers.values()]
-        n_tasks = sum(count[State.READY] + count[State.STAGING] + count[State.RUNNING] for count in counts)
+        counts = self._scheduler.layer_table.counts()
+        n_tasks = counts[State.READY] + counts[State.STAGING] + counts[State.RUNNING]
         target = self._adaptive.target(self._n_wanted, n_tasks, self._options.threads_per_worker, now_s)
         if target == self._n_wanted:
             return False
@@ -253,16 +250,17 @@ class WorkerPool:
         options = WorkerOptions(
             number=number,
             name=f"{self._options.name}-{number}",
-            socket=self._socket,
+            socket=self._places.socket,
             secret=self._secret,
             nthreads=self._options.threads_per_worker,
             memory=self._options.memory,
             spill_compression=self._options.spill_compression,
-            directory=self._directory,
-            shm_prefix=self._prefix,
-            cluster_id=self._cluster_id,
+            directory=self._places.directory,
+            shm_prefix=self._places.shm_prefix,
+            cluster_id=self._places.cluster_id,
             cluster_name=self._options.name,
             head_pid=os.getpid(),
+            spill_directory=self._places.spill_directory(number),
         )
         self._starting[number] = options
         self.fork_server_client.spawn(options)

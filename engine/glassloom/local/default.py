@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextvars
 import importlib
+import os
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -40,7 +42,10 @@ _ALIASES = {
 
 _named: dict[str, Callable[[], Runtime]] = {}
 _modules: dict[str, str] = {}
-_current: list[Runtime] = []
+_newest: list[Runtime] = []
+"""The runtime set last, if there is one. It is kept alive, so that a `Client()` that isn't bound to a name can be used."""
+_earlier: list[weakref.ref[Runtime]] = []
+"""Those set before and not unset, oldest first. A client that nothing else refers to is closed when another takes its place."""
 _in_task: contextvars.ContextVar[Runtime | None] = contextvars.ContextVar("glassloom_runtime_of_task", default=None)
 
 
@@ -56,24 +61,38 @@ def load_runtime_later(name: str, module: str) -> None:
 
 
 def set_current(runtime: Runtime) -> None:
-    """Let `runtime` run what doesn't say where; the last one set that is not yet unset counts."""
+    """Let `runtime` run what doesn't say where; the last one set that is not yet unset counts.
+
+    It is kept alive until another takes its place; from then on only as long as something else refers to it.
+    """
     unset_current(runtime)
-    _current.append(runtime)
+    before, _newest[:] = _newest[:], [runtime]
+    _earlier.extend(map(weakref.ref, before))
 
 
 def unset_current(runtime: Runtime) -> None:
     """Take back `set_current`; nothing happens if it wasn't set."""
-    _current[:] = [other for other in _current if other is not runtime]
+    _earlier[:] = [ref for ref in _earlier if (other := ref()) is not None and other is not runtime]
+    if runtime in _newest:
+        _newest[:] = [other for ref in _earlier[-1:] if (other := ref()) is not None]
+        del _earlier[-1:]
 
 
 def current() -> Runtime | None:
     """Return the runtime set last, or None."""
-    return _in_task.get() or (_current[-1] if _current else None)
+    return _in_task.get() or (_newest[0] if _newest else None)
 
 
 def latest(kind: type[T]) -> T | None:
     """Return the newest runtime of a kind that was set and isn't unset, whatever the calling task computes with."""
-    return next((runtime for runtime in reversed(_current) if isinstance(runtime, kind)), None)
+    everyone = (*_newest, *(ref() for ref in reversed(_earlier)))
+    return next((runtime for runtime in everyone if isinstance(runtime, kind)), None)
+
+
+def _forget_in_child() -> None:
+    """A forked child has no threads that its parent's runtimes could use: it computes on threads of its own."""
+    _newest.clear()
+    _earlier.clear()
 
 
 @contextmanager
@@ -123,3 +142,6 @@ def refuse_held(graph: Graph) -> None:
             f"the blocks of a persisted collection (such as {next(iter(graph.held))!r}) are held by a cluster; "
             "compute with its client, not with scheduler='threads' or 'synchronous'"
         )
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

@@ -35,7 +35,7 @@ from glassloom.protocol.clock import monotonic_s
 from glassloom.sampling.limits import cpu_count
 from glassloom.sampling.progress import forget_old_layers, note_layers, progress_counts
 from glassloom.scheduler import Actions, Scheduler, TaskState
-from glassloom.scheduler.state import RUNNING
+from glassloom.scheduler.states import RUNNING
 
 BATCH_S = 0.002
 """How long a thread collects results before it tells the scheduler, as long as it has other tasks to run."""
@@ -229,9 +229,11 @@ class ThreadPool:
 
     def tidy(self) -> None:
         """Forget layers whose tasks are all forgotten, if nobody watches them; let threads go that aren't needed."""
-        if self._metrics is None and len(self.scheduler.changed_layers) > N_LAYERS_KEPT:
+        layers = self.scheduler.layer_table
+        if self._metrics is None and len(layers.changed) > N_LAYERS_KEPT:
             with self._lock:
-                self.scheduler.grown_layers, self.scheduler.changed_layers = {}, set()
+                layers.take_grown()
+                layers.take_changed()
                 forget_old_layers(self.scheduler, N_LAYERS_KEPT)
         if len(self.slots) > self._n_slots():
             self._queue.put(None)

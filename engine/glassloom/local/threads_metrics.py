@@ -26,7 +26,8 @@ from glassloom.errors import ClusterStartError
 from glassloom.graph import key_text
 from glassloom.protocol import failure
 from glassloom.protocol.clock import Clock
-from glassloom.protocol.identity import cluster_directory, kernel_id, new_cluster_id, version
+from glassloom.protocol.identity import kernel_id, new_cluster_id, version
+from glassloom.protocol.places import cluster_directory
 from glassloom.sampling.process import ProcessSampler
 from glassloom.scheduler import TaskState
 

@@ -1,4 +1,4 @@
-"""Names and places of a cluster: its id, its private directory, the kernel that it belongs to."""
+"""Who a cluster is: its id, the kernel that it belongs to, its version."""
 
 from __future__ import annotations
 
@@ -7,50 +7,15 @@ import os
 import re
 import secrets
 import sys
-import tempfile
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as distribution_version
 
-from glassloom_metrics.registry import NAME_PREFIX, jupyter_runtime_dir
-
-from glassloom.errors import ClusterStartError
-
-# A UNIX socket's path may have 107 bytes; the longest name in the directory is short.
-_MAX_DIRECTORY_CHARACTERS = 80
+from glassloom_metrics.registry import jupyter_runtime_dir
 
 
 def new_cluster_id() -> str:
     """Return a new random id, fit for file names and URLs."""
     return secrets.token_hex(6)
-
-
-def cluster_directory(cluster_id: str, base: str | None = None) -> str:
-    """Make a private directory (mode 0700) for a cluster and return its path.
-
-    Parameters
-    ----------
-    base
-        Where; default the system's folder for temporary files.
-
-    Raises
-    ------
-    ClusterStartError
-        If it can't be made.
-    """
-    base = base or tempfile.gettempdir()
-    path = os.path.join(base, f"{NAME_PREFIX}{cluster_id}")
-    if len(path) > _MAX_DIRECTORY_CHARACTERS:
-        path = os.path.join("/tmp", f"{NAME_PREFIX}{cluster_id}")
-    try:
-        os.mkdir(path, 0o700)
-    except OSError as error:
-        raise ClusterStartError(f"can't make the cluster's directory {path!r}: {error.strerror}") from error
-    return path
-
-
-def shm_prefix(cluster_id: str) -> str:
-    """Return how the names of all shared-memory files of a cluster begin."""
-    return f"{NAME_PREFIX}{cluster_id}-"
 
 
 def kernel_id() -> str | None:

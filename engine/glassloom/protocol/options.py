@@ -104,6 +104,11 @@ class WorkerOptions:
     cluster_id: str
     cluster_name: str
     head_pid: int
+    spill_directory: str
+
+    def __repr__(self) -> str:
+        """Return what tells it from others, without the secret."""
+        return f"WorkerOptions(name={self.name!r}, number={self.number}, cluster_id={self.cluster_id!r})"
 
 
 def checked_resources(resources: Mapping[str, float]) -> dict[str, float]:

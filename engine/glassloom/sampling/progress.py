@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-import itertools
-
 from glassloom_metrics.recorder import Recorder
 
-from glassloom.scheduler import Scheduler, State
-from glassloom.scheduler.state import DATA_LAYER, Layer
+from glassloom.scheduler import Layer, Scheduler, State
 
 N_KEPT = 10_000
-"""How many layers a scheduler keeps at least: each takes about half a kilobyte, and the head walks through them."""
+"""How many layers a scheduler keeps at least: each takes about half a kilobyte."""
 
 
 def note_layers(scheduler: Scheduler, recorder: Recorder) -> None:
     """Tell the recorder of layers that are new or have grown."""
-    for layer in scheduler.grown_layers:
+    for layer in scheduler.layer_table.take_grown():
         recorder.add_layer(layer.number, layer.label, layer.total, layer.origin)
-    scheduler.grown_layers = {}
 
 
 def progress_counts(scheduler: Scheduler, recorder: Recorder) -> None:
     """Tell the recorder of layers whose tasks have moved on."""
-    for layer in scheduler.changed_layers:
-        if layer.number != DATA_LAYER:
-            recorder.set_progress(layer.number, layer_counts(layer))
-    scheduler.changed_layers = set()
+    for layer in scheduler.layer_table.take_changed():
+        recorder.set_progress(layer.number, layer_counts(layer))
 
 
 def forget_old_layers(scheduler: Scheduler, n_kept: int) -> None:
-    """Forget layers of which no task is known any more, the oldest first, if there are too many.
+    """Forget layers of which no task is known any more, the one that ended first first, if there are too many.
 
     The recorder knows how they ended, so call `note_layers` and `progress_counts` before. A layer that comes again after
     that is a new one.
     """
-    too_many = len(scheduler.layers) - n_kept
-    if too_many <= 0:
-        return
-    ended = (layer for layer in scheduler.layers.values() if layer.counts[State.FORGOTTEN] == layer.total)
-    for layer in list(itertools.islice(ended, too_many)):
-        del scheduler.layers[layer.name]
+    scheduler.layer_table.forget_ended(n_kept)
 
 
 def layer_counts(layer: Layer) -> tuple[int, ...]:

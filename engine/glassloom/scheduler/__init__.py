@@ -1,16 +1,18 @@
 """The scheduler: a pure state machine. Events in, actions out; no I/O, no threads, no clock of its own.
 
-`Scheduler` is built in layers, each of which knows only those before it: `books` (what is known), `letting_go`,
-`queueing` (where a ready task waits), `placement` (who runs it, and when), `course` (from state to state), `core` (events).
+`core` takes events. It is composed of `tables` (what is known: tasks, layers, clients, workers), `ready_queues` (where a
+ready task waits), `transitions` (the one table of state changes, and what follows from each), `placement` (which worker
+runs what, and when) and `fairness` (whose turn it is).
 """
 
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.adaptive import Adaptive
 from glassloom.scheduler.core import Scheduler
+from glassloom.scheduler.layers import Layer
 from glassloom.scheduler.order import order
-from glassloom.scheduler.placement import MAX_QUEUED
 from glassloom.scheduler.restrictions import Restrictions
-from glassloom.scheduler.state import Layer, Pressure, State, TaskState, WorkerState
+from glassloom.scheduler.state import MAX_QUEUED, TaskState, WorkerState
+from glassloom.scheduler.states import Pressure, State
 
 __all__ = [
     "MAX_QUEUED",

@@ -1,40 +1,42 @@
 """`Scheduler`: decides what runs where and when, and what may be forgotten. Pure: see `Actions` for what it wants done.
 
 Each method is an event; the runtime calls it with what happened, in batches, then carries out `take_actions()`.
-Invariants (checked by ``tests/engine/invariants.py``): a READY task has all dependencies held; ``waiters`` of a task is
-the number of its dependents that are WAITING to RUNNING; a result is held as long as ``needed``; a task is known as long
-as it is wanted or a dependent is known, so that lost results can be computed again; a task is sent to a worker only
+Invariants (checked by ``tests/engine/invariants.py``): a READY task has all dependencies held; ``n_live_dependents`` of a
+task is the number of its dependents that are WAITING to RUNNING; a result is held as long as ``is_needed``; a task is known
+as long as it is wanted or a dependent is known, so that lost results can be computed again; a task is sent to a worker only
 after all workers have answered for its earlier runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from glassloom.errors import GraphError
 from glassloom.graph.keys import Key
+from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.fairness import FairShare
+from glassloom.scheduler.layers import Layer, LayerTable
 from glassloom.scheduler.order import Cycle, order
-from glassloom.scheduler.restrictions import Restrictions, unclaim
-from glassloom.scheduler.state import (
+from glassloom.scheduler.placement import MAX_AHEAD_READERS, Placement
+from glassloom.scheduler.ready_queues import ReadyQueues
+from glassloom.scheduler.restrictions import Restrictions
+from glassloom.scheduler.state import TaskState, WorkerState
+from glassloom.scheduler.states import (
     ERRED,
-    HIGH_PRESSURE,
     MEMORY,
-    PAUSED,
     RELEASED,
     RUNNING,
     STAGING,
     UNDER_WAY,
     WAITING,
     Pressure,
-    TaskState,
-    WorkerState,
 )
+from glassloom.scheduler.tables import Tables
 from glassloom.scheduler.transitions import Transitions
 
 
-class Scheduler(Transitions):
+class Scheduler:
     """The state machine. Not thread-safe; deterministic for equal sequences of events.
 
     Parameters
@@ -44,11 +46,49 @@ class Scheduler(Transitions):
         task's error. The scheduler itself never looks into errors.
     sends_ahead
         Whether a worker lets a task wait for inputs that are still being made there.
+
+    Attributes
+    ----------
+    tasks, by_number
+        The known tasks by key, and by number. To look at, not to change; so are those that follow.
+    workers
+        The workers by number.
+    layer_table
+        The layers, and what has changed in them.
     """
 
     def __init__(self, make_error: Callable[[str, TaskState], Any], *, sends_ahead: bool = True) -> None:
-        super().__init__(make_error, sends_ahead=sends_ahead)
+        max_ahead_readers = MAX_AHEAD_READERS if sends_ahead else 0
+        self._tables = tables = Tables()
+        self._queues = ReadyQueues(tables.workers)
+        self._transitions = Transitions(tables, self._queues, make_error, max_ahead_readers)
+        self._placement = Placement(tables, self._queues, self._transitions, max_ahead_readers)
         self._fair_share = FairShare()
+        self._make_error = make_error
+        self.tasks: Mapping[Key, TaskState] = tables.tasks
+        self.by_number: Mapping[int, TaskState] = tables.by_number
+        self.workers: Mapping[int, WorkerState] = tables.workers
+        self.layer_table: LayerTable = tables.layers
+
+    @property
+    def layers(self) -> Mapping[str, Layer]:
+        """The layers by name."""
+        return self.layer_table.by_name
+
+    def take_actions(self) -> Actions:
+        """Give work to workers that have room, then return all that is to be done since the last call."""
+        self._placement.place()
+        self._transitions.review()
+        actions, self._tables.actions = self._tables.actions, Actions()
+        return actions
+
+    def rebalance(self, interval_s: float) -> bool:
+        """Time has passed: let idle workers begin what is queued at others that are slower than was expected.
+
+        Such a worker gives back what it hasn't begun, and gets no more than it can begin at once until it is fast again: so
+        a task is not sent to and fro. Call it every `interval_s`; returns whether there is anything to do now.
+        """
+        return self._placement.rebalance(interval_s)
 
     def submit(
         self,
@@ -78,7 +118,7 @@ class Scheduler(Transitions):
         priority
             Larger goes first. Of graphs of equal priority, one client's go in the order in which they came, and different
             clients' task by task in turn.
-        demand
+        restrictions
             What the tasks need of their workers.
         labels
             For layers: what to call it, and the user's line.
@@ -100,13 +140,13 @@ class Scheduler(Transitions):
         except Cycle as cycle:
             raise GraphError(f"the graph has a cycle through {keys[cycle.task]!r}") from cycle
         first_place = self._fair_share.assign(client, priority, n_new)
-        elsewhere = self._layers_built_elsewhere(labels or {})
-        states = [self._known_or_new(key, labels) for key in keys]
+        tables, transitions = self._tables, self._transitions
+        elsewhere = tables.layers.built_elsewhere(labels or {})
+        states = [tables.known_or_new(key, labels) for key in keys]
         everyone = [*states, *(self.tasks[key] for key in external)]
         for state, spec, below, rank in zip(states, specs, deps, ranks, strict=True):
             if state.state is ERRED:
-                self._set_state(state, RELEASED)  # handed in again: it gets another chance
-                state.error = None
+                transitions.move(state, RELEASED)  # handed in again: it gets another chance
             if state.spec is not None or state.state is not RELEASED:
                 continue
             state.spec = spec
@@ -121,109 +161,113 @@ class Scheduler(Transitions):
                     if dep.dependents is None:
                         dep.dependents = {}
                     dep.dependents[state] = None
-        self.want(client, wanted)
+        self._want(client, wanted)
         for state in states:
             if state.state is RELEASED:
                 if state.clients:
-                    self._start(state)
+                    transitions.start(state)
                 elif not state.dependents:
-                    self._forget(state)
+                    tables.to_review.append(state)
+        transitions.review()
 
     def want(self, client: Any, keys: Iterable[Key]) -> None:
         """A client wants results held, and to be told when they are there. Unknown keys are reported as cancelled."""
+        self._want(client, keys)
+        self._transitions.review()
+
+    def _want(self, client: Any, keys: Iterable[Key]) -> None:
+        tables = self._tables
         for key in keys:
-            task = self.tasks.get(key)
+            task = tables.tasks.get(key)
             if task is None:
-                self._actions.cancelled[client].append(key)
+                tables.actions.cancelled[client].append(key)
                 continue
-            if task.clients is None:
-                task.clients = {client}
-            else:
-                task.clients.add(client)
+            tables.clients.add(client, task)
             if task.state is MEMORY:
-                self._actions.finished[client].append(task)
+                tables.actions.finished[client].append(task)
             elif task.state is ERRED:
-                self._actions.erred[client].append(task)
-            else:
-                self._start(task)
+                tables.actions.erred[client].append(task)
+            elif task.state is RELEASED:
+                self._transitions.start(task)
 
     def release(self, client: Any, keys: Iterable[Key]) -> None:
         """A client doesn't want results any more."""
-        for key in keys:
-            task = self.tasks.get(key)
-            if task is not None and task.clients:
-                task.clients.discard(client)
-                if task.dependents:
-                    self._review(task)
-                else:
-                    self._forget(task)
+        tasks = self._tables.tasks
+        self._release(client, (tasks[key] for key in keys if key in tasks))
+
+    def _release(self, client: Any, tasks: Iterable[TaskState]) -> None:
+        clients, to_review = self._tables.clients, self._tables.to_review
+        for task in tasks:
+            if task.clients:
+                clients.discard(client, task)
+                to_review.append(task)
+        self._transitions.review()
 
     def cancel(self, keys: Iterable[Key]) -> None:
         """Nobody shall wait for these any more, whoever wanted them."""
-        stack = [self.tasks[key] for key in keys if key in self.tasks]
+        tables = self._tables
+        stack = [tables.tasks[key] for key in keys if key in tables.tasks]
         given_up: dict[TaskState, None] = {}
         while stack:
             task = stack.pop()
             if task in given_up:
                 continue
             given_up[task] = None
-            for client in task.clients or ():
-                self._actions.cancelled[client].append(task.key)
-            task.clients = None
+            for client in task.clients:
+                tables.actions.cancelled[client].append(task.key)
+            tables.clients.clear(task)
             stack.extend(dependent for dependent in task.dependents or () if dependent.state in UNDER_WAY)
-        for task in reversed(given_up):
-            self._review(task)
+        tables.to_review += given_up
+        self._transitions.review()
 
     def client_left(self, client: Any) -> None:
-        """A client is gone, with all its wishes."""
+        """A client is gone: nothing is kept for it any more."""
         self._fair_share.forget(client)
-        self.release(client, [task.key for task in self.tasks.values() if task.clients and client in task.clients])
+        self._release(client, self._tables.clients.tasks_of(client))
 
     def add_data(self, client: Any, key: Key, location: Any, nbytes: int) -> None:
         """A client has put a value where every process can reach it."""
-        task = self.tasks.get(key) or self._new_task(key, self._data)
-        if task.clients is None:
-            task.clients = set()
-        task.clients.add(client)
-        if task.state in (RELEASED, ERRED):
-            task.error = None
-            self._begin_anew(task)
-            self._hold(task, None, location, nbytes)
+        tables = self._tables
+        task = tables.tasks.get(key) or tables.new_task(key, tables.layers.data)
+        tables.clients.add(client, task)
+        if task.state is RELEASED or task.state is ERRED:
+            self._transitions.move(task, MEMORY, (None, location, nbytes))
+            self._transitions.review()
             return
-        self._actions.free.append((-1, location))  # known already: equal keys mean equal values
+        tables.actions.free.append((-1, location))  # known already: equal keys mean equal values
         if task.state is MEMORY:
-            self._actions.finished[client].append(task)
+            tables.actions.finished[client].append(task)
 
     def has_ended_keys_of(self, client: Any) -> bool:
         """Tell whether the next actions will say to a client that a key has failed or was cancelled."""
-        return client in self._actions.erred or client in self._actions.cancelled
+        return client in self._tables.actions.erred or client in self._tables.actions.cancelled
 
     def worker_joined(
         self, number: int, name: str, nthreads: int, resources: dict[str, float] | None = None
     ) -> WorkerState:
         """A worker is there and can run tasks, with resources that its tasks may take up."""
-        worker = self.workers[number] = WorkerState(number, name, nthreads, resources)
-        self._may_have_room[worker] = None
+        worker = self._tables.workers[number] = WorkerState(number, name, nthreads, resources)
+        self._tables.may_have_room[worker] = None
         return worker
 
     def worker_left(self, number: int, *, blame: bool = True) -> None:
         """A worker is gone with what it ran and held. With `blame`, tasks that had been sent to it are suspects."""
-        worker = self.workers.pop(number, None)
+        worker = self._tables.workers.pop(number, None)
         if worker is None:
             return
-        worker.retiring = True  # so that nothing is queued for it while its results are taken from the books
-        self._retiring.pop(worker, None)
-        self._short_of_memory.pop(worker, None)
-        self._may_have_room = dict.fromkeys(self.workers.values())
-        suspects = {task for task in worker.running if blame and task.state is RUNNING and not task.n_missing_inputs}
+        transitions = self._transitions
+        self._placement.remove(worker)
+        suspects = {task for task in worker.running if blame and task.state is RUNNING and not task.n_awaited}
         for task in list(worker.has):
-            self._lose(task)
+            transitions.lose(task)
         for task in list(worker.running):
-            self._take_back(task, suspect=task in suspects)
+            if task.worker is worker:
+                transitions.take_back(task, suspect=task in suspects)
         for number in list(worker.stopping):
-            self._answered(worker, number)
-        self._queue_elsewhere(worker)
+            transitions.answered(worker, number)
+        self._placement.queue_elsewhere(worker)
         self._give_up_what_runs_nowhere()
+        transitions.review()
 
     def retire(self, number: int) -> None:
         """A worker shall go: it gets no more tasks, its results move to where everybody can reach them.
@@ -231,13 +275,21 @@ class Scheduler(Transitions):
         `Actions.stop` says when it may end. What can't be moved is computed again elsewhere if it is still needed then.
         """
         worker = self.workers.get(number)
-        if worker is None or worker.retiring:
-            return
-        worker.retiring = True
-        self._retiring[worker] = None
-        self._queue_elsewhere(worker)
-        self._ask_back(worker, list(worker.running))
-        self._give_up_what_runs_nowhere()
+        if worker is not None and not worker.retiring:
+            self._placement.retire(worker)
+            self._give_up_what_runs_nowhere()
+            self._transitions.review()
+
+    def _give_up_what_runs_nowhere(self) -> None:
+        for task in self._queues.take_what_runs_nowhere():
+            self._transitions.fail(task, self._make_error("nowhere", task))
+
+    def set_pressure(self, number: int, pressure: Pressure) -> None:
+        """A worker's memory is short, or isn't any more."""
+        worker = self.workers.get(number)
+        if worker is not None:
+            self._placement.set_pressure(worker, pressure)
+            self._transitions.review()
 
     def finished(
         self,
@@ -250,9 +302,9 @@ class Scheduler(Transitions):
         """A worker has results. Element by element: task number, size, duration, and location if it isn't private."""
         worker = self.workers.get(number)
         if worker is None:
-            self._actions.free.extend((-1, location) for location in locations if location is not None)
+            self._tables.actions.free.extend((-1, location) for location in locations if location is not None)
             return
-        by_number = self.by_number
+        by_number, move = self._tables.by_number, self._transitions.move
         task: TaskState | None = None
         for task_number, size, duration_s, location in zip(tasks, nbytes, durations_s, locations, strict=True):
             task = by_number.get(task_number)
@@ -260,36 +312,33 @@ class Scheduler(Transitions):
                 if task is None or task.state is not WAITING or task_number not in worker.stopping:
                     self._finish_unwanted(worker, task, task_number, location)
                     continue
-                del worker.stopping[task_number], self._leaving[task]  # stopped, then wanted again: it is welcome
-                worker.seceded.discard(task_number)
-                unclaim(worker, task_number)
-                self._may_have_room[worker] = None
-            self._leave_worker(task)
+                self._transitions.end_stop(worker, task_number)  # stopped, then wanted again: its result is welcome
             worker.n_finished += 1
             task.layer.learn(duration_s, size)
-            self._hold(task, worker if location is None else None, location, size)
-            for dep in task.deps:
-                dep.n_live_dependents -= 1
-                if not dep.n_live_dependents and not dep.clients:
-                    self._review(dep)
+            move(task, MEMORY, (worker if location is None else None, location, size))
         if task is not None:
             self._fair_share.advance(task.priority)  # once a batch is near enough
+        self._transitions.review()
 
     def failed(self, number: int, task_number: int, error: Any) -> bool:
         """A task raised. Returns whether that is final (False: it is tried again)."""
         worker = self.workers.get(number)
+        if worker is None:
+            return False
         task = self.by_number.get(task_number)
-        if worker is None or task is None or task.worker is not worker or task.state is not RUNNING:
-            if worker is not None:
-                self._finish_unwanted(worker, task, task_number, None)
-            return False
-        self._leave_worker(task)
-        if task.retries:
+        if task is None or task.worker is not worker or task.state is not RUNNING:
+            self._finish_unwanted(worker, task, task_number, None)
+            is_final = False
+        elif task.retries:
             task.retries -= 1
-            self._wait_again(task)
-            return False
-        self._err(task, error)
-        return True
+            self._transitions.wait_again(task)
+            is_final = False
+        else:
+            self._transitions.leave_worker(task)
+            self._transitions.fail(task, error)
+            is_final = True
+        self._transitions.review()
+        return is_final
 
     def recalled(self, number: int, tasks: Iterable[int]) -> None:
         """A worker gives back tasks that it hasn't begun: it was asked to, or an input is gone.
@@ -302,10 +351,19 @@ class Scheduler(Transitions):
         for task_number in tasks:
             task = self.by_number.get(task_number)
             if task is not None and task.worker is worker and task.state is RUNNING:
-                self._leave_worker(task)
-                self._wait_again(task)
+                self._transitions.wait_again(task)
             else:
                 self._finish_unwanted(worker, task, task_number, None)
+        self._transitions.review()
+
+    def _finish_unwanted(self, worker: WorkerState, task: TaskState | None, task_number: int, location: Any) -> None:
+        """A worker is done with a task that was stopped or taken back meanwhile."""
+        was_stopped = self._transitions.answered(worker, task_number)
+        if location is not None:
+            self._tables.actions.free.append((-1, location))
+        elif task is None or (was_stopped and task.owner is not worker):
+            self._tables.actions.drop[worker].append(task_number)
+        self._tables.may_have_room[worker] = None
 
     def seceded(self, number: int, task_number: int) -> None:
         """A running task waits for other tasks: its thread and its time are left to them."""
@@ -320,7 +378,7 @@ class Scheduler(Transitions):
         elif task_number not in worker.stopping:
             return
         worker.seceded.add(task_number)
-        self._may_have_room[worker] = None
+        self._tables.may_have_room[worker] = None
 
     def rejoined(self, number: int, task_number: int) -> None:
         """A task that had seceded goes on: it takes a thread again, even if that makes one too many."""
@@ -346,50 +404,36 @@ class Scheduler(Transitions):
         known = [self.by_number[task] for task in tasks if task in self.by_number]
         lost = [task for task in known if task.owner is worker]
         for task in lost:
-            self._lose(task)
+            self._transitions.lose(task)
+        self._transitions.review()
         return len(lost)
 
-    def set_pressure(self, number: int, pressure: Pressure) -> None:
-        """A worker's memory is short, or isn't any more."""
-        worker = self.workers.get(number)
-        if worker is None:
-            return
-        worker.pressure = pressure
-        self._short_of_memory.pop(worker, None)
-        if pressure is HIGH_PRESSURE:
-            self._short_of_memory[worker] = None
-        if pressure is PAUSED:
-            self._queue_elsewhere(worker)
-        else:
-            self._ready.reconsider()
-            worker.ready.reconsider()
-        self._may_have_room[worker] = None
-
     def published(self, number: int, task_number: int, location: Any) -> None:
-        """A worker has put a result where every process can reach it; `shared_location` None: that cannot be done."""
+        """A worker has put a result where every process can reach it; `location` None: that cannot be done."""
         task = self.by_number.get(task_number)
         worker = self.workers.get(number)
         if worker is not None and task is not None:
             worker.publishing.pop(task, None)
         if task is None or task.state is not MEMORY or task.shared_location is not None:
             if location is not None:
-                self._actions.free.append((-1, location))
+                self._tables.actions.free.append((-1, location))
             return
         if location is None:
-            self._pin(task)
+            self._transitions.pin(task)
+            self._transitions.review()
             return
         owner, task.owner, task.shared_location = task.owner, None, location
         if owner is not None:
             owner.has.pop(task, None)
-        self._end_search(task)
+        self._tables.end_search(task)
         for dependent in task.dependents or ():
             if dependent.state is STAGING and dependent.worker is not owner:
                 dependent.n_staging -= 1
                 if not dependent.n_staging:
-                    self._send(dependent)
+                    self._transitions.move(dependent, RUNNING)
 
     def locate(self, key: Key) -> TaskState | None:
-        """Somebody wants to read a result: make it reachable. Returns the task, or None if it isn't known.
+        """Make a result reachable that a client wants to read. Returns the task, or None if it isn't known.
 
         Unless it is reachable or erred already, `Actions.located` has the task once it is, or once it is known that it
         never will be: because it can't leave its worker, has failed, or is wanted by nobody.
@@ -397,7 +441,7 @@ class Scheduler(Transitions):
         task = self.tasks.get(key)
         if task is None or task.shared_location is not None or task.pinned or task.state in (ERRED, RELEASED):
             return task
-        self._sought[task] = None
+        self._tables.sought[task] = None
         if task.state is MEMORY:
-            self._publish(task)
+            self._tables.publish(task)
         return task

@@ -19,7 +19,7 @@ class Restrictions:
         Name and amount of what a task takes up of its worker's resources while it runs.
     workers
         Numbers or names of the workers that may run it; empty: all.
-    allows_others
+    is_loose
         Whether any other may while none of those is there.
     """
 
@@ -34,18 +34,3 @@ class Restrictions:
     def fits(self, free: dict[str, float]) -> bool:
         """Tell whether these resources are enough."""
         return all(free.get(name, 0.0) + _ROUNDING >= amount for name, amount in self.resources)
-
-
-def claim(worker: WorkerState, number: int, restrictions: Restrictions) -> None:
-    """A task takes up resources of a worker."""
-    worker.claims[number] = restrictions.resources
-    for name, amount in restrictions.resources:
-        worker.free[name] -= amount
-
-
-def unclaim(worker: WorkerState, number: int) -> None:
-    """A task's resources are free again."""
-    for name, amount in worker.claims.pop(number, ()):
-        worker.free[name] += amount
-    if not worker.claims:
-        worker.free = dict(worker.resources)  # without what rounding has left

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from glassloom_metrics.registry import SHARED_MEMORY_DIR
 
 from glassloom.errors import DataLost, StoreFull
 from glassloom.store.mapping import map_file
 from glassloom.store.pickling import dump_buffers, dumps, loads_result
+from glassloom.store.shared_memory import SHARED_MEMORY_DIR
 
 _ALIGNMENT = 64
 _INLINE_BYTES = 32 * 1024

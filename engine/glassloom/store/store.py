@@ -85,7 +85,7 @@ class Store:
     target_bytes
         How much memory results may take before the least recently used ones go to disk; None: any amount.
     directory
-        Where spilled results go; it must exist.
+        Where spilled results go; it is made if it isn't there.
     on_spill
         Told of every write and read.
     on_full_disk
@@ -307,6 +307,7 @@ class Store:
         """Write a new file; nothing is left of it if that fails."""
         path = os.path.join(self._directory, f"spill-{os.getpid()}-{next(self._file_numbers)}")
         try:
+            os.makedirs(self._directory, 0o700, exist_ok=True)  # a full disk may have had no room for it before
             return write(path)
         except BaseException:
             with self._lock:

@@ -21,10 +21,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from glassloom_metrics.registry import remove_files, remove_record
+from glassloom_metrics.registry import remove_record
 
 from glassloom._process_title import set_process_title
 from glassloom.protocol.options import WorkerOptions
+from glassloom.protocol.places import ClusterPlaces
 from glassloom.worker import worker
 
 _PR_SET_PDEATHSIG = 1
@@ -43,10 +44,8 @@ class ForkServerOptions:
         Where workers look for modules. The fork server itself looks where the head does.
     """
 
-    cluster_id: str
+    places: ClusterPlaces
     cluster_name: str
-    directory: str
-    shm_prefix: str
     log_path: str
     preload: list[str]
     worker_path: list[str]
@@ -69,8 +68,8 @@ def start(options: ForkServerOptions) -> tuple[int, socket.socket]:
         _detach_from_stdin()
         set_process_title(f"glassloom fork-server {options.cluster_name}", "glassloom-fork")
         _ForkServer(theirs, options).serve()
-        remove_files(options.directory, options.shm_prefix)  # the head is gone; nothing is there if it ended properly
-        remove_record(options.cluster_id)
+        options.places.remove()  # the head is gone; nothing is there if it ended properly
+        remove_record(options.places.cluster_id)
     finally:
         os._exit(0)
 
@@ -146,6 +145,8 @@ class _ForkServer:
             self._head.close()
             set_process_title(f"glassloom worker {options.name}", f"glassloom-w{options.number}")
             sys.path[:] = self._options.worker_path
+            with contextlib.suppress(OSError):  # the disk is full: the store tries again
+                os.mkdir(options.spill_directory, 0o700)
             worker.main(options)
         except BaseException:  # the process's last word goes to the log
             traceback.print_exc()

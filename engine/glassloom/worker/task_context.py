@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -68,3 +69,11 @@ def secede_here() -> TaskThread | None:
         return None
     thread.secede(thread)
     return thread
+
+
+def _forget_in_child() -> None:
+    """The thread goes on in a child that its task forked, but runs no task of the worker's there: it has no place to leave."""
+    vars(_threads).clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

@@ -61,7 +61,7 @@ class Worker:
         self._stopping = threading.Event()
         self._store = Store(
             options.memory.bytes_at(options.memory.target),
-            options.directory,
+            options.spill_directory,
             self._note_spill,
             self._note_full_disk,
             options.spill_compression,

@@ -1,0 +1,149 @@
+"""What ``glassloom cluster list`` and ``glassloom cluster stop`` do: look at running clusters, and end them. Parses no arguments."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from time import sleep
+from typing import Any
+
+from glassloom_metrics.errors import MetricsError
+from glassloom_metrics.registry import ClusterRecord, find_record, is_alive, read_foreign_records, read_records
+from glassloom_metrics.subscriber import send_command
+
+from glassloom.client.blocking import run_sync
+from glassloom.client.connection import Connection
+from glassloom.client.deadline import Deadline
+from glassloom.errors import ClusterError, GlassloomError
+from glassloom.protocol import messages
+from glassloom.protocol.places import remove_what_the_dead_left
+
+_ANSWER_TIMEOUT_S = 2.0
+"""How long a cluster may take to tell how many workers it has."""
+_LOOK_AGAIN_S = 0.02
+_HEADER = ("NAME", "ID", "KIND", "WORKERS", "THREADS", "PID", "STARTED")
+
+
+def list_clusters() -> str:
+    """Return the user's running clusters as a table of aligned columns, oldest first, and those of other hosts in words.
+
+    What clusters that were killed have left behind is removed.
+    """
+    remove_what_the_dead_left()
+    rows = [_row(described) for described in map(_described, read_records())]
+    elsewhere = "".join(
+        f"\n{record.name!r} (id {record.id}) is, or was, on {record.host.name!r}: it can't be reached from here."
+        for record in read_foreign_records()
+    )
+    if not rows:
+        return f"No clusters are running.{elsewhere}"
+    table = [_HEADER, *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(len(_HEADER))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table)
+    return "\n".join(line.rstrip() for line in lines) + elsewhere
+
+
+def list_clusters_json() -> str:
+    """Return the same as JSON: a list of objects. Numbers of workers and threads are null where the cluster doesn't tell."""
+    return json.dumps([_described(record) for record in read_records()], indent=2)
+
+
+def stop_clusters(names: Sequence[str], *, timeout_s: float, force: bool) -> tuple[list[str], list[str]]:
+    """End clusters one after the other, each by its name or id; return what was done, and what went wrong.
+
+    Parameters
+    ----------
+    timeout_s
+        How long each may take to end.
+    force
+        Whether to kill the head's process instead of asking it; its workers end with it.
+    """
+    done, wrong = [], []
+    for name in dict.fromkeys(names):
+        try:
+            done.append(_stop(find_record(name), timeout_s, force))
+        except (GlassloomError, MetricsError, OSError) as error:
+            wrong.append(str(error))
+    return done, wrong
+
+
+def _stop(record: ClusterRecord, timeout_s: float, force: bool) -> str:
+    if record.kind != "processes":
+        raise ClusterError(
+            f"{record.name!r} is the thread pool of process {record.pid}: it ends with that process, and can't be stopped alone"
+        )
+    workers = _counted(_n_workers(record)[0])
+    deadline = Deadline(timeout_s)
+    if force:
+        with suppress(ProcessLookupError):
+            os.kill(record.pid, signal.SIGKILL)
+    else:
+        _ask_to_end(record, deadline)
+    while is_alive(record) or os.path.exists(record.directory):  # what is left the fork server removes
+        if deadline.is_over:
+            raise ClusterError(_not_ended(record, timeout_s))
+        sleep(_LOOK_AGAIN_S)
+    return f"{'Killed' if force else 'Stopped'} cluster {record.name!r} (id {record.id}, {workers})."
+
+
+def _ask_to_end(record: ClusterRecord, deadline: Deadline) -> None:
+    async def ask() -> None:
+        async with asyncio.timeout(deadline.left_s):
+            await send_command(record, "shutdown")
+
+    with suppress(TimeoutError, ConnectionResetError, FileNotFoundError):  # it doesn't answer, or is ending
+        asyncio.run(ask())
+
+
+def _not_ended(record: ClusterRecord, timeout_s: float) -> str:
+    """Return for people what to do about a cluster that hasn't ended."""
+    what = f"cluster {record.name!r} (id {record.id}, pid {record.pid}) hasn't ended within {timeout_s:g} s"
+    return f"{what}; to kill it: glassloom cluster stop --force {record.id}"
+
+
+def _described(record: ClusterRecord) -> dict[str, Any]:
+    """Return what there is to know of a cluster, as plain values."""
+    n_workers, n_threads = _n_workers(record)
+    return {
+        "name": record.name,
+        "id": record.id,
+        "kind": record.kind,
+        "workers": n_workers,
+        "threads": n_threads,
+        "pid": record.pid,
+        "started": datetime.fromtimestamp(record.started_at_s).astimezone().isoformat(timespec="seconds"),
+        "started_by": record.started_by,
+    }
+
+
+def _row(described: dict[str, Any]) -> tuple[str, ...]:
+    started = datetime.fromisoformat(described["started"]).strftime("%Y-%m-%d %H:%M:%S")
+    numbers = ("?" if described[name] is None else str(described[name]) for name in ("workers", "threads", "pid"))
+    return described["name"], described["id"], described["kind"], *numbers, started
+
+
+def _n_workers(record: ClusterRecord) -> tuple[int | None, int | None]:
+    """Return how many workers a cluster has, and how many threads they have; None where it doesn't tell."""
+    if record.kind != "processes":
+        return 0, None
+    link = Connection(record)
+    try:
+        link.open(timeout_s=_ANSWER_TIMEOUT_S)
+        question = link.ask(messages.GetInfo, "which workers there are", deadline=Deadline(_ANSWER_TIMEOUT_S))
+        info: messages.Info = run_sync(question)
+    except (GlassloomError, TimeoutError):
+        return None, None
+    finally:
+        link.close("it was asked")
+    return len(info.workers), sum(worker.nthreads for worker in info.workers)
+
+
+def _counted(number: int | None) -> str:
+    if number is None:
+        return "workers unknown: it didn't answer"
+    return "1 worker" if number == 1 else f"{number} workers"
