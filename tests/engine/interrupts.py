@@ -57,6 +57,18 @@ def interrupt(cell: Callable[[], Any], number: int, modules: tuple[str, ...] = _
     return None
 
 
+def n_places(cell: Callable[[], Any], modules: tuple[str, ...] = _OURS) -> int:
+    """Call `cell` and return at how many places it could have been interrupted."""
+    tracer = _Tracer(0, modules)
+    before = sys.gettrace()
+    sys.settrace(tracer.trace_call)
+    try:
+        cell()
+    finally:
+        sys.settrace(before)
+    return tracer.n_reached
+
+
 def sweep(
     cell: Callable[[], Any],
     check: Callable[[], Any],
@@ -93,7 +105,8 @@ class _Tracer:
 
     def __init__(self, number: int, modules: tuple[str, ...]) -> None:
         self.where: str | None = None
-        self._left = number
+        self.n_reached = 0
+        self._number = number
         self._modules = modules
 
     def trace_call(self, frame: FrameType, _event: str, _argument: Any) -> Any:
@@ -114,8 +127,8 @@ class _Tracer:
         return trace
 
     def _reach(self, frame: FrameType) -> None:
-        self._left -= 1
-        if self._left == 0:
+        self.n_reached += 1
+        if self.n_reached == self._number:
             self.where = f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
             raise KeyboardInterrupt
 

@@ -208,8 +208,9 @@ class Connection:
         if deadline is None:
             deadline = Deadline(None if waits_for_work else config.get("timeouts.request"))
         watch = HeadWatch(self, what) if waits_for_work else None
-        request, reply = self._expect_reply()
+        request, reply = next(self._requests), _Reply()
         try:
+            self._replies[request] = reply
             self.send(make(request))
             if not (yield WaitFor(reply.arrived, deadline.left_s, watch=watch)):
                 raise TimeoutError(f"{self.head()} didn't answer {what} within {deadline.timeout_s:g} s")
@@ -219,7 +220,8 @@ class Connection:
 
     def post_question(self, make: Callable[[int], messages.FromClient]) -> Callable[[], Any]:
         """Ask without waiting; return what tells the answer, None as long as there is none."""
-        request, reply = self._expect_reply()
+        request = next(self._requests)
+        reply = self._replies[request] = _Reply()
         self.send(make(request))
         return lambda: reply.message
 
@@ -231,33 +233,41 @@ class Connection:
         )
         return located.locations
 
-    def negotiate(self, op: Op, timeout_s: float | None = None) -> Operation[tuple[int, Outcome]]:
-        """Ask for something that is agreed on by name; return the request's number and what came of it.
+    def negotiate(
+        self, op: Op, timeout_s: float | None = None, receive: Callable[[int, Outcome], Any] | None = None
+    ) -> Operation[Any]:
+        """Ask for something that is agreed on by name; return what came of it.
 
-        After the timeout the request is withdrawn. If the wait is interrupted, what may have been granted is given back.
+        After the timeout the request is withdrawn. If the wait is interrupted, or `receive`, what may have been granted is
+        given back.
+
+        Parameters
+        ----------
+        receive
+            Called with the request's number and the outcome; returns what to return instead.
         """
         watch = HeadWatch(self, f"{type(op).__name__} of {getattr(op, 'name', '')!r}")
-        request, reply = self._expect_reply()
+        request, reply = next(self._requests), _Reply()
         try:
+            self._replies[request] = reply
             self.send(messages.Coordinate(request, op))
-            if not (yield WaitFor(reply.arrived, timeout_s, for_tasks=True, watch=watch)):
-                self.send(messages.Withdraw(request, undo=False))
-                if not (yield WaitFor(reply.arrived, _WITHDRAW_TIMEOUT_S)):
-                    self.send(messages.Withdraw(request, undo=True))
-                    return request, Outcome("withdrawn")
+            outcome = yield from self._outcome(request, reply, timeout_s, watch)
+            return outcome if receive is None else receive(request, outcome)
         except BaseException:
             if not self.closed_because:
                 self.send(messages.Withdraw(request, undo=True))
             raise
         finally:
             self._replies.pop(request, None)
-        agreed: messages.CoordinationReply = self._taken(reply)
-        return request, agreed.outcome
 
-    def _expect_reply(self) -> tuple[int, _Reply]:
-        request = next(self._requests)
-        reply = self._replies[request] = _Reply()
-        return request, reply
+    def _outcome(self, request: int, reply: _Reply, timeout_s: float | None, watch: HeadWatch) -> Operation[Outcome]:
+        if not (yield WaitFor(reply.arrived, timeout_s, for_tasks=True, watch=watch)):
+            self.send(messages.Withdraw(request, undo=False))
+            if not (yield WaitFor(reply.arrived, _WITHDRAW_TIMEOUT_S)):
+                self.send(messages.Withdraw(request, undo=True))
+                return Outcome("withdrawn")
+        agreed: messages.CoordinationReply = self._taken(reply)
+        return agreed.outcome
 
     def _taken(self, reply: _Reply) -> Any:
         if reply.message is None:

@@ -6,8 +6,11 @@ asynchronous client the methods that wait return something to await. The same ob
 
 from __future__ import annotations
 
+import threading
 import uuid
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any, Self
 
 from glassloom.client.blocking import Operation, run_async
@@ -43,11 +46,15 @@ class _Shared:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def _negotiate(self, op: Op, timeout: Timeout = None) -> Operation[tuple[int, Outcome]]:
-        request, outcome = yield from self.client._connection.negotiate(op, parse_seconds("timeout", timeout))
-        if outcome.status == "refused":
-            raise ClusterError(outcome.reason)
-        return request, outcome
+    def _negotiate(
+        self, op: Op, timeout: Timeout = None, receive: Callable[[int, Outcome], Any] | None = None
+    ) -> Operation[Any]:
+        def unless_refused(request: int, outcome: Outcome) -> Any:
+            if outcome.status == "refused":
+                raise ClusterError(outcome.reason)
+            return outcome if receive is None else receive(request, outcome)
+
+        return (yield from self.client._connection.negotiate(op, parse_seconds("timeout", timeout), unless_refused))
 
     def _tell(self, op: Op) -> None:
         """Send a request that has no answer."""
@@ -63,6 +70,7 @@ class _Leased(_Shared):
     def __init__(self, name: str | None, client: Client | None) -> None:
         super().__init__(name, client)
         self._leases: list[int] = []
+        self._releasing = threading.Lock()
 
     def release(self) -> None:
         """Give a lease back that this object has acquired.
@@ -72,11 +80,11 @@ class _Leased(_Shared):
         ClusterError
             If it has none.
         """
-        try:
-            lease = self._leases.pop()
-        except IndexError:
-            raise ClusterError(f"{self!r} can't be released: this object hasn't acquired it") from None
-        self._tell(coordination.ReleaseLease(self._kind, self.name, lease))
+        with self._releasing:
+            if not self._leases:
+                raise ClusterError(f"{self!r} can't be released: this object hasn't acquired it")
+            self._tell(coordination.ReleaseLease(self._kind, self.name, self._leases[-1]))
+            self._leases.pop()  # last: if it was interrupted before, the lease is still known
 
     def __enter__(self) -> Self:
         if self.client.asynchronous:
@@ -85,7 +93,12 @@ class _Leased(_Shared):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.release()
+        try:
+            self.release()
+        except KeyboardInterrupt:
+            if self._leases:
+                self.release()
+            raise
 
     async def __aenter__(self) -> Self:
         await run_async(self._acquire(None))
@@ -96,13 +109,24 @@ class _Leased(_Shared):
 
     def _acquire(self, timeout: Timeout) -> Operation[bool]:
         op = coordination.AcquireLease(self._kind, self.name, self.max_leases)
-        request, outcome = yield from self._negotiate(op, timeout)
-        if outcome.status == "done":
-            self._leases.append(request)
-        return outcome.status == "done"
+        got: list[int] = []
+
+        def receive(request: int, outcome: Outcome) -> bool:
+            if outcome.status == "done":
+                got.append(request)
+                self._leases.append(request)
+            return outcome.status == "done"
+
+        try:
+            return bool((yield from self._negotiate(op, timeout, receive)))
+        except BaseException:  # such as an interrupt right after it was got
+            for lease in set(got).intersection(self._leases):
+                self._leases.remove(lease)
+                self._tell(coordination.ReleaseLease(self._kind, self.name, lease))
+            raise
 
     def _count(self) -> Operation[int]:
-        _, outcome = yield from self._negotiate(coordination.CountLeases(self._kind, self.name))
+        outcome = yield from self._negotiate(coordination.CountLeases(self._kind, self.name))
         return outcome.number
 
 
@@ -229,11 +253,11 @@ class Event(_Shared):
         return self.client._run(self._wait(timeout))
 
     def _is_set(self) -> Operation[bool]:
-        _, outcome = yield from self._negotiate(coordination.ReadEvent(self.name))
+        outcome = yield from self._negotiate(coordination.ReadEvent(self.name))
         return bool(outcome.number)
 
     def _wait(self, timeout: Timeout) -> Operation[bool]:
-        _, outcome = yield from self._negotiate(coordination.WaitEvent(self.name), timeout)
+        outcome = yield from self._negotiate(coordination.WaitEvent(self.name), timeout)
         return outcome.status == "done"
 
 
@@ -284,11 +308,11 @@ class Variable(_Shared):
         yield from self._negotiate(coordination.VariableSet(_VARIABLE, self.name, dump_with_futures(value), True))
 
     def _get(self, timeout: Timeout) -> Operation[Any]:
-        request, outcome = yield from self._negotiate(coordination.VariableGet(_VARIABLE, self.name, True), timeout)
-        if outcome.status == "withdrawn":
+        op = coordination.VariableGet(_VARIABLE, self.name, True)
+        values = yield from self._negotiate(op, timeout, partial(load_with_futures, self.client))
+        if values is None:
             raise TimeoutError(f"{self!r} has no value after {timeout} s")
-        (value,) = load_with_futures(outcome.payloads, request, self.client)
-        return value
+        return values[0]
 
     def _delete(self) -> Operation[None]:
         yield from self.client._connection.negotiate(coordination.VariableDelete(_VARIABLE, self.name))
@@ -363,7 +387,7 @@ class Queue(_Shared):
         return type(self), (self.name, None, self.maxsize)
 
     def _put(self, value: Any, timeout: Timeout) -> Operation[None]:
-        _, outcome = yield from self._negotiate(
+        outcome = yield from self._negotiate(
             coordination.QueuePut(self.name, dump_with_futures(value), self.maxsize), timeout
         )
         if outcome.status == "withdrawn":
@@ -373,12 +397,12 @@ class Queue(_Shared):
         count = -1 if batch is True else 1 if batch is False else batch
         if not isinstance(count, int) or count < -1 or count == 0:
             raise OptionError(f"batch={batch!r} should be True, False or a number, 1 or more")
-        request, outcome = yield from self._negotiate(coordination.QueueGet(self.name, count), timeout)
-        if outcome.status == "withdrawn":
+        op = coordination.QueueGet(self.name, count)
+        values = yield from self._negotiate(op, timeout, partial(load_with_futures, self.client))
+        if values is None:
             raise TimeoutError(f"{self!r} has fewer than {count} values after {timeout} s")
-        values = load_with_futures(outcome.payloads, request, self.client)
         return values[0] if batch is False else values
 
     def _qsize(self) -> Operation[int]:
-        _, outcome = yield from self._negotiate(coordination.QueueSize(self.name))
+        outcome = yield from self._negotiate(coordination.QueueSize(self.name))
         return outcome.number

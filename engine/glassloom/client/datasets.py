@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
+from functools import partial
 from typing import Any
 
 from glassloom.client.base import ClientBase
@@ -49,32 +50,32 @@ def _publish(client: ClientBase, values: dict[str, Any], *, override: bool) -> O
         if not isinstance(name, str) or not name:
             raise OptionError(f"name={name!r} should be text")
         op = coordination.VariableSet(_SPACE, name, dump_with_futures(value), override)
-        _, outcome = yield from client._connection.negotiate(op)
+        outcome = yield from client._connection.negotiate(op)
         if outcome.status == "refused":
             raise KeyError(f"there is a dataset {name!r} already; unpublish it first, or use override=True")
 
 
 def _fetch(client: ClientBase, name: str, default: Any) -> Operation[Any]:
     """Return a dataset, or `default`."""
-    request, outcome = yield from client._connection.negotiate(coordination.VariableGet(_SPACE, name, False))
-    if outcome.status == "refused":
+    op = coordination.VariableGet(_SPACE, name, False)
+    values = yield from client._connection.negotiate(op, None, partial(load_with_futures, client))
+    if values is None:
         if default is not NO_DEFAULT:
             return default
         raise (yield from _missing(client, name))
-    (value,) = load_with_futures(outcome.payloads, request, client)
-    return value
+    return values[0]
 
 
 def _unpublish(client: ClientBase, name: str) -> Operation[None]:
     """Let the cluster forget a dataset. Its results are released unless something else holds them."""
-    _, outcome = yield from client._connection.negotiate(coordination.VariableDelete(_SPACE, name))
+    outcome = yield from client._connection.negotiate(coordination.VariableDelete(_SPACE, name))
     if outcome.status == "refused":
         raise (yield from _missing(client, name))
 
 
 def _names(client: ClientBase) -> Operation[tuple[str, ...]]:
     """Return the names of the datasets."""
-    _, outcome = yield from client._connection.negotiate(coordination.ListVariables(_SPACE))
+    outcome = yield from client._connection.negotiate(coordination.ListVariables(_SPACE))
     return tuple(outcome.names)
 
 

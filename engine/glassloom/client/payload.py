@@ -14,7 +14,7 @@ from glassloom.errors import OptionError, SerialisationError
 from glassloom.expr import Persisted
 from glassloom.graph import Key
 from glassloom.protocol import messages
-from glassloom.protocol.coordination import Payload
+from glassloom.protocol.coordination import Outcome, Payload
 from glassloom.units import format_bytes
 
 MAX_BYTES = 4 * 2**20
@@ -47,11 +47,16 @@ def dump_with_futures(value: Any) -> Payload:
     return Payload(data, list(packer.keys))
 
 
-def load_with_futures(payloads: list[Payload], request: int, client: ClientBase) -> list[Any]:
-    """Return the values of payloads that answered a request; `client` holds the results of their futures from now on."""
-    futures = {key: Future(key, client) for payload in payloads for key in payload.keys}
+def load_with_futures(client: ClientBase, request: int, outcome: Outcome) -> list[Any] | None:
+    """Return the values that answered a request, None if it wasn't granted.
+
+    `client` holds the results of the futures in them from now on.
+    """
+    if outcome.status != "done":
+        return None
+    futures = {key: Future(key, client) for payload in outcome.payloads for key in payload.keys}
     send_for(client._connection, messages.Claim(request), list(futures.values()))
-    return [_Unpacker(payload, futures).load() for payload in payloads]
+    return [_Unpacker(payload, futures).load() for payload in outcome.payloads]
 
 
 class _Pickler(cloudpickle.Pickler):

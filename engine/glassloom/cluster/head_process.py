@@ -122,9 +122,9 @@ class HeadProcess:
             return
         self._is_given_up = True
         run_sync(until(self._has_answered))  # soon: the thread sees that it is given up
-        process, self._process = self._process, None
-        if process is not None:
-            _end(process, self._record, is_left_running=self._options.detached and not even_if_detached)
+        if self._process is not None:
+            _end(self._process, self._record, is_left_running=self._options.detached and not even_if_detached)
+            self._process = None  # last: an interrupt leaves it to the finaliser
 
     def _start(self) -> None:
         """In the thread: start the process, and read what it says."""
