@@ -84,14 +84,19 @@ def is_alive(record: ClusterRecord) -> bool:
 
 
 def write_record(record: ClusterRecord) -> Path:
-    """Publish `record` (at once, whole) and return its path."""
+    """Publish `record` (at once, whole) and return its path; raises OSError, and leaves nothing, if there is no room."""
     directory = runtime_dir()
     path = directory / f"cluster-{record.id}.json"
     draft = directory / f".cluster-{record.id}.{os.getpid()}.part"
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(record), indent=2))
-    draft.replace(path)
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(record), indent=2))
+        draft.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
     return path
 
 
