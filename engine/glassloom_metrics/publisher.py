@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from glassloom_metrics.framing import HEADER_BYTES, MAX_FRAME_BYTES, frame
+from glassloom_metrics.peer import require_own
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Command, Connect, Refused, Request, decode_request, encode
 from glassloom_metrics.recorder import Recorder
 
@@ -71,9 +72,10 @@ class Publisher:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
+            require_own(writer.get_extra_info("socket"))
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 request = decode_request(await read_frame(reader, _REQUEST_BYTES))
-        except (TimeoutError, asyncio.IncompleteReadError, ConnectionError, msgspec.DecodeError):
+        except (TimeoutError, asyncio.IncompleteReadError, ConnectionError, PermissionError, msgspec.DecodeError):
             writer.close()
             return
         await self.admit(request, reader, writer)

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 
 from glassloom_metrics.errors import ConnectionRefused
 from glassloom_metrics.framing import frame
+from glassloom_metrics.peer import require_own
 from glassloom_metrics.protocol import Command, Connect, Hello, Message, Refused, decode, encode
 from glassloom_metrics.publisher import read_frame
 from glassloom_metrics.registry import ClusterRecord
@@ -23,6 +24,7 @@ async def _connected(
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     reader, writer = await asyncio.open_unix_connection(record.socket)
     try:
+        require_own(writer.get_extra_info("socket"))  # before it is told the secret
         writer.write(frame(encode(connect)))
         yield reader, writer
     finally:

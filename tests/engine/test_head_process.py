@@ -108,7 +108,8 @@ def test_processes_are_called_what_they_are(client: Client) -> None:
 
 
 @pytest.mark.fault("kill -9 of head and fork server while a task's program runs")
-def test_what_tasks_have_started_dies_with_the_head_and_the_fork_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", ["head", "fork server"])
+def test_what_tasks_have_started_dies_with_the_head_and_the_fork_server(tmp_path: Path, first: str) -> None:
     def start_a_program() -> None:
         with subprocess.Popen(["sleep", "1000"]) as program:
             (tmp_path / "begun").write_text(f"{program.pid}")
@@ -117,8 +118,9 @@ def test_what_tasks_have_started_dies_with_the_head_and_the_fork_server(tmp_path
         running = client.submit(start_a_program)
         head, fork_server = head_of(client), fork_server_of(client)
         program = psutil.Process(int(eventually(lambda: _text(tmp_path / "begun"))))
-        fork_server.kill()
-        head.kill()
+        fork_server.suspend()  # so that it can't end anything, however late it is killed
+        for process in (head, fork_server) if first == "head" else (fork_server, head):
+            process.kill()
         eventually(lambda: not program.is_running() or program.status() == psutil.STATUS_ZOMBIE, 10)
         eventually(lambda: running.status == "lost", 10)
 

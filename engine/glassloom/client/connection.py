@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 from glassloom_metrics.framing import FrameSplitter, frame
+from glassloom_metrics.peer import require_own
 from glassloom_metrics.protocol import Connect, Refused, decode, encode
 from glassloom_metrics.registry import ClusterRecord
 
@@ -113,6 +114,7 @@ class Connection:
         connected.settimeout(timeout_s)
         try:
             connected.connect(self.record.socket)
+            require_own(connected)  # before it is told the secret
             connected.sendall(frame(encode(Connect("client", self.record.secret))))
             first = self._read_first(connected)
         except TimeoutError:

@@ -13,7 +13,7 @@ from glassloom.head.health import Health
 from glassloom.protocol import messages
 from glassloom.protocol.messages import RunTask, framed
 from glassloom.protocol.options import WorkerOptions
-from glassloom.sampling.process import started_s_or_none
+from glassloom.sampling.process import has_ended, started_s_or_none
 from glassloom.scheduler import Pressure, TaskState, WorkerState
 from glassloom.units import format_bytes
 
@@ -133,6 +133,18 @@ class ClientConnection:
     writer: asyncio.StreamWriter
     n_handled: int = 0
     """How many of its messages were handled so far, the one being handled included."""
+    pid: int = 0
+    """Of the process that connected; 0 if that can't be told."""
+    started_s: float | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note when its process began, which tells it from one that gets its pid later."""
+        self.started_s = started_s_or_none(self.pid) if self.pid else None
+
+    def has_ended(self) -> bool:
+        """Tell whether its process is gone, although a fork of it may still hold the connection."""
+        is_known = self.started_s is not None
+        return is_known and (has_ended(self.pid) or started_s_or_none(self.pid) != self.started_s)
 
     def send(self, message: messages.FromHead) -> None:
         """Send a message; it is buffered, and lost if the client is gone."""

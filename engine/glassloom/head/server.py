@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 from glassloom_metrics.framing import FrameError, FrameSplitter
+from glassloom_metrics.peer import peer_of, require_own
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Connect, Hello, decode_request
 from glassloom_metrics.publisher import Publisher, read_frame, refusal
 from glassloom_metrics.recorder import Recorder
@@ -261,12 +262,15 @@ class Head:
         After an error of our own it stays open: `_part_from_clients` sends the reason on it.
         """
         try:
+            require_own(writer.get_extra_info("socket"))
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 connect = decode_request(await read_frame(reader, _READ_BYTES))
             if isinstance(connect, Connect):
                 await self._admit(connect, reader, writer)
         except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
             pass  # the other side is gone, or says nothing; what that means is decided where it is noticed
+        except PermissionError as error:
+            self._metrics_writer.log("error", f"a connection is refused: {error}")
         except (msgspec.DecodeError, FrameError) as error:
             self._metrics_writer.log("error", f"a connection is closed, because what came on it can't be read: {error}")
         writer.close()
@@ -305,7 +309,8 @@ class Head:
 
     async def _serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number, self._next_client = self._next_client, self._next_client + 1
-        client = self._clients[number] = ClientConnection(number, writer)
+        peer = peer_of(writer.get_extra_info("socket"))
+        client = self._clients[number] = ClientConnection(number, writer, pid=peer.pid if peer else 0)
         client.send(self._welcome(number))
         splitter = FrameSplitter()
         try:
@@ -582,6 +587,9 @@ class Head:
         """Write down how the workers are, let their number follow the work, forget code that no task uses."""
         peers = self._worker_pool.connections
         self._check_fork_server()
+        for client in self._clients.values():
+            if client.has_ended():  # a fork of it may still hold the connection, and with it locks
+                client.writer.transport.abort()
         for worker in peers.values():
             if not worker.is_disconnected and has_ended(worker.pid):  # a child of its may still hold the connection
                 self._keep_running("worker's end", self._follow_end_of(worker))

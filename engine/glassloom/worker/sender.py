@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import struct
 import threading
@@ -12,6 +11,7 @@ from glassloom._ownership import OwnerProcess
 from glassloom.protocol import messages
 from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.messages import framed
+from glassloom.worker.process_end import end_with_children
 
 BATCH_S = 0.002
 """How long a result may wait for others to travel with."""
@@ -44,7 +44,7 @@ class Sender:
             with self._lock:
                 self._socket.sendall(data)
         except OSError:
-            os._exit(0)  # the head is gone: so are we
+            end_with_children()  # the head is gone: so are we
 
     def try_last_words(self, message: messages.FromWorker) -> None:
         """Send a message if that can be done soon: the process is about to end, and any thread may hold the lock."""

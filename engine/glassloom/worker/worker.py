@@ -16,6 +16,7 @@ import sys
 import threading
 
 from glassloom_metrics.framing import FrameSplitter, frame
+from glassloom_metrics.peer import require_own
 from glassloom_metrics.protocol import Action, Connect, encode
 
 from glassloom._supervision import Crash, start_thread
@@ -33,6 +34,7 @@ from glassloom.store.store import RETRY_FULL_DISK_S, Store
 from glassloom.worker import user_code
 from glassloom.worker.forked_child import on_fork
 from glassloom.worker.memory_monitor import MemoryMonitor
+from glassloom.worker.process_end import end_with_children
 from glassloom.worker.publisher import Publisher
 from glassloom.worker.sender import Outbox, Sender
 from glassloom.worker.task_context import set_worker
@@ -83,6 +85,7 @@ class Worker:
         """Serve until the head says stop or is gone."""
         options = self._options
         self._socket.connect(options.socket)
+        require_own(self._socket)
         self._socket.sendall(frame(encode(Connect("worker", options.secret))))
         on_fork(self._sender.close_in_child)
         set_worker(options)
@@ -232,4 +235,4 @@ def main(options: WorkerOptions) -> None:
     """Be a worker until the head ends; called in a process that was just forked."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the client's affair
     Worker(options).run()
-    os._exit(0)
+    end_with_children()
