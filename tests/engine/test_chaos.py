@@ -11,7 +11,7 @@ import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import glassloom as gl
@@ -118,19 +118,27 @@ FAULTS: list[Callable[[Client, random.Random], None]] = [
 ]  # fmt: skip
 
 
-@contextmanager
-def ctrl_c_within(delay_s: float) -> Iterator[None]:
-    """Send SIGINT to this process after a delay; the interrupt is gone when the block is left, taken or not."""
+def interrupted(cell: Callable[[], Any], delay_s: float) -> None:
+    """Run a cell and send one SIGINT to this process after a delay. The interrupt strikes the cell or nothing."""
+    is_running = True
+
+    def interrupt(_signal: int, _frame: Any) -> None:
+        if is_running:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
     timer = threading.Timer(delay_s, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        yield
+        try:
+            cell()
+        finally:
+            is_running = False
     except KeyboardInterrupt:
-        pass
-    finally:
-        with suppress(KeyboardInterrupt):
-            timer.cancel()
-            timer.join()
+        is_running = False
+    timer.cancel()
+    timer.join()
+    signal.signal(signal.SIGINT, before)
 
 
 # What a user does meanwhile
@@ -145,9 +153,8 @@ def compute(client: Client, graph: RandomGraph, fault: Callable[[], None], rng: 
 def interrupt_and_compute_again(
     client: Client, graph: RandomGraph, fault: Callable[[], None], rng: random.Random
 ) -> None:
-    with ctrl_c_within(rng.uniform(0.0, 0.1)):
-        fault()
-        gl.compute(*graph.lazy, scheduler=client)
+    fault()
+    interrupted(lambda: gl.compute(*graph.lazy, scheduler=client), rng.uniform(0.0, 0.1))
     assert list(gl.compute(*graph.lazy, scheduler=client)) == graph.values
 
 
@@ -168,8 +175,7 @@ def interrupt_a_gather(client: Client, graph: RandomGraph, fault: Callable[[], N
     numbers = [rng.randrange(10**6) for _ in range(graph.n_tasks)]
     futures = client.map(combine, numbers)
     fault()
-    with ctrl_c_within(rng.uniform(0.0, 0.05)):
-        client.gather(futures)
+    interrupted(lambda: client.gather(futures), rng.uniform(0.0, 0.05))
     assert client.gather(futures) == [combine(number) for number in numbers]
 
 
