@@ -19,5 +19,9 @@ class ConnectionRefused(MetricsError, ConnectionError):
     """The cluster answered, but does not let this connection in (wrong secret, other protocol version)."""
 
 
+class CommandRefused(MetricsError):
+    """The cluster can't do what it was asked for."""
+
+
 class RecordingError(MetricsError, ValueError):
     """A recording file is damaged or of another version."""

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from glassloom_metrics.errors import ConnectionRefused
+from glassloom_metrics.errors import CommandRefused, ConnectionRefused
 from glassloom_metrics.framing import frame
 from glassloom_metrics.peer import require_own
 from glassloom_metrics.protocol import Command, Connect, Hello, Message, Refused, decode, encode
@@ -78,6 +78,8 @@ async def send_command(record: ClusterRecord, name: str) -> None:
 
     Raises
     ------
+    CommandRefused
+        If the cluster is a process's pool of threads, which ends with that process.
     ConnectionRefused, OSError
         As `subscribe_frames`.
     """
@@ -90,5 +92,10 @@ async def send_command(record: ClusterRecord, name: str) -> None:
         if not isinstance(message, Hello):
             reason = message.reason if isinstance(message, Refused) else f"it sent {message!r}"
             raise ConnectionRefused(f"cluster {record.name!r} refused the connection: {reason}")
+        if message.kind == "threads":
+            raise CommandRefused(
+                f"{record.name!r} is the pool of threads of process {record.pid}: it ends with that process, and can't be "
+                f"asked for {name!r}"
+            )
         writer.write(frame(encode(Command(name))))
         await writer.drain()

@@ -71,7 +71,7 @@ class ClusterManager:
         return record
 
     async def shut_down(self, cluster_id: str) -> None:
-        """Ask a cluster to end; raises `ClusterNotFound`."""
+        """Ask a cluster to end; raises `ClusterNotFound`, or `CommandRefused` for a pool of threads."""
         record = await self.find(cluster_id)
         await send_command(record, "shutdown")
         self._log.info("Glassloom cluster %s (%s) was asked to shut down", record.id, record.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from glassloom_metrics.errors import ClusterNotFound, ConnectionRefused
+from glassloom_metrics.errors import ClusterNotFound, CommandRefused, ConnectionRefused
 
 
 class GlassloomServerError(Exception):
@@ -26,6 +26,7 @@ _STATUS_OF: list[tuple[type[Exception], int]] = [
     (ClusterNotFound, 404),
     (KernelUnsuitable, 400),
     (msgspec.DecodeError, 400),
+    (CommandRefused, 409),
     (ClusterStartError, 500),
     (DashboardsUnavailable, 503),
     (ConnectionRefused, 502),

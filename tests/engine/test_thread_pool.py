@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import threading
 import time
+import traceback
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -351,3 +354,70 @@ def test_a_forked_child_that_comes_back_from_the_task_ends(
         return status_of(child)
 
     assert delayed(fork)().compute(scheduler=pool) == status
+
+
+# Nothing is kept
+
+
+class Held:
+    """Something large: a local variable, an argument or a result of a task."""
+
+
+def test_what_a_failed_task_held_goes_with_its_exception(pool: ThreadsRuntime) -> None:
+    kept: list[weakref.ref[Any]] = []
+
+    def fail(argument: Held) -> None:
+        local = Held()
+        kept.extend([weakref.ref(local), weakref.ref(argument)])
+        raise ValueError(local)
+
+    for number in range(3):
+        try:
+            delayed(fail)(Held()).compute(scheduler=pool)
+        except ValueError as error:
+            assert "fail" in [frame.name for frame in traceback.extract_tb(error.__traceback__)], number
+    assert len(kept) == 6
+    gc.collect()
+    eventually(lambda: not any(reference() for reference in kept))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_pool_keeps_neither_arguments_nor_results(n_threads: int) -> None:
+    runtime = ThreadsRuntime(n_threads, publish=False)
+    kept: list[weakref.ref[Any]] = []
+
+    def make(argument: Held) -> Held:
+        result = Held()
+        kept.extend([weakref.ref(argument), weakref.ref(result)])
+        return result
+
+    for _ in range(5):
+        compute(*[delayed(make)(Held()) for _ in range(3)], scheduler=runtime)
+    assert len(kept) == 30
+    gc.collect()
+    eventually(lambda: not any(reference() for reference in kept))
+    end(runtime)
+
+
+def test_many_small_computations_leave_the_books_small(pool: ThreadsRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of the scheduler's tables grows with the number of computations that have ended, failed ones among them."""
+    monkeypatch.setattr("glassloom.local.thread_pool.N_LAYERS_KEPT", 10)
+
+    def size() -> int:
+        gc.collect()
+        return sum(1 for thing in gc.get_objects() if str(type(thing).__module__).startswith("glassloom."))
+
+    def run(first: int) -> None:
+        for number in range(first, first + 300):
+            key = f"x-{number}"
+            assert pool.get(Graph({key: Task(key, int, (number,))}), [key]) == [number]
+            with pytest.raises(ZeroDivisionError):
+                pool.get(Graph({key: Task(key, tasks.divide, (number, 0))}), [key])
+
+    run(0)
+    eventually(lambda: len(pool._pool.scheduler.layers) <= 20)
+    before = size()
+    for first in range(300, 1500, 300):
+        run(first)
+    eventually(lambda: len(pool._pool.scheduler.layers) <= 20)
+    assert size() < before + 300

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from glassloom_metrics.errors import ConnectionRefused
+from glassloom_metrics.errors import CommandRefused, ConnectionRefused
 from glassloom_metrics.framing import frame
 from glassloom_metrics.protocol import Command, Connect, Hello, Layers, Life, Refused, decode, encode
 from glassloom_metrics.publisher import Publisher, read_frame
@@ -18,17 +18,17 @@ from glassloom_metrics.registry import ClusterRecord
 from glassloom_metrics.subscriber import send_command, subscribe
 
 SECRET = "right"
-HELLO = Hello(1, "c1", "demo", "threads", 0.0)
+HELLO = Hello(1, "c1", "demo", "processes", 0.0)
 
 
 class Cluster:
-    def __init__(self, directory: Path, secret: str) -> None:
+    def __init__(self, directory: Path, secret: str, hello: Hello = HELLO) -> None:
         self.path = str(directory / "s")
-        self.recorder = Recorder(HELLO)
+        self.recorder = Recorder(hello)
         self.commands: list[str] = []
         self.publisher = Publisher(self.recorder, SECRET, self._handle_command)
         self.record = ClusterRecord(
-            "c1", "demo", "threads", os.getpid(), 0.0, self.path, secret, 0.0, str(directory), ""
+            "c1", "demo", "processes", os.getpid(), 0.0, self.path, secret, 0.0, str(directory), ""
         )  # fmt: skip
 
     async def _handle_command(self, name: str) -> None:
@@ -41,8 +41,8 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(directory: Path, secret: str = SECRET):
-    running = Cluster(directory, secret)
+async def cluster(directory: Path, secret: str = SECRET, hello: Hello = HELLO):
+    running = Cluster(directory, secret, hello)
     await running.publisher.serve(running.path)
     try:
         yield running
@@ -151,6 +151,17 @@ def test_junk_closes_that_connection_and_no_other(tmp_path, junk):
         await stream.aclose()
 
     run(body, tmp_path)
+
+
+def test_a_pool_of_threads_takes_no_commands(tmp_path):
+    async def body(cluster):
+        with pytest.raises(
+            CommandRefused, match=r"^'demo' is the pool of threads of process \d+: it ends with that process"
+        ):
+            await send_command(cluster.record, "shutdown")
+        assert cluster.commands == []
+
+    run(body, tmp_path, hello=Hello(1, "c1", "demo", "threads", 0.0))
 
 
 def test_commands_arrive(tmp_path):

@@ -65,8 +65,10 @@ StartCluster = Callable[..., Awaitable[RunningCluster]]
 def start_cluster(jp_environ: None, jp_asyncio_loop: Any, tmp_path: Path) -> Any:
     running: list[RunningCluster] = []
 
-    async def start(cluster_id: str = "c1", name: str = "loom", **fields: Any) -> RunningCluster:
-        recorder = Recorder(Hello(PROTOCOL_VERSION, cluster_id, name, "processes", 1.0))
+    async def start(
+        cluster_id: str = "c1", name: str = "loom", kind: str = "processes", **fields: Any
+    ) -> RunningCluster:
+        recorder = Recorder(Hello(PROTOCOL_VERSION, cluster_id, name, kind, 1.0))
         recorder.record(WorkerJoined(1.0, 0, "w0", os.getpid(), nthreads=2, memory_limit_bytes=1000))
         commands: list[str] = []
 
@@ -79,7 +81,7 @@ def start_cluster(jp_environ: None, jp_asyncio_loop: Any, tmp_path: Path) -> Any
         record = ClusterRecord(
             id=cluster_id,
             name=name,
-            kind="processes",
+            kind=kind,
             pid=os.getpid(),
             pid_started_s=process_started_s(os.getpid()),
             socket=socket,

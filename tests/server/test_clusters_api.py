@@ -95,6 +95,14 @@ async def test_deleting_a_cluster_asks_it_to_shut_down(jp_fetch, start_cluster):
     assert (cluster.commands, other.commands) == (["shutdown"], [])
 
 
+async def test_a_pool_of_threads_cannot_be_deleted(jp_fetch, start_cluster):
+    cluster = await start_cluster(name="threads-7", kind="threads")
+    code, message = await refusal(jp_fetch("glassloom", "api", "clusters", "c1", method="DELETE"))
+    assert code == 409
+    assert message.startswith(f"'threads-7' is the pool of threads of process {os.getpid()}: it ends with that process")
+    assert cluster.commands == []
+
+
 async def test_deleting_an_unknown_cluster_says_which_ones_run(jp_fetch, start_cluster):
     await start_cluster("c2", name="loom")
     for unknown in ("c1", "loom"):

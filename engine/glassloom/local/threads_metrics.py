@@ -10,7 +10,6 @@ import asyncio
 import logging
 import os
 import secrets
-import shutil
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ from glassloom.graph import key_text
 from glassloom.protocol import failure
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.identity import kernel_id, new_cluster_id, version
-from glassloom.protocol.places import cluster_directory
+from glassloom.protocol.places import make_places
 from glassloom.sampling.process import ProcessSampler
 from glassloom.scheduler import TaskState
 
@@ -71,12 +70,12 @@ class ThreadsMetrics:
         self.clock = Clock()
         self.id = new_cluster_id()
         self.name = f"threads-{os.getpid()}"
-        self._directory = cluster_directory(self.id)
+        self._places = make_places(self.id)
         self._secret = secrets.token_hex(16)
         self._before_flush = before_flush
         started_at_s = self.clock.now_s()
         hello = Hello(PROTOCOL_VERSION, self.id, self.name, "threads", started_at_s)
-        self.recorder = Recorder(hello, memory_bytes=log_bytes, spool_path=Path(self._directory) / "spool.glr")
+        self.recorder = Recorder(hello, memory_bytes=log_bytes, spool_path=Path(self._places.directory) / "spool.glr")
         self.recorder.record(Life(started_at_s, "started"))
         self.recorder.record(WorkerJoined(started_at_s, _WORKER, self.name, os.getpid(), nthreads))
         self._lock = threading.Lock()
@@ -139,15 +138,14 @@ class ThreadsMetrics:
             asyncio.run(self._serve())
         finally:
             remove_record(self.id)
-            shutil.rmtree(self._directory, ignore_errors=True)
+            self._places.remove()
 
     def _crashed(self, crash: Crash) -> None:
         _log.warning("computations on threads publish no more metrics: %s", crash.reason)
 
     async def _serve(self) -> None:
         publisher = Publisher(self.recorder, self._secret, _ignore)
-        socket = f"{self._directory}/head.sock"
-        await publisher.serve(socket)
+        await publisher.serve(self._places.socket)
         pid = os.getpid()
         write_record(
             ClusterRecord(
@@ -156,10 +154,10 @@ class ThreadsMetrics:
                 kind="threads",
                 pid=pid,
                 pid_started_s=process_started_s(pid),
-                socket=socket,
+                socket=self._places.socket,
                 secret=self._secret,
                 started_at_s=self.clock.now_s(),
-                directory=str(self._directory),
+                directory=self._places.directory,
                 shm_prefix="",
                 started_by="notebook" if kernel_id() else "script",
                 kernel_id=kernel_id(),

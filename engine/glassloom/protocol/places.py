@@ -105,12 +105,6 @@ def make_places(cluster_id: str, base: str | None = None) -> ClusterPlaces:
     return places
 
 
-def cluster_directory(cluster_id: str) -> str:
-    """Make one short private directory for everything of a cluster that belongs to this process; return its path."""
-    here = os.path.join(tempfile.gettempdir(), f"{NAME_PREFIX}{cluster_id}")
-    return make_places(cluster_id, None if _fits_a_socket(here) else "/tmp").directory
-
-
 def shm_prefix(cluster_id: str) -> str:
     """Return how the names of all shared-memory files of a cluster begin."""
     return f"{NAME_PREFIX}{cluster_id}-"
