@@ -1,0 +1,168 @@
+"""Stopped processes: every call of a client ends by its deadline, and says what was asked, and of which process."""
+
+from __future__ import annotations
+
+import logging
+import re
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from fault_helpers import eventually, fork_server_of, kill
+from glassloom import Client, Event, Lock, Queue, Variable, as_completed, config, delayed, wait
+from glassloom.client import head_watch
+
+ANSWER_S = 0.5
+"""How long a head may take to answer in these tests."""
+AT_MOST_S = 8.0
+"""By when every call must have ended: its deadline, a second to withdraw, and a busy machine."""
+
+
+@pytest.fixture
+def mine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """Start a cluster to be spoilt, and let heads have little time to answer."""
+    with Client(n_workers=1, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
+        monkeypatch.setattr("glassloom.client.blocking.WATCH_S", 0.1)
+        with config.set(timeouts__request=ANSWER_S):
+            yield client
+
+
+@contextmanager
+def stopped(*pids: int) -> Iterator[None]:
+    """Stop processes for the block."""
+    for pid in pids:
+        kill(pid, signal.SIGSTOP)
+    eventually(lambda: all(psutil.Process(pid).status() == psutil.STATUS_STOPPED for pid in pids))
+    try:
+        yield
+    finally:
+        for pid in pids:
+            kill(pid, signal.SIGCONT)
+
+
+def seconds_until_timeout(call: Callable[[], Any], says: str) -> float:
+    start_s = time.monotonic()
+    with pytest.raises(TimeoutError, match=says), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        call()
+    return time.monotonic() - start_s
+
+
+@pytest.mark.fault("SIGSTOP of the head")
+def test_every_call_ends_when_the_head_is_stopped(mine: Client) -> None:
+    pid, name = mine._record.pid, mine.name
+    large = mine.submit(np.ones, 10**6)
+    large.exception(timeout=20)
+    pending = mine.submit(time.sleep, 60)
+    says = re.escape(f"the head of cluster {name!r} (process {pid}, stopped by a signal or debugger)")
+    with stopped(pid):
+        for call in (
+            mine.scheduler_info,
+            mine.who_has,
+            lambda: mine.run(time.time),
+            lambda: mine.cluster.scale(2),  # type: ignore[union-attr]
+            lambda: mine.cluster.adapt(),  # type: ignore[union-attr]
+            lambda: mine.wait_for_workers(2),
+            lambda: mine.retire_workers(n=1),
+            mine.restart,
+            large.result,
+            pending.result,
+            lambda: wait([pending]),
+            lambda: next(as_completed([pending])),
+            lambda: mine.gather([pending]),
+            lambda: mine.list_datasets(),
+            lambda: mine.publish_dataset(x=1),
+            lambda: mine.run_on_head(time.time),
+            lambda: delayed(abs)(-1).compute(scheduler=mine),
+            lambda: Lock("deadline", client=mine).acquire(),
+            lambda: Variable("deadline", client=mine).get(),
+            lambda: Queue("deadline", client=mine).get(),
+            lambda: Event("deadline", client=mine).wait(),
+            lambda: Client(name, set_as_default=False),
+        ):
+            assert seconds_until_timeout(call, says) < AT_MOST_S
+    mine.cancel(pending)
+    assert mine.submit(abs, -1).result(timeout=20) == 1
+
+
+@pytest.mark.fault("SIGSTOP of the head")
+def test_a_timeout_bounds_the_whole_of_a_wait_when_the_head_is_stopped(mine: Client) -> None:
+    large = mine.submit(np.ones, 10**6)
+    large.exception(timeout=20)
+    pending = mine.submit(time.sleep, 60)
+    with stopped(mine._record.pid), config.set(timeouts__request=300):
+        assert seconds_until_timeout(lambda: large.result(timeout=0.3), "where the result of ones") < AT_MOST_S
+        assert seconds_until_timeout(lambda: pending.result(timeout=0.3), "has no result after 0.3 s") < AT_MOST_S
+        assert seconds_until_timeout(lambda: wait([pending], timeout=0.3), "0 of 1 futures are done") < AT_MOST_S
+        assert not Lock("deadline", client=mine).acquire(timeout=0.3)
+    mine.cancel(pending)
+    assert large.result(timeout=20).sum() == 10**6
+
+
+@pytest.mark.fault("SIGSTOP of a worker whose result is asked for")
+def test_a_timeout_bounds_the_fetching_from_a_stopped_worker(mine: Client) -> None:
+    (worker,) = mine.scheduler_info()["workers"].values()
+    large = mine.submit(np.ones, 10**6)
+    large.exception(timeout=20)
+    with stopped(worker["pid"]):
+        assert seconds_until_timeout(lambda: large.result(timeout=0.5), "where the result of ones.* is") < AT_MOST_S
+    assert large.result(timeout=20).sum() == 10**6
+
+
+@pytest.mark.fault("SIGSTOP of a worker whose result is asked for")
+def test_a_head_that_answers_is_not_said_to_be_silent(mine: Client) -> None:
+    (worker,) = mine.scheduler_info()["workers"].values()
+    with stopped(worker["pid"]), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        future = mine.submit(abs, -1)
+        assert seconds_until_timeout(lambda: future.result(timeout=3 * ANSWER_S), "has no result after") >= 3 * ANSWER_S
+    assert future.result(timeout=20) == 1
+
+
+@pytest.mark.fault("SIGSTOP of the head for a moment")
+def test_a_head_that_goes_on_is_waited_for_and_was_warned_of(mine: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(head_watch, "WARN_AFTER_S", 0.1)
+    future = mine.submit(time.sleep, 0.5)
+    with (
+        config.set(timeouts__request=60),
+        stopped(mine._record.pid),
+        pytest.warns(UserWarning, match="no sign of life"),
+        pytest.raises(TimeoutError),
+    ):
+        future.result(timeout=1)
+    assert future.result(timeout=20) is None
+
+
+@pytest.mark.fault("SIGSTOP of the head, then close()")
+@pytest.mark.parametrize("also_the_fork_server", [False, True])
+def test_a_stopped_head_is_killed_by_close_which_says_so(
+    mine: Client, caplog: pytest.LogCaptureFixture, also_the_fork_server: bool
+) -> None:
+    pids = [mine._record.pid, *[fork_server_of(mine).pid] * also_the_fork_server]
+    workers = [worker["pid"] for worker in mine.scheduler_info()["workers"].values()]
+    everyone = [mine._record.pid, fork_server_of(mine).pid, *workers]
+    start_s = time.monotonic()
+    with caplog.at_level(logging.WARNING, "glassloom"):
+        for pid in pids:
+            kill(pid, signal.SIGSTOP)
+        mine.close()
+    assert time.monotonic() - start_s < AT_MOST_S
+    assert f"process {mine._record.pid}, was killed with its workers: it was stopped by a signal" in caplog.text
+    eventually(lambda: not any(psutil.pid_exists(pid) for pid in everyone))
+
+
+@pytest.mark.fault("SIGSTOP of the head while much is sent")
+def test_what_a_stopped_head_does_not_read_is_bounded(mine: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glassloom.client.outbox.LIMIT_BYTES", 2**20)
+    with stopped(mine._record.pid):
+        says = "has read nothing for 0.5 s, so that a message of"
+        assert (
+            seconds_until_timeout(lambda: [mine.submit(len, b"x" * 60_000, pure=False) for _ in range(99)], says) < 60
+        )
+    assert mine.submit(abs, -1).result(timeout=20) == 1
