@@ -163,3 +163,21 @@ def test_a_key_that_is_held_anew_is_not_given_back() -> None:
     del again
     gc.collect()
     assert table.drop(dropped[1:]) == ["x"]  # type: ignore[arg-type]
+
+
+@pytest.mark.fault("an error in the client's own threads")
+@pytest.mark.parametrize("broken", ["key_table.KeyTable.finish", "outbox.Outbox._send"])
+def test_a_crash_of_a_thread_of_the_clients_closes_its_connection_with_a_reason(
+    broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as mine:
+        waits = mine.submit(time.sleep, 60)
+        monkeypatch.setattr(f"glassloom.client.{broken}", crash)
+        with pytest.raises(ClusterClosed, match="glassloom-client.* crashed: RuntimeError: a fault of ours"):
+            mine.submit(abs, -1).result(timeout=20)
+        with pytest.raises(ClusterClosed, match="a fault of ours"):
+            waits.result(timeout=20)
+        monkeypatch.undo()

@@ -59,7 +59,9 @@ class Client(ResultMethods, WorkerMethods, DatasetMethods, ReprMixin):
         ``client = await Client(asynchronous=True)``. Methods that wait (`gather`, `Future.result`, `close`...) then
         return something to await; `compute()` of a collection still blocks: ``await client.compute(x)`` doesn't.
     set_as_default
-        Whether collections run here unless told otherwise.
+        Whether collections run here unless told otherwise. The newest such client is kept alive, so that a cell that says
+        just ``Client()`` works; when a newer one takes its place, it and its cluster end unless something else, such as a
+        variable or a future, refers to it. ``client = Client()`` run twice leaves one cluster.
     others
         Options of Dask's and Ray's clients: an error says what there is instead.
 
@@ -359,7 +361,9 @@ class Client(ResultMethods, WorkerMethods, DatasetMethods, ReprMixin):
         return results if more else results[0]
 
     def cancel(self, futures: Any, force: bool = False) -> None:
-        """Give tasks up, with all that depends on them. Those that are running run to their end, unheard.
+        """Cancel tasks, with all that depend on them. Running tasks cannot be interrupted; their results are discarded.
+
+        Submitting a task again afterwards starts it anew, with a future of its own; the cancelled future stays cancelled.
 
         Parameters
         ----------
