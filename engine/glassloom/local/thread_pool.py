@@ -308,6 +308,7 @@ class ThreadPool:
                 end_forked_child(error)
             explain(error)
             self._fail(slot, task, error, start_s)
+            del task  # it has the error, and the error has this frame: they would hold each other
             return
         stop_s = monotonic_s()
         if self._generation != _generation:
