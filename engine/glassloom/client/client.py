@@ -20,6 +20,7 @@ from glassloom.client.future import Future, futures_of, send_for
 from glassloom.client.key_table import ERROR
 from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.result_methods import ResultMethods, release_all
+from glassloom.client.story import StoryMethods
 from glassloom.client.validation import check_iterables, check_key, refuse_actors
 from glassloom.client.workers import WorkerMethods
 from glassloom.cluster.local import LocalCluster
@@ -39,7 +40,7 @@ from glassloom.store.segment import SegmentWriter
 from glassloom.worker.task_context import task_thread
 
 
-class Client(ResultMethods, WorkerMethods, DatasetMethods, ReprMixin):
+class Client(ResultMethods, WorkerMethods, StoryMethods, DatasetMethods, ReprMixin):
     """Runs tasks and collections on a cluster, and holds its results.
 
     While a client is open, ``compute()`` and ``persist()`` of all collections run on its cluster.

@@ -381,6 +381,7 @@ class Connection:
                 | messages.RanOnHead()
                 | messages.Ack()
                 | messages.Holdings()
+                | messages.Story()
                 | messages.CoordinationReply()
             ):
                 reply = self._replies.pop(message.request, None)

@@ -44,8 +44,10 @@ from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.head.queries import ClientQueries
 from glassloom.head.registration import print_json, register
 from glassloom.head.shared_results import SharedResults
+from glassloom.head.story import tell_story
 from glassloom.head.submission import ASKING_FOR_KEYS, submit_graph
 from glassloom.head.task_errors import WorkerLoss, make_error
+from glassloom.head.task_history import TaskHistory
 from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import failure, messages
 from glassloom.protocol.clock import Clock, monotonic_s
@@ -99,6 +101,7 @@ class Head:
             on_hopeless=self._end,
         )
         self._queries = ClientQueries(self._scheduler)
+        self._history = TaskHistory(self._scheduler, self._clock)
         self._coordinator = Coordinator()
         self._setups: dict[str, bytes] = {}
         """What every new worker calls first, by name; pickled."""
@@ -245,6 +248,7 @@ class Head:
         self._shared_results.remove_unannounced(f"w{worker.number}")
         spilled = self._places.spill_directory(worker.number)
         self._keep_running("clean-up", _in_thread(shutil.rmtree, spilled, True), on_crash=self._log_crash)
+        self._history.worker_left(worker.options.name, list(worker.state.running), list(worker.state.has), reason)
         self._scheduler.worker_left(worker.number, blame=not worker.expected)
         lost = failure.own_failure(WorkerLost(f"worker {worker.options.name} is gone: {reason}"))
         self._queries.worker_lost(worker.number, lost)
@@ -343,6 +347,7 @@ class Head:
 
     def _on_worker_message(self, worker: WorkerConnection, message: messages.FromWorker) -> None:
         number = worker.number
+        self._history.note_worker_message(worker.options.name, message)
         match message:
             case messages.Finished():
                 self._metrics_writer.finished(worker.state, message)
@@ -409,9 +414,11 @@ class Head:
     # What clients say
 
     def _on_client_message(self, client: ClientConnection, message: messages.FromClient) -> None:
+        self._history.note_client_message(client.number, message)
         match message:
             case messages.Submit():
                 submit_graph(self._scheduler, self._call_cache, self._options.resources, client, message)
+                self._history.submitted(client.number, message.keys)
             case messages.Release():
                 self._scheduler.release(client, message.keys)
             case messages.Cancel():
@@ -468,6 +475,8 @@ class Head:
                 self._send_coordination_replies()
             case messages.WhoHas():
                 self._queries.tell_holdings(client, message)
+            case messages.GetStory():
+                client.send(tell_story(self._scheduler, self._history, message, self._clock.now_s()))
             case messages.Shutdown():
                 self._end("shut down by its client")
 
@@ -510,6 +519,7 @@ class Head:
                 peers[state.number].send(messages.Drop(dropped))
         for state, tasks in actions.run.items():
             if state.number in peers:
+                self._history.sent(state.name, tasks)
                 peers[state.number].run(tasks)
         on_disk = bool(actions.publish) and self._has_shared_its_part()
         for state, tasks in actions.publish.items():

@@ -370,6 +370,13 @@ class WhoHas(_Message, frozen=True, tag="who-has"):
     keys: list[Key] | None
 
 
+class GetStory(_Message, frozen=True, tag="get-story"):
+    """Asks what has happened to a task, and what it waits for; answered by `Story`."""
+
+    request: int
+    key: Key
+
+
 FromClient = (
     Submit
     | Release
@@ -387,6 +394,7 @@ FromClient = (
     | Restart
     | FireAndForget
     | WhoHas
+    | GetStory
     | Coordinate
     | Withdraw
     | Claim
@@ -503,6 +511,26 @@ class Holdings(_Message, frozen=True, tag="holdings"):
     workers: list[str | None]
 
 
+class TaskEvent(msgspec.Struct, array_like=True, frozen=True):
+    """Something that happened to a task: when (seconds since the epoch), a word for programs, a sentence for people."""
+
+    at_s: float
+    what: str
+    text: str
+    worker: str = ""
+
+
+class Story(_Message, frozen=True, tag="story"):
+    """How a task stands, what it waits for, and what is still known of what has happened to it."""
+
+    request: int
+    state: str
+    explanation: str
+    origin: str
+    events: list[TaskEvent]
+    forgotten_before_s: float
+
+
 class CoordinationReply(_Message, frozen=True, tag="coordination-reply"):
     """What came of a `Coordinate`."""
 
@@ -529,6 +557,7 @@ FromHead = (
     | RanOnHead
     | Ack
     | Holdings
+    | Story
     | CoordinationReply
 )
 
