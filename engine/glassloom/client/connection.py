@@ -32,6 +32,7 @@ from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch, describe_process
 from glassloom.client.key_table import CANCELLED, ERROR, KeyHold, KeyState, KeyTable
 from glassloom.client.outbox import Outbox, Outgoing
+from glassloom.client.output_printer import OutputPrinter
 from glassloom.errors import ClusterClosed
 from glassloom.graph import Key
 from glassloom.protocol import messages
@@ -39,6 +40,7 @@ from glassloom.protocol.coordination import Op, Outcome
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.messages import framed
 from glassloom.store.segment import Location
+from glassloom.worker.task_context import current_worker
 
 _READ_BYTES = 2**20
 _FLUSH_TIMEOUT_S = 2.0
@@ -77,6 +79,7 @@ class Connection:
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._keys = KeyTable(self._queue.put)
         self._callbacks = UserCallbacks()
+        self._printer = OutputPrinter()
         self._socket: socket.socket | None = None
         self._outbox: Outbox | None = None
         self._splitter = FrameSplitter()
@@ -115,7 +118,7 @@ class Connection:
         try:
             connected.connect(self.record.socket)
             require_own(connected)  # before it is told the secret
-            connected.sendall(frame(encode(Connect("client", self.record.secret))))
+            connected.sendall(frame(encode(Connect("client", self.record.secret, topics=_topics()))))
             first = self._read_first(connected)
         except TimeoutError:
             raise TimeoutError(f"{self.head()} didn't let a new client in within {timeout_s:g} s") from None
@@ -292,6 +295,7 @@ class Connection:
         elif not run_sync(until(self._closed, _FLUSH_TIMEOUT_S)):  # the head reads nothing
             self._shut_down(reason)
             run_sync(until(self._closed, _CLOSE_TIMEOUT_S))
+        self._printer.close()
 
     def close_soon(self, reason: str) -> None:
         """End the connection when what waits to be written is written. Takes no lock: the garbage collector may call it."""
@@ -372,11 +376,14 @@ class Connection:
                 self._keys.end(message.keys, ERROR, message.failure, message.handled)
             case messages.KeysCancelled():
                 self._keys.end(message.keys, CANCELLED, None, message.handled)
+            case messages.ClientOutput():
+                self._printer.show(message)
             case messages.Ended():
                 self._end_reason = f"the cluster has ended: {message.reason}"
             case (
                 messages.Located()
                 | messages.Info()
+                | messages.WorkerLogs()
                 | messages.RanOnWorkers()
                 | messages.RanOnHead()
                 | messages.Ack()
@@ -388,6 +395,12 @@ class Connection:
                 if reply is not None:
                     reply.message = message
                     reply.arrived.set()
+
+
+def _topics() -> list[str]:
+    """Return what the head shall send unasked. A task's own client prints nothing: the worker would capture it again."""
+    prints = current_worker() is None and config.get("cluster.print-task-output")
+    return [messages.OUTPUT_TOPIC] if prints else []
 
 
 def _welcome(payload: bytes) -> messages.Welcome:

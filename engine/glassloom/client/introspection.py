@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation
 from glassloom.client.future import futures_of
-from glassloom.errors import ClusterError
+from glassloom.errors import ClusterError, OptionError
 from glassloom.graph import Key
 from glassloom.protocol import failure, messages
 from glassloom.store.pickling import dumps, loads
@@ -96,6 +96,44 @@ class IntrospectionMethods(ClientBase):
             lambda request: messages.WhoHas(request, keys), "which results are held"
         )
         return holdings
+
+    def get_worker_logs(self, n: int | None = None, workers: Iterable[str] | None = None) -> Any:
+        """Return the last lines that tasks on each worker have printed or logged.
+
+        Clients print these lines too, when they come (the option ``cluster.print-task-output``).
+
+        Parameters
+        ----------
+        n
+            How many lines of each worker. None: all that are kept, 1000 at most.
+        workers
+            Names of workers. None: all that have printed anything, also those that are gone.
+
+        Returns
+        -------
+        dict
+            For each worker its lines, oldest first: the stream (``"stdout"``, ``"stderr"``, or the level of a log record such
+            as ``"warning"``), and the text.
+
+        Examples
+        --------
+        >>> from glassloom import Client, config
+        >>> with config.set({"cluster.print-task-output": False}), Client(n_workers=1, threads_per_worker=1) as client:
+        ...     client.submit(print, "hello").result()
+        ...     list(client.get_worker_logs().values())
+        [[('stdout', 'hello')]]
+        """
+        if n is not None and (not isinstance(n, int) or n < 0):
+            raise OptionError(f"n={n!r} should be a number of lines, 0 or more, or None for all that are kept")
+        if isinstance(workers, str):
+            raise OptionError(f"workers={workers!r} should be a list of names")
+        return self._run(self._get_worker_logs(n, None if workers is None else list(workers)))
+
+    def _get_worker_logs(self, n: int | None, workers: list[str] | None) -> Operation[dict[str, list[tuple[str, str]]]]:
+        logs: messages.WorkerLogs = yield from self._connection.ask(
+            lambda request: messages.GetWorkerLogs(request, n, workers), "what tasks have printed"
+        )
+        return logs.lines
 
     def run_on_head(
         self, function: Callable[..., Any], /, *args: Any, timeout: float | str | timedelta = 10.0, **kwargs: Any

@@ -251,6 +251,10 @@ OPTIONS: Mapping[str, Option] = _table(
         "How long a cluster's head may take to answer a question, or a sign of life, before the call that asked raises.",
     ),
     Option(
+        "cluster.print-task-output", _SWITCH, True, False,
+        "Whether a client prints what tasks of its cluster print or log, with the worker's name before each line.",
+    ),
+    Option(
         "cluster.adapt-wait", _TIME, "3 s", False,
         "How long fewer workers must have been enough before `adapt` retires some.",
     ),

@@ -17,6 +17,9 @@ from glassloom.sampling.process import has_ended, started_s_or_none
 from glassloom.scheduler import Pressure, TaskState, WorkerState
 from glassloom.units import format_bytes
 
+_MAX_OUTPUT_BYTES = 8 * 2**20
+"""What may wait for a client that doesn't read before the output of tasks is left out."""
+
 
 @dataclass(eq=False)
 class WorkerConnection:
@@ -135,6 +138,8 @@ class ClientConnection:
     """How many of its messages were handled so far, the one being handled included."""
     pid: int = 0
     """Of the process that connected; 0 if that can't be told."""
+    wants_output: bool = False
+    """Whether it prints what tasks print."""
     started_s: float | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -150,3 +155,8 @@ class ClientConnection:
         """Send a message; it is buffered, and lost if the client is gone."""
         if not self.writer.is_closing():
             self.writer.write(framed(message))
+
+    def show(self, output: messages.ClientOutput) -> None:
+        """Send what tasks have printed, if it wants that and reads what it is sent."""
+        if self.wants_output and self.writer.transport.get_write_buffer_size() < _MAX_OUTPUT_BYTES:
+            self.send(output)

@@ -63,6 +63,12 @@ class MetricsWriter:
     def _record_log(self, level: str, text: str, worker: int) -> None:
         self._recorder.record(Log(self._clock.now_s(), worker, level, text))
 
+    @_never_raises
+    def task_output(self, worker: int, message: messages.TaskOutput) -> None:
+        """Tasks have printed or logged; the worker has written it to the cluster's log by itself."""
+        for stream, text, at_s in zip(message.streams, message.texts, message.at_s, strict=True):
+            self._recorder.record(Log(self._clock.epoch_s + at_s, worker, stream, text))
+
     def note_loss(self, what: str, text: str) -> None:
         """Metrics of a kind can't be written: the log says so, once a kind."""
         if what not in self._lost:

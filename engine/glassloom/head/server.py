@@ -48,6 +48,7 @@ from glassloom.head.story import tell_story
 from glassloom.head.submission import ASKING_FOR_KEYS, submit_graph
 from glassloom.head.task_errors import WorkerLoss, make_error
 from glassloom.head.task_history import TaskHistory
+from glassloom.head.worker_logs import WorkerLogs
 from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import failure, messages
 from glassloom.protocol.clock import Clock, monotonic_s
@@ -103,6 +104,7 @@ class Head:
         self._queries = ClientQueries(self._scheduler)
         self._history = TaskHistory(self._scheduler, self._clock)
         self._coordinator = Coordinator()
+        self._worker_logs = WorkerLogs()
         self._setups: dict[str, bytes] = {}
         """What every new worker calls first, by name; pickled."""
         self._running: set[asyncio.Task[None]] = set()
@@ -285,7 +287,7 @@ class Head:
         elif connect.role == "worker":
             await self._serve_worker(reader, writer)
         elif connect.role == "client":
-            await self._serve_client(reader, writer)
+            await self._serve_client(connect, reader, writer)
 
     async def _serve_worker(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ready = messages.from_worker_decoder.decode(await read_frame(reader))
@@ -311,10 +313,12 @@ class Head:
                 self._on_worker_message(worker, messages.from_worker_decoder.decode(payload))
             self._settle_soon()
 
-    async def _serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_client(self, connect: Connect, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number, self._next_client = self._next_client, self._next_client + 1
         peer = peer_of(writer.get_extra_info("socket"))
-        client = self._clients[number] = ClientConnection(number, writer, pid=peer.pid if peer else 0)
+        client = self._clients[number] = ClientConnection(
+            number, writer, pid=peer.pid if peer else 0, wants_output=messages.OUTPUT_TOPIC in (connect.topics or ())
+        )
         client.send(self._welcome(number))
         splitter = FrameSplitter()
         try:
@@ -373,6 +377,8 @@ class Head:
                     self._metrics_writer.log("warning", text, number)
             case messages.WorkerLog():
                 self._metrics_writer.log("error", f"worker {worker.options.name}: {message.text}", number)
+            case messages.TaskOutput():
+                self._task_output(worker, message)
             case messages.WorkerCrashed():
                 worker.ending = message.reason  # the loss of the worker, which follows, is logged with it
             case messages.StoreEvents():
@@ -385,6 +391,14 @@ class Head:
                 answer = message.failure if message.result is None else message.result
                 if answer is not None:
                     self._queries.invoked(message.request, number, answer)
+
+    def _task_output(self, worker: WorkerConnection, message: messages.TaskOutput) -> None:
+        """Keep what tasks have printed, and pass it on to the clients that print it too."""
+        self._worker_logs.add(worker.options.name, message)
+        self._metrics_writer.task_output(worker.number, message)
+        output = messages.ClientOutput(worker.options.name, message.streams, message.texts)
+        for client in self._clients.values():
+            client.show(output)
 
     def _task_failed(self, number: int, message: messages.Failed) -> None:
         task = self._scheduler.by_number.get(message.number)
@@ -435,6 +449,9 @@ class Head:
                 client.send(messages.Ack(message.request))
             case messages.GetInfo():
                 self._queries.inform(client, message, self._worker_pool)
+            case messages.GetWorkerLogs():
+                lines = self._worker_logs.last(message.n, message.workers)
+                client.send(messages.WorkerLogs(message.request, lines))
             case messages.RunOnWorkers():
                 chosen = [
                     w

@@ -14,6 +14,8 @@ from glassloom.protocol.failure import Failure
 from glassloom.store.segment import Location, Segment
 
 _Location = bytes | Segment | None
+OUTPUT_TOPIC = "task-output"
+"""The topic of a client's `Connect` that asks for `ClientOutput`."""
 
 
 class _Message(msgspec.Struct, array_like=True, frozen=True):
@@ -191,6 +193,18 @@ class WorkerCrashed(_Message, frozen=True, tag="worker-crashed"):
     reason: str
 
 
+class TaskOutput(_Message, frozen=True, tag="task-output"):
+    """Lines that tasks have printed or logged, as columns: the task's number (-1: none's), the stream, text, monotonic time.
+
+    The stream is ``"stdout"``, ``"stderr"`` or the level of a log record, such as ``"warning"``.
+    """
+
+    numbers: list[int]
+    streams: list[str]
+    texts: list[str]
+    at_s: list[float]
+
+
 class StoreEvents(_Message, frozen=True, tag="store-events"):
     """Spills, as columns: action, result's number, monotonic start and stop, bytes."""
 
@@ -216,6 +230,7 @@ FromWorker = (
     | ResultsLost
     | WorkerLog
     | WorkerCrashed
+    | TaskOutput
 )
 
 
@@ -282,6 +297,14 @@ class Ping(_Message, frozen=True, tag="ping"):
     """Asks for a sign of life; answered by `Ack`."""
 
     request: int
+
+
+class GetWorkerLogs(_Message, frozen=True, tag="get-worker-logs"):
+    """Asks for the last `n` lines (None: all that are kept) that tasks of workers have printed; answered by `WorkerLogs`."""
+
+    request: int
+    n: int | None
+    workers: list[str] | None
 
 
 class RunOnWorkers(_Message, frozen=True, tag="run-on-workers"):
@@ -385,6 +408,7 @@ FromClient = (
     | Scatter
     | Locate
     | GetInfo
+    | GetWorkerLogs
     | Ping
     | RunOnWorkers
     | RunOnHead
@@ -480,6 +504,21 @@ class Located(_Message, frozen=True, tag="located"):
     locations: list[Location | Failure]
 
 
+class ClientOutput(_Message, frozen=True, tag="client-output"):
+    """Lines that tasks of a worker have printed or logged: see `TaskOutput`. For clients that want the topic ``task-output``."""
+
+    worker: str
+    streams: list[str]
+    texts: list[str]
+
+
+class WorkerLogs(_Message, frozen=True, tag="worker-logs"):
+    """The last lines of each worker, oldest first: stream and text."""
+
+    request: int
+    lines: dict[str, list[tuple[str, str]]]
+
+
 class RanOnWorkers(_Message, frozen=True, tag="ran-on-workers"):
     request: int
     workers: list[str]
@@ -553,6 +592,8 @@ FromHead = (
     | SubmitRefused
     | Located
     | Info
+    | ClientOutput
+    | WorkerLogs
     | RanOnWorkers
     | RanOnHead
     | Ack

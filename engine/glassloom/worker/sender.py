@@ -12,6 +12,7 @@ from glassloom.protocol import messages
 from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.messages import framed
 from glassloom.worker.process_end import end_with_children
+from glassloom.worker.task_output import TaskOutput
 
 BATCH_S = 0.002
 """How long a result may wait for others to travel with."""
@@ -60,10 +61,11 @@ class Sender:
 
 
 class Outbox:
-    """Results that are not sent yet. Thread-safe."""
+    """Results that are not sent yet, and what tasks have printed. Thread-safe."""
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, sender: Sender, output: TaskOutput) -> None:
         self._sender = sender
+        self._output = output
         self._flush_lock = threading.Lock()
         self._rows_lock = threading.Lock()
         self._rows: list[Row] = []
@@ -83,11 +85,14 @@ class Outbox:
         return now_s - self._last_flush_s > BATCH_S
 
     def flush(self) -> None:
-        """Send what there is. When it returns, so is all that was added before."""
+        """Send what there is. When it returns, all is sent that was added or printed before."""
         with self._flush_lock:  # a result goes before those of the tasks that have read it
             with self._rows_lock:
                 rows, self._rows = self._rows, []
             self._last_flush_s = monotonic_s()
+            printed = self._output.take()  # goes before the results of the tasks that have printed it
+            if printed is not None:
+                self._sender.send(printed)
             if rows:
                 numbers, lanes, starts, stops, nbytes, results = map(list, zip(*rows, strict=True))
                 self._sender.send(messages.Finished(numbers, lanes, starts, stops, nbytes, results))

@@ -13,6 +13,7 @@ from glassloom.worker.inputs import CallTable, Inputs, RecentResults
 from glassloom.worker.memory_monitor import MemoryMonitor
 from glassloom.worker.sender import Outbox, Sender
 from glassloom.worker.task_context import TaskThread, set_task_thread
+from glassloom.worker.task_output import TaskOutput
 from glassloom.worker.task_queue import TaskQueue
 from glassloom.worker.thread_slots import ThreadSlots
 from glassloom.worker.user_code import Outcome, run_user_code
@@ -37,6 +38,7 @@ class TaskRunner:
         memory: MemoryMonitor,
         sender: Sender,
         outbox: Outbox,
+        output: TaskOutput,
         *,
         on_crash: OnCrash,
     ) -> None:
@@ -51,6 +53,7 @@ class TaskRunner:
         self._memory = memory
         self._sender = sender
         self._outbox = outbox
+        self._output = output
         self._slots = ThreadSlots(n_threads, self._run_tasks, queue.wake, on_crash=on_crash)
 
     def start(self) -> None:
@@ -78,6 +81,7 @@ class TaskRunner:
         thread.number, thread.priority = task.number, task.priority
         self.n_executing += 1
         outcome = run_user_code(task, self.calls, self.inputs)
+        self._output.end_line()
         self.n_executing -= not thread.has_seceded
         if outcome.lost is not None:
             self._input_lost(task, *outcome.lost)

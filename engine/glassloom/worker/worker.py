@@ -38,6 +38,7 @@ from glassloom.worker.process_end import end_with_children
 from glassloom.worker.publisher import Publisher
 from glassloom.worker.sender import Outbox, Sender
 from glassloom.worker.task_context import set_worker
+from glassloom.worker.task_output import TaskOutput
 from glassloom.worker.task_queue import TaskQueue
 from glassloom.worker.task_runner import TaskRunner
 
@@ -58,7 +59,8 @@ class Worker:
         self._options = options
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._sender = Sender(self._socket)
-        self._outbox = Outbox(self._sender)
+        self._output = TaskOutput()
+        self._outbox = Outbox(self._sender, self._output)
         self._queue = TaskQueue()
         self._stopping = threading.Event()
         self._store = Store(
@@ -76,6 +78,7 @@ class Worker:
             self._memory,
             self._sender,
             self._outbox,
+            self._output,
             on_crash=self._crashed,
         )
         segments = SegmentWriter(options.shm_prefix, options.directory, f"w{options.number}")
@@ -87,7 +90,8 @@ class Worker:
         self._socket.connect(options.socket)
         require_own(self._socket)
         self._socket.sendall(frame(encode(Connect("worker", options.secret))))
-        on_fork(self._sender.close_in_child)
+        on_fork(self._become_child)
+        self._output.install()
         set_worker(options)
         try:
             self._runner.start()
@@ -99,6 +103,11 @@ class Worker:
         except BaseException as error:  # the main thread is supervised like the others
             self._crashed(Crash("reader", error))
         self._stopping.set()
+
+    def _become_child(self) -> None:
+        """This is the child of a task that has forked: it is no worker."""
+        self._output.turn_off()
+        self._sender.close_in_child()
 
     def _crashed(self, crash: Crash) -> None:
         """End the process, and say why: in the cluster's log, and to the head if it listens."""
@@ -159,6 +168,8 @@ class Worker:
     def _invoke(self, message: messages.Invoke) -> None:
         run_inside_task(SynchronousRuntime())
         answer = user_code.invoke(message.call)
+        self._output.end_line()
+        self._outbox.flush()
         if isinstance(answer, bytes):
             self._sender.send(messages.Invoked(message.request, answer, None))
         else:
@@ -207,7 +218,7 @@ class Worker:
         next_sample_s = 0.0
         while not self._stopping.wait(self._until_next_look_s()):
             now_s = monotonic_s()
-            if self._outbox and self._outbox.is_due(now_s):
+            if (self._outbox and self._outbox.is_due(now_s)) or self._output.is_due(now_s):
                 self._outbox.flush()
             if now_s >= next_sample_s:
                 next_sample_s = now_s + _SAMPLE_S

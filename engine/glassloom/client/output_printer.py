@@ -1,0 +1,73 @@
+"""`OutputPrinter`: prints in the client's process what tasks have printed, each line with its worker's name."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections import deque
+
+from glassloom._supervision import Crash, start_thread
+from glassloom.protocol import messages
+
+MAX_WAITING = 10_000
+"""How many lines may wait to be printed, where printing is slow; the oldest are left out."""
+CLOSE_TIMEOUT_S = 2.0
+_STREAMS = {"stdout": "stdout"}
+
+
+class OutputPrinter:
+    """Prints in a thread of its own, which is there as long as there is something to print: a terminal may be stopped.
+
+    In a notebook, lines appear below the cell that runs, or ran last.
+    """
+
+    def __init__(self) -> None:
+        self._lines: deque[tuple[str, str]] = deque(maxlen=MAX_WAITING)
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def show(self, output: messages.ClientOutput) -> None:
+        """Print these lines soon. Called in the connection's reading thread."""
+        with self._lock:
+            self._lines.extend(
+                [
+                    (_STREAMS.get(stream, "stderr"), f"({output.worker}) {text}\n")
+                    for stream, text in zip(output.streams, output.texts, strict=True)
+                ]
+            )
+            if self._thread is None and self._lines:
+                self._thread = start_thread("glassloom-output", self._print_all, on_crash=self._on_crash)
+
+    def close(self) -> None:
+        """Wait a moment until all is printed."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(CLOSE_TIMEOUT_S)
+
+    def _print_all(self) -> None:
+        while True:
+            with self._lock:
+                if not self._lines:
+                    self._thread = None
+                    return
+                name, text = self._lines.popleft()
+                while self._lines and self._lines[0][0] == name and len(text) < 64 * 1024:
+                    text += self._lines.popleft()[1]
+            _print(name, text)
+
+    def _on_crash(self, crash: Crash) -> None:
+        """Go on with the next output: what ended the thread was raised by what stands for `sys.stdout`."""
+        with self._lock:
+            self._thread = None
+
+
+def _print(name: str, text: str) -> None:
+    """Print to what `sys.stdout` or `sys.stderr` is now."""
+    stream = getattr(sys, name)
+    with contextlib.suppress(Exception):  # it may be the user's, closed, or a broken pipe
+        try:
+            stream.write(text)
+        except UnicodeEncodeError:
+            stream.write(text.encode("ascii", "backslashreplace").decode())
+        stream.flush()
