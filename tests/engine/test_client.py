@@ -463,10 +463,10 @@ def test_a_large_result_read_by_every_worker_lies_in_memory_once(client: Client)
 def test_shared_memory_is_freed_with_the_future(client: Client) -> None:
     future = client.submit(tasks.big, 8, 4.0)
     future.result()
-    assert list(Path("/dev/shm").glob(f"glassloom-{client.id}-*")) != []
+    assert list(Path("/dev/shm").glob(f"glassloom-{client.id}-w*")) != []
     del future
     gc.collect()
-    eventually(lambda: not list(Path("/dev/shm").glob(f"glassloom-{client.id}-*")))
+    eventually(lambda: not list(Path("/dev/shm").glob(f"glassloom-{client.id}-w*")))
 
 
 def test_scattered_data_reaches_tasks_without_a_copy(client: Client) -> None:
