@@ -120,7 +120,7 @@ FAULTS: list[Callable[[Client, random.Random], None]] = [
 
 def interrupted(cell: Callable[[], Any], delay_s: float) -> None:
     """Run a cell and send one SIGINT to this process after a delay. The interrupt strikes the cell or nothing."""
-    is_running = True
+    is_running = False
 
     def interrupt(_signal: int, _frame: Any) -> None:
         if is_running:
@@ -130,6 +130,7 @@ def interrupted(cell: Callable[[], Any], delay_s: float) -> None:
     timer = threading.Timer(delay_s, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
+        is_running = True
         try:
             cell()
         finally:
