@@ -14,6 +14,7 @@ from glassloom_metrics.registry import ClusterRecord, find_record
 
 from glassloom._gc import gc_paused
 from glassloom.client.blocking import run_sync
+from glassloom.client.call_stacks import CallStackMethods
 from glassloom.client.connection import Connection
 from glassloom.client.datasets import DatasetMethods
 from glassloom.client.future import Future, futures_of, send_for
@@ -40,7 +41,7 @@ from glassloom.store.segment import SegmentWriter
 from glassloom.worker.task_context import task_thread
 
 
-class Client(ResultMethods, WorkerMethods, StoryMethods, DatasetMethods, ReprMixin):
+class Client(ResultMethods, WorkerMethods, StoryMethods, CallStackMethods, DatasetMethods, ReprMixin):
     """Runs tasks and collections on a cluster, and holds its results.
 
     While a client is open, ``compute()`` and ``persist()`` of all collections run on its cluster.

@@ -13,7 +13,7 @@ import itertools
 import os
 import socket
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from queue import SimpleQueue
 from typing import Any
 
@@ -223,6 +223,23 @@ class Connection:
             self._replies.pop(request, None)
         return self._taken(reply)
 
+    def ask_all(
+        self, questions: Iterable[Callable[[int], messages.FromClient]], deadline: Deadline
+    ) -> Operation[list[Any]]:
+        """Ask several questions at once; return the answers that are there in time, None for the others."""
+        asked = {next(self._requests): (make, _Reply()) for make in questions}
+        try:
+            self._replies.update((request, reply) for request, (_, reply) in asked.items())
+            for request, (make, _) in asked.items():
+                self.send(make(request))
+            for _, reply in asked.values():
+                yield WaitFor(reply.arrived, deadline.left_s)
+        finally:
+            for request in asked:
+                self._replies.pop(request, None)
+        self.check_open()
+        return [reply.message for _, reply in asked.values()]
+
     def post_question(self, make: Callable[[int], messages.FromClient]) -> Callable[[], Any]:
         """Ask without waiting; return what tells the answer, None as long as there is none."""
         request = next(self._requests)
@@ -389,6 +406,7 @@ class Connection:
                 | messages.Ack()
                 | messages.Holdings()
                 | messages.Story()
+                | messages.Processing()
                 | messages.CoordinationReply()
             ):
                 reply = self._replies.pop(message.request, None)

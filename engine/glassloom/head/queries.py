@@ -103,6 +103,17 @@ class ClientQueries:
         workers = [task.owner.name if task.owner is not None else None for task in held]
         client.send(messages.Holdings(message.request, keys, nbytes, workers))
 
+    def tell_processing(
+        self, client: ClientConnection, message: messages.GetProcessing, worker_pool: WorkerPool
+    ) -> None:
+        """Tell a client which tasks the workers were sent and haven't finished."""
+        told = []
+        for number, worker in sorted(worker_pool.connections.items()):
+            tasks = [task for task in worker.state.running if task.state is State.RUNNING]
+            numbers, keys = [task.number for task in tasks], [task.key for task in tasks]
+            told.append(messages.WorkerTasks(worker.options.name, number, worker.pid, numbers, keys))
+        client.send(messages.Processing(message.request, told))
+
     def _finish_if_complete(self, number: int) -> None:
         invocation = self._invocations[number]
         if len(invocation.results) == len(invocation.names):

@@ -492,6 +492,8 @@ class Head:
                 self._send_coordination_replies()
             case messages.WhoHas():
                 self._queries.tell_holdings(client, message)
+            case messages.GetProcessing():
+                self._queries.tell_processing(client, message, self._worker_pool)
             case messages.GetStory():
                 client.send(tell_story(self._scheduler, self._history, message, self._clock.now_s()))
             case messages.Shutdown():

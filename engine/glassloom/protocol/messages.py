@@ -400,6 +400,12 @@ class GetStory(_Message, frozen=True, tag="get-story"):
     key: Key
 
 
+class GetProcessing(_Message, frozen=True, tag="get-processing"):
+    """Asks which tasks the workers were sent and haven't finished; answered by `Processing`."""
+
+    request: int
+
+
 FromClient = (
     Submit
     | Release
@@ -419,6 +425,7 @@ FromClient = (
     | FireAndForget
     | WhoHas
     | GetStory
+    | GetProcessing
     | Coordinate
     | Withdraw
     | Claim
@@ -570,6 +577,23 @@ class Story(_Message, frozen=True, tag="story"):
     forgotten_before_s: float
 
 
+class WorkerTasks(msgspec.Struct, array_like=True, frozen=True):
+    """The tasks that a worker was sent and hasn't finished, in that order."""
+
+    worker: str
+    number: int
+    pid: int
+    numbers: list[int]
+    keys: list[Key]
+
+
+class Processing(_Message, frozen=True, tag="processing"):
+    """What the workers are at."""
+
+    request: int
+    workers: list[WorkerTasks]
+
+
 class CoordinationReply(_Message, frozen=True, tag="coordination-reply"):
     """What came of a `Coordinate`."""
 
@@ -599,6 +623,7 @@ FromHead = (
     | Ack
     | Holdings
     | Story
+    | Processing
     | CoordinationReply
 )
 

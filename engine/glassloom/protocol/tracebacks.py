@@ -69,4 +69,9 @@ def _without_engine(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _is_engine(entry: Any) -> bool:
-    return bool(entry.tb_frame.f_code.co_filename.startswith(_ENGINE))
+    return is_engine_file(entry.tb_frame.f_code.co_filename)
+
+
+def is_engine_file(filename: str) -> bool:
+    """Tell whether a file of code is the engine's."""
+    return filename.startswith(_ENGINE)

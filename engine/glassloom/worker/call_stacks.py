@@ -1,0 +1,46 @@
+"""Where a worker's tasks are in their code right now. Called beside the tasks, in a thread of its own."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+
+from glassloom.protocol.tracebacks import is_engine_file
+from glassloom.worker.user_code import run_user_code
+
+MAX_FRAMES = 100
+"""How many frames of a stack are told, the innermost ones."""
+
+Frame = tuple[str, int, str]
+"""File, line and name of the function."""
+
+
+def running_stacks(shows_engine: bool) -> dict[int, list[Frame]]:
+    """Return the stack of each task that runs in this process, outermost frame first, by task number.
+
+    Parameters
+    ----------
+    shows_engine
+        Whether with the engine's own frames. Without them, the innermost frame stays whatever it is.
+    """
+    found = {}
+    for frame in sys._current_frames().values():
+        stack = _stack_of_task(frame)
+        if stack is not None:
+            number, frames = stack
+            shown = [each for each in frames if shows_engine or each is frames[0] or not is_engine_file(each[0])]
+            found[number] = shown[MAX_FRAMES - 1 :: -1]
+    return found
+
+
+def _stack_of_task(innermost: FrameType) -> tuple[int, list[Frame]] | None:
+    """Return the task's number and its frames, innermost first; None if the thread runs no task."""
+    frames: list[Frame] = []
+    frame: FrameType | None = innermost
+    while frame is not None:
+        code = frame.f_code
+        if code is run_user_code.__code__:
+            return (frame.f_locals["task"].number, frames) if frames else None
+        frames.append((code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return None

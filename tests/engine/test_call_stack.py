@@ -1,0 +1,111 @@
+"""`Client.call_stack` and `Client.processing`: what the workers are at, on real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import glassloom as gl
+import pytest
+from fault_helpers import eventually, kill, worker_pids
+from glassloom import Client
+from glassloom.errors import OptionError
+
+
+def inner(go: str) -> None:
+    while not os.path.exists(go):
+        time.sleep(0.01)  # where it waits
+
+
+def outer(go: str, *_: Any) -> str:
+    inner(go)
+    return go
+
+
+def stacks_of(client: Client, *args: Any, **kwargs: Any) -> Any:
+    """Return the stacks once there are any of a task that has come to its loop."""
+    return eventually(lambda: "in inner" in repr(found := client.call_stack(*args, **kwargs)) and found)
+
+
+def test_the_stack_of_a_running_task_has_the_users_frames_only(client: Client, tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+    future = client.submit(outer, go, key=("outer", 1))
+    found = stacks_of(client, future)
+    ((worker, stacks),) = found.items()
+    assert worker in client.scheduler_info()["workers"]
+    (stack,) = (stacks[key] for key in stacks)
+    assert list(stacks) == [("outer", 1)]
+    assert [frame.partition(", in ")[2].splitlines()[0] for frame in stack] == ["outer", "inner"]
+    assert stack[0].startswith(f'  File "{__file__}", line ')
+    assert stack[0].endswith("in outer\n    inner(go)")
+    assert repr(found).splitlines()[0] == f"Task ('outer', 1) on {worker}:"
+    with gl.config.set({"tracebacks.show-engine": True}):
+        (whole,) = client.call_stack(future)[worker].values()
+    assert len(whole) > 2
+    Path(go).touch()
+    future.result()
+
+
+def test_all_running_tasks_are_shown_or_those_that_are_asked_for(client: Client, tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+    futures = [client.submit(outer, go, number, key=("outer", number)) for number in range(4)]
+    queued = client.submit(abs, -1)
+
+    def running() -> set[Any]:
+        return {key for stacks in client.call_stack().values() for key in stacks}
+
+    eventually(lambda: running() == {("outer", number) for number in range(4)})
+    chosen = stacks_of(client, keys=[("outer", 2), "nobody"])
+    assert [list(stacks) for stacks in chosen.values()] == [[("outer", 2)]]
+    assert stacks_of(client, keys=("outer", 2)).keys() == chosen.keys()
+    processing = client.processing()
+    assert sorted(key for keys in processing.values() for key in keys) == sorted(future.key for future in futures)
+    assert client.call_stack(queued) == {}
+    Path(go).touch()
+    client.gather([*futures, queued])
+    eventually(lambda: client.call_stack() == {})
+    assert repr(client.call_stack()) == "No task runs."
+
+
+def test_a_task_that_waits_for_its_own_tasks_is_shown_too(client: Client, tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+
+    def waits(go: str) -> str:
+        result: str = gl.get_client().submit(outer, go).result()
+        return result
+
+    future = client.submit(waits, go, key="waits")
+    found = eventually(lambda: "in waits" in repr(stacks := client.call_stack(keys="waits")) and stacks)
+    ((_, stacks),) = found.items()
+    assert "get_client().submit(outer, go).result()" in repr(found)
+    assert list(stacks) == ["waits"]
+    Path(go).touch()
+    assert future.result() == go
+
+
+@pytest.mark.fault("stop a worker's process (SIGSTOP) and ask for the stack of its task")
+def test_a_stopped_worker_is_named(tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+    with Client(n_workers=1, threads_per_worker=1, memory_limit=None, set_as_default=False) as client:
+        future = client.submit(outer, go)
+        stacks_of(client)
+        (pid,) = worker_pids(client)
+        kill(pid, signal.SIGSTOP)
+        name = rf"{client.name}-0 \(process {pid}, stopped by a signal or debugger\)"
+        with pytest.raises(
+            TimeoutError, match=f"^no call stacks within 0.2 s from {name}: a worker can't answer while"
+        ):
+            client.call_stack(timeout="200 ms")
+        kill(pid, signal.SIGCONT)
+        assert stacks_of(client)
+        Path(go).touch()
+        assert future.result() == go
+
+
+@pytest.mark.parametrize("arguments", [{"keys": [3]}, {"timeout": "soon"}])
+def test_wrong_arguments_are_refused(client: Client, arguments: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        client.call_stack(**arguments)
