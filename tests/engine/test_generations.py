@@ -173,7 +173,7 @@ def test_a_crash_of_a_thread_of_the_clients_closes_its_connection_with_a_reason(
     def crash(*_: object) -> None:
         raise RuntimeError("a fault of ours")
 
-    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as mine:
+    with Client(n_workers=1, threads_per_worker=2, set_as_default=False) as mine:
         waits = mine.submit(time.sleep, 60)
         monkeypatch.setattr(f"glassloom.client.{broken}", crash)
         with pytest.raises(ClusterClosed, match="glassloom-client.* crashed: RuntimeError: a fault of ours"):

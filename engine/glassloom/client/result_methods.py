@@ -10,7 +10,7 @@ from glassloom.client.base import ClientBase, Holder
 from glassloom.client.blocking import Operation
 from glassloom.client.deadline import Deadline
 from glassloom.client.future import Future, raise_unless_finished, send_for, settled
-from glassloom.client.future_tree import find_futures, replace_futures
+from glassloom.client.future_tree import find_futures, rebuilt, replace_futures
 from glassloom.client.key_table import ERROR, FINISHED, PENDING
 from glassloom.client.results import read_result
 from glassloom.errors import OptionError
@@ -28,7 +28,10 @@ class ResultMethods(ClientBase):
 
     @hides_engine_frames
     def gather(self, futures: Any, errors: str = "raise") -> Any:
-        """Wait for futures and return their results in the same nesting of lists, tuples, sets and dicts.
+        """Wait for futures and return their results in the same nesting of containers.
+
+        These may be lists, tuples, named tuples (such as what `wait` returns), dicts of all kinds, dataclasses, and sets. A
+        set of futures gives a set of results, or a list if these can't be in a set or two of them are equal.
 
         Parameters
         ----------
@@ -58,7 +61,7 @@ class ResultMethods(ClientBase):
                 raise_unless_finished(future)
         unique = {future.key: future for future in usable}
         results = yield from self._fetch(list(unique.values()), never)
-        return replace_futures(futures, dict(zip(unique, results, strict=True)), errors)
+        return replace_futures(futures, dict(zip(unique, results, strict=True)))
 
     def scatter(self, data: Any, broadcast: bool = False, hash: bool = True) -> Any:
         """Put values into the cluster's shared memory, once, where every worker reads them without a copy.
@@ -81,8 +84,8 @@ class ResultMethods(ClientBase):
         """
         if isinstance(data, dict):
             return dict(zip(data, self._scatter([*data.values()], hash), strict=True))
-        if isinstance(data, (list, tuple, set)):
-            return type(data)(self._scatter(list(data), hash))
+        if isinstance(data, (list, tuple, set, frozenset)):
+            return rebuilt(data, self._scatter(list(data), hash))
         return self._scatter([data], hash)[0]
 
     def _scatter(self, values: list[Any], hash: bool) -> list[Future]:

@@ -15,6 +15,7 @@ from glassloom.errors import SerialisationError
 from glassloom.graph import FunctionCache, Graph, Handle, Key, Task, TaskRef, key_text
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.messages import Submit
+from glassloom.protocol.structures import as_set, emptied, filled, is_structure, items_of
 from glassloom.store.pickling import dumps, loads
 
 LARGE_LITERAL_BYTES = 64 * 1024
@@ -97,6 +98,8 @@ class CallEncoder:
             return _number_of(value.key, below)
         if kind in _NESTING:
             return self._nested_shape(value, kind, below, values)
+        if is_structure(kind) and holds_results(value):
+            return self._structure_shape(value, below, values)
         if sizeof(value) > LARGE_LITERAL_BYTES:
             return _number_of(self._large(value), below)
         values.append(value)
@@ -111,6 +114,10 @@ class CallEncoder:
             values.append(value)
             return _LITERAL
         return (kind.__name__, *shapes)
+
+    def _structure_shape(self, value: Any, below: dict[Key, int], values: list[Any]) -> Shape:
+        values.append(emptied(value))
+        return ("structure", *[(name, self._shape(item, below, values)) for name, item in items_of(value)])
 
     def _large(self, value: Any) -> Key:
         if id(value) not in self._placed:
@@ -152,6 +159,21 @@ def _name_the_culprit(task: Task, values: list[Any]) -> SerialisationError:
     return SerialisationError(f"the arguments of task {key_text(task.key)} can't be sent together to another process")
 
 
+def holds_results(value: Any) -> bool:
+    """Tell whether something in a structure stands for a result."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        kind = type(item)
+        if kind is TaskRef or isinstance(item, Handle):
+            return True
+        if is_structure(kind):
+            stack.extend(inner for _, inner in items_of(item))
+        elif kind in _NESTING:
+            stack.extend(item.values() if kind is dict else item)
+    return False
+
+
 def _number_of(key: Key, below: dict[Key, int]) -> int:
     return below.setdefault(key, len(below))
 
@@ -186,7 +208,10 @@ def _fill(shape: Shape, literals: Iterator[Any], deps: Sequence[Any]) -> Any:
     if isinstance(shape, int):
         return next(literals) if shape < 0 else deps[shape]
     kind, *items = shape
+    if kind == "structure":
+        left = next(literals)
+        return filled(left, [(name, _fill(item, literals, deps)) for name, item in items])
     if kind == "dict":
         return {name: _fill(item, literals, deps) for name, item in items}
     values = [_fill(item, literals, deps) for _, item in items]
-    return values if kind == "list" else tuple(values) if kind == "tuple" else set(values)
+    return values if kind == "list" else tuple(values) if kind == "tuple" else as_set(set, values)
