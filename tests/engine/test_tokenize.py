@@ -29,7 +29,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import token_values
-from glassloom.graph import Tokenizer, tokenize
+from glassloom.graph import CallTokenizer, tokenize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -379,8 +379,8 @@ def test_a_tokenizer_gives_the_tokens_that_values_have_alone() -> None:
         whole,
         *UNEQUAL["objects"],
     ]
-    tokenizer = Tokenizer()
-    assert [tokenizer.tokenize(value, 1) for value in values] == [tokenize(value, 1) for value in values]
+    tokenizer = CallTokenizer("f", {})
+    assert [tokenizer.tokenize((value, 1)) for value in values] == [tokenize("f", {}, (value, 1)) for value in values]
 
 
 def test_a_tokenizer_looks_at_a_shared_part_once() -> None:
@@ -391,15 +391,21 @@ def test_a_tokenizer_looks_at_a_shared_part_once() -> None:
             Counted.n_pickled += 1
             return (Counted, ())
 
-    shared, tokenizer = {"data": Counted()}, Tokenizer()
-    tokens = {tokenizer.tokenize((number,), shared) for number in range(10)}
+    shared = Counted()
+    tokenizer = CallTokenizer("f", {"data": shared})
+    tokens = {tokenizer.tokenize((number, shared)) for number in range(10)}
     assert (len(tokens), Counted.n_pickled) == (10, 1)
 
 
 def test_a_tokenizer_can_go_on_after_a_value_without_a_token() -> None:
-    tokenizer = Tokenizer()
-    tokenizer.tokenize([[threading.Lock()]])
-    assert tokenizer.tokenize([1, [2]]) == tokenize([1, [2]])
+    tokenizer = CallTokenizer("f", {})
+    tokenizer.tokenize(([[threading.Lock()]],))
+    assert tokenizer.tokenize(([1, [2]],)) == tokenize("f", {}, ([1, [2]],))
+
+
+def test_calls_with_a_keyword_argument_without_a_token_are_equal_to_nothing() -> None:
+    tokenizer = CallTokenizer("f", {"lock": threading.Lock()})
+    assert len({tokenizer.tokenize((1,)) for _ in range(3)}) == 3
 
 
 def test_a_graph_of_many_cycles_is_walked_once() -> None:
@@ -545,6 +551,13 @@ def test_two_values_share_a_token_if_and_only_if_they_are_equal(values: list[Any
 
 
 @settings(max_examples=200, deadline=None)
+@given(VALUES, VALUES)
+def test_tokens_of_calls_are_those_of_their_parts(shared: Any, value: Any) -> None:
+    tokenizer = CallTokenizer("f", {"shared": shared})
+    assert tokenizer.tokenize((1, value)) == tokenize("f", {"shared": shared}, (1, value))
+    assert tokenizer.tokenize(()) == tokenize("f", {"shared": shared}, ())
+
+
 @given(VALUES)
 def test_a_deep_copy_and_a_pickled_copy_have_the_same_token(value: Any) -> None:
     token = tokenize(value)
@@ -556,7 +569,7 @@ def test_a_deep_copy_and_a_pickled_copy_have_the_same_token(value: Any) -> None:
 SCRIPT = """
 import pickle, sys
 sys.path.insert(0, sys.argv[1])
-from glassloom.graph import Tokenizer, tokenize
+from glassloom.graph import tokenize
 while True:
     length = int.from_bytes(sys.stdin.buffer.read(8), "little")
     if not length:

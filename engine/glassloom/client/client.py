@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,12 +16,13 @@ from glassloom.client.blocking import run_sync
 from glassloom.client.call_stacks import CallStackMethods
 from glassloom.client.connection import Connection
 from glassloom.client.datasets import DatasetMethods
+from glassloom.client.function_calls import FunctionCalls
 from glassloom.client.future import Future, futures_of, send_for
 from glassloom.client.key_table import ERROR
 from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.result_methods import ResultMethods, release_all
 from glassloom.client.story import StoryMethods
-from glassloom.client.validation import check_iterables, check_key, refuse_actors
+from glassloom.client.validation import check_iterables, refuse_actors
 from glassloom.client.workers import WorkerMethods
 from glassloom.cluster.local import LocalCluster
 from glassloom.cluster.options import OPTION_NAMES, ClusterOptions
@@ -30,8 +30,7 @@ from glassloom.cluster.other_names import refuse_others
 from glassloom.collection import compute, persist
 from glassloom.config import Configured
 from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
-from glassloom.graph import Graph, Key, Task, Tokenizer, function_label, task_function, user_origin
-from glassloom.graph.keys import key_layer
+from glassloom.graph import Graph, Key
 from glassloom.local.default import current, set_current, unset_current
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations, annotate, current_annotations
@@ -212,8 +211,8 @@ class Client(ResultMethods, WorkerMethods, StoryMethods, CallStackMethods, Datas
             workers=workers,
             allow_other_workers=allow_other_workers,
         )
-        (future,) = self._submit_all(func, [(args, kwargs)], [key], handling, pure=pure)
-        return future
+        calls = FunctionCalls.make(func, [args], kwargs, None if key is None else [key], pure=pure)
+        return self._submit(calls, handling)[0]
 
     def map(
         self,
@@ -248,13 +247,11 @@ class Client(ResultMethods, WorkerMethods, StoryMethods, CallStackMethods, Datas
         """
         refuse_actors(actor)
         check_iterables(iterables)
-        calls = [(args, kwargs) for args in zip(*iterables, strict=False)]
-        if isinstance(key, str) or key is None:
-            keys: list[str | None] = [None if key is None else f"{key}-{number}" for number in range(len(calls))]
-        elif len(key) == len(calls):
-            keys = list(key)
-        else:
-            raise ValueError(f"key has {len(key)} elements for {len(calls)} calls")
+        arguments = list(zip(*iterables, strict=False))
+        if isinstance(key, str):
+            key = [f"{key}-{number}" for number in range(len(arguments))]
+        elif key is not None and len(key) != len(arguments):
+            raise ValueError(f"key has {len(key)} elements for {len(arguments)} calls")
         handling = current_annotations(
             priority=priority,
             retries=retries,
@@ -262,37 +259,11 @@ class Client(ResultMethods, WorkerMethods, StoryMethods, CallStackMethods, Datas
             workers=workers,
             allow_other_workers=allow_other_workers,
         )
-        return self._submit_all(func, calls, keys, handling, pure=pure)
+        return self._submit(FunctionCalls.make(func, arguments, kwargs, key, pure=pure), handling)
 
-    def _submit_all(
-        self,
-        func: Callable[..., Any],
-        calls: list[tuple[tuple[Any, ...], dict[str, Any]]],
-        keys: Sequence[str | None],
-        handling: Annotations,
-        *,
-        pure: bool,
-    ) -> list[Future]:
-        if not callable(func):
-            raise TypeError(f"func={func!r} can't be called; to send a value, use scatter()")
-        func = task_function(func)
-        label = function_label(func)
-        tokenizer = Tokenizer()  # arguments that all calls share are looked at once
-        function_token = tokenizer.tokenize(func) if pure else ""
-        graph = Graph()
-        origin = user_origin()
-        chosen: list[Key] = []
-        for (args, kwargs), key in zip(calls, keys, strict=True):
-            if key is None:
-                token = tokenizer.tokenize(function_token, args, kwargs) if pure else uuid.uuid4().hex
-                key = f"{label}-{token}"
-            else:
-                check_key(key)
-            chosen.append(key)
-            graph.tasks.setdefault(key, Task(key, func, args, kwargs or None))
-            if origin is not None:
-                graph.origins[key_layer(key)] = origin
-        return self._hold(graph, chosen, [], handling, {id(func): function_token} if pure else {})
+    def _submit(self, calls: FunctionCalls, handling: Annotations) -> list[Future]:
+        tokens = {id(calls.function): calls.token} if calls.token else {}
+        return self._start(lambda encoder: calls.encode(encoder, _in_place(handling)), calls.keys, [], tokens)
 
     # Collections
 
@@ -408,15 +379,18 @@ class Client(ResultMethods, WorkerMethods, StoryMethods, CallStackMethods, Datas
         """Start a graph and return the futures of `keys`."""
         return dict(zip(keys, self._hold(graph, keys, []), strict=True))
 
-    def _hold(
+    def _hold(self, graph: Graph, keys: Sequence[Key], futures: list[Future]) -> list[Future]:
+        handling = _in_place(current_annotations())
+        return self._start(lambda encoder: encoder.encode(graph, keys, handling), keys, futures, {})
+
+    def _start(
         self,
-        graph: Graph,
+        encode: Callable[[CallEncoder], messages.Submit],
         keys: Sequence[Key],
         futures: list[Future],
-        handling: Annotations | None = None,
-        function_tokens: Mapping[int, str] | None = None,
+        function_tokens: Mapping[int, str],
     ) -> list[Future]:
-        """Start a graph; add the futures of `keys` to `futures` and return it. An interrupt releases them."""
+        """Start tasks; add the futures of `keys` to `futures` and return it. An interrupt releases them."""
         self._connection.check_open()
         large: list[Future] = []
 
@@ -426,9 +400,8 @@ class Client(ResultMethods, WorkerMethods, StoryMethods, CallStackMethods, Datas
 
         try:
             with gc_paused():
-                encoder = CallEncoder(place_large, function_tokens)
-                message = encoder.encode(graph, keys, _in_place(handling or current_annotations()))
-            futures.extend(Future(key, self) for key in keys)
+                message = encode(CallEncoder(place_large, function_tokens))
+                futures.extend(Future.of_keys(keys, self))
             send_for(self._connection, message, futures)
         except BaseException:
             release_all(futures)

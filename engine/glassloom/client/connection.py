@@ -92,6 +92,7 @@ class Connection:
         self._requests = itertools.count()
         self.hold = self._keys.hold
         self.note_scattered = self._keys.note_scattered
+        self.hold_all = self._keys.hold_all
         self.when_done = self._keys.when_done
         self.forget_callback = self._keys.forget_callback
         self.call_user = self._callbacks.call

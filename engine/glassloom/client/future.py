@@ -30,12 +30,18 @@ class Future(Handle):
     asynchronous client the methods that wait return something to await.
     """
 
-    def __init__(self, key: Key, client: ClientBase) -> None:
+    def __init__(self, key: Key, client: ClientBase, hold: KeyHold | None = None) -> None:
         self.key = key
         self._client = client
         self._connection = client._connection
-        self._hold: KeyHold | None = self._connection.hold(key)
+        self._hold: KeyHold | None = hold or self._connection.hold(key)
         self._state: KeyState = self._hold.state
+
+    @classmethod
+    def of_keys(cls, keys: Sequence[Key], client: ClientBase) -> list[Future]:
+        """Return the futures of many keys."""
+        holds = client._connection.hold_all(keys)
+        return [cls(key, client, hold) for key, hold in zip(keys, holds, strict=True)]
 
     def __glassloom_tokenize__(self) -> Key:
         return self.key

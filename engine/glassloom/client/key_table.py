@@ -89,18 +89,28 @@ class KeyTable:
 
     def hold(self, key: Key) -> KeyHold:
         """Return what holds a key, for a message that asks for it."""
+        return self.hold_all([key])[0]
+
+    def hold_all(self, keys: Sequence[Key]) -> list[KeyHold]:
+        """Return what holds each key, for a message that asks for them."""
+        held, on_dropped = self._holds, self._on_dropped
+        holds = []
         with self._lock:
-            hold = self._get(key)
-            if hold is None:
-                hold = KeyHold(KeyState(LOST if self._has_ended else PENDING))
-                reference = DroppedKey(hold, self._on_dropped)
-                reference.key = key
-                self._holds[key] = reference
-            elif hold.state.status == CANCELLED:
-                hold.state = KeyState()
-            elif hold.state.is_cancelling:
-                hold.state = KeyState(previous=hold.state)
-            return hold
+            status = LOST if self._has_ended else PENDING
+            for key in keys:
+                reference = held.get(key)
+                hold = None if reference is None else reference()
+                if hold is None:
+                    hold = KeyHold(KeyState(status))
+                    reference = DroppedKey(hold, on_dropped)
+                    reference.key = key
+                    held[key] = reference
+                elif hold.state.status == CANCELLED:
+                    hold.state = KeyState()
+                elif hold.state.is_cancelling:
+                    hold.state = KeyState(previous=hold.state)
+                holds.append(hold)
+        return holds
 
     def note_scattered(self, states: Iterable[KeyState], nbytes: Iterable[int], inline: Iterable[bytes | None]) -> None:
         """The client has placed these values itself: they are held as soon as the head handles the next message."""

@@ -7,9 +7,10 @@ from glassloom.graph.keys import Key, function_label, key_index, key_layer, key_
 from glassloom.graph.lazy_registration import load_for, load_later
 from glassloom.graph.origin import Origin, user_origin
 from glassloom.graph.task import Handle, Task, TaskRef, find_refs, resolve
-from glassloom.graph.tokenize import Tokenizer, extend_token, normalize_token, tokenize
+from glassloom.graph.tokenize import CallTokenizer, extend_token, normalize_token, tokenize
 
 __all__ = [
+    "CallTokenizer",
     "FunctionCache",
     "Graph",
     "Handle",
@@ -17,7 +18,6 @@ __all__ = [
     "Origin",
     "Task",
     "TaskRef",
-    "Tokenizer",
     "cull",
     "extend_token",
     "find_refs",

@@ -7,31 +7,48 @@ dict of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from glassloom.backends.sizeof import sizeof
 from glassloom.errors import SerialisationError
-from glassloom.graph import FunctionCache, Graph, Handle, Key, Task, TaskRef, key_text
+from glassloom.graph import FunctionCache, Graph, Handle, Key, TaskRef, key_text
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.messages import Submit
 from glassloom.protocol.structures import as_set, emptied, filled, is_structure, items_of
 from glassloom.store.pickling import dumps, loads
 
 LARGE_LITERAL_BYTES = 64 * 1024
-"""A literal larger than this travels through shared memory, once."""
+"""A literal whose pickle is larger than this travels through shared memory, once for all tasks of a message."""
 
 _LITERAL = -1
-_SMALL = frozenset([int, float, bool, str, bytes, type(None), complex, slice, type(Ellipsis)])
+_SMALL = frozenset([int, float, bool, type(None), complex, slice, type(Ellipsis)])
+_PLAIN = _SMALL - {slice}  # whose parts may be anything
+_TEXT = frozenset([bytes, str])
 _NESTING = frozenset([list, tuple, dict, set])
+_PROTOCOL = 5
+_SHORT_TEXT = 1024
 
 _pickled_calls = FunctionCache()
 
 Shape = int | tuple[Any, ...]
+Kwargs = Mapping[str, Any]
+
+
+class _SharedKwargs(NamedTuple):
+    """Keyword arguments that calls share: the dependencies and literals in them, and their shapes by name."""
+
+    below: dict[Key, int]
+    values: list[Any]
+    shapes: tuple[tuple[str, Shape], ...]
+
+
+_NO_KWARGS = _SharedKwargs({}, [], ())
 
 
 class CallEncoder:
-    """Turns a graph into a `Submit` message. Made anew for each graph: functions may change between submissions.
+    """Turns a graph, or calls of one function, into a `Submit` message. Made anew for each: functions may change meanwhile.
 
     Parameters
     ----------
@@ -45,37 +62,84 @@ class CallEncoder:
         self._function_tokens = function_tokens or {}
         self._place_large = place_large
         self._placed: dict[int, tuple[Any, Key]] = {}
-        self._calls: dict[Any, int] = {}
+        self._literal_containers: dict[int, Any] = {}  # values too, so that their ids stay theirs
+        self._call_numbers: dict[Any, int] = {}
         self._code: list[bytes] = []
         self._keep: list[Any] = []
+        self._positions: dict[Key, int] = {}
+        self._external: dict[Key, int] = {}
+        self._calls: list[int] = []
+        self._literals: list[bytes] = []
+        self._deps: list[list[int]] = []
 
     def encode(self, graph: Graph, wanted: Sequence[Key], handling: Annotations) -> Submit:
-        """Return the graph as a message.
+        """Return a graph as a message.
 
         Raises
         ------
         SerialisationError
             If a function or an argument can't be pickled; it names the task and which of the two.
         """
-        positions = {key: position for position, key in enumerate(graph.tasks)}
-        external: dict[Key, int] = {}
-        keys, calls, literals, deps = list(graph.tasks), [], [], []
+        self._positions = {key: position for position, key in enumerate(graph.tasks)}
         for task in graph.tasks.values():
-            below: dict[Key, int] = {}
-            values: list[Any] = []
-            shape = self._shape_of_call(task, below, values)
-            calls.append(self._call_number(task, shape))
-            literals.append(self._pickle_literals(task, values))
-            deps.append([_position(key, positions, external) for key in below])
+            kwargs = self._share(task.key, task.kwargs) if task.kwargs else _NO_KWARGS
+            self._add(task.key, task.func, task.args, kwargs)
+        return self._message(wanted, graph.layer_texts(), handling)
+
+    def encode_calls(
+        self,
+        function: Callable[..., Any],
+        keys: Sequence[Key],
+        arguments: Sequence[tuple[Any, ...]],
+        kwargs: Kwargs,
+        labels: dict[str, tuple[str, str]],
+        handling: Annotations,
+    ) -> Submit:
+        """Return calls of one function as a message. What they share is looked at once.
+
+        Parameters
+        ----------
+        keys, arguments
+            One element a call. Of calls with equal keys only the first is made.
+        kwargs
+            The same for all calls.
+        labels
+            As `Graph.layer_texts`.
+
+        Raises
+        ------
+        SerialisationError
+            As `encode`.
+        """
+        calls = dict(zip(reversed(keys), reversed(arguments), strict=True))  # the first of equal keys
+        self._positions = dict(zip(dict.fromkeys(keys), range(len(calls)), strict=True))
+        shared = self._share(keys[0], kwargs) if kwargs and keys else _NO_KWARGS
+        is_plain = not shared.below and _are_plain(shared.values)
+        numbers: dict[int, int] = {}  # of calls, by how many arguments they have
+        for key in self._positions:
+            args = calls[key]
+            if not is_plain or not args or not _are_plain(args):
+                self._add(key, function, args, shared)
+                continue
+            number = numbers.get(len(args))
+            if number is None:
+                shape = ((_LITERAL,) * len(args), shared.shapes)
+                number = numbers[len(args)] = self._call_number(key, function, shape)
+            self._calls.append(number)
+            self._literals.append(pickle.dumps([*args, *shared.values], _PROTOCOL))
+            self._deps.append([])
+        return self._message(keys, labels, handling)
+
+    def _message(self, wanted: Sequence[Key], labels: dict[str, tuple[str, str]], handling: Annotations) -> Submit:
         return Submit(
-            keys,
-            calls,
-            literals,
-            deps,
+            list(self._positions),
+            self._calls,
+            self._literals,
+            self._deps,
             self._code,
-            list(external),
+            list(self._external),
             list(wanted),
-            graph.layer_texts(),
+            labels,
             handling.priority,
             handling.retries,
             dict(handling.resources),
@@ -83,19 +147,37 @@ class CallEncoder:
             handling.allow_other_workers,
         )
 
-    def _shape_of_call(self, task: Task, below: dict[Key, int], values: list[Any]) -> tuple[Any, ...]:
-        args = tuple([self._shape(arg, below, values) for arg in task.args])
-        if not task.kwargs:
-            return (args, ())
-        return (args, tuple((name, self._shape(value, below, values)) for name, value in task.kwargs.items()))
+    def _add(self, key: Key, function: Callable[..., Any], args: Sequence[Any], kwargs: _SharedKwargs) -> None:
+        """Add a task. The dependencies of its keyword arguments are numbered first."""
+        below = dict(kwargs.below)
+        values: list[Any] = []
+        shapes = tuple([self._shape(arg, below, values) for arg in args])
+        literals = self._pickle_literals(key, [*values, *kwargs.values])
+        if len(literals) > LARGE_LITERAL_BYTES and self._place_large_among(values):
+            self._add(key, function, args, kwargs)
+            return
+        self._calls.append(self._call_number(key, function, (shapes, kwargs.shapes)))
+        self._literals.append(literals)
+        self._deps.append([_position(dep, self._positions, self._external) for dep in below])
+
+    def _share(self, key: Key, kwargs: Kwargs) -> _SharedKwargs:
+        """Look at the keyword arguments of a task, or of all."""
+        below: dict[Key, int] = {}
+        values: list[Any] = []
+        shapes = tuple([(name, self._shape(value, below, values)) for name, value in kwargs.items()])
+        if len(self._pickle_literals(key, values)) > LARGE_LITERAL_BYTES and self._place_large_among(values):
+            return self._share(key, kwargs)
+        return _SharedKwargs(below, values, shapes)
 
     def _shape(self, value: Any, below: dict[Key, int], values: list[Any]) -> Shape:
         kind = type(value)
-        if kind in _SMALL:
+        if kind in _SMALL or (kind in _TEXT and len(value) <= _SHORT_TEXT):
             values.append(value)
             return _LITERAL
         if kind is TaskRef or isinstance(value, Handle):
             return _number_of(value.key, below)
+        if id(value) in self._placed:
+            return _number_of(self._large(value), below)
         if kind in _NESTING:
             return self._nested_shape(value, kind, below, values)
         if is_structure(kind) and holds_results(value):
@@ -107,13 +189,17 @@ class CallEncoder:
 
     def _nested_shape(self, value: Any, kind: type, below: dict[Key, int], values: list[Any]) -> Shape:
         n_values = len(values)
-        items = value.items() if kind is dict else enumerate(value)
-        shapes = [(name, self._shape(item, below, values)) for name, item in items]
-        if all(shape == _LITERAL for _, shape in shapes):  # only literals inside: one literal itself
-            del values[n_values:]
-            values.append(value)
-            return _LITERAL
-        return (kind.__name__, *shapes)
+        if id(value) not in self._literal_containers:
+            items = value.items() if kind is dict else enumerate(value)
+            shapes = [(name, self._shape(item, below, values)) for name, item in items]
+            if any(shape != _LITERAL for _, shape in shapes):
+                return (kind.__name__, *shapes)
+            del values[n_values:]  # only literals inside: one literal itself
+            if _is_large_container(value):
+                return _number_of(self._large(value), below)
+            self._literal_containers[id(value)] = value
+        values.append(value)
+        return _LITERAL
 
     def _structure_shape(self, value: Any, below: dict[Key, int], values: list[Any]) -> Shape:
         values.append(emptied(value))
@@ -124,39 +210,66 @@ class CallEncoder:
             self._placed[id(value)] = (value, self._place_large(value))
         return self._placed[id(value)][1]
 
-    def _call_number(self, task: Task, shape: tuple[Any, ...]) -> int:
-        identity = (id(task.func), shape)
-        number = self._calls.get(identity)
+    def _place_large_among(self, values: Sequence[Any]) -> bool:
+        """Place those literals that turned out to be large when they were pickled; return whether there are any."""
+        large = [value for value in values if type(value) not in _SMALL and len(dumps(value)) > LARGE_LITERAL_BYTES]
+        for value in large:
+            self._literal_containers.pop(id(value), None)
+            self._large(value)
+        return bool(large)
+
+    def _call_number(self, key: Key, function: Callable[..., Any], shape: tuple[Any, ...]) -> int:
+        identity = (id(function), shape)
+        number = self._call_numbers.get(identity)
         if number is None:
-            self._keep.append(task.func)  # so that its id isn't used again meanwhile
+            self._keep.append(function)  # so that its id isn't used again meanwhile
             try:
-                self._code.append(self._pickle_call(task.func, shape))
+                self._code.append(self._pickle_call(function, shape))
             except SerialisationError as error:
-                raise SerialisationError(f"the function of task {key_text(task.key)}: {error}") from error
-            number = self._calls[identity] = len(self._code) - 1
+                raise SerialisationError(f"the function of task {key_text(key)}: {error}") from error
+            number = self._call_numbers[identity] = len(self._code) - 1
         return number
 
     def _pickle_call(self, function: Callable[..., Any], shape: tuple[Any, ...]) -> bytes:
         token = self._function_tokens.get(id(function))
         return _pickled_calls.get(function, shape, lambda: dumps((function, shape)), token)
 
-    def _pickle_literals(self, task: Task, values: list[Any]) -> bytes:
+    def _pickle_literals(self, key: Key, values: list[Any]) -> bytes:
         if not values:
             return b""
         try:
             return dumps(values)
         except SerialisationError:
-            raise _name_the_culprit(task, values) from None
+            raise _name_the_culprit(key, values) from None
 
 
-def _name_the_culprit(task: Task, values: list[Any]) -> SerialisationError:
+def _are_plain(values: Iterable[Any]) -> bool:
+    """Whether these are literals that are small and pickled alike everywhere."""
+    for value in values:
+        kind = type(value)
+        if kind not in _PLAIN and (kind not in _TEXT or len(value) > _SHORT_TEXT):
+            return False
+    return True
+
+
+def _is_large_container(value: Any) -> bool:
+    """Whether a container of literals has a large pickle; if it can't be pickled, that is reported later."""
+    if sizeof(value) <= LARGE_LITERAL_BYTES:
+        return False
+    try:
+        return len(dumps(value)) > LARGE_LITERAL_BYTES
+    except SerialisationError:
+        return False
+
+
+def _name_the_culprit(key: Key, values: list[Any]) -> SerialisationError:
     """Return the error of the first of `values` that can't be pickled by itself."""
     for value in values:
         try:
             dumps(value)
         except SerialisationError as error:
-            return SerialisationError(f"an argument of task {key_text(task.key)}: {error}")
-    return SerialisationError(f"the arguments of task {key_text(task.key)} can't be sent together to another process")
+            return SerialisationError(f"an argument of task {key_text(key)}: {error}")
+    return SerialisationError(f"the arguments of task {key_text(key)} can't be sent together to another process")
 
 
 def holds_results(value: Any) -> bool:

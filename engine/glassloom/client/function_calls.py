@@ -1,0 +1,83 @@
+"""`FunctionCalls`: calls of one function, as `Client.submit` and `Client.map` make them, with their keys. Sends nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+from glassloom.client.validation import check_key
+from glassloom.graph import CallTokenizer, Graph, Key, function_label, task_function, tokenize, user_origin
+from glassloom.graph.keys import key_layer
+from glassloom.protocol import messages
+from glassloom.protocol.annotations import Annotations
+from glassloom.protocol.calls import CallEncoder
+
+_RANDOM_BYTES = 16
+
+
+class FunctionCalls(NamedTuple):
+    """Calls of one function that share their keyword arguments.
+
+    Attributes
+    ----------
+    token
+        Of the function; empty if the calls aren't pure.
+    keys, arguments
+        One element a call.
+    labels
+        As `Graph.layer_texts`.
+    """
+
+    function: Callable[..., Any]
+    token: str
+    keys: list[Key]
+    arguments: Sequence[tuple[Any, ...]]
+    kwargs: Mapping[str, Any]
+    labels: dict[str, tuple[str, str]]
+
+    @classmethod
+    def make(
+        cls,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        kwargs: Mapping[str, Any],
+        keys: Sequence[Key] | None,
+        *,
+        pure: bool,
+    ) -> Self:
+        """Return calls with the keys that they are given, or ones of their own: equal calls that are pure share one.
+
+        Raises
+        ------
+        TypeError
+            If `function` can't be called as a task.
+        OptionError
+            If a key can't be one.
+        """
+        if not callable(function):
+            raise TypeError(f"func={function!r} can't be called; to send a value, use scatter()")
+        function = task_function(function)
+        token = tokenize(function) if pure else ""
+        if keys is None:
+            label = function_label(function)
+            chosen, layers = _own_keys(label, token, arguments, kwargs), {label}
+        else:
+            for key in keys:
+                check_key(key)
+            chosen, layers = list(keys), set(map(key_layer, keys))
+        origin = user_origin()
+        origins = {} if origin is None else dict.fromkeys(layers, origin)
+        return cls(function, token, chosen, arguments, kwargs, Graph(origins=origins).layer_texts())
+
+    def encode(self, encoder: CallEncoder, handling: Annotations) -> messages.Submit:
+        """Return the message that asks for all of them."""
+        return encoder.encode_calls(self.function, self.keys, self.arguments, self.kwargs, self.labels, handling)
+
+
+def _own_keys(label: str, token: str, arguments: Sequence[tuple[Any, ...]], kwargs: Mapping[str, Any]) -> list[Key]:
+    if token:
+        tokenizer = CallTokenizer(token, kwargs)
+        return [f"{label}-{tokenizer.tokenize(args)}" for args in arguments]
+    prefix = f"{label}-{os.urandom(_RANDOM_BYTES).hex()}"
+    return [prefix] if len(arguments) == 1 else [f"{prefix}{number:x}" for number in range(len(arguments))]
