@@ -84,7 +84,7 @@ class Watch:
         left += [f"record {path}" for path in self._registry.iterdir()]
         left += [f"folder {path}" for path in self._base.glob("glassloom-*")]
         for cluster_id in self.cluster_ids():
-            left += [f"shared memory {path}" for path in _SHARED_MEMORY.glob(f"glassloom-{cluster_id}-*")]
+            left += [f"shared memory {path}" for path in _SHARED_MEMORY.glob(f"glassloom-{cluster_id}*")]
             left += [f"folder {path}" for path in Path("/tmp").glob(f"glassloom-{cluster_id}")]
         return left
 

@@ -26,7 +26,7 @@ from glassloom_metrics.registry import read_records
 
 
 def shared_files(cluster_id: str) -> list[Path]:
-    return list(Path("/dev/shm").glob(f"glassloom-{cluster_id}-*"))
+    return list(Path("/dev/shm").glob(f"glassloom-{cluster_id}*"))
 
 
 @pytest.mark.fault("kill -9 of all processes of a cluster at once")

@@ -9,20 +9,33 @@ from dataclasses import dataclass, field
 from glassloom.errors import DataLost, SerialisationError
 from glassloom.graph.keys import Key, key_text
 from glassloom.head.connections import ClientConnection, WorkerConnection
+from glassloom.head.inline_results import InlineResults
 from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import messages
 from glassloom.protocol.failure import Failure, own_failure
 from glassloom.scheduler import Scheduler, State, TaskState
 from glassloom.store.segment import Location
 
+_ANSWER_BYTES = 4 * 2**20
+"""How large small results may be together that travel in one answer; more are read from files."""
+
 
 @dataclass
 class _Locating:
-    """A question of where results are; None for those that are still on their way."""
+    """A question of where results are. The answers are made when all are there: they may be large.
+
+    Attributes
+    ----------
+    answers
+        For each key a failure, or the task that has the result or will have it.
+    n_missing
+        How many of the results are still on their way.
+    """
 
     client: ClientConnection
     request: int
-    answers: list[Location | Failure | None]
+    answers: list[TaskState | Failure]
+    n_missing: int = 0
 
 
 @dataclass
@@ -38,31 +51,43 @@ class _Invocation:
 class ClientQueries:
     """The open questions of all clients of one cluster."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: Scheduler, inline_results: InlineResults) -> None:
         self._scheduler = scheduler
+        self._inline_results = inline_results
         self._locating: dict[TaskState, list[tuple[_Locating, int]]] = {}
         self._invocations: dict[int, _Invocation] = {}
         self._next_invocation = 0
 
     def locate(self, client: ClientConnection, message: messages.Locate) -> None:
         """Answer where results are, now or when they are reachable."""
-        question = _Locating(client, message.request, [None] * len(message.keys))
-        waiting: list[tuple[TaskState, int]] = []
-        for position, key in enumerate(message.keys):
-            task = self._scheduler.locate(key)
-            answer = _not_held(key) if task is None else _location_or_failure(task)
-            question.answers[position] = answer
-            if task is not None and answer is None:
-                waiting.append((task, position))
-        for task, position in waiting:
-            self._locating.setdefault(task, []).append((question, position))
-        _answer_if_complete(question)
+        tasks = [self._scheduler.locate(key) for key in message.keys]
+        answers = [task or _not_held(key) for task, key in zip(tasks, message.keys, strict=True)]
+        question = _Locating(client, message.request, answers)
+        for position, task in enumerate(tasks):
+            if task is not None and _location_or_failure(task) is None:
+                self._locating.setdefault(task, []).append((question, position))
+                question.n_missing += 1
+        self._answer_if_complete(question)
 
     def located(self, task: TaskState, failure: Failure | None = None) -> None:
         """A result became reachable, or it is known by now that it never will be."""
         for question, position in self._locating.pop(task, ()):
-            question.answers[position] = failure or _location_or_failure(task) or _not_held(task.key)
-            _answer_if_complete(question)
+            question.n_missing -= 1
+            if failure is not None:
+                question.answers[position] = failure
+            self._answer_if_complete(question)
+
+    def _answer_if_complete(self, question: _Locating) -> None:
+        if question.n_missing:
+            return
+        tasks = [answer for answer in question.answers if isinstance(answer, TaskState)]
+        if sum(len(task.shared_location) for task in tasks if isinstance(task.shared_location, bytes)) > _ANSWER_BYTES:
+            self._inline_results.write(tasks)
+        locations = [
+            answer if isinstance(answer, Failure) else _location_or_failure(answer) or _not_held(answer.key)
+            for answer in question.answers
+        ]
+        question.client.send(messages.Located(question.request, locations))
 
     def invoke(
         self, client: ClientConnection, message: messages.RunOnWorkers, workers: Sequence[WorkerConnection]
@@ -121,12 +146,6 @@ class ClientQueries:
             results = [invocation.results[worker] for worker in invocation.names]
             names = list(invocation.names.values())
             invocation.client.send(messages.RanOnWorkers(invocation.request, names, results))
-
-
-def _answer_if_complete(question: _Locating) -> None:
-    answers = [answer for answer in question.answers if answer is not None]
-    if len(answers) == len(question.answers):
-        question.client.send(messages.Located(question.request, answers))
 
 
 def _not_held(key: Key) -> Failure:

@@ -39,6 +39,7 @@ from glassloom.head.connections import ClientConnection, WorkerConnection
 from glassloom.head.coordinator import Coordinator
 from glassloom.head.fork_server_client import ForkServerClient
 from glassloom.head.health import GONE_S, UNANSWERED_S, Pulse
+from glassloom.head.inline_results import MIN_BYTES, InlineResults
 from glassloom.head.inspection import HeadSnapshot, inspect_for
 from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.head.queries import ClientQueries
@@ -101,7 +102,8 @@ class Head:
             on_lost=self._worker_lost,
             on_hopeless=self._end,
         )
-        self._queries = ClientQueries(self._scheduler)
+        self._inline_results = InlineResults(places, self._metrics_writer.log)
+        self._queries = ClientQueries(self._scheduler, self._inline_results)
         self._history = TaskHistory(self._scheduler, self._clock)
         self._coordinator = Coordinator()
         self._worker_logs = WorkerLogs()
@@ -357,6 +359,9 @@ class Head:
                 self._metrics_writer.finished(worker.state, message)
                 durations = [stop - start for start, stop in zip(message.starts_s, message.stops_s, strict=True)]
                 self._scheduler.finished(number, message.numbers, message.nbytes, durations, message.results)
+                for task_number, result in zip(message.numbers, message.results, strict=True):
+                    if result is not None and len(result) >= MIN_BYTES:
+                        self._inline_results.add(self._scheduler.by_number.get(task_number))
             case messages.Failed():
                 self._task_failed(number, message)
             case messages.Published():
@@ -424,6 +429,7 @@ class Head:
         else:
             self._shared_results.add(message.location, worker)
         self._scheduler.published(worker.number, message.number, message.location)
+        self._inline_results.add(task)
 
     # What clients say
 
@@ -443,6 +449,7 @@ class Head:
                 for key, location, nbytes in zip(message.keys, message.locations, message.nbytes, strict=True):
                     self._shared_results.add(location)
                     self._scheduler.add_data(client, key, location, nbytes)
+                    self._inline_results.add(self._scheduler.tasks.get(key))
             case messages.Locate():
                 self._queries.locate(client, message)
             case messages.Ping():
@@ -565,6 +572,8 @@ class Head:
             if isinstance(location, Segment):
                 numbers.append(number)
                 self._shared_results.free(location)
+            else:
+                self._inline_results.free(number, location)
         if numbers:
             for worker in self._worker_pool.connections.values():
                 worker.send(messages.Drop(numbers))

@@ -11,9 +11,9 @@ from glassloom_metrics.framing import frame
 from glassloom.graph.keys import Key
 from glassloom.protocol.coordination import Op, Outcome
 from glassloom.protocol.failure import Failure
-from glassloom.store.segment import Location, Segment
+from glassloom.store.segment import Location
 
-_Location = bytes | Segment | None
+_Location = Location | None
 OUTPUT_TOPIC = "task-output"
 """The topic of a client's `Connect` that asks for `ClientOutput`."""
 

@@ -114,7 +114,7 @@ def remove_files(cluster_id: str, directories: Iterable[str]) -> None:
     """Remove a cluster's shared memory and directories; other names than the cluster's own are not touched."""
     if not cluster_id.isalnum():
         return
-    for path in SHARED_MEMORY_DIR.glob(f"{shm_prefix(cluster_id)}*"):
+    for path in (*SHARED_MEMORY_DIR.glob(f"{shm_prefix(cluster_id)}*"), _shared_owner(cluster_id)):
         with contextlib.suppress(OSError):
             path.unlink()
     for directory in directories:
@@ -135,6 +135,11 @@ def remove_what_the_dead_left() -> list[str]:
     return removed
 
 
+def _shared_owner(cluster_id: str) -> Path:
+    """Return where shared memory tells whose it is."""
+    return SHARED_MEMORY_DIR / f"{NAME_PREFIX}{cluster_id}.{OWNER_NAME}"
+
+
 def _fits_a_socket(directory: str) -> bool:
     return len(os.fsencode(os.path.join(directory, _SOCKET_NAME))) <= _MAX_SOCKET_PATH_BYTES
 
@@ -144,8 +149,8 @@ def _write_owner(places: ClusterPlaces) -> None:
     pid = os.getpid()
     directories = list(dict.fromkeys([places.directory, places.socket_directory]))
     owner = Owner(places.cluster_id, pid, process_started_s(pid), this_host(), directories)
-    paths = [os.path.join(directory, OWNER_NAME) for directory in directories]
-    for path in (*paths, str(SHARED_MEMORY_DIR / f"{places.shm_prefix}{OWNER_NAME}")):
+    paths = [Path(directory, OWNER_NAME) for directory in directories]
+    for path in (*paths, _shared_owner(places.cluster_id)):
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
@@ -156,7 +161,7 @@ def _owners() -> list[Owner]:
     """Return the owners of all clusters' places of this user that there are, each once."""
     folders = dict.fromkeys([Path(tempfile.gettempdir()), Path("/tmp")])
     paths = [path for folder in folders for path in folder.glob(f"{NAME_PREFIX}*/{OWNER_NAME}")]
-    paths += SHARED_MEMORY_DIR.glob(f"{NAME_PREFIX}*-{OWNER_NAME}")
+    paths += SHARED_MEMORY_DIR.glob(f"{NAME_PREFIX}*.{OWNER_NAME}")
     owners = (_read_owner(path) for path in paths)
     return list({owner.cluster_id: owner for owner in owners if owner is not None}.values())
 
@@ -173,4 +178,4 @@ def _read_owner(path: Path) -> Owner | None:
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     named = f"{NAME_PREFIX}{owner.cluster_id}"
-    return owner if named in (path.parent.name, path.name.removesuffix(f"-{OWNER_NAME}")) else None
+    return owner if named in (path.parent.name, path.name.removesuffix(f".{OWNER_NAME}")) else None

@@ -17,6 +17,7 @@ import msgspec
 
 from glassloom.errors import DataLost, StoreFull
 from glassloom.store.mapping import map_file
+from glassloom.store.packed_file import Packed, read_packed
 from glassloom.store.pickling import dump_buffers, dumps, loads_result
 from glassloom.store.shared_memory import SHARED_MEMORY_DIR
 
@@ -32,8 +33,8 @@ class Segment(msgspec.Struct, frozen=True, array_like=True, tag="segment"):
     lengths: list[int]
 
 
-Location = bytes | Segment
-"""How every process of the cluster can reach a result: its pickle, or the segment that holds it."""
+Location = bytes | Segment | Packed
+"""How every process of the cluster can reach a result: its pickle, the segment that holds it, or a part of a packed file."""
 
 
 class SegmentWriter:
@@ -108,6 +109,8 @@ def read_location(location: Location) -> Any:
     """
     if isinstance(location, bytes):
         return loads_result(location)
+    if isinstance(location, Packed):
+        return loads_result(read_packed(location))
     mapped = map_file(location.path)
     if mapped.nbytes < location.nbytes:
         raise DataLost(

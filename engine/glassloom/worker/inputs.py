@@ -10,7 +10,7 @@ from glassloom.backends.sharing import read_only_view
 from glassloom.errors import DataLost, SerialisationError
 from glassloom.protocol.calls import Call
 from glassloom.scheduler import MAX_QUEUED
-from glassloom.store.segment import Segment, read_location
+from glassloom.store.segment import Location, Segment, read_location
 from glassloom.store.store import Store
 
 
@@ -93,7 +93,7 @@ class Inputs:
         """Forget a result that no task will read any more."""
         self._mapped.pop(number, None)
 
-    def read(self, deps: Sequence[tuple[int, bytes | Segment | None]]) -> list[Any]:
+    def read(self, deps: Sequence[tuple[int, Location | None]]) -> list[Any]:
         """Return the values of a task's dependencies. Unpickling runs the user's code.
 
         Raises
@@ -108,10 +108,10 @@ class Inputs:
         except SerialisationError as error:
             raise SerialisationError(f"an input of this task can't be read: {error}") from error.__cause__
 
-    def _value(self, number: int, location: bytes | Segment | None) -> Any:
+    def _value(self, number: int, location: Location | None) -> Any:
         if location is None:
             return self._local(number)
-        if isinstance(location, bytes):
+        if not isinstance(location, Segment):
             return read_location(location)
         if number not in self._mapped:
             self._mapped[number] = read_location(location)
