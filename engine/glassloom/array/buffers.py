@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array import tiles
-
+PIECE_BYTES = 2 * 2**20
+"""Least size of new memory, so that any piece can take any tile. Measured for tiles: see `tiles.TILE_BYTES`."""
 KEPT_BYTES = 8 * 2**20
 """How much memory a thread keeps for its next task."""
 
@@ -67,7 +67,7 @@ def _memory_of(nbytes: int, *places: list[Any]) -> Any:
         for position in reversed(range(len(place))):
             if place[position].nbytes >= nbytes:
                 return place.pop(position)
-    return np.empty(max(nbytes, tiles.TILE_BYTES), np.uint8)
+    return np.empty(max(nbytes, PIECE_BYTES), np.uint8)
 
 
 def _owner(array: Any) -> Any:

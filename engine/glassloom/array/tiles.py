@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from glassloom.array.buffers import Buffers
+from glassloom.array.buffers import PIECE_BYTES, Buffers
 
-TILE_BYTES = 2 * 2**20
+TILE_BYTES = PIECE_BYTES
 """Largest tile of a value. Measured: alone 256 KiB to 2 MiB do equally well, but calls of less than 100 us make
 threads fight for the interpreter's lock (4 threads, 10 operations: 256 KiB 4 times slower than 2 MiB)."""
 
