@@ -17,10 +17,10 @@ _MOST_BYTES = 2**62
 def measure(value: Any) -> int:
     """Return about how many bytes a result holds; 0 if it can't be told."""
     try:
-        nbytes = int(sizeof(value))
+        nbytes = sizeof(value)
+        return nbytes if type(nbytes) is int and 0 <= nbytes <= _MOST_BYTES else 0
     except BaseException:  # the user's class answers, and may raise anything
         return 0
-    return nbytes if 0 <= nbytes <= _MOST_BYTES else 0
 
 
 def explain(error: BaseException) -> None:

@@ -260,24 +260,27 @@ class ThreadPool:
         while self._end_reason is None:
             if self._mailbox:
                 self.read_mailbox()
-            self._take(slot)
-            if slot.task is not None:
-                self._run(slot)
+            task = self._take(slot)
+            if task is not None:
+                self._run(slot, task)
             elif len(self.slots) > self._n_slots() and self._has_left(slot):
                 return
+            task = None  # it is not held while the thread waits for the next one
 
-    def _take(self, slot: Slot) -> None:
-        """Wait for the thread's next task; there is none if it was only woken.
+    def _take(self, slot: Slot) -> TaskState | None:
+        """Wait for the thread's next task; return None if the thread was only woken.
 
         A thread that has to wait first tells what it has finished: others may wait for that. Whether it has to is only
         known by trying; a queue that wasn't empty a moment ago may be empty now.
         """
         try:
-            slot.task = self._queue.get_nowait()
+            task = self._queue.get_nowait()
         except Empty:
             slot.task = None
             self.flush(slot)
-            slot.task = self._queue.get()
+            task = self._queue.get()
+        slot.task = task
+        return task
 
     def _has_left(self, slot: Slot) -> bool:
         """Take the thread out of the pool if it isn't needed any more."""
@@ -288,10 +291,8 @@ class ThreadPool:
                 self.slots.remove(slot)
         return is_surplus
 
-    def _run(self, slot: Slot) -> None:
-        """Run the thread's task. Whatever the user's code raises is the task's result."""
-        task = slot.task
-        assert task is not None
+    def _run(self, slot: Slot, task: TaskState) -> None:
+        """Run a task. Whatever the user's code raises is its result."""
         if task.state is not RUNNING:  # recalled while it was in the queue
             self._give_back(task)
             return
