@@ -69,7 +69,8 @@ INSIDE_GLASSLOOM = {
     "glassloom.client": (
         *PROCESS, "glassloom._gc", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.config", "glassloom.errors",
         "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol", "glassloom.reprs",
-        "glassloom.store", "glassloom.units", "glassloom.worker.call_stacks", "glassloom.worker.task_context", "glassloom.worker.uploads",
+        "glassloom.store", "glassloom.units", "glassloom.worker.call_stacks", "glassloom.worker.plugins",
+        "glassloom.worker.task_context", "glassloom.worker.uploads", "glassloom.worker.worker_of_task",
     ),
     "glassloom.cluster": (
         *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.client.deadline", "glassloom.cluster",

@@ -19,11 +19,11 @@ from glassloom.client.datasets import DatasetMethods
 from glassloom.client.function_calls import FunctionCalls
 from glassloom.client.future import Future, futures_of, send_for
 from glassloom.client.key_table import ERROR
+from glassloom.client.plugins import PluginMethods
 from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.result_methods import ResultMethods, release_all
 from glassloom.client.story import StoryMethods
 from glassloom.client.validation import check_iterables, refuse_actors
-from glassloom.client.workers import WorkerMethods
 from glassloom.cluster.local import LocalCluster
 from glassloom.cluster.options import OPTION_NAMES, ClusterOptions
 from glassloom.cluster.other_names import refuse_others
@@ -40,7 +40,7 @@ from glassloom.store.segment import SegmentWriter
 from glassloom.worker.task_context import task_thread
 
 
-class Client(ResultMethods, WorkerMethods, StoryMethods, CallStackMethods, DatasetMethods, ReprMixin):
+class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, DatasetMethods, ReprMixin):
     """Runs tasks and collections on a cluster, and holds its results.
 
     While a client is open, ``compute()`` and ``persist()`` of all collections run on its cluster.

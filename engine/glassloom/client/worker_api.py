@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
 
 from glassloom_metrics.registry import ClusterRecord, process_started_s
 
@@ -15,44 +14,10 @@ from glassloom.errors import ClusterClosed, ClusterError
 from glassloom.local.default import latest, running_on
 from glassloom.protocol.options import WorkerOptions
 from glassloom.worker.task_context import TaskThread, current_worker, seceded_meanwhile, task_thread
+from glassloom.worker.worker_of_task import WorkerOfTask, worker_of
 
 _lock = threading.Lock()
 _clients: dict[int, Client] = {}
-_workers: dict[int, WorkerOfTask] = {}
-
-
-class WorkerOfTask:
-    """The worker process in which a task runs. Tasks may keep things of their own in it, as attributes.
-
-    Attributes
-    ----------
-    name
-        What dashboards and `Client.scheduler_info` call it.
-    number
-        Its number on the cluster.
-    pid
-        Of its process.
-    nthreads
-        How many tasks it runs at once.
-    memory_limit
-        In bytes; None: no limit.
-    local_directory
-        The cluster's private directory, which goes when the cluster ends.
-    """
-
-    def __init__(self, options: WorkerOptions) -> None:
-        self.name = options.name
-        self.number = options.number
-        self.pid = os.getpid()
-        self.nthreads = options.nthreads
-        self.memory_limit = options.memory.limit_bytes
-        self.local_directory = options.directory
-
-    def __repr__(self) -> str:
-        return f"<Worker: {self.name!r}, number={self.number}, threads={self.nthreads}, pid={self.pid}>"
-
-    def __setattr__(self, name: str, value: Any) -> None:  # tells type checkers that tasks may add attributes
-        super().__setattr__(name, value)
 
 
 def get_worker() -> WorkerOfTask:
@@ -73,10 +38,7 @@ def get_worker() -> WorkerOfTask:
     options = current_worker()
     if options is None:
         raise ClusterError("get_worker() was called outside of a cluster's workers; call it in a task")
-    with _lock:
-        if options.number not in _workers:
-            _workers[options.number] = WorkerOfTask(options)
-        return _workers[options.number]
+    return worker_of(options)
 
 
 def get_client() -> Client:

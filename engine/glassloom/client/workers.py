@@ -43,9 +43,11 @@ class WorkerMethods(ClientBase):
             check_whole_number("workers", number, least=0)
         return self._run(self._run_on_workers(call, chosen))
 
-    def _run_on_workers(self, call: bytes, chosen: list[int] | None, setup: str = "") -> Operation[dict[str, Any]]:
+    def _run_on_workers(
+        self, call: bytes, chosen: list[int] | None, setup: str = "", forgets: str = ""
+    ) -> Operation[dict[str, Any]]:
         answer: messages.RanOnWorkers = yield from self._connection.ask(
-            lambda request: messages.RunOnWorkers(request, call, chosen, setup),
+            lambda request: messages.RunOnWorkers(request, call, chosen, setup, forgets),
             "what a function returns on the workers",
             waits_for_work=True,
         )

@@ -74,6 +74,9 @@ _READ_BYTES = 2**20
 _CONNECT_TIMEOUT_S = 10.0
 _STATUS_TIMEOUT_S = 0.5
 """How long the head waits to be told how a worker has ended."""
+_TEARDOWN_TIMEOUT_S = 2.5
+"""How long the head waits at its end for workers that tear plugins down: a little longer than they do."""
+_LOOK_AGAIN_S = 0.02
 _PARTING_TIMEOUT_S = 1.0
 """How long the head waits at its end for clients to read why."""
 
@@ -147,6 +150,7 @@ class Head:
                 task.cancel()
             await self._part_from_clients()
             await self._publisher.close()
+            await self._tear_plugins_down()
             await fork_server_client.close()
             self._places.remove()
 
@@ -158,6 +162,17 @@ class Head:
         except OSError as error:
             raise ClusterStartError(f"can't make the cluster's socket {path!r}: {error.strerror or error}") from error
         return server
+
+    async def _tear_plugins_down(self) -> None:
+        """If there are plugins, let workers end by themselves, so that they are torn down; but not for long."""
+        workers = self._worker_pool.connections.values()
+        if any(name.startswith(messages.PLUGIN_PREFIX) for name in self._setups):
+            for worker in workers:
+                worker.send(messages.Stop())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_TEARDOWN_TIMEOUT_S):
+                    while not all(has_ended(worker.pid) for worker in workers):
+                        await asyncio.sleep(_LOOK_AGAIN_S)
 
     async def _part_from_clients(self) -> None:
         """Tell the clients why the cluster ends, and close their connections."""
@@ -392,6 +407,7 @@ class Head:
                 if message.failure is not None:
                     text = f"worker {worker.options.name} couldn't be set up:\n{message.failure.traceback}"
                     self._metrics_writer.log("error", text, number)
+                    self._task_output(worker, messages.TaskOutput([-1], ["error"], [text], [monotonic_s()]))
             case messages.Invoked():
                 answer = message.failure if message.result is None else message.result
                 if answer is not None:
@@ -465,6 +481,7 @@ class Head:
                     for n, w in self._worker_pool.connections.items()
                     if message.workers is None or n in message.workers
                 ]
+                self._setups.pop(message.forgets, None)
                 if message.setup:
                     self._setups.pop(message.setup, None)
                     self._setups[message.setup] = message.call

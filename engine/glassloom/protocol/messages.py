@@ -18,6 +18,10 @@ OUTPUT_TOPIC = "task-output"
 """The topic of a client's `Connect` that asks for `ClientOutput`."""
 
 
+PLUGIN_PREFIX = "plugin-"
+"""How the names of those setups begin that have something to tear down: see `RunOnWorkers`."""
+
+
 class _Message(msgspec.Struct, array_like=True, frozen=True):
     pass
 
@@ -310,13 +314,15 @@ class GetWorkerLogs(_Message, frozen=True, tag="get-worker-logs"):
 class RunOnWorkers(_Message, frozen=True, tag="run-on-workers"):
     """Asks to call a function on workers (None: all), beside the tasks; answered by `RanOnWorkers`.
 
-    With `setup` workers that come later call it too, before their first task; one of the same name takes its place.
+    With `setup` workers that come later call it too, before their first task; one of the same name takes its place. Later
+    workers don't call any more what was known as `forgets`.
     """
 
     request: int
     call: bytes
     workers: list[int] | None
     setup: str = ""
+    forgets: str = ""
 
 
 class RunOnHead(_Message, frozen=True, tag="run-on-head"):

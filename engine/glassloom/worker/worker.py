@@ -31,7 +31,7 @@ from glassloom.scheduler import Pressure
 from glassloom.store.segment import SegmentWriter
 from glassloom.store.spill_file import codec_is_available
 from glassloom.store.store import RETRY_FULL_DISK_S, Store
-from glassloom.worker import user_code
+from glassloom.worker import plugins, user_code
 from glassloom.worker.forked_child import on_fork
 from glassloom.worker.memory_monitor import MemoryMonitor
 from glassloom.worker.process_end import end_with_children
@@ -158,6 +158,7 @@ class Worker:
                 start_thread("invoke", self._invoke, message, on_crash=self._crashed)
             case messages.Stop():
                 self._stopping.set()
+                plugins.tear_down_all()
                 os._exit(0)  # threads may be in the middle of a task; nothing here outlives the process
 
     def _drop(self, number: int) -> None:
