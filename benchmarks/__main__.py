@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import statistics
 import subprocess
@@ -18,7 +17,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.cases import CASES
-from benchmarks.meter import Figures
+from benchmarks.meter import Figures, cpu_count
 
 _TIMEOUT_S = 600
 
@@ -39,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"no case {unknown[0]!r}; there are {', '.join(CASES)}")
     measured = {case: _measure(case, options.rounds) for case in options.cases or CASES}
-    print(f"{platform.machine()}, {len(os.sched_getaffinity(0))} CPUs, Python {platform.python_version()}")
+    print(f"{platform.machine()}, {cpu_count()} CPUs, Python {platform.python_version()}")
     for case, figures in measured.items():
         _print_case(case, figures)
     if options.json:

@@ -6,13 +6,12 @@ evaluated; `w1-scaled` in `cases` keeps the `RandomState` of the workload, which
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from benchmarks.meter import Contender, Figures, Meter, peak_rss_mib
+from benchmarks.meter import Contender, Figures, Meter, cpu_count, peak_rss_mib
 
 Build = Callable[[Any], Any]
 """From the module (``glassloom.array`` or ``dask.array``) to what is computed."""
@@ -149,7 +148,7 @@ def _dask_threads(build: Build) -> Figures:
 def _as_many_threads_as_cores() -> Iterator[None]:
     import dask
 
-    with dask.config.set(scheduler="threads", num_workers=len(os.sched_getaffinity(0))):
+    with dask.config.set(scheduler="threads", num_workers=cpu_count()):
         yield
 
 

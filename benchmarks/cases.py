@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks import arrays, engine, memory
-from benchmarks.meter import Contender, Figures, Meter, peak_rss_mib, per_task
+from benchmarks.meter import Contender, Figures, Meter, cpu_count, peak_rss_mib, per_task
 from benchmarks.ray_client import ray_client
 
 N_WORKERS, N_THREADS = 2, 2
@@ -161,7 +160,7 @@ def _w1(state: Any) -> Figures:
 def _dask_threads() -> Iterator[None]:
     import dask
 
-    with dask.config.set(scheduler="threads", num_workers=len(os.sched_getaffinity(0))):
+    with dask.config.set(scheduler="threads", num_workers=cpu_count()):
         yield
 
 

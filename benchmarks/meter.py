@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from collections.abc import Callable
@@ -39,3 +40,10 @@ def per_task(meter: Meter, n_tasks: int) -> Figures:
 def peak_rss_mib() -> float:
     """Return the largest resident set that this process has had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def cpu_count() -> int:
+    """Return how many CPUs this process may use, where the system tells."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

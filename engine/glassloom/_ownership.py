@@ -6,7 +6,11 @@ for a thread that isn't there, or remove the files of a cluster that its parent 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
+import traceback
+from typing import NoReturn
 
 from glassloom.errors import ForkedError
 
@@ -50,3 +54,34 @@ class OwnerProcess:
                 "make a Client of your own in the child (Client('name of the cluster') attaches to the same one), or "
                 "compute with scheduler='threads'"
             )
+
+
+def exit_forked_child(error: BaseException | None) -> NoReturn:
+    """End this process, the forked child of a task, as if the task's code had been the whole program.
+
+    Nothing of the parent's is closed or removed: no finaliser and no ``atexit`` function runs.
+
+    Parameters
+    ----------
+    error
+        What that code has raised; None if it has returned.
+    """
+    status = 1
+    with contextlib.suppress(BaseException):  # the exception and the streams may be the user's
+        status = _exit_status(error)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
+
+
+def _exit_status(error: BaseException | None) -> int:
+    code = error.code if isinstance(error, SystemExit) else None
+    if error is None or (isinstance(error, SystemExit) and code is None):
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    if code is None:
+        traceback.print_exception(error)
+    else:
+        print(code, file=sys.stderr)
+    return 1

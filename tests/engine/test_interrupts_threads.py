@@ -44,6 +44,7 @@ def check_of(cell: Callable[[], Any], expected: Any, runtime: ThreadsRuntime) ->
     return check
 
 
+@pytest.mark.fault("Ctrl-C while the pool of threads computes")
 def test_compute_is_right_after_an_interrupt_at_any_place(pool: ThreadsRuntime) -> None:
     array = ga.arange(12, chunks=4) + 1
 
@@ -163,6 +164,7 @@ def _interrupt_when(condition: Callable[[], Any]) -> None:
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
+@pytest.mark.fault("Ctrl-C while the pool of threads computes")
 def test_signals_at_random_moments_leave_the_pool_right(pool: ThreadsRuntime) -> None:
     total = delayed(tasks.total)([delayed(tasks.inc, pure=True)(n) for n in range(N_SMALL_TASKS)])
     expected = sum(range(1, N_SMALL_TASKS + 1))

@@ -114,6 +114,7 @@ def nested(depth: int, width: int) -> int:
         return sum(executor.map(lambda call: call.compute(scheduler=nested.runtime), calls))  # type: ignore[attr-defined]
 
 
+@pytest.mark.fault("a task on threads computes in threads of its own")
 @pytest.mark.parametrize(("depth", "width"), [(1, 2), (2, 2), (2, 3), (3, 2)])
 def test_tasks_may_compute_in_threads_of_their_own(pool: ThreadsRuntime, depth: int, width: int) -> None:
     nested.runtime = pool  # type: ignore[attr-defined]
@@ -182,6 +183,7 @@ def crash(*_: Any, **__: Any) -> None:
     raise RuntimeError("a bug")
 
 
+@pytest.mark.fault("the engine's own code raises in a thread of the pool of threads")
 def test_a_thread_that_crashes_ends_every_waiting_computation_with_the_reason(pool: ThreadsRuntime) -> None:
     go = threading.Event()
     waiting = Asking(pool, Task("waits", go.wait, (WAIT_S,)))
@@ -202,6 +204,7 @@ def test_a_thread_that_crashes_ends_every_waiting_computation_with_the_reason(po
         assert not slot.thread.is_alive()
 
 
+@pytest.mark.fault("the engine's own code raises in a thread of the pool of threads")
 @pytest.mark.parametrize("method", ["submit", "take_actions", "failed"])
 def test_wherever_a_thread_crashes_the_caller_is_told(pool: ThreadsRuntime, method: str) -> None:
     setattr(pool.pool().scheduler, method, crash)
@@ -317,6 +320,7 @@ def status_of(child: int, timeout_s: float = WAIT_S) -> int:
     return -signal.SIGKILL
 
 
+@pytest.mark.fault("a process whose pool of threads is busy forks")
 @pytest.mark.parametrize("name", ["threads", "own"])
 def test_a_forked_child_computes_while_its_parents_pool_is_busy(pool: ThreadsRuntime, name: str) -> None:
     runtime = default_threads() if name == "threads" else pool
@@ -342,6 +346,7 @@ def test_a_task_may_fork_a_child_that_computes(pool: ThreadsRuntime) -> None:
     assert delayed(fork)().compute(scheduler=pool) == 0
 
 
+@pytest.mark.fault("a task on threads forks, and its child comes back")
 @pytest.mark.parametrize(("end_child", "status"), [(lambda: None, 0), (lambda: sys.exit(3), 3), (lambda: 1 / 0, 1)])
 def test_a_forked_child_that_comes_back_from_the_task_ends(
     pool: ThreadsRuntime, end_child: Callable[[], Any], status: int

@@ -20,6 +20,7 @@ from typing import Any
 from glassloom_metrics.recorder import Recorder
 
 from glassloom._gc import gc_paused
+from glassloom._ownership import exit_forked_child
 from glassloom._supervision import Crash, start_thread
 from glassloom.backends import blas
 from glassloom.backends.sharing import read_only_view
@@ -28,7 +29,7 @@ from glassloom.graph import Key
 from glassloom.local.computation import Computation, TaskError
 from glassloom.local.default import run_inside_task
 from glassloom.local.synchronous import SynchronousRuntime
-from glassloom.local.task_call import end_forked_child, explain, measure
+from glassloom.local.task_call import explain, measure
 from glassloom.local.threads_metrics import ThreadsMetrics, start_metrics
 from glassloom.local.watchdog import Watchdog
 from glassloom.protocol.clock import monotonic_s
@@ -306,14 +307,14 @@ class ThreadPool:
             )
         except BaseException as error:
             if self._is_copy:
-                end_forked_child(error)
+                exit_forked_child(error)  # only its parent has the pool
             explain(error)
             self._fail(slot, task, error, start_s)
             del task  # it has the error, and the error has this frame: they would hold each other
             return
         stop_s = monotonic_s()
         if self._generation != _generation:
-            end_forked_child(None)
+            exit_forked_child(None)
         results[task.number] = value
         slot.finished.append((task, measure(value), start_s, stop_s))
         if stop_s - slot.told_s > BATCH_S:

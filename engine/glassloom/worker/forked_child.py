@@ -6,11 +6,10 @@ so that nothing it does can reach the head in the worker's name.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
-import traceback
 from collections.abc import Callable
+
+from glassloom._ownership import exit_forked_child
 
 _children: list[int] = []
 """The pid of this process if it is such a child; nothing in a worker."""
@@ -35,20 +34,4 @@ def leave_if_child(error: BaseException | None = None) -> None:
         What that code has raised; None if it has returned.
     """
     if _children:
-        try:
-            status = _exit_status(error)
-            for stream in (sys.stdout, sys.stderr):
-                with contextlib.suppress(Exception):  # the streams may be the user's
-                    stream.flush()
-        except BaseException:
-            status = 1
-        os._exit(status)
-
-
-def _exit_status(error: BaseException | None) -> int:
-    if error is None:
-        return 0
-    if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
-        return (error.code or 0) & 0xFF
-    traceback.print_exception(error)
-    return 1
+        exit_forked_child(error)
