@@ -47,7 +47,7 @@ BOOTSTRAP = """\
 import json, sys
 start = json.loads(sys.argv.pop())
 sys.path[:] = start["path"]
-from glassloom.head.server import main
+from glassloom.head.main import main
 main(start["options"], start["worker_path"])
 """
 """What the head's interpreter runs. It is started with ``-P``: nothing is imported from the folder that it happens to be in."""

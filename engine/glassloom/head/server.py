@@ -1,52 +1,49 @@
 """The head process: owns the scheduler, the recorder and the workers, and serves clients and subscribers.
 
 One event loop on one thread; every decision is the scheduler's. The head never unpickles user data and never runs user
-code, so nothing that a user does in a kernel or a task can stall it. `cluster.head_process` starts it; `main` prints one
-line of JSON when the cluster is ready, or why it isn't.
+code, so nothing that a user does in a kernel or a task can stall it. `head.main` runs it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 import secrets
 import shutil
 import signal
 import sys
-import traceback
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from glassloom_metrics.framing import FrameError, FrameSplitter
-from glassloom_metrics.peer import peer_of, require_own
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Connect, Hello, decode_request
-from glassloom_metrics.publisher import Publisher, read_frame, refusal
+from glassloom_metrics.peer import peer_of
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Connect, Hello
+from glassloom_metrics.publisher import Publisher, read_frame
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import remove_record
 
-from glassloom._process_title import set_process_title
-from glassloom._supervision import Crash, start_task
-from glassloom.errors import ClusterStartError, GlassloomError, SerialisationError, WorkerLost
+from glassloom._supervision import Crash
+from glassloom.errors import SerialisationError, WorkerLost
 from glassloom.graph.keys import key_text
 from glassloom.head.call_cache import CallCache
 from glassloom.head.cancellation import cancel_tasks, retry_tasks
-from glassloom.head.cluster_log import LOG_NAME, write_log
+from glassloom.head.cluster_log import LOG_NAME
 from glassloom.head.connections import ClientConnection, WorkerConnection
 from glassloom.head.coordinator import Coordinator
 from glassloom.head.fork_server_client import ForkServerClient
-from glassloom.head.health import GONE_S, UNANSWERED_S, Pulse
+from glassloom.head.fork_server_watch import ForkServerWatch
 from glassloom.head.inline_results import MIN_BYTES, InlineResults
 from glassloom.head.inspection import HeadSnapshot, inspect_for
+from glassloom.head.listener import Listener
 from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.head.queries import ClientQueries
 from glassloom.head.registration import print_json, register
 from glassloom.head.shared_results import SharedResults
 from glassloom.head.story import tell_story
 from glassloom.head.submission import ASKING_FOR_KEYS, submit_graph
+from glassloom.head.supervised_tasks import SupervisedTasks
 from glassloom.head.task_errors import WorkerLoss, make_error
 from glassloom.head.task_history import TaskHistory
 from glassloom.head.worker_logs import WorkerLogs
@@ -54,9 +51,8 @@ from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import failure, messages
 from glassloom.protocol.clock import Clock, monotonic_s
 from glassloom.protocol.failure import Failure
-from glassloom.protocol.identity import new_cluster_id
 from glassloom.protocol.options import HeadOptions
-from glassloom.protocol.places import ClusterPlaces, make_places, remove_what_the_dead_left
+from glassloom.protocol.places import ClusterPlaces, remove_what_the_dead_left
 from glassloom.sampling.nvml import NvmlSampler
 from glassloom.sampling.process import has_ended
 from glassloom.scheduler import Actions, Adaptive, Scheduler, TaskState
@@ -71,7 +67,6 @@ _HEAD = object()
 _NO_REQUEST = -1
 """The request number of what no client has asked for."""
 _READ_BYTES = 2**20
-_CONNECT_TIMEOUT_S = 10.0
 _STATUS_TIMEOUT_S = 0.5
 """How long the head waits to be told how a worker has ended."""
 _TEARDOWN_TIMEOUT_S = 2.5
@@ -82,7 +77,7 @@ _PARTING_TIMEOUT_S = 1.0
 
 
 class Head:
-    """The head of one cluster; made and run by `main`."""
+    """The head of one cluster; made and run by `head.main`."""
 
     def __init__(self, options: HeadOptions, places: ClusterPlaces) -> None:
         self._options = options
@@ -112,8 +107,16 @@ class Head:
         self._worker_logs = WorkerLogs()
         self._setups: dict[str, bytes] = {}
         """What every new worker calls first, by name; pickled."""
-        self._running: set[asyncio.Task[None]] = set()
-        self._connections: set[asyncio.Task[None]] = set()
+        self._tasks = SupervisedTasks(self._crashed)
+        self._listener = Listener(
+            self._secret,
+            self._publisher,
+            self._metrics_writer,
+            serve_client=self._serve_client,
+            serve_worker=self._serve_worker,
+            on_crash=self._crashed,
+            on_metrics_crash=self._log_crash,
+        )
         self._call_cache = CallCache()
         self._clients: dict[int, ClientConnection] = {}
         self._next_client = 0
@@ -122,21 +125,21 @@ class Head:
         self._ended = asyncio.Event()
         self._end_reason = ""
         self._last_loss = WorkerLoss("")
-        self._fork_server: ForkServerClient
-        self._pulse = Pulse.ALIVE
+        self._fork_server_watch: ForkServerWatch
 
     async def run(self, fork_server_process: tuple[int, Any]) -> None:
         """Start the workers, say that the cluster is ready, serve until it shall end, clean up."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._on_loop_error)
-        fork_server_client = self._fork_server = ForkServerClient(*fork_server_process, self._worker_exited)
+        fork_server_client = ForkServerClient(*fork_server_process, self._worker_exited)
         await fork_server_client.start()
-        self._keep_running("fork server", self._follow_fork_server())
-        server = await self._listen()
+        self._fork_server_watch = ForkServerWatch(fork_server_client, self._metrics_writer, self._end)
+        self._tasks.start("fork server", self._fork_server_watch.run())
+        await self._listener.start(self._places.socket)
         self._worker_pool.start(fork_server_client)
         loop.add_signal_handler(signal.SIGTERM, self._end, "terminated")
-        self._keep_running("ticks", self._tick())
-        self._keep_running("GPU samples", self._sample_gpus(), on_crash=self._log_crash)
+        self._tasks.start("ticks", self._tick())
+        self._tasks.start("GPU samples", self._sample_gpus(), on_crash=self._log_crash)
         if not self._options.detached:
             loop.add_reader(sys.stdin.fileno(), self._read_lifeline)
         try:
@@ -145,23 +148,13 @@ class Head:
         finally:
             self._metrics_writer.life("closing")
             remove_record(self._places.cluster_id)
-            server.close()
-            for task in self._running:
-                task.cancel()
+            self._listener.close()
+            self._tasks.cancel()
             await self._part_from_clients()
             await self._publisher.close()
             await self._tear_plugins_down()
             await fork_server_client.close()
             self._places.remove()
-
-    async def _listen(self) -> asyncio.AbstractServer:
-        path = self._places.socket
-        try:
-            server = await asyncio.start_unix_server(self._accept, path)
-            os.chmod(path, 0o600)
-        except OSError as error:
-            raise ClusterStartError(f"can't make the cluster's socket {path!r}: {error.strerror or error}") from error
-        return server
 
     async def _tear_plugins_down(self) -> None:
         """If there are plugins, let workers end by themselves, so that they are torn down; but not for long."""
@@ -197,7 +190,7 @@ class Head:
         if warning:
             self._metrics_writer.log("warning", warning)
         fork_server.redirect_output(os.path.join(self._places.directory, LOG_NAME), 1)
-        self._keep_running("clean-up", _in_thread(remove_what_the_dead_left), on_crash=self._log_crash)
+        self._tasks.start_in_thread("clean-up", remove_what_the_dead_left, on_crash=self._log_crash)
 
     # Life and death
 
@@ -229,23 +222,6 @@ class Head:
         if not os.read(sys.stdin.fileno(), 1024):
             self._end("the process that started the cluster has ended")
 
-    async def _follow_fork_server(self) -> None:
-        await self._fork_server.run()
-        self._metrics_writer.log("error", "the fork server was killed; the cluster ends")
-        self._end("the fork server was killed")
-
-    def _check_fork_server(self) -> None:
-        """Say so if the fork server doesn't answer; end the cluster if that lasts: no worker can be replaced then."""
-        before, self._pulse = self._pulse, self._fork_server.check(monotonic_s())
-        who = f"the fork server (pid {self._fork_server.pid})"
-        if self._pulse is Pulse.GONE:
-            self._end(f"{who} didn't answer for {GONE_S:.0f} s: it is stopped, or the machine is overloaded")
-        elif self._pulse is Pulse.UNANSWERED and before is Pulse.ALIVE:
-            text = f"{who} hasn't answered for {UNANSWERED_S:.0f} s: workers that end are not replaced until it does"
-            self._metrics_writer.log("error", f"{text}, and after {GONE_S:.0f} s the cluster ends")
-        elif before is Pulse.UNANSWERED and self._pulse is Pulse.ALIVE:
-            self._metrics_writer.log("info", f"{who} answers again")
-
     def _worker_exited(self, number: int, status: str) -> None:
         if not self._ended.is_set():
             self._worker_pool.exited(number, status)
@@ -266,7 +242,7 @@ class Head:
         self._last_loss = WorkerLoss(reason, worker.exceeded_limit)
         self._shared_results.remove_unannounced(f"w{worker.number}")
         spilled = self._places.spill_directory(worker.number)
-        self._keep_running("clean-up", _in_thread(shutil.rmtree, spilled, True), on_crash=self._log_crash)
+        self._tasks.start_in_thread("clean-up", shutil.rmtree, spilled, True, on_crash=self._log_crash)
         self._history.worker_left(worker.options.name, list(worker.state.running), list(worker.state.has), reason)
         self._scheduler.worker_left(worker.number, blame=not worker.expected)
         lost = failure.own_failure(WorkerLost(f"worker {worker.options.name} is gone: {reason}"))
@@ -274,39 +250,9 @@ class Head:
 
     # Connections
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = start_task("connection", self._serve(reader, writer), on_crash=self._crashed)
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection until it ends. What the other side does wrong ends that connection only.
-
-        After an error of our own it stays open: `_part_from_clients` sends the reason on it.
-        """
-        try:
-            require_own(writer.get_extra_info("socket"))
-            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
-                connect = decode_request(await read_frame(reader, _READ_BYTES))
-            if isinstance(connect, Connect):
-                await self._admit(connect, reader, writer)
-        except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
-            pass  # the other side is gone, or says nothing; what that means is decided where it is noticed
-        except PermissionError as error:
-            self._metrics_writer.log("error", f"a connection is refused: {error}")
-        except (msgspec.DecodeError, FrameError) as error:
-            self._metrics_writer.log("error", f"a connection is closed, because what came on it can't be read: {error}")
-        writer.close()
-
-    async def _admit(self, connect: Connect, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if connect.role == "metrics" or refusal(connect, self._secret):
-            await start_task("metrics", self._publisher.admit(connect, reader, writer), on_crash=self._log_crash)
-        elif connect.role == "worker":
-            await self._serve_worker(reader, writer)
-        elif connect.role == "client":
-            await self._serve_client(connect, reader, writer)
-
-    async def _serve_worker(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_worker(
+        self, _connect: Connect, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         ready = messages.from_worker_decoder.decode(await read_frame(reader))
         worker = self._worker_pool.join(ready, writer) if isinstance(ready, messages.WorkerReady) else None
         if worker is None:
@@ -319,7 +265,7 @@ class Head:
         except (ConnectionError, msgspec.DecodeError, FrameError) as error:
             self._metrics_writer.log("error", f"worker {worker.options.name}: {type(error).__name__}: {error}")
         if not worker.is_disconnected:
-            self._keep_running("worker's end", self._follow_end_of(worker))
+            self._tasks.start("worker's end", self._follow_end_of(worker))
 
     async def _read_worker(self, worker: WorkerConnection, reader: asyncio.StreamReader) -> None:
         splitter = FrameSplitter()
@@ -489,7 +435,7 @@ class Head:
             case messages.RunOnHead():
                 workers = [worker.info() for worker in self._worker_pool.connections.values()]
                 snapshot = HeadSnapshot(self._scheduler, workers, len(self._clients))
-                self._keep_running("inspection", inspect_for(client, message, snapshot))
+                self._tasks.start("inspection", inspect_for(client, message, snapshot))
             case messages.Retire():
                 self._worker_pool.retire(message.workers)
                 self._worker_pool.answer_when_settled(client, message.request)
@@ -522,14 +468,6 @@ class Head:
                 client.send(tell_story(self._scheduler, self._history, message, self._clock.now_s()))
             case messages.Shutdown():
                 self._end("shut down by its client")
-
-    def _keep_running(
-        self, name: str, work: Coroutine[Any, Any, None], on_crash: Callable[[Crash], None] | None = None
-    ) -> None:
-        """Run something in the event loop, which by itself would forget it."""
-        task = start_task(name, work, on_crash=on_crash or self._crashed)
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
 
     def _send_coordination_replies(self) -> None:
         """Carry out what the coordinator has decided."""
@@ -641,13 +579,13 @@ class Head:
     def _collect_samples(self, now_s: float) -> None:
         """Write down how the workers are, let their number follow the work, forget code that no task uses."""
         peers = self._worker_pool.connections
-        self._check_fork_server()
+        self._fork_server_watch.check(monotonic_s())
         for client in self._clients.values():
             if client.has_ended():  # a fork of it may still hold the connection, and with it locks
                 client.writer.transport.abort()
         for worker in peers.values():
             if not worker.is_disconnected and has_ended(worker.pid):  # a child of its may still hold the connection
-                self._keep_running("worker's end", self._follow_end_of(worker))
+                self._tasks.start("worker's end", self._follow_end_of(worker))
         self._metrics_writer.samples((n, w.sample, w.shared_bytes) for n, w in peers.items() if w.sample is not None)
         if self._worker_pool.follow_work(now_s) | self._worker_pool.replace_failing(monotonic_s()):
             self._settle_soon()
@@ -668,56 +606,6 @@ class Head:
             await asyncio.sleep(GPU_SAMPLE_S)
 
 
-async def _in_thread(function: Callable[..., Any], *args: Any) -> None:
-    await asyncio.to_thread(function, *args)
-
-
 async def _closed(writer: asyncio.StreamWriter) -> None:
     with contextlib.suppress(OSError):
         await writer.wait_closed()
-
-
-def main(options: dict[str, Any], worker_path: list[str]) -> None:
-    """Run a cluster until it is shut down.
-
-    Parameters
-    ----------
-    options
-        `HeadOptions` as plain data.
-    worker_path
-        Where workers look for modules.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.set_threshold(100_000, 100, 100)  # a full pass over a million tasks would stall the head, to free nothing
-    try:
-        head_options = msgspec.convert(options, HeadOptions)
-        places = make_places(new_cluster_id(), head_options.local_directory)
-        try:
-            _run(head_options, places, worker_path)
-        finally:
-            places.remove()
-    except GlassloomError as error:
-        print_json({"error": str(error)})
-        sys.exit(1)
-    except (
-        BaseException
-    ) as error:  # nothing is above us: the starter, if it still listens, and the log get the last word
-        print_json({"error": f"the head crashed: {type(error).__name__}: {error}"})
-        write_log(traceback.format_exc())
-        sys.exit(1)
-
-
-def _run(options: HeadOptions, places: ClusterPlaces, worker_path: list[str]) -> None:
-    log_path = os.path.join(places.directory, LOG_NAME)
-    fork_server.redirect_output(log_path, 2)  # the starter still reads what we print
-    fork_server_process = fork_server.start(
-        fork_server.ForkServerOptions(
-            places=places,
-            cluster_name=options.name,
-            log_path=log_path,
-            preload=list(options.preload),
-            worker_path=worker_path,
-        )
-    )
-    set_process_title(f"glassloom head {options.name}", "glassloom-head")
-    asyncio.run(Head(options, places).run(fork_server_process))
