@@ -25,7 +25,7 @@ from glassloom.client.result_methods import ResultMethods, release_all
 from glassloom.client.story import StoryMethods
 from glassloom.client.validation import check_iterables, refuse_actors
 from glassloom.cluster.local import LocalCluster
-from glassloom.cluster.options import OPTION_NAMES, ClusterOptions
+from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, Resources
 from glassloom.cluster.other_names import refuse_others
 from glassloom.collection import compute, persist
 from glassloom.config import Configured
@@ -98,7 +98,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         memory_pause_fraction: float | None | Configured = Configured("cluster.memory-pause-fraction"),
         memory_terminate_fraction: float | None | Configured = Configured("cluster.memory-terminate-fraction"),
         spill_compression: str | None | Configured = Configured("cluster.spill-compression"),
-        resources: Mapping[str, float] | None = None,
+        resources: Resources | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float | str | Configured = Configured("cluster.start-timeout"),
         asynchronous: bool = False,

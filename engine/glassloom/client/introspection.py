@@ -38,6 +38,7 @@ class IntrospectionMethods(ClientBase):
                 "baseline": worker.baseline_bytes,
                 "unmanaged": worker.unmanaged_bytes,
                 "pressure": worker.pressure,
+                "resources": worker.resources,
                 "cpu_percent": worker.cpu_percent,
                 "running": worker.running,
                 "has": worker.has,

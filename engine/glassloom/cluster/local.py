@@ -13,7 +13,7 @@ from glassloom_metrics.registry import read_records
 from glassloom.client.blocking import run_sync
 from glassloom.client.connection import Connection
 from glassloom.cluster.head_process import HeadProcess
-from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, checked_count
+from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, Resources, checked_count
 from glassloom.cluster.other_names import refuse_others
 from glassloom.config import Configured, chosen
 from glassloom.errors import OptionError
@@ -64,7 +64,10 @@ class LocalCluster:
         ``cluster.spill-compression`` (None).
     resources
         What each worker has that tasks can ask for, such as ``{"GPU": 1}``: tasks that together would need more don't
-        run on it at once. Only numbers; what they stand for is up to you.
+        run on it at once. Only numbers; what they stand for is up to you. A list, such as ``[{"GPU": 1}, {}]``, says it for
+        the first worker, the second and so on; a mapping by worker's number or name, such as ``{0: {"GPU": 1}}``, for
+        those; workers that it doesn't mention, such as those that `scale` starts beyond it, have none. A worker that
+        takes the place of another has its resources. Tasks find their worker's as ``get_worker().resources``.
     env
         Environment variables of the cluster's processes, besides this process's own; such as ``{"OMP_NUM_THREADS": "4"}``.
     timeout
@@ -105,7 +108,7 @@ class LocalCluster:
         memory_pause_fraction: float | None | Configured = Configured("cluster.memory-pause-fraction"),
         memory_terminate_fraction: float | None | Configured = Configured("cluster.memory-terminate-fraction"),
         spill_compression: str | None | Configured = Configured("cluster.spill-compression"),
-        resources: Mapping[str, float] | None = None,
+        resources: Resources | None = None,
         env: Mapping[str, str] | None = None,
         timeout: float | str | Configured = Configured("cluster.start-timeout"),
         detached: bool = False,

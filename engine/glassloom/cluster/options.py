@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -14,12 +14,16 @@ from glassloom import config
 from glassloom.config import Configured, chosen
 from glassloom.errors import OptionError
 from glassloom.protocol.identity import kernel_id
-from glassloom.protocol.options import SPILL_CODECS, HeadOptions, MemoryLimits, checked_resources
+from glassloom.protocol.options import SPILL_CODECS, HeadOptions, MemoryLimits, checked_worker_resources
 from glassloom.sampling.limits import cpu_count, memory_limit_bytes, process_memory_limit_bytes
 from glassloom.units import format_bytes, parse_bytes, parse_seconds
 
 _MIN_MEMORY_LIMIT_BYTES = 50 * 2**20
 _PRELOADED = ("numpy", "pandas", "pyarrow", "glassloom.array", "glassloom.dataframe")
+
+
+Resources = Mapping[str, float] | Sequence[Mapping[str, float]] | Mapping[int | str, Mapping[str, float]]
+"""What workers have that tasks can ask for: see `LocalCluster`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +40,7 @@ class ClusterOptions:
     memory_pause_fraction: float | None | Configured = Configured("cluster.memory-pause-fraction")
     memory_terminate_fraction: float | None | Configured = Configured("cluster.memory-terminate-fraction")
     spill_compression: str | None | Configured = Configured("cluster.spill-compression")
-    resources: Mapping[str, float] | None = None
+    resources: Resources | None = None
     env: Mapping[str, str] | None = None
     timeout: float | str | Configured = Configured("cluster.start-timeout")
     detached: bool = False
@@ -104,7 +108,7 @@ class ClusterOptions:
             preload=tuple(module for module in _PRELOADED if module in sys.modules),
             started_by=self.started_by or ("notebook" if kernel_id() else "script"),
             kernel_id=kernel_id(),
-            resources=checked_resources(self.resources or {}),
+            resources=checked_worker_resources(self.resources, self.name),
             log_memory_bytes=config.get("metrics.log-memory"),
         )
 

@@ -112,6 +112,7 @@ class WorkerConnection:
             baseline_bytes=self.baseline_bytes,
             unmanaged_bytes=self.unmanaged_bytes(sample.own_bytes),
             pressure=self.pressure.name.lower(),
+            resources=options.resources,
         )
 
     def unmanaged_bytes(self, own_bytes: int) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from glassloom.errors import GraphError, OptionError
 from glassloom.head.call_cache import CallCache, PickledCall
 from glassloom.head.connections import ClientConnection
 from glassloom.protocol import failure, messages
+from glassloom.protocol.options import WorkerResources
 from glassloom.scheduler import Restrictions, Scheduler
 
 ASKING_FOR_KEYS = (messages.Submit, messages.Scatter, messages.Retry, messages.Claim)
@@ -37,11 +36,11 @@ class TaskSpec(msgspec.Struct, frozen=True, gc=False):
 def submit_graph(
     scheduler: Scheduler,
     call_cache: CallCache,
-    resources: Mapping[str, float],
+    resources: WorkerResources,
     client: ClientConnection,
     message: messages.Submit,
 ) -> None:
-    """Hand a client's graph in; tell the client if it is refused. `resources` is what each worker has."""
+    """Hand a client's graph in; tell the client if it is refused. `resources` is what workers have."""
     refusal = _lack_of_resources(message.resources, resources)
     if refusal is not None:
         client.send(messages.SubmitRefused(message.wanted, failure.own_failure(refusal), client.n_handled))
@@ -76,11 +75,11 @@ def _restrictions(message: messages.Submit) -> Restrictions | None:
     return Restrictions(resources, frozenset(message.workers), message.allow_other_workers)
 
 
-def _lack_of_resources(asked: dict[str, float], has: Mapping[str, float]) -> OptionError | None:
+def _lack_of_resources(asked: dict[str, float], resources: WorkerResources) -> OptionError | None:
     """Return the error of tasks that ask for more than any worker will ever have."""
-    if all(has.get(name, 0.0) >= amount for name, amount in asked.items()):
+    if resources.are_enough_for(asked):
         return None
     return OptionError(
-        f"resources={asked}: each worker of this cluster has {has or 'none'}, so that no worker could ever run such a task; "
+        f"resources={asked}: {resources}, so that no worker could ever run such a task; "
         "start the cluster with resources= for its workers"
     )

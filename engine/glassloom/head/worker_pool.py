@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from collections.abc import Callable, Iterable
 
@@ -91,7 +92,7 @@ class WorkerPool:
                 f"{format_bytes(ready.own_bytes)} already; give it more"
             )
             return None
-        state = self._scheduler.worker_joined(ready.number, options.name, options.nthreads, self._options.resources)
+        state = self._scheduler.worker_joined(ready.number, options.name, options.nthreads, options.resources)
         worker = WorkerConnection(options, writer, ready.pid, state, baseline_bytes=ready.own_bytes)
         self.connections[ready.number] = worker
         self._failed_starts = 0
@@ -123,7 +124,7 @@ class WorkerPool:
         self._on_lost(worker, reason)
 
     def scale(self, n_workers: int) -> None:
-        """Start workers, or retire the youngest, until there are `n_workers`. Ends adaptive scaling."""
+        """Start workers, or retire those of the last places, until there are `n_workers`. Ends adaptive scaling."""
         self._adaptive = None
         self._approach(n_workers)
 
@@ -228,9 +229,10 @@ class WorkerPool:
 
     def _approach(self, n_workers: int) -> None:
         self._n_wanted = n_workers
-        staying = [number for number, worker in sorted(self.connections.items()) if not worker.state.retiring]
-        for number in staying[max(0, n_workers - len(self._starting)) :]:
-            self._retire(self.connections[number])
+        staying = [worker for worker in self.connections.values() if not worker.state.retiring]
+        staying.sort(key=lambda worker: worker.options.place)
+        for worker in staying[max(0, n_workers - len(self._starting)) :]:
+            self._retire(worker)
         self._approach_wanted()
 
     def _retire(self, worker: WorkerConnection) -> None:
@@ -247,6 +249,7 @@ class WorkerPool:
 
     def _spawn(self) -> None:
         number, self._next_number = self._next_number, self._next_number + 1
+        place = self._free_place()
         options = WorkerOptions(
             number=number,
             name=f"{self._options.name}-{number}",
@@ -261,9 +264,17 @@ class WorkerPool:
             cluster_name=self._options.name,
             head_pid=os.getpid(),
             spill_directory=self._places.spill_directory(number),
+            place=place,
+            resources=self._options.resources.at(place),
         )
         self._starting[number] = options
         self.fork_server_client.spawn(options)
+
+    def _free_place(self) -> int:
+        """Return the first place that no worker has, but for those that go."""
+        staying = (worker.options for worker in self.connections.values() if not worker.state.retiring)
+        taken = {options.place for options in (*self._starting.values(), *staying)}
+        return next(place for place in itertools.count() if place not in taken)
 
     def _answer_waiting(self) -> None:
         if len(self.connections) == self._n_wanted and not self._starting and not self._restarting:

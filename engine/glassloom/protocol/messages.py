@@ -464,6 +464,8 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     """What it has to itself beyond that and beyond its results."""
     pressure: str = "none"
     """How short of memory it is: ``"none"``, ``"high"`` or ``"paused"``."""
+    resources: dict[str, float] = {}
+    """What tasks can ask for of it."""
 
 
 class Info(_Message, frozen=True, tag="info"):

@@ -10,6 +10,8 @@ from typing import Any
 from glassloom.errors import OptionError
 from glassloom.units import format_bytes
 
+MAX_PLACES = 10_000
+"""Resources can be said of no more workers than these."""
 SPILL_CODECS = ("lz4", "zstd")
 """How spilled results can be compressed."""
 
@@ -71,6 +73,38 @@ class MemoryLimits:
 
 
 @dataclass(frozen=True)
+class WorkerResources:
+    """What workers have that tasks can ask for: amounts by name.
+
+    Attributes
+    ----------
+    by_place
+        Of the workers of the first places: the first worker has place 0, and a worker that replaces another has its place.
+    others
+        Of all others.
+    """
+
+    by_place: tuple[dict[str, float], ...] = ()
+    others: dict[str, float] = field(default_factory=dict)
+
+    def at(self, place: int) -> dict[str, float]:
+        """Return what the worker of a place has."""
+        return self.by_place[place] if place < len(self.by_place) else self.others
+
+    def are_enough_for(self, asked: Mapping[str, float]) -> bool:
+        """Tell whether the worker of some place has all that is asked for."""
+        return any(
+            all(has.get(name, 0.0) >= amount for name, amount in asked.items()) for has in (*self.by_place, self.others)
+        )
+
+    def __str__(self) -> str:
+        """Return for people what each worker has."""
+        if not self.by_place:
+            return f"each worker of this cluster has {self.others or 'none'}"
+        return f"the workers of this cluster have {', '.join(str(has or 'none') for has in self.by_place)}, others none"
+
+
+@dataclass(frozen=True)
 class HeadOptions:
     """What a cluster is started with."""
 
@@ -82,7 +116,7 @@ class HeadOptions:
     local_directory: str | None = None
     detached: bool = False
     preload: tuple[str, ...] = ()
-    resources: dict[str, float] = field(default_factory=dict)
+    resources: WorkerResources = field(default_factory=WorkerResources)
     started_by: str = "script"
     kernel_id: str | None = None
     log_memory_bytes: int = 64 * 2**20
@@ -105,6 +139,9 @@ class WorkerOptions:
     cluster_name: str
     head_pid: int
     spill_directory: str
+    place: int = 0
+    """A worker that replaces another has its place; numbers are never used again."""
+    resources: dict[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return what tells it from others, without the secret."""
@@ -116,6 +153,36 @@ def checked_resources(resources: Mapping[str, float]) -> dict[str, float]:
     if not isinstance(resources, Mapping) or not all(_is_amount(*item) for item in resources.items()):
         raise OptionError(f"resources={resources!r} should be amounts of 0 or more by name, such as {{'GPU': 1}}")
     return {name: float(amount) for name, amount in resources.items()}
+
+
+def checked_worker_resources(resources: Any, cluster_name: str | None) -> WorkerResources:
+    """Return the resources of a cluster's workers as `LocalCluster` takes them: for all alike, in a list, or by worker.
+
+    Raises
+    ------
+    OptionError
+        If they are none of those.
+    """
+    if isinstance(resources, (list, tuple)):
+        return WorkerResources(tuple(checked_resources(each) for each in resources))
+    if isinstance(resources, Mapping) and resources and all(isinstance(has, Mapping) for has in resources.values()):
+        places = {_place_of(worker, cluster_name): checked_resources(has) for worker, has in resources.items()}
+        return WorkerResources(tuple(places.get(place, {}) for place in range(max(places) + 1)))
+    return WorkerResources(others=checked_resources(resources or {}))
+
+
+def _place_of(worker: Any, cluster_name: str | None) -> int:
+    """Return the place of a worker that is named by its number, or by the name that it has at first."""
+    number = worker
+    if isinstance(worker, str) and cluster_name is not None and worker.startswith(f"{cluster_name}-"):
+        digits = worker.removeprefix(f"{cluster_name}-")
+        number = int(digits) if digits.isdecimal() else worker
+    if type(number) is not int or not 0 <= number < MAX_PLACES:
+        example = "0" if cluster_name is None else f"0 or {cluster_name + '-0'!r}"
+        raise OptionError(
+            f"resources: {worker!r} is no worker; write its number or, if the cluster has a name, its name: {example}"
+        )
+    return number
 
 
 def _is_amount(name: Any, amount: Any) -> bool:

@@ -29,6 +29,8 @@ class WorkerOfTask:
         In bytes; None: no limit.
     local_directory
         The cluster's private directory, which goes when the cluster ends.
+    resources
+        What tasks can ask for of it, as `LocalCluster` was told: such as ``{"GPU": 1.0}``.
     """
 
     def __init__(self, options: WorkerOptions) -> None:
@@ -38,6 +40,7 @@ class WorkerOfTask:
         self.nthreads = options.nthreads
         self.memory_limit = options.memory.limit_bytes
         self.local_directory = options.directory
+        self.resources = dict(options.resources)
 
     def __repr__(self) -> str:
         return f"<Worker: {self.name!r}, number={self.number}, threads={self.nthreads}, pid={self.pid}>"
