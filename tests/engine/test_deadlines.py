@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import signal
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,7 @@ import pytest
 from fault_helpers import eventually, fork_server_of, kill
 from glassloom import Client, Event, Lock, Queue, Variable, as_completed, config, delayed, wait
 from glassloom.client import head_watch
+from interrupts import interrupt
 
 ANSWER_S = 0.5
 """How long a head may take to answer in these tests."""
@@ -166,3 +171,55 @@ def test_what_a_stopped_head_does_not_read_is_bounded(mine: Client, monkeypatch:
             seconds_until_timeout(lambda: [mine.submit(len, b"x" * 60_000, pure=False) for _ in range(99)], says) < 60
         )
     assert mine.submit(abs, -1).result(timeout=20) == 1
+
+
+@pytest.mark.fault("SIGSTOP of the head while much is sent, and Ctrl-C")
+def test_an_interrupt_while_the_head_reads_nothing_leaves_the_client_usable(
+    mine: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glassloom.client.outbox.LIMIT_BYTES", 2**20)
+    arguments = [bytes([number]) * 60_000 for number in range(30)]
+    with stopped(mine._record.pid), config.set(timeouts__request=300):
+        for number in (1, 50, 100, 200, 400, 800):
+            interrupt(lambda: mine.submit(len, b"y" * 60_000, pure=False), number)
+        with pytest.raises(KeyboardInterrupt), monkeypatch.context() as patch:
+            patch.setattr("glassloom.client.outbox.WaitFor", _interrupted)
+            while True:
+                mine.map(len, arguments, pure=False)
+    assert mine.gather(mine.map(len, arguments)) == [60_000] * 30
+    eventually(lambda: not mine.who_has())
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.fault("SIGSTOP of the head")
+def test_what_an_event_loop_waits_for_ends_too(mine: Client) -> None:
+    async def ask() -> None:
+        async with Client(mine.name, asynchronous=True, set_as_default=False) as client:
+            pending = client.submit(time.sleep, 60)
+            with stopped(mine._record.pid):
+                for waits in (pending.result, client.scheduler_info, lambda: client.gather([pending])):
+                    with pytest.raises(TimeoutError, match="the head of cluster"):
+                        await waits()
+            client.cancel(pending)
+
+    with config.set(timeouts__request=ANSWER_S):
+        asyncio.run(asyncio.wait_for(ask(), 40))
+
+
+SCRIPT = """
+import sys
+from glassloom import Client, fire_and_forget
+client = Client(sys.argv[1], set_as_default=False)
+def write(path):
+    with open(path, "w") as file:
+        file.write("done")
+fire_and_forget([client.submit(write, sys.argv[2] + str(number)) for number in range(20)])
+"""
+
+
+def test_what_was_sent_last_arrives_although_the_process_ends_at_once(mine: Client, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", SCRIPT, mine.name, f"{tmp_path}/file"], check=True, timeout=50)
+    eventually(lambda: len([path for path in tmp_path.iterdir() if path.read_text() == "done"]) == 20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +20,13 @@ IN_TIME_S = 20
 
 def double(number: int) -> int:
     return 2 * number
+
+
+@pytest.fixture(autouse=True)
+def time_for_all_places(bounded_time: None) -> None:
+    """Every place of a call takes minutes."""
+    if LONG_TESTS:
+        signal.alarm(1800)
 
 
 @pytest.fixture
