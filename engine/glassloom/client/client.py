@@ -349,6 +349,32 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         chosen = futures_of(futures)
         self._connection.cancel([future.key for future in chosen], [future._state for future in chosen], force=force)
 
+    def cancel_all(self, *, force: bool = False) -> Any:
+        """Give up all unfinished tasks; return how many. The workers stay, and so do results that are there already.
+
+        Tasks that are running run to their end, unheard, as with `cancel`; workers whose tasks don't end are replaced. To
+        let go of all results too, use `restart`.
+
+        Parameters
+        ----------
+        force
+            Whether to give up the tasks of all clients, and those that variables, queues, datasets and `fire_and_forget`
+            want. Without it this client's tasks are given up that no one else wants.
+
+        Examples
+        --------
+        >>> import time
+        >>> from glassloom import Client
+        >>> with Client(n_workers=1, threads_per_worker=1) as client:
+        ...     futures = client.map(time.sleep, [0.1, 60, 61])
+        ...     first = futures[0].result()
+        ...     client.cancel_all()
+        ...     [future.status for future in futures]
+        2
+        ['finished', 'cancelled', 'cancelled']
+        """
+        return self._run(self._connection.cancel_all(force=force))
+
     def retry(self, futures: Any) -> None:
         """Try failed tasks again, with the failed tasks that they depend on. Others stay as they are.
 

@@ -184,6 +184,14 @@ class Connection:
         self.send(messages.Cancel(list(keys), force))
         self._keys.note_cancelling(states)
 
+    def cancel_all(self, *, force: bool) -> Operation[int]:
+        """Give up all unfinished tasks; return how many there were."""
+        self._keys.note_all_cancelling()
+        cancelled: messages.CancelledAll = yield from self.ask(
+            lambda request: messages.CancelAll(request, force), "to cancel all tasks"
+        )
+        return cancelled.n_tasks
+
     def ask(
         self,
         make: Callable[[int], messages.FromClient],
@@ -408,6 +416,7 @@ class Connection:
                 | messages.Holdings()
                 | messages.Story()
                 | messages.Processing()
+                | messages.CancelledAll()
                 | messages.CoordinationReply()
             ):
                 reply = self._replies.pop(message.request, None)

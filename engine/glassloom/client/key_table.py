@@ -128,6 +128,12 @@ class KeyTable:
             for state in states:
                 state.is_cancelling = state.status in (PENDING, FINISHED)
 
+    def note_all_cancelling(self) -> None:
+        """The head is about to be asked to cancel all unfinished tasks."""
+        with self._lock:
+            holds = [self._get(key) for key in list(self._holds)]
+            self.note_cancelling(hold.state for hold in holds if hold is not None and hold.state.status == PENDING)
+
     def note_retrying(self, failed: Iterable[tuple[KeyState, int]]) -> None:
         """The writer has a message that tries these again. Unless it is sent by now, they are pending from here on.
 

@@ -27,6 +27,22 @@ def cancel_tasks(scheduler: Scheduler, client: ClientConnection, message: messag
             scheduler.cancel([key])
 
 
+def cancel_everything(scheduler: Scheduler, client: ClientConnection, *, force: bool) -> int:
+    """Give up all unfinished tasks that the client wants, with `force` those of all clients; return how many are given up."""
+    before = _n_under_way(scheduler)
+    wanted = [
+        task.key
+        for task in scheduler.tasks.values()
+        if task.clients and task.state in _UNDER_WAY and (force or client in task.clients)
+    ]
+    cancel_tasks(scheduler, client, messages.Cancel(wanted, force))
+    return before - _n_under_way(scheduler)
+
+
+def _n_under_way(scheduler: Scheduler) -> int:
+    return sum(layer.counts[state] for layer in scheduler.layers.values() for state in _UNDER_WAY)
+
+
 def retry_tasks(scheduler: Scheduler, client: ClientConnection, keys: list[Key]) -> None:
     """Hand failed tasks in once more, with all that failed below them."""
     failed = dict.fromkeys([*failed_below(scheduler, keys), *keys])

@@ -28,7 +28,7 @@ from glassloom._supervision import Crash
 from glassloom.errors import SerialisationError, WorkerLost
 from glassloom.graph.keys import key_text
 from glassloom.head.call_cache import CallCache
-from glassloom.head.cancellation import cancel_tasks, retry_tasks
+from glassloom.head.cancellation import cancel_everything, cancel_tasks, retry_tasks
 from glassloom.head.cluster_log import LOG_NAME
 from glassloom.head.connections import ClientConnection, WorkerConnection
 from glassloom.head.coordinator import Coordinator
@@ -405,6 +405,10 @@ class Head:
                 self._scheduler.release(client, message.keys)
             case messages.Cancel():
                 cancel_tasks(self._scheduler, client, message)
+            case messages.CancelAll():
+                n_tasks = cancel_everything(self._scheduler, client, force=message.force)
+                self._settle()  # the client hears of the keys before it hears that all is done
+                client.send(messages.CancelledAll(message.request, n_tasks))
             case messages.Retry():
                 retry_tasks(self._scheduler, client, message.keys)
             case messages.Scatter():

@@ -270,6 +270,13 @@ class Cancel(_Message, frozen=True, tag="cancel"):
     force: bool = False
 
 
+class CancelAll(_Message, frozen=True, tag="cancel-all"):
+    """Gives up all unfinished tasks that the client wants; with `force` those of all clients. Answered by `CancelledAll`."""
+
+    request: int
+    force: bool = False
+
+
 class Retry(_Message, frozen=True, tag="retry"):
     """Tries failed tasks again, with the failed ones that they depend on."""
 
@@ -416,6 +423,7 @@ FromClient = (
     Submit
     | Release
     | Cancel
+    | CancelAll
     | Retry
     | Scatter
     | Locate
@@ -585,6 +593,13 @@ class Story(_Message, frozen=True, tag="story"):
     forgotten_before_s: float
 
 
+class CancelledAll(_Message, frozen=True, tag="cancelled-all"):
+    """So many tasks were given up."""
+
+    request: int
+    n_tasks: int
+
+
 class WorkerTasks(msgspec.Struct, array_like=True, frozen=True):
     """The tasks that a worker was sent and hasn't finished, in that order."""
 
@@ -632,6 +647,7 @@ FromHead = (
     | Holdings
     | Story
     | Processing
+    | CancelledAll
     | CoordinationReply
 )
 
