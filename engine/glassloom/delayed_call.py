@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-import uuid
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,6 +13,11 @@ from glassloom.expr import Expr, Persisted
 from glassloom.graph import Key, Origin, Task, TaskRef, function_label, task_function, tokenize, user_origin
 from glassloom.reprs import render
 
+_PLAIN = frozenset([int, float, bool, str, bytes, type(None)])
+_TOKEN_BYTES = 16
+_NO_NODES: list[Expr] = []  # shared by many calls, as is the next: fewer objects for the garbage collector
+_NO_KWARGS: dict[str, Any] = {}
+
 
 class Call(Expr):
     """A call whose arguments may hold other expressions.
@@ -21,6 +26,7 @@ class Call(Expr):
     """
 
     parameters = ("function", "args", "kwargs", "token", "below")
+    is_opaque = True
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -28,24 +34,35 @@ class Call(Expr):
     token: str
     below: tuple[Expr, ...]
 
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        token: str,
+        below: tuple[Expr, ...],
+        *,
+        origin: Origin | None = None,
+    ) -> None:
+        self.operands = (function, args, kwargs, token, below)
+        self.origin = origin or user_origin()
+        self.dependencies = list(below) if below else _NO_NODES
+        self.name = f"{function_label(function)}-{token or self.token_of_operands()}"
+
     @property
     def label(self) -> str:
         return function_label(self.function)
-
-    def token_of_operands(self) -> str:
-        """Return the call's own token, or one of the function and all arguments if equal calls are one."""
-        if not self.token:
-            return super().token_of_operands()
-        return tokenize(self.token, *(node.name for node in self.below)) if self.below else self.token
 
     def output_keys(self) -> list[Key]:
         return [self.name]
 
     def tasks(self) -> dict[Key, Task]:
         tasks: dict[Key, Task] = {}
-        args = tuple(_lowered(arg, tasks) for arg in self.args)
-        kwargs = {name: _lowered(value, tasks) for name, value in self.kwargs.items()}
-        tasks[self.name] = Task(self.name, self.function, args, kwargs or None)
+        function, args, kwargs, _, below = self.operands
+        if below:
+            args = tuple([_lowered(arg, tasks) for arg in args])
+            kwargs = {name: _lowered(value, tasks) for name, value in kwargs.items()}
+        tasks[self.name] = Task(self.name, function, args, kwargs or None)
         return tasks
 
     def substitute(self, replacement: Callable[[Expr], Expr]) -> Call:
@@ -70,6 +87,7 @@ class Known(Expr):
     """A single value that the runtime holds under `key`."""
 
     parameters = ("source", "key")
+    is_opaque = True
 
     source: Persisted
     key: Key
@@ -237,13 +255,12 @@ def call(
 ) -> Delayed:
     """Return the lazy call ``function(*args, **kwargs)``."""
     below: dict[str, Expr] = {}
-    plain_args = tuple(_unwrapped(arg, below) for arg in args)
-    plain_kwargs = {name: _unwrapped(value, below) for name, value in kwargs.items()}
-    token = "" if pure else uuid.uuid4().hex
+    plain_args = tuple([_unwrapped(arg, below) for arg in args])
+    plain_kwargs = {name: _unwrapped(value, below) for name, value in kwargs.items()} if kwargs else _NO_KWARGS
+    token = "" if pure else os.urandom(_TOKEN_BYTES).hex()
     if label is not None:
         function = _Named(function, label)
-    node = Call(function, plain_args, plain_kwargs, token, tuple(below.values()), origin=origin or user_origin())
-    return Delayed(node)
+    return Delayed(Call(function, plain_args, plain_kwargs, token, tuple(below.values()), origin=origin))
 
 
 class _Named:
@@ -286,12 +303,14 @@ def _opened(closed: _Closed) -> Any:
 
 def _unwrapped(value: Any, below: dict[str, Expr]) -> Any:
     """Return `value` with collections replaced by their expressions, which are noted in `below`."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
     if isinstance(value, Collection):
         below.setdefault(value.expr.name, value.expr)  # a series' own name is its column's
         return value.expr
     if isinstance(value, DelayedFunction):
         return value.function
-    kind = type(value)
     if kind in (list, tuple, set):
         return kind(_unwrapped(item, below) for item in value)
     if kind is dict:

@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 import tasks
 from glassloom import Client, Delayed, compute, delayed, persist
-from glassloom.delayed_call import DelayedTuple
+from glassloom.delayed_call import DelayedTuple, Known
+from glassloom.expr import Persisted, lower, optimize, rule, rules, simplify
+from glassloom.expr.fuse import fuse
+from glassloom.graph import cull
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def test_nothing_runs_before_compute(tmp_path: Path) -> None:
@@ -213,3 +218,51 @@ def test_generator_functions_are_refused_where_they_are_handed_in(client: Client
             delayed(function)
         with pytest.raises(TypeError, match="is a generator function"):
             client.submit(function)
+
+
+# The quick way of plans made of calls
+
+
+def _plan(shape: list[tuple[bool, list[int], bool]]) -> list[Any]:
+    """Return calls: pure or not, of the calls before with these numbers, the last as keyword or in a list."""
+    nodes: list[Any] = []
+    for is_pure, below, is_keyword in shape:
+        inputs = [nodes[number % len(nodes)] for number in below] if nodes else []
+        make = delayed(_gather_up, pure=is_pure)
+        nodes.append(make(inputs[:1], *inputs[1:]) if is_keyword else make(1, more=inputs))
+    return nodes
+
+
+def _gather_up(*args: Any, more: Any = None) -> Any:
+    return [args, more]
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 5), max_size=3), st.booleans()), min_size=1, max_size=8),
+    st.integers(1, 8),
+)
+def test_a_plan_of_calls_stays_as_it_is_and_all_of_it_is_lowered(shape: Any, n_roots: int) -> None:
+    roots = [node.expr for node in _plan(shape)[-n_roots:]]
+    slowly = fuse(simplify(roots))
+    assert optimize(roots) == slowly
+    graph, keys = lower(optimize(roots))
+    culled = cull(graph, [key for group in keys for key in group])
+    assert graph.tasks.keys() == culled.tasks.keys()
+    assert keys == [root.output_keys() for root in slowly]
+
+
+def test_a_rule_that_is_registered_later_counts_for_nodes_that_were_simplified_before() -> None:
+    class Old(Known):
+        pass
+
+    class New(Known):
+        pass
+
+    source = Persisted("x", None)
+    assert type(simplify([Old(source, "x")])[0]) is Old
+    try:
+        rule(Old)(lambda node: New(node.source, node.key))
+        assert type(simplify([Old(source, "x")])[0]) is New
+    finally:
+        rules._rules.pop()
+        rules._rules_by_class.clear()

@@ -23,6 +23,8 @@ class Expr:
     parameters: ClassVar[tuple[str, ...]] = ()
     operation: ClassVar[str] = ""
     """What a person calls it; the class name in lower case unless set."""
+    is_opaque: ClassVar[bool] = False
+    """Whether no rule, pass or fusion concerns such nodes, and each of their tasks is needed if the node is."""
 
     operands: tuple[Any, ...]
     name: str
@@ -182,8 +184,11 @@ def walk(roots: Iterable[Expr]) -> list[Expr]:
             order.append(node)
         elif node.name not in seen:
             seen.add(node.name)
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.dependencies) if child.name not in seen)
+            if below := node.dependencies:
+                stack.append((node, True))
+                stack.extend([(child, False) for child in reversed(below) if child.name not in seen])
+            else:
+                order.append(node)
     return order
 
 

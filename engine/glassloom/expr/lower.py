@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from glassloom import config
 from glassloom._gc import gc_paused
@@ -21,6 +21,8 @@ def optimize(roots: Sequence[Expr], *, fuse_blocks: bool | None = None) -> list[
     fuse_blocks
         Whether block-wise nodes become part of their only consumer's task; None: the option ``compute.fuse``.
     """
+    if _are_opaque(walk(roots)):
+        return list(roots)
     simple = simplify(roots)
     return fuse(simple) if (config.get("compute.fuse") if fuse_blocks is None else fuse_blocks) else simple
 
@@ -37,16 +39,35 @@ def lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
 def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
     graph = Graph()
     held: set[Key] = set()
-    for node in walk(roots):
+    nodes = walk(roots)
+    for node in nodes:
         tasks = node.tasks()
         if not node.dependencies:
-            held.update(key for key in node.output_keys() if key not in tasks)
+            held.update([key for key in node.output_keys() if key not in tasks])
         graph.add(tasks)
-        for layer in {str(key[0]) if type(key) is tuple else key_layer(key) for key in tasks}:
-            if node.origin is not None:
-                graph.origins[layer] = node.origin
-            if isinstance(node, Fused):
-                graph.labels[layer] = node.label
+        _note_layers(graph, node, tasks)
     keys = [root.output_keys() for root in roots]
+    if not held and _are_opaque(nodes):
+        return graph, keys  # all is needed
     wanted = [key for group in keys for key in group]
     return cull(graph, wanted, held), keys
+
+
+def _note_layers(graph: Graph, node: Expr, tasks: Iterable[Key]) -> None:
+    """Note what is known of the layers of a node's tasks."""
+    origin, label = node.origin, node.label if isinstance(node, Fused) else None
+    if origin is None and label is None:
+        return
+    layer = None
+    for key in tasks:
+        if type(key) is tuple and key[0] == layer:  # as that of the task before
+            continue
+        layer = key_layer(key)
+        if origin is not None:
+            graph.origins[layer] = origin
+        if label is not None:
+            graph.labels[layer] = label
+
+
+def _are_opaque(nodes: Iterable[Expr]) -> bool:
+    return all([node.is_opaque for node in nodes])

@@ -29,6 +29,8 @@ class _Registered(NamedTuple):
 
 
 _rules: list[_Registered] = []
+_rules_by_class: dict[type[Expr], list[_Registered]] = {}
+"""Those that may apply to nodes of a class."""
 Pass = Callable[[Sequence[Expr]], list[Expr]]
 
 _passes: list[Pass] = []
@@ -51,6 +53,7 @@ def rule(parent: type[Expr], child: type[Expr] | None = None, *, unshared: bool 
 
     def register(function: Rule) -> Rule:
         _rules.append(_Registered(parent, child, unshared, function))
+        _rules_by_class.clear()
         return function
 
     return register
@@ -110,9 +113,13 @@ def _simplify_into(done: dict[str, Expr], root: Expr, shared: set[str]) -> None:
 
 
 def _apply_first_rule(node: Expr, shared: set[str]) -> Expr | None:
+    kind = type(node)
+    rules = _rules_by_class.get(kind)
+    if rules is None:
+        rules = _rules_by_class[kind] = [registered for registered in _rules if issubclass(kind, registered.parent)]
     first: Any = node.operands[0] if node.operands else None
-    for parent, child, unshared, function in _rules:
-        if not isinstance(node, parent) or unshared and getattr(first, "name", None) in shared:
+    for _, child, unshared, function in rules:
+        if unshared and getattr(first, "name", None) in shared:
             continue
         if child is None:
             better = function(node)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 _OUR_FOLDER = str(Path(__file__).resolve().parent.parent) + os.sep
+_N_KEPT = 1024
 
 
 class Origin(NamedTuple):
@@ -28,15 +31,24 @@ class Origin(NamedTuple):
 
 def user_origin() -> Origin | None:
     """Return the innermost place on the stack that is not in this package, or None if there is none."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        filename = frame.f_code.co_filename
-        if not filename.startswith(_OUR_FOLDER) and not filename.startswith("<frozen"):
-            return Origin(filename, frame.f_lineno, frame.f_code.co_name)
-        if frame.f_back is None:
-            return None
+        code = frame.f_code
+        if not _is_ours(code.co_filename):
+            return _origin(code.co_filename, frame.f_lineno, code.co_name)
         frame = frame.f_back
     return None
+
+
+@functools.lru_cache(_N_KEPT)
+def _is_ours(filename: str) -> bool:
+    return filename.startswith((_OUR_FOLDER, "<frozen"))
+
+
+@functools.lru_cache(_N_KEPT)
+def _origin(filename: str, line: int, function: str) -> Origin:
+    """Return a place: one object for all tasks that were built there."""
+    return Origin(filename, line, function)
 
 
 def _notebook_cell(filename: str) -> int | None:
