@@ -77,9 +77,11 @@ class Watchdog:
         self._interval_s = hold_back_s
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._idle_since_s = monotonic_s()
+        self._running: dict[Thread, TaskState | None] = {}
+        """What each thread ran when it was last looked at."""
         self._sampled_s = 0.0
         self._samples: dict[Thread, tuple[TaskState, float]] = {}
-        """What each thread ran, and how much CPU time it had used, when it was last looked at."""
+        """What each thread ran, and how much CPU time it had used, when that was last measured."""
 
     def wake(self) -> None:
         """Let the watchdog look at once."""
@@ -89,9 +91,7 @@ class Watchdog:
         """Wait until it is time, then look after the pool."""
         self._sleep()
         now_s = monotonic_s()
-        for slot in list(self._pool.slots):
-            if slot.finished and now_s - slot.told_s > self._hold_back_s:
-                self._pool.flush(slot)
+        self._flush_held_back(now_s)
         self._pool.read_mailbox()
         self._pool.release_abandoned()
         if now_s - self._sampled_s >= BLOCKED_S:
@@ -114,6 +114,13 @@ class Watchdog:
             self.is_asleep = False
         self._interval_s = self._hold_back_s
         self._idle_since_s = monotonic_s()
+
+    def _flush_held_back(self, now_s: float) -> None:
+        """Tell for threads that run the same task as at the last look: they don't come to tell themselves."""
+        before, self._running = self._running, {slot: slot.task for slot in list(self._pool.slots)}
+        for slot, task in self._running.items():
+            if slot.finished and task is before.get(slot) and now_s - slot.told_s > self._hold_back_s:
+                self._pool.flush(slot)
 
     def _look_for_blocked(self, interval_s: float) -> None:
         """Let other tasks run in place of blocked ones, as many as there are computations without a thread."""
