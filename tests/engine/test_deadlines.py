@@ -34,6 +34,7 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     """Start a cluster to be spoilt, and let heads have little time to answer."""
     with Client(n_workers=1, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
         monkeypatch.setattr("glassloom.client.blocking.WATCH_S", 0.1)
+        monkeypatch.setattr(head_watch, "PING_AFTER_S", 0.2)
         with config.set(timeouts__request=ANSWER_S):
             yield client
 
@@ -207,6 +208,42 @@ def test_what_an_event_loop_waits_for_ends_too(mine: Client) -> None:
 
     with config.set(timeouts__request=ANSWER_S):
         asyncio.run(asyncio.wait_for(ask(), 40))
+
+
+class _Head:
+    """A connection that notes what it is asked, and a head that answers as the test says."""
+
+    heard_s = 0.0
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.answer: Any = None
+
+    def head(self) -> str:
+        return "the head"
+
+    def post_question(self, make: Callable[[int], Any]) -> Callable[[], Any]:
+        self.asked.append(type(make(0)).__name__)
+        return lambda: self.answer
+
+
+def test_a_head_is_pinged_only_if_it_said_nothing_to_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(head_watch, "monotonic", lambda: now_s)
+    head = _Head()
+    watch = head_watch.HeadWatch(head, "a result")
+    head.heard_s = 99.0
+    watch()
+    assert head.asked == []
+    now_s = 104.5
+    watch()
+    assert head.asked == ["Ping"]
+    now_s = 200.0
+    head.heard_s = 199.0  # it is busy with what others ask, but alive
+    watch()
+    now_s = 240.0
+    with pytest.raises(TimeoutError, match="the head has given no sign of life for 41 s; a result was waited for"):
+        watch()
 
 
 SCRIPT = """

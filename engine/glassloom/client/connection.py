@@ -15,6 +15,7 @@ import socket
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from queue import SimpleQueue
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -84,6 +85,8 @@ class Connection:
         self._outbox: Outbox | None = None
         self._splitter = FrameSplitter()
         self._early: list[bytes] = []
+        self.heard_s = monotonic()
+        """When the head said something last, by the monotonic clock."""
         self._has_threads = False
         self._opened = Signal()
         self._closed = Signal()
@@ -372,6 +375,7 @@ class Connection:
                 for payload in payloads:
                     self._handle(messages.from_head_decoder.decode(payload))
                 data = connected.recv(_READ_BYTES)
+                self.heard_s = monotonic()
                 if not data:
                     break
                 payloads = self._splitter.feed(data)

@@ -18,6 +18,7 @@ from glassloom.protocol import failure, messages
 from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.reprs import render
 from glassloom.units import format_bytes, parse_seconds
+from glassloom.worker.task_context import current_worker
 
 _MAX_NAMED = 5
 
@@ -283,7 +284,8 @@ def happens(signal: Signal, deadline: Deadline, client: ClientBase, what: str) -
 
     Warns if there is no worker to do it; raises TimeoutError if the head gives no sign of life.
     """
-    watch = HeadWatch(client._connection, what, client.name)
+    needs_workers = current_worker() is None  # else there is one
+    watch = HeadWatch(client._connection, what, client.name if needs_workers else None)
     return (yield WaitFor(signal, deadline.left_s, for_tasks=True, watch=watch))
 
 

@@ -14,12 +14,17 @@ from glassloom import config
 from glassloom.errors import ClusterClosed
 from glassloom.protocol import messages
 
+PING_AFTER_S = 5.0
+"""How long a head may say nothing, to any of a client's threads, before it is pinged."""
 WARN_AFTER_S = 10.0
 """How long a head may leave a ping unanswered before the waiting thread says so."""
 
 
 class Asks(Protocol):
     """What a watch needs of a connection."""
+
+    heard_s: float
+    """When the head said something last, by the monotonic clock."""
 
     def post_question(self, make: Callable[[int], messages.FromClient]) -> Callable[[], Any]:
         """Ask without waiting; return what tells the answer."""
@@ -59,15 +64,23 @@ class HeadWatch:
             self._look()
 
     def _look(self) -> None:
-        if self._answer is not None and (answer := self._answer()) is not None:
+        now_s = monotonic()
+        if self._answer is not None:
+            answer = self._answer()
+            if answer is None:
+                self._complain(now_s - max(self._asked_s, self._connection.heard_s))
+                return
             self._answer = None
             if isinstance(answer, messages.Info):
                 self._warn_without_workers(answer)
-        elif self._answer is None:
-            wants_info, self._asked_s = self._name is not None and not self._asked_s, monotonic()
-            self._answer = self._connection.post_question(messages.GetInfo if wants_info else messages.Ping)
-        else:
-            self._complain(monotonic() - self._asked_s)
+        elif self._name is not None and not self._asked_s:
+            self._ask(messages.GetInfo, now_s)
+        elif now_s - self._connection.heard_s >= PING_AFTER_S:
+            self._ask(messages.Ping, now_s)
+
+    def _ask(self, make: Callable[[int], messages.FromClient], now_s: float) -> None:
+        self._answer = self._connection.post_question(make)
+        self._asked_s = now_s
 
     def _complain(self, silent_s: float) -> None:
         timeout_s = config.get("timeouts.request")
