@@ -139,8 +139,9 @@ def say(text: str) -> None:
 def test_what_tasks_print_is_printed_here_before_the_result_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     with Client(n_workers=1, threads_per_worker=1) as client:
         client.submit(say, "hello \u00e9\nworld").result(timeout=20)
+        assert lines(capsys.readouterr().out) == ["(0) hello \u00e9", "(0) world"]
         client.submit(print, "error", file=None).result(timeout=20)
-    assert lines(capsys.readouterr().out) == ["(0) hello \u00e9", "(0) world", "(0) error"]
+    assert lines(capsys.readouterr().out) == ["(0) error"]
 
 
 def warn_and_log(text: str) -> None:

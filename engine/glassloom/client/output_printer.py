@@ -13,6 +13,8 @@ from glassloom.protocol import messages
 MAX_WAITING = 10_000
 """How many lines may wait to be printed, where printing is slow; the oldest are left out."""
 CLOSE_TIMEOUT_S = 2.0
+SHOW_TIMEOUT_S = 0.1
+"""How long messages that came later wait for lines to be printed, so that these are there before a cell ends."""
 _STREAMS = {"stdout": "stdout"}
 
 
@@ -26,10 +28,13 @@ class OutputPrinter:
         self._lines: deque[tuple[str, str]] = deque(maxlen=MAX_WAITING)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._is_idle = threading.Event()
+        self._is_slow = False
 
     def show(self, output: messages.ClientOutput) -> None:
-        """Print these lines soon. Called in the connection's reading thread."""
+        """Print these lines. Called in the connection's reading thread, which waits a moment unless printing is slow."""
         with self._lock:
+            self._is_idle.clear()
             self._lines.extend(
                 [
                     (_STREAMS.get(stream, "stderr"), f"({output.worker}) {text}\n")
@@ -38,6 +43,8 @@ class OutputPrinter:
             )
             if self._thread is None and self._lines:
                 self._thread = start_thread("glassloom-output", self._print_all, on_crash=self._on_crash)
+        if not self._is_slow:
+            self._is_slow = not self._is_idle.wait(SHOW_TIMEOUT_S)
 
     def close(self) -> None:
         """Wait a moment until all is printed."""
@@ -50,6 +57,8 @@ class OutputPrinter:
             with self._lock:
                 if not self._lines:
                     self._thread = None
+                    self._is_slow = False
+                    self._is_idle.set()
                     return
                 name, text = self._lines.popleft()
                 while self._lines and self._lines[0][0] == name and len(text) < 64 * 1024:
@@ -60,6 +69,7 @@ class OutputPrinter:
         """Go on with the next output: what ended the thread was raised by what stands for `sys.stdout`."""
         with self._lock:
             self._thread = None
+            self._is_idle.set()
 
 
 def _print(name: str, text: str) -> None:
