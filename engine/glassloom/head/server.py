@@ -34,6 +34,7 @@ from glassloom.head.connections import ClientConnection, WorkerConnection
 from glassloom.head.coordinator import Coordinator
 from glassloom.head.fork_server_client import ForkServerClient
 from glassloom.head.fork_server_watch import ForkServerWatch
+from glassloom.head.gpu_samples import sample_gpus
 from glassloom.head.inline_results import MIN_BYTES, InlineResults
 from glassloom.head.inspection import HeadSnapshot, inspect_for
 from glassloom.head.listener import Listener
@@ -53,7 +54,6 @@ from glassloom.protocol.clock import Clock, monotonic_s
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.options import HeadOptions
 from glassloom.protocol.places import ClusterPlaces, remove_what_the_dead_left
-from glassloom.sampling.nvml import NvmlSampler
 from glassloom.sampling.process import has_ended
 from glassloom.scheduler import Actions, Adaptive, Scheduler, TaskState
 from glassloom.store.segment import Segment
@@ -61,7 +61,6 @@ from glassloom.worker import fork_server
 
 FLUSH_S = 0.1
 SAMPLE_S = 0.5
-GPU_SAMPLE_S = 1.0
 _HEAD = object()
 """The head as the scheduler's client: it wants what was fired and forgotten, until it is done."""
 _NO_REQUEST = -1
@@ -139,7 +138,7 @@ class Head:
         self._worker_pool.start(fork_server_client)
         loop.add_signal_handler(signal.SIGTERM, self._end, "terminated")
         self._tasks.start("ticks", self._tick())
-        self._tasks.start("GPU samples", self._sample_gpus(), on_crash=self._log_crash)
+        self._tasks.start("GPU samples", sample_gpus(self._clock, self._metrics_writer), on_crash=self._log_crash)
         if not self._options.detached:
             loop.add_reader(sys.stdin.fileno(), self._read_lifeline)
         try:
@@ -598,16 +597,6 @@ class Head:
             known = [number for number in forgotten if number in worker.known_code]
             worker.known_code.difference_update(known)
             worker.send(messages.DropCalls(known))
-
-    async def _sample_gpus(self) -> None:
-        try:
-            sampler = NvmlSampler()
-        except (ImportError, OSError):
-            return  # no GPU: nothing to sample
-        while True:
-            sample = await asyncio.to_thread(sampler.sample, self._clock.now_s())
-            self._metrics_writer.gpus(sample)
-            await asyncio.sleep(GPU_SAMPLE_S)
 
 
 async def _closed(writer: asyncio.StreamWriter) -> None:
