@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from glassloom.scheduler import Pressure, Scheduler, State, TaskState, WorkerState
 from glassloom.scheduler.ready_queue import ReadyQueue, would_grow_memory
+from glassloom.scheduler.task_block import TaskBlock
 
 UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
 PLACED = frozenset([State.STAGING, State.RUNNING])
@@ -27,19 +29,25 @@ def check(scheduler: Scheduler, misses_an_input: Collection[int] = ()) -> None:
     """
     queued = _queued(scheduler)
     counts: dict[object, list[int]] = {}
-    for key, task in scheduler.tasks.items():
-        _that(task.key == key and scheduler.by_number.get(task.number) is task, "is known by key and number", task)
+    tables = scheduler._tables
+    for key, task in tables.tasks.items():
+        _that(task.key == key and tables.by_number.get(task.number) is task, "is known by key and number", task)
         _that(bool(task.clients) or bool(task.dependents), "is known only while somebody may need it", task)
         _check_neighbours(scheduler, task)
         _check_state(scheduler, task, task.number in misses_an_input)
         _that((task.state is READY) == (task in queued), "is queued if and only if it is ready", task)
         counts.setdefault(task.layer, [0] * len(State))[task.state] += 1
-    _that(len(scheduler.by_number) == len(scheduler.tasks), "numbers and keys are as many", scheduler)
+    _that(len(tables.by_number) == len(tables.tasks), "numbers and keys are as many", scheduler)
+    for block in scheduler._blocks:
+        _check_block(scheduler, block, counts)
+    _that(
+        sum(block.n_known for block in scheduler._blocks) == len(scheduler._blocks), "counts blocks' tasks", scheduler
+    )
     for layer in scheduler.layers.values():
         known = counts.get(layer, [0] * len(State))
         known[State.FORGOTTEN] = layer.total - sum(known)
         _that(layer.counts == known, f"counts {layer.counts} should be {known}", layer)
-        let_go = [task for task in scheduler.tasks.values() if task.layer is layer and task.was_held]
+        let_go = [task for task in tables.tasks.values() if task.layer is layer and task.was_held]
         _that(all(task.state is RELEASED for task in let_go), "lets go of what it had held only", layer)
         gone = known[State.FORGOTTEN] - layer.n_failed
         _that(0 <= layer.n_released - len(let_go) <= gone, f"released {layer.n_released} results", layer)
@@ -49,7 +57,10 @@ def check(scheduler: Scheduler, misses_an_input: Collection[int] = ()) -> None:
 
 def check_settled(scheduler: Scheduler) -> None:
     """Raise `Broken` if work is left undone right after `take_actions()`: a worker with room, a task it could run."""
-    busy = [task for worker in scheduler.workers.values() for task in worker.running if not _has_seceded(task)]
+    busy: list[object] = [
+        task for worker in scheduler.workers.values() for task in worker.running if not _has_seceded(task)
+    ]
+    busy += [worker for worker in scheduler.workers.values() if worker.n_in_blocks]
     for worker in scheduler.workers.values():
         if not worker.has_room():
             continue
@@ -81,7 +92,7 @@ def _has_seceded(task: TaskState) -> bool:
 
 def _check_neighbours(scheduler: Scheduler, task: TaskState) -> None:
     for dep in task.deps:
-        _that(scheduler.tasks.get(dep.key) is dep, f"keeps its dependency {dep} known", task)
+        _that(scheduler._tables.tasks.get(dep.key) is dep, f"keeps its dependency {dep} known", task)
         _that(dep.dependents is not None and task in dep.dependents, f"is a dependent of {dep}", task)
     n_waiters = 0
     for dependent in task.dependents or ():
@@ -137,6 +148,29 @@ def _check_state(scheduler: Scheduler, task: TaskState, misses_an_input: bool) -
         _that(scheduler.workers.get(task.owner.number) is task.owner, f"lies on the living {task.owner}", task)
 
 
+def _check_block(scheduler: Scheduler, block: TaskBlock, counts: dict[object, list[int]]) -> None:
+    here = [position for position, state in enumerate(block.states) if state != State.FORGOTTEN]
+    states = [State(block.states[position]) for position in here]
+    _that(len(here) == block.n_known > 0, f"has {len(here)} tasks", block)
+    _that(set(states) <= {READY, State.RUNNING, MEMORY}, f"has tasks in {set(states)}", block)
+    _that(states.count(READY) == block.n_ready, f"has {states.count(READY)} ready tasks", block)
+    _that((block.state is READY) == (block.n_ready > 0), f"is {block.state.name}", block)
+    _that(READY not in block.states[: block.cursor], f"has no ready task before {block.cursor}", block)
+    entries = [entry for entry in _entries(scheduler._queues.common) if entry[2] is block and entry[1] == block.stamp]
+    _that(len(entries) == 1 or block.state is not READY, f"is queued {len(entries)} times", block)
+    for position, state in zip(here, states, strict=True):
+        key, number = block.keys[position], block.first + position
+        _that(scheduler._blocks._by_key.get(key) is block, f"is found by {key!r}", block)
+        _that(key not in scheduler._tables.tasks and number not in scheduler._tables.by_number, "is one", block)
+        counts.setdefault(block.layer, [0] * len(State))[state] += 1
+        if state == State.RUNNING:
+            _that(block.workers[position] in scheduler.workers, "runs on living workers", block)
+
+
+def _entries(queue: ReadyQueue[Any]) -> list[tuple[int, int, Any]]:
+    return [*queue._line, *queue._heap, *queue._held_back]
+
+
 def _check_worker(scheduler: Scheduler, worker: WorkerState) -> None:
     sent = {task.number for task in worker.running if task.state is State.RUNNING} | worker.stopping.keys()
     _that(worker.seceded <= sent, f"has sent {sent} when {worker.seceded} secede", worker)
@@ -159,6 +193,15 @@ def _check_worker(scheduler: Scheduler, worker: WorkerState) -> None:
     _that(all(task.owner is worker for task in worker.has), "has what lies on it", worker)
     _that(all(task in worker.has for task in worker.publishing), "publishes what lies on it", worker)
     estimate_s = sum(task.estimate_s for task in worker.running)
+    n_running = n_held = 0
+    for block in scheduler._blocks:
+        for position, state in enumerate(block.states):
+            if block.workers[position] == worker.number and state == State.RUNNING:
+                n_running += 1
+                estimate_s += block.estimates_s[position]
+            elif block.workers[position] == worker.number and state == MEMORY:
+                n_held += block.locations is None or block.locations[position] is None
+    _that((worker.n_in_blocks, worker.n_held_in_blocks) == (n_running, n_held), f"has {n_running}, {n_held}", worker)
     _that(abs(worker.occupancy_s - estimate_s) < 1e-6, f"is busy for {worker.occupancy_s}, not {estimate_s}", worker)
 
 
@@ -173,7 +216,7 @@ def _queued(scheduler: Scheduler) -> set[TaskState]:
         *(worker.ready for worker in scheduler.workers.values()),
         *scheduler._queues.restricted.values(),
     ]
-    entries = [task for queue in queues for task in _tasks_in(queue)]
+    entries = [task for queue in queues for task in _tasks_in(queue) if isinstance(task, TaskState)]
     _that(len(entries) == len(set(entries)), f"queues each once: {entries}", scheduler)
     return set(entries)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import invariants
 from glassloom.errors import GraphError
-from glassloom.scheduler import Actions, Pressure, Restrictions, Scheduler, State, TaskState, WorkerState
+from glassloom.scheduler import Actions, Pressure, Restrictions, Scheduler, State, TaskSlice, TaskState, WorkerState
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,11 @@ def random_habits(random: Random, n_keys: int) -> Habits:
         below = keys[max(0, number - reach) : number]
         deps[key] = tuple(random.sample(below, min(len(below), random.randint(0, n_deps))))
 
+    if random.random() < 0.5:  # independent tasks of one layer, which are handed in as blocks
+        roots = [f"root-{number}" for number in range(random.choice([20, 60]))]
+        readers = {key: (*below[1:], *random.sample(roots, random.randint(0, 2))) for key, below in deps.items()}
+        deps = {**dict.fromkeys(roots, ()), **readers}
+        keys = list(deps)
     durations_s = random.choice([[1e-6], [1e-6, 1e-3], [1e-6, 1e-3, 1.0]])
 
     def some(share: float) -> frozenset[str]:
@@ -152,7 +157,7 @@ class Simulation:
     def __init__(self, seed: int, habits: Habits | None = None, n_workers: int = 3) -> None:
         self.random = Random(seed)
         self.habits = habits or random_habits(self.random, self.random.choice([5, 15, 30]))
-        self.scheduler = Scheduler(lambda kind, task: (kind, task.key))
+        self.scheduler = Scheduler(lambda kind, task: (kind, task.key), min_block=self.random.choice([2, 2, 2, 1000]))
         self.workers: list[Worker] = []
         self.clients: list[Client] = []
         self.locations: dict[int, int] = {}
@@ -172,8 +177,9 @@ class Simulation:
             (20, self._begin),
             (20, self._take_inputs),
             (20, self._complete),
-            (30, self._deliver_to_head),
+            (10, self._deliver_to_head),
             (9, self._submit),
+            (5, self._submit_block),
             (4, self._release),
             (1, self._cancel),
             (2, self._want_to_read),
@@ -277,7 +283,15 @@ class Simulation:
         self.clients.append(client)
         return client
 
-    def submit(self, client: Client, wanted: list[str], *, retries: int = 0, held: set[str] = frozenset()) -> None:
+    def submit(
+        self,
+        client: Client,
+        wanted: list[str],
+        *,
+        retries: int = 0,
+        held: set[str] = frozenset(),
+        restricts: bool = True,
+    ) -> None:
         """Hand in what `wanted` needs, down to `held`, which the client knows to be on the cluster."""
         keys: dict[str, None] = {}
         stack = list(wanted)
@@ -299,7 +313,7 @@ class Simulation:
                 wanted=wanted,
                 priority=self.random.choice([0, 0, 1, -1]),
                 retries=retries,
-                restrictions=self._restrictions(),
+                restrictions=self._restrictions() if restricts else None,
             )
         except GraphError:
             assert any(key not in self.scheduler.tasks for key in external)
@@ -325,15 +339,31 @@ class Simulation:
     def _submit(self) -> None:
         client = self._client()
         keys = list(self.habits.deps)
-        wanted = self.random.sample(keys, min(len(keys), self.random.choice([1, 1, 2, 5])))
+        if self.random.random() < 0.4:
+            keys = [key for key, deps in self.habits.deps.items() if not deps]
+        wanted = self.random.sample(keys, min(len(keys), self.random.choice([1, 1, 2, 5, 12])))
         held = {key for key in client.status if self.random.random() < 0.5}
         self.submit(
             client, [key for key in wanted if key not in self._data], retries=self.random.choice([0, 2]), held=held
         )
 
+    def _submit_block(self) -> None:
+        """Hand in tasks without dependencies that aren't known, as calls of `map` do."""
+        roots = [key for key, deps in self.habits.deps.items() if key.startswith("root-") and not deps]
+        new = [key for key in roots if not self._is_known(key) and key not in self._data]
+        if new:
+            start = self.random.randrange(len(new))
+            wanted = new[start : start + self.random.randint(2, 20)]
+            self.submit(self._client(), wanted[::-1], retries=self.random.choice([0, 2]), restricts=False)
+
+    def _is_known(self, key: str) -> bool:
+        return key in self.scheduler._blocks or key in self.scheduler._tables.tasks
+
     def _release(self) -> None:
         client = self._client()
         keys = [key for key in client.status if self.random.random() < 0.3]
+        if self.random.random() < 0.3:
+            keys = list(client.status)[: self.random.randint(0, len(client.status))]
         for key in keys:
             del client.status[key]
         self.scheduler.release(client, keys)
@@ -379,22 +409,31 @@ class Simulation:
         """Let a worker die: of what it has sent, some arrives before its death is known, some after, some never."""
         self.deaths += 1
         self.workers.remove(worker)
-        for _ in range(self.random.randint(0, len(worker.outbox))):
+        n_unheard = self.random.randint(0, len(worker.outbox))
+        while len(worker.outbox) > n_unheard:
             self._hear(worker, worker.outbox.popleft())
         for run in [*worker.queue, *(step.run for step in worker.executing)]:
             self._reasons_to_run[run.key] += 1
         for message in [*worker.inbox, *worker.outbox]:
             for key in _keys_in(message):
                 self._reasons_to_run[key] += 1
-        for task in worker.state.has:
-            self._reasons_to_run[task.key] += 1
-        for task in worker.state.running:
-            self._reasons_to_run[task.key] += 1
+        for key in self._keys_on(worker):
+            self._reasons_to_run[key] += 1
         self.scheduler.worker_left(worker.number, blame=blame)
         if worker.outbox and self.random.random() < 0.5:
             self._hear(worker, worker.outbox.popleft())
         self._remove_unannounced(worker)
         self.add_worker()
+
+    def _keys_on(self, worker: Worker) -> list[str]:
+        """Return the keys of the tasks that the worker runs or whose results it has, in blocks and by themselves."""
+        in_blocks = [
+            key
+            for block in self.scheduler._blocks
+            for key, number in zip(block.keys, block.workers, strict=True)
+            if number == worker.number
+        ]
+        return [task.key for task in (*worker.state.has, *worker.state.running)] + in_blocks
 
     def _kill_worker(self) -> None:
         if self.random.random() < 0.3:
@@ -530,10 +569,17 @@ class Simulation:
         scheduler, number = self.scheduler, worker.number
         n_times = 2 if self.random.random() < 0.1 else 1
         match message:
-            case ("finished", task, place, key):
-                nbytes, duration_s = self.habits.nbytes.get(key, 100), self.habits.duration_s.get(key, 0.1)
-                for _ in range(n_times if place is None else 1):
-                    scheduler.finished(number, [task], [nbytes], [duration_s], [place])
+            case ("finished", *_):
+                messages = [message]
+                while worker.outbox and worker.outbox[0][0] == "finished" and self.random.random() < 0.8:
+                    messages.append(worker.outbox.popleft())
+                if self.random.random() < 0.5:
+                    messages.sort(key=lambda one: one[1])
+                tasks, places, keys = (list(column) for column in zip(*[one[1:] for one in messages], strict=True))
+                nbytes = [self.habits.nbytes.get(key, 100) for key in keys]
+                durations_s = [self.habits.duration_s.get(key, 0.1) for key in keys]
+                for _ in range(n_times if set(places) == {None} else 1):
+                    scheduler.finished(number, tasks, nbytes, durations_s, places)
             case ("failed", task, error):
                 state = scheduler.by_number.get(task)
                 heard = state is not None and state.worker is worker.state and state.state is State.RUNNING
@@ -590,7 +636,7 @@ class Simulation:
             for task in tasks:
                 if state in by_state:
                     self._send(task, by_state[state])
-                else:  # decided before it died, and undone since
+                elif isinstance(task, TaskState):  # decided before it died, and undone since
                     assert task.worker is not state, f"{task} is sent to the dead {state}"
         for state, tasks in actions.publish.items():
             if state in by_state:
@@ -600,18 +646,25 @@ class Simulation:
             if state in by_state:
                 self._stop(by_state[state])
 
-    def _send(self, task: TaskState, worker: Worker) -> None:
-        for other in self.workers:
-            assert task.number not in _numbers_in(other), f"{task} runs on {other.state} already"
-        self._key_of[task.number] = task.key
-        self._misses_an_input.discard(task.number)
+    def _send(self, task: TaskState | TaskSlice, worker: Worker) -> None:
+        if isinstance(task, TaskSlice):
+            for number, key in zip(task.numbers, task.keys, strict=True):
+                self._send_run(Run(number, key, ()), worker)
+            return
         deps = tuple([(dep.number, dep.key, dep.shared_location) for dep in task.deps])
-        worker.inbox.append(("run", Run(task.number, task.key, deps)))
+        self._send_run(Run(task.number, task.key, deps), worker)
+
+    def _send_run(self, run: Run, worker: Worker) -> None:
+        for other in self.workers:
+            assert run.number not in _numbers_in(other), f"{run} runs on {other.state} already"
+        self._key_of[run.number] = run.key
+        self._misses_an_input.discard(run.number)
+        worker.inbox.append(("run", run))
 
     def _stop(self, worker: Worker) -> None:
         self.workers.remove(worker)
-        for task in worker.state.has:
-            self._reasons_to_run[task.key] += 1
+        for key in self._keys_on(worker):
+            self._reasons_to_run[key] += 1
         self.scheduler.worker_left(worker.number, blame=False)
         self._remove_unannounced(worker)
         self.add_worker()
@@ -626,15 +679,20 @@ class Simulation:
         for status, told in (("finished", actions.finished), ("erred", actions.erred)):
             for client, tasks in told.items():
                 for task in tasks:
-                    if task.key in client.status and client in (task.clients or ()):
-                        client.status[task.key] = status
-                    if status == "erred":
-                        self._reasons_to_run[task.key] += 1
+                    for key in task.keys if isinstance(task, TaskSlice) else [task.key]:
+                        if key in client.status and self._is_wanted_by(key, client):
+                            client.status[key] = status
+                        if status == "erred":
+                            self._reasons_to_run[key] += 1
         for client, keys in actions.cancelled.items():
             for key in keys:
-                task = self.scheduler.tasks.get(key)
-                if task is None or client not in (task.clients or ()):
+                if not self._is_wanted_by(key, client):
                     client.status.pop(key, None)
+
+    def _is_wanted_by(self, key: str, client: Client) -> bool:
+        block = self.scheduler._blocks._by_key.get(key)
+        task = self.scheduler._tables.tasks.get(key)
+        return block.client is client if block is not None else task is not None and client in task.clients
 
     def _place(self, key: str) -> int:
         self._next["location"] += 1

@@ -46,7 +46,7 @@ def test_it_runs_in_another_process_which_ends(client: Client) -> None:
 def test_what_it_changes_is_changed_nowhere(client: Client) -> None:
     future = client.submit(tasks.inc, 1)
     future.result()
-    client.run_on_head(lambda head: head.scheduler.tasks.clear())
+    client.run_on_head(lambda head: head.scheduler.individual_tasks.clear())
     assert client.submit(tasks.inc, future).result() == 3
 
 

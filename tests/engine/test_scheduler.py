@@ -10,6 +10,7 @@ import pytest
 from glassloom.errors import GraphError
 from glassloom.sampling.progress import layer_counts
 from glassloom.scheduler import Actions, Pressure, Restrictions, Scheduler, State
+from glassloom.scheduler.task_block import TaskSlice
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -19,8 +20,13 @@ SHORT_S, LONG_S = 1e-5, 1.0
 class Bench:
     """A scheduler with a few words for what its tests say often; the invariants are checked after each."""
 
+    min_block = 8
+    """Set by the fixture `blocks`."""
+
     def __init__(self, *nthreads: int) -> None:
-        self.scheduler = Scheduler(lambda kind, task: (kind, task.key))
+        self.scheduler = Scheduler(lambda kind, task: (kind, task.key), min_block=self.min_block)
+        self.running: dict[int, list[str]] = {}
+        """Keys of what each worker was sent and hasn't finished."""
         for number, count in enumerate(nthreads):
             self.scheduler.worker_joined(number, f"w{number}", count)
 
@@ -53,12 +59,12 @@ class Bench:
         invariants.check_settled(self.scheduler)
         found: dict[str, Any] = {}
         for name in ("run", "publish", "recall"):
-            found[name] = {
-                worker.number: [task.key for task in tasks] for worker, tasks in getattr(actions, name).items()
-            }
+            found[name] = {worker.number: keys_of(tasks) for worker, tasks in getattr(actions, name).items()}
+        for worker, keys in found["run"].items():
+            self.running.setdefault(worker, []).extend(keys)
         found["drop"] = {worker.number: list(numbers) for worker, numbers in actions.drop.items()}
         for name in ("finished", "erred"):
-            found[name] = {client: [task.key for task in tasks] for client, tasks in getattr(actions, name).items()}
+            found[name] = {client: keys_of(tasks) for client, tasks in getattr(actions, name).items()}
         found["cancelled"] = {client: list(keys) for client, keys in actions.cancelled.items()}
         found["free"] = [location for _, location in actions.free]
         found["located"] = [task.key for task in actions.located]
@@ -66,13 +72,14 @@ class Bench:
         return {name: value for name, value in found.items() if value}
 
     def number(self, key: str) -> int:
-        return self.scheduler.tasks[key].number
+        return self.scheduler.numbers_of([key])[0]
 
     def finish(
         self, worker: int, *keys: str, nbytes: int = 100, duration_s: float = LONG_S, location: Any = None
     ) -> None:
         """A worker has run tasks."""
         n = len(keys)
+        self.running[worker] = [key for key in self.running.get(worker, ()) if key not in keys]
         self.finished(worker, [self.number(key) for key in keys], [nbytes] * n, [duration_s] * n, [location] * n)
 
     def fail(self, worker: int, key: str, error: Any = "error") -> bool:
@@ -80,6 +87,17 @@ class Bench:
 
     def state(self, key: str) -> State:
         return self.scheduler.tasks[key].state
+
+
+def keys_of(tasks: Sequence[Any]) -> list[str]:
+    """Return the keys of tasks and of slices of blocks."""
+    return [key for item in tasks for key in (item.keys if isinstance(item, TaskSlice) else [item.key])]
+
+
+@pytest.fixture(autouse=True, params=[2, 8, 10**9], ids=["blocks", "some blocks", "no blocks"])
+def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each decision is the same for tasks in blocks and for others."""
+    monkeypatch.setattr(Bench, "min_block", request.param)
 
 
 # Running
@@ -229,8 +247,8 @@ def served(bench: Bench, n_tasks: int) -> list[str]:
     """Let worker 0, of one thread, run tasks one after the other; return their keys."""
     keys: list[str] = []
     for _ in range(n_tasks):
-        for task in list(bench.scheduler.workers[0].running):
-            bench.finish(0, task.key)
+        for key in bench.running.get(0, []):
+            bench.finish(0, key)
         keys += bench.act().get("run", {}).get(0, [])
     return keys
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import invariants
 import pytest
-from glassloom.scheduler import Scheduler, State
+from glassloom.scheduler import Scheduler, State, block_table
 from glassloom.scheduler import transitions as module
+from glassloom.scheduler.states import FORGOTTEN, READY, RELEASED
 from glassloom.scheduler.transitions import TRANSITIONS, IllegalTransition
 from simulator import Simulation
 
@@ -55,7 +56,7 @@ def test_every_legal_change_happens_in_random_work(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "TRANSITIONS", Recording(TRANSITIONS))
     _fail_what_cannot_be_computed()
     monkeypatch.setattr(invariants, "check", lambda *_: None)  # `test_scheduler_properties` checks them
-    for seed in range(20):
+    for seed in range(50):
         simulation = Simulation(seed)
         for _ in range(1000):
             simulation.step()
@@ -81,4 +82,15 @@ def test_no_module_of_the_scheduler_sets_a_state_but_by_the_table() -> None:
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Attribute) and target.attr == "state"
     ]
-    assert sorted({place.split(":")[0] for place in setters}) == ["state.py", "transitions.py"], setters
+    assert sorted({place.split(":")[0] for place in setters}) == [
+        "block_table.py",  # of a block, whether it may wait in a queue
+        "state.py",
+        "task_block.py",  # the same
+        "transitions.py",
+    ], setters
+
+
+def test_slices_of_blocks_make_no_change_that_single_tasks_could_not() -> None:
+    by_way_of_released = {(READY, FORGOTTEN)}
+    assert block_table._LEGAL - by_way_of_released <= PAIRS
+    assert {(READY, RELEASED), (RELEASED, FORGOTTEN)} <= PAIRS

@@ -6,6 +6,7 @@ Tasks whose keys share a layer are shown as one row of progress and drawn in one
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 Key = str | tuple[str | int, ...]
@@ -32,6 +33,38 @@ def key_index(key: Key) -> str:
     if isinstance(key, tuple):
         return ", ".join(map(str, key[1:]))
     return key[len(key_layer(key)) + 1 :]
+
+
+def key_indices(keys: Sequence[Key]) -> list[str]:
+    """Return `key_index` of keys that are all of one layer, and all text or all tuples; faster than one by one.
+
+    >>> key_indices([("sum-3f2a", 0), ("sum-3f2a", 1)]), key_indices(["load-91bc", "load-44de"])
+    (['0', '1'], ['91bc', '44de'])
+    """
+    if isinstance(keys[0], tuple):
+        is_flat = all([len(key) == 2 for key in keys])
+        return [str(key[1]) for key in keys] if is_flat else [key_index(key) for key in keys]
+    start = len(key_layer(keys[0])) + 1
+    return [key[start:] for key in keys]  # type: ignore[misc]
+
+
+def common_layer(keys: Sequence[Key]) -> str | None:
+    """Return the layer that all of these keys belong to, None if there is no such layer; faster than one by one.
+
+    >>> common_layer([("sum-3f2a", 0), ("sum-3f2a", 1)]), common_layer(["load-91bc", "load-44de"])
+    ('sum-3f2a', 'load')
+    >>> common_layer(["x", "y"]), common_layer(["load-91bc", "load-all-44de"])
+    (None, None)
+    """
+    kinds = set(map(type, keys))
+    if len(kinds) != 1:
+        return None
+    name = key_layer(keys[0])
+    if kinds == {tuple}:
+        return name if [key[0] for key in keys].count(name) == len(keys) else None
+    start, prefix = len(name) + 1, f"{name}-"
+    is_common = all([key.startswith(prefix) and "-" not in key[start:] for key in keys])  # type: ignore[union-attr]
+    return name if is_common else None
 
 
 def key_text(key: Key) -> str:

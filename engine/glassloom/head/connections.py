@@ -6,15 +6,17 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from glassloom.graph.keys import Key
 from glassloom.head.call_cache import PickledCall
 from glassloom.head.health import Health
 from glassloom.protocol import messages
 from glassloom.protocol.messages import RunTask, framed
 from glassloom.protocol.options import WorkerOptions
 from glassloom.sampling.process import has_ended, started_s_or_none
-from glassloom.scheduler import Pressure, TaskState, WorkerState
+from glassloom.scheduler import Pressure, TaskSlice, TaskState, WorkerState
 from glassloom.units import format_bytes
 
 _MAX_OUTPUT_BYTES = 8 * 2**20
@@ -78,19 +80,24 @@ class WorkerConnection:
             self.known_code.update(new)
             self.send(messages.Calls(new))
 
-    def run(self, tasks: list[TaskState]) -> None:
+    def run(self, tasks: Sequence[TaskState | TaskSlice]) -> None:
         """Send tasks, with code that is new to it."""
-        self.send_calls([task.spec.call for task in tasks])
-        run = [
-            RunTask(
-                task.number,
-                task.spec.call.number,
-                task.spec.literals,
-                [(dep.number, dep.shared_location) for dep in task.deps],
-                task.spec.priority,
-            )
-            for task in tasks
-        ]
+        run: list[RunTask] = []
+        calls: dict[PickledCall, None] = {}
+        for item in tasks:
+            if isinstance(item, TaskSlice):
+                specs = item.specs
+                calls.update(dict.fromkeys([spec.call for spec in specs]))
+                run += [
+                    RunTask(number, spec.call.number, spec.literals, [], spec.priority)
+                    for number, spec in zip(item.numbers, specs, strict=True)
+                ]
+            else:
+                spec = item.spec
+                calls[spec.call] = None
+                deps = [(dep.number, dep.shared_location) for dep in item.deps]
+                run.append(RunTask(item.number, spec.call.number, spec.literals, deps, spec.priority))
+        self.send_calls(list(calls))
         self.send(messages.Run(run))
 
     def info(self) -> messages.WorkerInfo:
@@ -107,8 +114,8 @@ class WorkerConnection:
             spilled_bytes=sample.spilled_bytes,
             shared_bytes=self.shared_bytes,
             cpu_percent=sample.cpu_percent,
-            running=len(self.state.running),
-            has=len(self.state.has),
+            running=self.state.n_running,
+            has=self.state.n_held,
             baseline_bytes=self.baseline_bytes,
             unmanaged_bytes=self.unmanaged_bytes(sample.own_bytes),
             pressure=self.pressure.name.lower(),
@@ -161,3 +168,25 @@ class ClientConnection:
         """Send what tasks have printed, if it wants that and reads what it is sent."""
         if self.wants_output and self.writer.transport.get_write_buffer_size() < _MAX_OUTPUT_BYTES:
             self.send(output)
+
+
+def keys_of(task: TaskState | TaskSlice) -> Sequence[Key]:
+    """Return the key of a task, or the keys of a slice of a block."""
+    return task.keys if isinstance(task, TaskSlice) else (task.key,)
+
+
+def keys_finished(tasks: Sequence[TaskState | TaskSlice], n_handled: int) -> messages.KeysFinished:
+    """Return what a client is told of tasks that have results; small results go with it."""
+    keys: list[Key] = []
+    nbytes: list[int] = []
+    inline: list[bytes | None] = []
+    for item in tasks:
+        if isinstance(item, TaskSlice):
+            keys += item.keys
+            nbytes += item.nbytes
+            inline += item.locations  # the scheduler keeps results in shared memory out of blocks
+        else:
+            keys.append(item.key)
+            nbytes.append(item.nbytes)
+            inline.append(item.shared_location if isinstance(item.shared_location, bytes) else None)
+    return messages.KeysFinished(keys, nbytes, inline, n_handled)

@@ -17,7 +17,7 @@ from glassloom.protocol.clock import Clock
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.options import WorkerOptions
 from glassloom.sampling.progress import N_KEPT, forget_old_layers, note_layers, progress_counts
-from glassloom.scheduler import Scheduler, TaskState, WorkerState
+from glassloom.scheduler import Scheduler, TaskSlice, TaskState, WorkerState
 from glassloom.store.segment import location_bytes
 
 NO_WORKER = -1
@@ -90,14 +90,22 @@ class MetricsWriter:
     @_never_raises
     def finished(self, worker: WorkerState, message: messages.Finished) -> None:
         """Tasks were run. Call this before the scheduler learns of it: it may forget them then."""
-        by_number, stopping, epoch_s = self._scheduler.by_number, worker.stopping, self._clock.epoch_s
-        tasks = [by_number.get(number) or stopping.get(number) for number in message.numbers]
-        known = [task for task in tasks if task is not None]
-        if len(known) < len(tasks):  # reported twice: the first report was recorded
-            return
+        epoch_s = self._clock.epoch_s
+        layers: list[int] = []
+        index: list[str] = []
+        for item in self._scheduler.items_of(message.numbers):
+            if isinstance(item, TaskSlice):
+                layers += [item.block.layer.number] * len(item)
+                index += item.indices
+                continue
+            task = item or worker.stopping.get(message.numbers[len(index)])
+            if task is None:  # reported twice: the first report was recorded
+                return
+            layers.append(task.layer.number)
+            index.append(task.index)
         self._recorder.add_tasks(
-            [task.layer.number for task in known],
-            [task.index for task in known],
+            layers,
+            index,
             worker=worker.number,
             lanes=message.lanes,
             starts_s=[epoch_s + start for start in message.starts_s],

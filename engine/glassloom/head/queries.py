@@ -134,7 +134,7 @@ class ClientQueries:
         """Tell a client which tasks the workers were sent and haven't finished."""
         told = []
         for number, worker in sorted(worker_pool.connections.items()):
-            tasks = [task for task in worker.state.running if task.state is State.RUNNING]
+            tasks = [task for task in self._scheduler.tasks_on(number)[0] if task.state is State.RUNNING]
             numbers, keys = [task.number for task in tasks], [task.key for task in tasks]
             told.append(messages.WorkerTasks(worker.options.name, number, worker.pid, numbers, keys))
         client.send(messages.Processing(message.request, told))

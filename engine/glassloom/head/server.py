@@ -30,7 +30,7 @@ from glassloom.graph.keys import key_text
 from glassloom.head.call_cache import CallCache
 from glassloom.head.cancellation import cancel_everything, cancel_tasks, retry_tasks
 from glassloom.head.cluster_log import LOG_NAME
-from glassloom.head.connections import ClientConnection, WorkerConnection
+from glassloom.head.connections import ClientConnection, WorkerConnection, keys_finished, keys_of
 from glassloom.head.coordinator import Coordinator
 from glassloom.head.fork_server_client import ForkServerClient
 from glassloom.head.fork_server_watch import ForkServerWatch
@@ -55,7 +55,7 @@ from glassloom.protocol.failure import Failure
 from glassloom.protocol.options import HeadOptions
 from glassloom.protocol.places import ClusterPlaces, remove_what_the_dead_left
 from glassloom.sampling.process import has_ended
-from glassloom.scheduler import Actions, Adaptive, Scheduler, TaskState
+from glassloom.scheduler import MIN_TASKS, Actions, Adaptive, Scheduler, TaskState
 from glassloom.store.segment import Segment
 from glassloom.worker import fork_server
 
@@ -87,7 +87,7 @@ class Head:
         self._recorder = Recorder(
             hello, memory_bytes=options.log_memory_bytes, spool_path=Path(places.directory) / "spool.glr"
         )
-        self._scheduler = Scheduler(self._give_up)
+        self._scheduler = Scheduler(self._give_up, min_block=MIN_TASKS)
         self._metrics_writer = MetricsWriter(self._recorder, self._scheduler, self._clock)
         self._publisher = Publisher(self._recorder, self._secret, self._handle_command)
         self._worker_pool = WorkerPool(
@@ -242,7 +242,7 @@ class Head:
         self._shared_results.remove_unannounced(f"w{worker.number}")
         spilled = self._places.spill_directory(worker.number)
         self._tasks.start_in_thread("clean-up", shutil.rmtree, spilled, True, on_crash=self._log_crash)
-        self._history.worker_left(worker.options.name, list(worker.state.running), list(worker.state.has), reason)
+        self._history.worker_left(worker.options.name, *self._scheduler.tasks_on(worker.number), reason)
         self._scheduler.worker_left(worker.number, blame=not worker.expected)
         lost = failure.own_failure(WorkerLost(f"worker {worker.options.name} is gone: {reason}"))
         self._queries.worker_lost(worker.number, lost)
@@ -495,9 +495,9 @@ class Head:
         actions = self._scheduler.take_actions()
         self._free(actions)
         peers = self._worker_pool.connections
-        for state, tasks in actions.recall.items():
+        for state, recalled in actions.recall.items():
             if state.number in peers:
-                peers[state.number].send(messages.Recall([task.number for task in tasks]))
+                peers[state.number].send(messages.Recall([task.number for task in recalled]))
         for state, dropped in actions.drop.items():
             if state.number in peers:
                 peers[state.number].send(messages.Drop(dropped))
@@ -506,9 +506,9 @@ class Head:
                 self._history.sent(state.name, tasks)
                 peers[state.number].run(tasks)
         on_disk = bool(actions.publish) and self._has_shared_its_part()
-        for state, tasks in actions.publish.items():
+        for state, held in actions.publish.items():
             if state.number in peers:
-                peers[state.number].send(messages.Publish([task.number for task in tasks], on_disk))
+                peers[state.number].send(messages.Publish([task.number for task in held], on_disk))
         for state in actions.stop:
             if state.number in peers:
                 peers[state.number].send(messages.Stop())
@@ -544,17 +544,15 @@ class Head:
 
     def _tell_clients(self, actions: Actions) -> None:
         for ended in (actions.finished.pop(_HEAD, []), actions.erred.pop(_HEAD, [])):
-            self._scheduler.release(_HEAD, [task.key for task in ended])
+            self._scheduler.release(_HEAD, [key for task in ended for key in keys_of(task)])
             if ended:
                 self._settle_soon()
         for client, tasks in actions.finished.items():
             if not isinstance(client, ClientConnection):
                 continue  # a parcel, or this head: they need not know
-            inline = [task.shared_location if isinstance(task.shared_location, bytes) else None for task in tasks]
-            keys, nbytes = [task.key for task in tasks], [task.nbytes for task in tasks]
-            client.send(messages.KeysFinished(keys, nbytes, inline, client.n_handled))
-        for client, tasks in actions.erred.items():
-            for task in tasks if isinstance(client, ClientConnection) else ():
+            client.send(keys_finished(tasks, client.n_handled))
+        for client, failed in actions.erred.items():
+            for task in failed if isinstance(client, ClientConnection) else ():
                 client.send(messages.KeyErred(task.key, task.error, client.n_handled))
         for client, keys in actions.cancelled.items():
             if isinstance(client, ClientConnection):

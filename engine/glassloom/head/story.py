@@ -116,9 +116,11 @@ class _Explainer:
         return text if is_input else f"{text}; {self._count_before(task)}"
 
     def _count_before(self, task: TaskState) -> str:
-        tasks = self._scheduler.tasks
+        tasks = self._scheduler.individual_tasks
         looked_at = itertools.islice(tasks.values(), _MAX_LOOKED_AT)
-        n_before = sum(1 for other in looked_at if other.state is State.READY and other.priority < task.priority)
+        n_before = self._scheduler.count_before(task) + sum(
+            1 for other in looked_at if other.state is State.READY and other.priority < task.priority
+        )
         at_least = "at least " if len(tasks) > _MAX_LOOKED_AT else ""
         return f"{at_least}{_counted(n_before, 'task')} before it"
 
@@ -142,6 +144,7 @@ class _Explainer:
         others = (other for other in worker.running if other.state is State.RUNNING and not other.n_awaited)
         ahead = list(itertools.takewhile(lambda other: other is not task, others))
         n_ahead = sum(other.number not in worker.seceded for other in ahead) + len(worker.stopping)
+        n_ahead += self._scheduler.count_before(task)
         if n_ahead < worker.nthreads:
             return f"runs on {worker.name}{sent}"
         return f"is queued on {worker.name}{sent}, behind {_counted(n_ahead, 'task')} for {_counted(worker.nthreads, 'thread')}"

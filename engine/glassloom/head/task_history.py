@@ -20,7 +20,7 @@ from glassloom.protocol import messages
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.messages import TaskEvent
-from glassloom.scheduler import Scheduler, TaskState
+from glassloom.scheduler import Scheduler, TaskSlice, TaskState
 from glassloom.store.segment import location_bytes
 from glassloom.units import format_bytes
 
@@ -61,20 +61,25 @@ class TaskHistory:
 
     def submitted(self, client: int, keys: Sequence[Key]) -> None:
         """A client has handed in tasks, and the scheduler has taken them. Those that it knew before are mentioned too."""
-        tasks = self._scheduler.tasks
-        if not keys or keys[0] not in tasks or keys[-1] not in tasks:
+        number_of = self._scheduler.number_of
+        first, last = (number_of(keys[0]), number_of(keys[-1])) if keys else (None, None)
+        if first is None or last is None:
             return  # refused, or nobody wants them
-        first, last = tasks[keys[0]].number, tasks[keys[-1]].number
-        if last - first == len(keys) - 1:
-            numbers: Sequence[int] = range(first, last + 1)  # all of them are new
-        else:
-            numbers = [tasks[key].number if key in tasks else -1 for key in keys]
+        numbers: Sequence[int] = range(first, last + 1)  # all of them are new
+        if len(numbers) != len(keys):
+            numbers = [-1 if number is None else number for number in map(number_of, keys)]
         event = TaskEvent(self._clock.now_s(), "submitted", f"submitted by client {client}")
         self._keep(numbers, _as_it_is, event, keys=keys if len(keys) <= self._max_kept // 2 else ())
 
-    def sent(self, worker: str, tasks: Sequence[TaskState]) -> None:
+    def sent(self, worker: str, tasks: Sequence[TaskState | TaskSlice]) -> None:
         """Tasks were sent to a worker. Called for each task: it keeps their numbers, and no more."""
-        self._keep([*map(_number, tasks)], _sent, self._clock.now_s(), worker)
+        now_s = self._clock.now_s()
+        for item in tasks:
+            if isinstance(item, TaskSlice):
+                self._keep(item.numbers, _sent, now_s, worker)
+        numbers = [item.number for item in tasks if isinstance(item, TaskState)]
+        if numbers:
+            self._keep(numbers, _sent, now_s, worker)
 
     def note_worker_message(self, worker: str, message: messages.FromWorker) -> None:
         """A worker has said something. Call it before the scheduler learns of it."""
@@ -139,8 +144,7 @@ class TaskHistory:
             self._n_kept -= _weight(numbers, keys)
 
     def _numbers(self, keys: Sequence[Key]) -> list[int]:
-        tasks = self._scheduler.tasks
-        return [tasks[key].number for key in keys if key in tasks]
+        return [number for number in map(self._scheduler.number_of, keys) if number is not None]
 
     def _note_failure(self, worker: str, message: messages.Failed) -> None:
         task = self._scheduler.by_number.get(message.number)

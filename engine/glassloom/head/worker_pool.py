@@ -300,5 +300,6 @@ def _has_nothing_to_lose(worker: WorkerConnection, now_s: float) -> bool:
     """Tell whether a worker that is replaced holds nothing more that it could still give away."""
     state = worker.state
     is_silent = worker.sample is not None and now_s - worker.sample.at_s >= SILENT_S
-    is_empty = not state.running and not state.publishing and all(task.pinned for task in state.has)
+    is_empty = not state.n_running and not state.publishing and not state.n_held_in_blocks
+    is_empty = is_empty and all(task.pinned for task in state.has)
     return is_silent or is_empty

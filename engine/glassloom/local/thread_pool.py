@@ -13,7 +13,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import repeat
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -35,20 +37,43 @@ from glassloom.local.watchdog import Watchdog
 from glassloom.protocol.clock import monotonic_s
 from glassloom.sampling.limits import cpu_count
 from glassloom.sampling.progress import forget_old_layers, note_layers, progress_counts
-from glassloom.scheduler import Actions, Scheduler, TaskState
+from glassloom.scheduler import MIN_TASKS, Actions, Scheduler, TaskSlice, TaskState
 from glassloom.scheduler.states import RUNNING
 
 BATCH_S = 0.002
 """How long a thread collects results before it tells the scheduler, as long as it has other tasks to run."""
 N_LAYERS_KEPT = 1000
+_SHORTEST_S = 1e-7
 _WORKER = 0
 _NO_INPUTS: Mapping[Key, Any] = {}
 
 _generation = 0
 """How many forks lead from the first process to this one."""
 
-_Finished = tuple[TaskState, int, float, float]
-"""A task that has run, the size of its result, and when it began and ended."""
+PIECE_S = 0.005
+"""How much work a thread takes at once of a block of short tasks."""
+
+_Finished = tuple[int, int, float, float]
+"""Number of a task that has run, the size of its result, and when it began and ended."""
+
+
+class SliceRun:
+    """A slice of a block of tasks that a thread runs.
+
+    Attributes
+    ----------
+    position
+        Where in the block the task is that runs now.
+    todo
+        The positions of the tasks that haven't begun. Whoever takes one out, on whatever thread, sees to that task.
+    """
+
+    __slots__ = ("block", "position", "todo")
+
+    def __init__(self, piece: TaskSlice) -> None:
+        self.block = piece.block
+        self.position = piece.start
+        self.todo = deque(range(piece.start, piece.stop))
 
 
 class Slot:
@@ -58,8 +83,8 @@ class Slot:
     ----------
     number
         Of the thread, in its name and in the metrics.
-    task
-        What it runs; None while it waits.
+    item
+        What it runs: a task, or a slice of a block of tasks; None while it waits.
     finished
         What it has run since it last told the scheduler.
     told_s
@@ -68,15 +93,23 @@ class Slot:
         Tells how much CPU time the thread has used; None where the system has no such clock.
     """
 
-    __slots__ = ("cpu_clock", "finished", "number", "task", "thread", "told_s")
+    __slots__ = ("cpu_clock", "finished", "item", "number", "thread", "told_s")
 
     def __init__(self, number: int) -> None:
         self.thread: threading.Thread | None = None
         self.number = number
-        self.task: TaskState | None = None
+        self.item: TaskState | SliceRun | None = None
         self.finished: list[_Finished] = []
         self.told_s = 0.0
         self.cpu_clock: int | None = None
+
+    def running(self) -> tuple[int, Key] | None:
+        """Return number and key of the task that the thread runs; None while it waits."""
+        item = self.item
+        if isinstance(item, SliceRun):
+            position = item.position
+            return item.block.first + position, item.block.keys[position]
+        return None if item is None else (item.number, item.key)
 
     def cpu_s(self) -> float:
         """Return the CPU time that the thread has used; always 0 where the system doesn't tell."""
@@ -102,14 +135,14 @@ class ThreadPool:
         self.slots: list[Slot] = []
         """Changed under the lock only."""
         self.results: dict[int, Any] = {}
-        self.scheduler = Scheduler(_make_error, sends_ahead=False)
+        self.scheduler = Scheduler(_make_error, sends_ahead=False, min_block=MIN_TASKS)
         self.computations: dict[int, Computation] = {}
         """By number: those that have begun and not ended. Who takes one out ends it."""
         self._worker = self.scheduler.worker_joined(_WORKER, "threads", nthreads)
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._mailbox: deque[Computation] = deque()
-        self._queue: SimpleQueue[TaskState | None] = SimpleQueue()
+        self._queue: SimpleQueue[TaskState | TaskSlice | None] = SimpleQueue()
         """Tasks to run; None wakes a thread, so that it looks into the mailbox."""
         self._end_reason: str | None = None
         self._generation = _generation
@@ -148,14 +181,14 @@ class ThreadPool:
 
     def n_busy(self) -> int:
         """Return how many threads have something to do, or are about to."""
-        return sum(slot.task is not None for slot in self.slots) + self._queue.qsize()
+        return sum(slot.item is not None for slot in self.slots) + self._queue.qsize()
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing runs, waits or is about to be told."""
         if self.computations or self._mailbox or len(self.slots) > self._n_slots():
             return False
-        return not any(slot.task is not None or slot.finished for slot in self.slots)
+        return not any(slot.item is not None or slot.finished for slot in self.slots)
 
     @property
     def _is_copy(self) -> bool:
@@ -211,22 +244,33 @@ class ThreadPool:
                         self.scheduler.release(number, computation.keys)
                 self._carry_out()
 
-    def replace_blocked(self, tasks: Sequence[TaskState], interval_s: float) -> None:
+    def share_rest(self, slot: Slot) -> None:
+        """Let other threads run what a thread hasn't begun of its slice, because its task takes longer than expected."""
+        item = slot.item
+        if isinstance(item, SliceRun):
+            rest: list[int] = []
+            with suppress(IndexError):
+                while True:
+                    rest.append(item.todo.pop())
+            if rest:
+                self._queue.put(TaskSlice(item.block, rest[-1], rest[0] + 1))
+
+    def replace_blocked(self, tasks: Sequence[int], interval_s: float) -> None:
         """Let other tasks run in place of these, which wait for something; queue all anew that hasn't begun.
 
         Threads that are missing for it are started.
         """
         with self._lock:
             for task in tasks:
-                self.scheduler.seceded(_WORKER, task.number)
+                self.scheduler.seceded(_WORKER, task)
             self.scheduler.rebalance(interval_s)  # no more than can begin is queued while the pool is slow
-            self.scheduler.recalled(_WORKER, [task.number for task in self._queued()])
+            self.scheduler.recalled(_WORKER, self._queued())
             self._carry_out()
             self._start_threads()
 
-    def has_seceded(self, task: TaskState) -> bool:
-        """Whether other tasks run in place of this one already."""
-        return task.number in self._worker.seceded
+    def has_seceded(self, task: int) -> bool:
+        """Whether other tasks run in place of the one of this number already."""
+        return task in self._worker.seceded
 
     def tidy(self) -> None:
         """Forget layers whose tasks are all forgotten, if nobody watches them; let threads go that aren't needed."""
@@ -261,27 +305,30 @@ class ThreadPool:
         while self._end_reason is None:
             if self._mailbox:
                 self.read_mailbox()
-            task = self._take(slot)
-            if task is not None:
-                self._run(slot, task)
+            item = self._take(slot)
+            if isinstance(item, TaskSlice):
+                slot.item = run = SliceRun(item)
+                self._run_slice(slot, run)
+                del run
+            elif item is not None:
+                slot.item = item
+                self._run(slot, item)
             elif len(self.slots) > self._n_slots() and self._has_left(slot):
                 return
-            task = None  # it is not held while the thread waits for the next one
+            item = None  # it is not held while the thread waits for the next one
 
-    def _take(self, slot: Slot) -> TaskState | None:
-        """Wait for the thread's next task; return None if the thread was only woken.
+    def _take(self, slot: Slot) -> TaskState | TaskSlice | None:
+        """Wait for the thread's next task; there is none if it was only woken.
 
         A thread that has to wait first tells what it has finished: others may wait for that. Whether it has to is only
         known by trying; a queue that wasn't empty a moment ago may be empty now.
         """
         try:
-            task = self._queue.get_nowait()
+            return self._queue.get_nowait()
         except Empty:
-            slot.task = None
+            slot.item = None
             self.flush(slot)
-            task = self._queue.get()
-        slot.task = task
-        return task
+            return self._queue.get()
 
     def _has_left(self, slot: Slot) -> bool:
         """Take the thread out of the pool if it isn't needed any more."""
@@ -295,7 +342,7 @@ class ThreadPool:
     def _run(self, slot: Slot, task: TaskState) -> None:
         """Run a task. Whatever the user's code raises is its result."""
         if task.state is not RUNNING:  # recalled while it was in the queue
-            self._give_back(task)
+            self._give_back(task.number)
             return
         if slot.finished and task.estimate_s > BATCH_S:
             self.flush(slot)  # what others wait for shall not wait for a long task
@@ -309,29 +356,62 @@ class ThreadPool:
             if self._is_copy:
                 exit_forked_child(error)  # only its parent has the pool
             explain(error)
-            self._fail(slot, task, error, start_s)
+            self._fail(slot, task.number, task.key, task.origin, error, start_s)
             del task  # it has the error, and the error has this frame: they would hold each other
             return
         stop_s = monotonic_s()
         if self._generation != _generation:
             exit_forked_child(None)
         results[task.number] = value
-        slot.finished.append((task, measure(value), start_s, stop_s))
+        slot.finished.append((task.number, measure(value), start_s, stop_s))
         if stop_s - slot.told_s > BATCH_S:
             self.flush(slot)
 
-    def _give_back(self, task: TaskState) -> None:
+    def _run_slice(self, slot: Slot, run: SliceRun) -> None:
+        """Run tasks of a block, as `_run` runs one."""
+        block, todo, results, finished = run.block, run.todo, self.results, slot.finished
+        states, specs, first = block.states, block.specs, block.first
+        if finished and block.layer.duration_s > BATCH_S:
+            self.flush(slot)
+        while todo and self._end_reason is None:
+            try:
+                run.position = position = todo.popleft()
+            except IndexError:
+                return  # others have taken the last ones
+            if states[position] != RUNNING:  # recalled, or in the block no longer
+                self._give_back(first + position)
+                continue
+            start_s = monotonic_s()
+            try:
+                value = specs[position].run(_NO_INPUTS)
+            except BaseException as error:
+                if self._is_copy:
+                    exit_forked_child(error)
+                explain(error)
+                origin = block.own_origin or block.layer.origin
+                self._fail(slot, first + position, block.keys[position], origin, error, start_s)
+                continue
+            stop_s = monotonic_s()
+            if self._generation != _generation:
+                exit_forked_child(None)
+            results[first + position] = value
+            finished.append((first + position, measure(value), start_s, stop_s))
+            if stop_s - slot.told_s > BATCH_S:
+                self.flush(slot)
+
+    def _give_back(self, number: int) -> None:
         with self._lock:
-            self.scheduler.recalled(_WORKER, [task.number])
+            self.scheduler.recalled(_WORKER, [number])
             self._carry_out()
 
-    def _fail(self, slot: Slot, task: TaskState, error: BaseException, start_s: float) -> None:
+    def _fail(self, slot: Slot, number: int, key: Key, origin: str, error: BaseException, start_s: float) -> None:
         self.flush(slot)
         with self._lock:
-            was_wanted = task.state is RUNNING
-            is_final = self.scheduler.failed(_WORKER, task.number, (task.key, task.origin, error))
+            task = self.scheduler.by_number.get(number)
+            was_wanted = task is not None and task.state is RUNNING
+            is_final = self.scheduler.failed(_WORKER, number, (key, origin, error))
             self._carry_out()
-        if self._metrics is not None and was_wanted:
+        if self._metrics is not None and task is not None and was_wanted:
             self._metrics.add_failure(task, error, lane=slot.number, start_s=start_s, is_final=is_final)
 
     # Called with the lock held.
@@ -362,11 +442,10 @@ class ThreadPool:
                 computation.refuse(error)
 
     def _tell(self, slot: Slot, batch: list[_Finished]) -> None:
-        tasks, nbytes, starts_s, stops_s = zip(*batch, strict=True)
         if self._metrics is not None:
-            self._metrics.add_tasks(tasks, lane=slot.number, starts_s=starts_s, stops_s=stops_s, nbytes=nbytes)
+            self._metrics.add_tasks(self.scheduler.items_of([row[0] for row in batch]), batch, lane=slot.number)
+        numbers, nbytes, starts_s, stops_s = zip(*batch, strict=True)
         durations_s = [stop_s - start_s for start_s, stop_s in zip(starts_s, stops_s, strict=True)]
-        numbers = [task.number for task in tasks]
         self.scheduler.finished(_WORKER, numbers, nbytes, durations_s, [None] * len(numbers))
         self._carry_out()
 
@@ -377,11 +456,11 @@ class ThreadPool:
             while True:
                 actions = self.scheduler.take_actions()
                 for numbers in actions.drop.values():
-                    for number in numbers:
-                        self.results.pop(number, None)
+                    deque(map(self.results.pop, numbers, repeat(None)), maxlen=0)
                 for tasks in actions.run.values():
-                    for task in tasks:
-                        self._queue.put(task)
+                    for item in tasks:
+                        for piece in self._pieces(item) if isinstance(item, TaskSlice) else (item,):
+                            self._queue.put(piece)
                 if not actions.finished and not actions.erred:
                     return
                 tell += self._end_computations(actions)
@@ -389,27 +468,32 @@ class ThreadPool:
             for wake in tell:  # now that the scheduler has let go of what they asked for
                 wake()
 
+    def _pieces(self, item: TaskSlice) -> Iterator[TaskSlice]:
+        """Cut a slice so that all threads have something to run, and none more than others might wait for."""
+        share = -(-len(item) // self.nthreads)
+        return item.split(max(1, min(share, int(PIECE_S / max(item.block.layer.duration_s, _SHORTEST_S)))))
+
     def _end_computations(self, actions: Actions) -> Iterator[Callable[[], None]]:
         """Release computations that have all their results, or failed; yield how to tell their callers."""
         for number, tasks in actions.finished.items():
             computation = self.computations.get(number)
             if computation is None:
                 continue  # its caller was interrupted, or one of its tasks has failed
-            computation.n_open -= len(tasks)
+            computation.n_open -= sum(len(item) if isinstance(item, TaskSlice) else 1 for item in tasks)
             if not computation.n_open and self.computations.pop(number, None) is not None:
-                known = self.scheduler.tasks
-                values = {key: self.results[known[key].number] for key in computation.keys}
+                numbers = self.scheduler.numbers_of(computation.keys)
+                values = dict(zip(computation.keys, map(self.results.__getitem__, numbers), strict=True))
                 yield partial(computation.succeed, values)
                 self.scheduler.release(number, computation.keys)
-        for number, tasks in actions.erred.items():
+        for number, failed in actions.erred.items():
             computation = self.computations.pop(number, None)
             if computation is not None:
-                yield partial(computation.fail, tasks[0].error)
+                yield partial(computation.fail, failed[0].error)
                 self.scheduler.release(number, computation.keys)
 
-    def _queued(self) -> list[TaskState]:
-        """Take back the tasks that no thread has begun."""
-        items: list[TaskState | None] = []
+    def _queued(self) -> list[int]:
+        """Take the tasks back that no thread has begun; return their numbers."""
+        items: list[TaskState | TaskSlice | None] = []
         try:
             while True:
                 items.append(self._queue.get_nowait())
@@ -417,7 +501,11 @@ class ThreadPool:
             pass
         for _ in range(items.count(None)):
             self._queue.put(None)
-        return [task for task in items if task is not None]
+        numbers: list[int] = []
+        for item in items:
+            if item is not None:
+                numbers += item.numbers if isinstance(item, TaskSlice) else [item.number]
+        return numbers
 
     def _note_progress(self, recorder: Recorder, lock: threading.Lock) -> None:
         with self._lock, lock:

@@ -11,7 +11,7 @@ import logging
 import os
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, Life, TaskError, WorkerJoined
@@ -28,7 +28,7 @@ from glassloom.protocol.clock import Clock
 from glassloom.protocol.identity import kernel_id, new_cluster_id, version
 from glassloom.protocol.places import make_places
 from glassloom.sampling.process import ProcessSampler
-from glassloom.scheduler import TaskState
+from glassloom.scheduler import TaskSlice, TaskState
 
 FLUSH_S = 0.1
 SAMPLE_S = 0.5
@@ -90,24 +90,45 @@ class ThreadsMetrics:
 
     def add_tasks(
         self,
-        tasks: Sequence[TaskState],
+        items: Iterable[TaskState | TaskSlice | None],
+        rows: Sequence[tuple[int, int, float, float]],
         *,
         lane: int,
-        starts_s: Sequence[float],
-        stops_s: Sequence[float],
-        nbytes: Sequence[int],
     ) -> None:
-        """Add tasks that a thread has finished; times by the monotonic clock."""
+        """Add tasks that a thread has finished.
+
+        Parameters
+        ----------
+        items
+            The tasks, as `Scheduler.items_of` gives them: slices of blocks as one, None for those that nobody wants any more.
+        rows
+            Of each task the number, the size of its result, and when it began and ended by the monotonic clock.
+        """
+        layers: list[int] = []
+        index: list[str] = []
+        known: list[tuple[int, int, float, float]] = []
+        at = 0
+        for item in items:
+            n_tasks = len(item) if isinstance(item, TaskSlice) else 1
+            if isinstance(item, TaskSlice):
+                layers += [item.block.layer.number] * n_tasks
+                index += item.indices
+            elif item is not None:
+                layers.append(item.layer.number)
+                index.append(item.index)
+            if item is not None:
+                known += rows[at : at + n_tasks]
+            at += n_tasks
         epoch_s = self.clock.epoch_s
         with self._lock:
             self.recorder.add_tasks(
-                [task.layer.number for task in tasks],
-                [task.index for task in tasks],
+                layers,
+                index,
                 worker=_WORKER,
-                lanes=[lane] * len(tasks),
-                starts_s=[epoch_s + start_s for start_s in starts_s],
-                stops_s=[epoch_s + stop_s for stop_s in stops_s],
-                nbytes=nbytes,
+                lanes=[lane] * len(known),
+                starts_s=[epoch_s + row[2] for row in known],
+                stops_s=[epoch_s + row[3] for row in known],
+                nbytes=[row[1] for row in known],
             )
 
     def add_failure(self, task: TaskState, error: BaseException, *, lane: int, start_s: float, is_final: bool) -> None:

@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
+from glassloom.graph import Key
 from glassloom.local.computation import Computation
 from glassloom.protocol.clock import monotonic_s
-from glassloom.scheduler import TaskState
 
 BLOCKED_S = 0.05
 """A task that uses no CPU for so long is taken to wait for something."""
@@ -32,9 +32,11 @@ _SLEEPY_S = 1.0
 class Thread(Protocol):
     """One of the pool's threads, as its watchdog sees it."""
 
-    task: TaskState | None
     finished: list[Any]
     told_s: float
+
+    def running(self) -> tuple[int, Key] | None:
+        """Return number and key of the task that it runs."""
 
     def cpu_s(self) -> float:
         """Return the CPU time that the thread has used."""
@@ -54,8 +56,9 @@ class Pool(Protocol):
     def flush(self, slot: Any) -> None: ...
     def read_mailbox(self) -> None: ...
     def release_abandoned(self) -> None: ...
-    def replace_blocked(self, tasks: Sequence[TaskState], interval_s: float) -> None: ...
-    def has_seceded(self, task: TaskState) -> bool: ...
+    def share_rest(self, slot: Any) -> None: ...
+    def replace_blocked(self, tasks: Sequence[int], interval_s: float) -> None: ...
+    def has_seceded(self, task: int) -> bool: ...
     def tidy(self) -> None: ...
 
 
@@ -77,10 +80,10 @@ class Watchdog:
         self._interval_s = hold_back_s
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._idle_since_s = monotonic_s()
-        self._running: dict[Thread, TaskState | None] = {}
-        """What each thread ran when it was last looked at."""
+        self._running: dict[Thread, int | None] = {}
+        """Number of the task that each thread ran when it was last looked at."""
         self._sampled_s = 0.0
-        self._samples: dict[Thread, tuple[TaskState, float]] = {}
+        self._samples: dict[Thread, tuple[int, Key, float]] = {}
         """What each thread ran, and how much CPU time it had used, when that was last measured."""
 
     def wake(self) -> None:
@@ -91,7 +94,7 @@ class Watchdog:
         """Wait until it is time, then look after the pool."""
         self._sleep()
         now_s = monotonic_s()
-        self._flush_held_back(now_s)
+        self._look_for_long(now_s)
         self._pool.read_mailbox()
         self._pool.release_abandoned()
         if now_s - self._sampled_s >= BLOCKED_S:
@@ -115,33 +118,38 @@ class Watchdog:
         self._interval_s = self._hold_back_s
         self._idle_since_s = monotonic_s()
 
-    def _flush_held_back(self, now_s: float) -> None:
-        """Tell for threads that run the same task as at the last look: they don't come to tell themselves."""
-        before, self._running = self._running, {slot: slot.task for slot in list(self._pool.slots)}
-        for slot, task in self._running.items():
-            if slot.finished and task is before.get(slot) and now_s - slot.told_s > self._hold_back_s:
-                self._pool.flush(slot)
+    def _look_for_long(self, now_s: float) -> None:
+        """Tell for threads that run the same task as at the last look, and let others run what they have yet to begin."""
+        running = {slot: slot.running() for slot in list(self._pool.slots)}
+        before, self._running = self._running, {slot: task and task[0] for slot, task in running.items()}
+        for slot, number in self._running.items():
+            if slot in before and number == before[slot]:
+                if slot.finished and now_s - slot.told_s > self._hold_back_s:
+                    self._pool.flush(slot)
+                self._pool.share_rest(slot)
 
     def _look_for_blocked(self, interval_s: float) -> None:
         """Let other tasks run in place of blocked ones, as many as there are computations without a thread."""
-        running = {slot: slot.task for slot in list(self._pool.slots)}
+        running = {slot: slot.running() for slot in list(self._pool.slots)}
         before = self._samples
-        self._samples = {slot: (task, slot.cpu_s()) for slot, task in running.items() if task is not None}
+        self._samples = {slot: (*task, slot.cpu_s()) for slot, task in running.items() if task is not None}
         counted = {slot: sample for slot, sample in self._samples.items() if not self._pool.has_seceded(sample[0])}
         if len(counted) < self._pool.nthreads:
             return  # there is room for tasks: nothing waits for a thread
         computations = list(self._pool.computations.values())
         n_starving = sum(_is_starving(computation, self._samples) for computation in computations)
-        blocked = [task for slot, (task, cpu_s) in counted.items() if _is_blocked(task, cpu_s, before.get(slot))]
+        blocked = [
+            number for slot, (number, _, cpu_s) in counted.items() if _is_blocked(number, cpu_s, before.get(slot))
+        ]
         if n_starving and blocked:
             self._pool.replace_blocked(blocked[:n_starving], interval_s)
 
 
-def _is_starving(computation: Computation, running: Mapping[Thread, tuple[TaskState, float]]) -> bool:
+def _is_starving(computation: Computation, running: Mapping[Thread, tuple[int, Key, float]]) -> bool:
     """Tell whether no thread runs a task of the computation."""
-    return not any(task.key in computation.tasks for task, _ in running.values())
+    return not any(key in computation.tasks for _, key, _ in running.values())
 
 
-def _is_blocked(task: TaskState, cpu_s: float, before: tuple[TaskState, float] | None) -> bool:
+def _is_blocked(number: int, cpu_s: float, before: tuple[int, Key, float] | None) -> bool:
     """Tell whether the thread has run the same task for a while, and hasn't used CPU for it."""
-    return before is not None and before[0] is task and cpu_s - before[1] < _BLOCKED_CPU_S
+    return before is not None and before[0] == number and cpu_s - before[2] < _BLOCKED_CPU_S

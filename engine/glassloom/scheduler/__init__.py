@@ -1,7 +1,7 @@
 """The scheduler: a pure state machine. Events in, actions out; no I/O, no threads, no clock of its own.
 
 `core` takes events. It is composed of `tables` (what is known: tasks, layers, clients, workers), `ready_queues` (where a
-ready task waits), `transitions` (the one table of state changes, and what follows from each), `placement` (which worker
+ready task waits), `block_table` (independent tasks that need no object each), `transitions` (the one table of state changes, and what follows from each), `placement` (which worker
 runs what, and when) and `fairness` (whose turn it is).
 """
 
@@ -13,9 +13,11 @@ from glassloom.scheduler.order import order
 from glassloom.scheduler.restrictions import Restrictions
 from glassloom.scheduler.state import MAX_QUEUED, TaskState, WorkerState
 from glassloom.scheduler.states import Pressure, State
+from glassloom.scheduler.task_block import MIN_TASKS, TaskSlice
 
 __all__ = [
     "MAX_QUEUED",
+    "MIN_TASKS",
     "Actions",
     "Adaptive",
     "Restrictions",
@@ -23,6 +25,7 @@ __all__ = [
     "Pressure",
     "Scheduler",
     "State",
+    "TaskSlice",
     "TaskState",
     "WorkerState",
     "order",

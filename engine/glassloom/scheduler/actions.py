@@ -8,6 +8,7 @@ from typing import Any
 
 from glassloom.graph.keys import Key
 from glassloom.scheduler.state import TaskState, WorkerState
+from glassloom.scheduler.task_block import TaskSlice
 
 
 @dataclass
@@ -17,7 +18,7 @@ class Actions:
     Attributes
     ----------
     run
-        Tasks to send to each worker, best first.
+        Tasks to send to each worker, best first; many of a block as one slice.
     publish
         Results that a worker must put where every process can reach them.
     recall
@@ -27,19 +28,19 @@ class Actions:
     free
         Locations that nobody will read again.
     finished, erred, cancelled
-        What each client must be told of the keys it wants.
+        What each client must be told of the keys it wants; finished ones of a block as slices.
     located
         Results that somebody asked for: they are reachable now, or never will be.
     stop
         Retiring workers that nothing depends on any more.
     """
 
-    run: dict[WorkerState, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
+    run: dict[WorkerState, list[TaskState | TaskSlice]] = field(default_factory=lambda: defaultdict(list))
     publish: dict[WorkerState, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
     recall: dict[WorkerState, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
     drop: dict[WorkerState, list[int]] = field(default_factory=lambda: defaultdict(list))
     free: list[tuple[int, Any]] = field(default_factory=list)
-    finished: dict[Any, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
+    finished: dict[Any, list[TaskState | TaskSlice]] = field(default_factory=lambda: defaultdict(list))
     erred: dict[Any, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
     cancelled: dict[Any, list[Key]] = field(default_factory=lambda: defaultdict(list))
     located: list[TaskState] = field(default_factory=list)

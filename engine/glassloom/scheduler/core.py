@@ -9,12 +9,14 @@ after all workers have answered for its earlier runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from glassloom.errors import GraphError
-from glassloom.graph.keys import Key
+from glassloom.graph.keys import Key, common_layer
 from glassloom.scheduler.actions import Actions
+from glassloom.scheduler.block_table import BlockTable
 from glassloom.scheduler.fairness import FairShare
 from glassloom.scheduler.layers import Layer, LayerTable
 from glassloom.scheduler.order import Cycle, order
@@ -33,6 +35,8 @@ from glassloom.scheduler.states import (
     Pressure,
 )
 from glassloom.scheduler.tables import Tables
+from glassloom.scheduler.task_block import TaskSlice
+from glassloom.scheduler.task_views import TasksByKey, TasksByNumber
 from glassloom.scheduler.transitions import Transitions
 
 
@@ -46,27 +50,42 @@ class Scheduler:
         task's error. The scheduler itself never looks into errors.
     sends_ahead
         Whether a worker lets a task wait for inputs that are still being made there.
+    min_block
+        How many independent tasks of one submission are made a block; None: there are no blocks, and no `TaskSlice` in the
+        actions.
 
     Attributes
     ----------
     tasks, by_number
-        The known tasks by key, and by number. To look at, not to change; so are those that follow.
+        The known tasks by key, and by number. To look at, not to change; so are those that follow. A task that is looked
+        up leaves its block.
+    individual_tasks
+        The known tasks by key, without those in blocks.
     workers
         The workers by number.
     layer_table
         The layers, and what has changed in them.
     """
 
-    def __init__(self, make_error: Callable[[str, TaskState], Any], *, sends_ahead: bool = True) -> None:
+    def __init__(
+        self,
+        make_error: Callable[[str, TaskState], Any],
+        *,
+        sends_ahead: bool = True,
+        min_block: int | None = None,
+    ) -> None:
         max_ahead_readers = MAX_AHEAD_READERS if sends_ahead else 0
         self._tables = tables = Tables()
         self._queues = ReadyQueues(tables.workers)
         self._transitions = Transitions(tables, self._queues, make_error, max_ahead_readers)
-        self._placement = Placement(tables, self._queues, self._transitions, max_ahead_readers)
+        self._blocks = blocks = BlockTable(tables, self._queues)
+        self._placement = Placement(tables, blocks, self._queues, self._transitions, max_ahead_readers)
         self._fair_share = FairShare()
         self._make_error = make_error
-        self.tasks: Mapping[Key, TaskState] = tables.tasks
-        self.by_number: Mapping[int, TaskState] = tables.by_number
+        self._min_block = min_block or sys.maxsize
+        self.tasks: Mapping[Key, TaskState] = TasksByKey(tables, blocks)
+        self.by_number: Mapping[int, TaskState] = TasksByNumber(tables, blocks)
+        self.individual_tasks: Mapping[Key, TaskState] = tables.tasks
         self.workers: Mapping[int, WorkerState] = tables.workers
         self.layer_table: LayerTable = tables.layers
 
@@ -81,6 +100,30 @@ class Scheduler:
         self._transitions.review()
         actions, self._tables.actions = self._tables.actions, Actions()
         return actions
+
+    def number_of(self, key: Key) -> int | None:
+        """Return a known task's number, None if there is no such task; a task in a block stays there."""
+        return self._blocks.number_of(key)
+
+    def items_of(self, numbers: Sequence[int]) -> Iterator[TaskState | TaskSlice | None]:
+        """Yield the known tasks of these numbers, in order; those that follow each other in a block as one slice."""
+        return self._blocks.items_of(numbers)
+
+    def tasks_on(self, number: int) -> tuple[list[TaskState], list[TaskState]]:
+        """Return the tasks that a worker was given, and those whose result only it has. They leave their blocks."""
+        worker = self.workers.get(number)
+        if worker is None:
+            return [], []
+        self._blocks.make_individual_on(worker, with_results=True)
+        return list(worker.running), list(worker.has)
+
+    def count_before(self, task: TaskState) -> int:
+        """Return how many tasks in blocks go before a task: where it is READY before it gets to a worker, else there."""
+        return self._blocks.count_before(task)
+
+    def numbers_of(self, keys: Sequence[Key]) -> Sequence[int]:
+        """Return the numbers of known tasks; those in blocks stay there."""
+        return self._blocks.numbers_of(keys)
 
     def rebalance(self, interval_s: float) -> bool:
         """Time has passed: let idle workers begin what is queued at others that are slower than was expected.
@@ -98,7 +141,7 @@ class Scheduler:
         deps: Sequence[Sequence[int]],
         *,
         external: Sequence[Key] = (),
-        wanted: Iterable[Key] = (),
+        wanted: Sequence[Key] = (),
         priority: int = 0,
         retries: int = 0,
         restrictions: Restrictions | None = None,
@@ -128,6 +171,11 @@ class Scheduler:
         GraphError
             If an external key is unknown, or there is a cycle. Nothing has changed then.
         """
+        if self._are_independent(keys, specs, deps, external, wanted, restrictions):
+            layer = common_layer(keys)
+            if layer is not None:
+                self._submit_block(client, layer, keys, specs, priority, retries, labels or {})
+                return
         n_new = len(keys)
         for key in external:
             if key not in self.tasks:
@@ -141,6 +189,9 @@ class Scheduler:
             raise GraphError(f"the graph has a cycle through {keys[cycle.task]!r}") from cycle
         first_place = self._fair_share.assign(client, priority, n_new)
         tables, transitions = self._tables, self._transitions
+        if self._blocks.knows_any(keys):
+            for key in keys:
+                self._blocks.find(key)
         elsewhere = tables.layers.built_elsewhere(labels or {})
         states = [tables.known_or_new(key, labels) for key in keys]
         everyone = [*states, *(self.tasks[key] for key in external)]
@@ -170,6 +221,43 @@ class Scheduler:
                     tables.to_review.append(state)
         transitions.review()
 
+    def _are_independent(
+        self,
+        keys: Sequence[Key],
+        specs: Sequence[Any],
+        deps: Sequence[Sequence[int]],
+        external: Sequence[Key],
+        wanted: Sequence[Key],
+        restrictions: Restrictions | None,
+    ) -> bool:
+        """Tell whether the tasks of a submission can be a block: new, all wanted, and without anything particular."""
+        if len(keys) < self._min_block or len(wanted) != len(keys) or external or restrictions is not None or any(deps):
+            return False
+        distinct = set(keys)
+        return (
+            len(distinct) == len(keys)
+            and (wanted == keys or distinct == set(wanted))
+            and distinct.isdisjoint(self._tables.tasks)
+            and not self._blocks.knows_any(keys)
+            and not any([spec is None for spec in specs])
+        )
+
+    def _submit_block(
+        self,
+        client: Any,
+        layer_name: str,
+        keys: Sequence[Key],
+        specs: Sequence[Any],
+        priority: int,
+        retries: int,
+        labels: dict[str, tuple[str, str]],
+    ) -> None:
+        place = self._fair_share.assign(client, priority, len(keys))
+        layers = self._tables.layers
+        origin = layers.built_elsewhere(labels).get(layer_name, "")
+        layer = layers.named(layer_name, labels)
+        self._blocks.add(client, layer, keys, specs, place=place, retries=retries, origin=origin)
+
     def want(self, client: Any, keys: Iterable[Key]) -> None:
         """A client wants results held, and to be told when they are there. Unknown keys are reported as cancelled."""
         self._want(client, keys)
@@ -178,7 +266,7 @@ class Scheduler:
     def _want(self, client: Any, keys: Iterable[Key]) -> None:
         tables = self._tables
         for key in keys:
-            task = tables.tasks.get(key)
+            task = self._blocks.task(key)
             if task is None:
                 tables.actions.cancelled[client].append(key)
                 continue
@@ -192,8 +280,19 @@ class Scheduler:
 
     def release(self, client: Any, keys: Iterable[Key]) -> None:
         """A client doesn't want results any more."""
-        tasks = self._tables.tasks
-        self._release(client, (tasks[key] for key in keys if key in tasks))
+        tasks, blocks = self._tables.tasks, self._blocks
+        if not blocks:
+            self._release(client, [tasks[key] for key in keys if key in tasks])
+            return
+        keys = list(keys)
+        rest: list[TaskState] = []
+        at = 0
+        while at < len(keys):
+            n_released = blocks.release(client, keys, at)
+            if not n_released and keys[at] in tasks:
+                rest.append(tasks[keys[at]])
+            at += n_released or 1
+        self._release(client, rest)
 
     def _release(self, client: Any, tasks: Iterable[TaskState]) -> None:
         clients, to_review = self._tables.clients, self._tables.to_review
@@ -206,7 +305,7 @@ class Scheduler:
     def cancel(self, keys: Iterable[Key]) -> None:
         """Nobody shall wait for these any more, whoever wanted them."""
         tables = self._tables
-        stack = [tables.tasks[key] for key in keys if key in tables.tasks]
+        stack = [task for task in map(self._blocks.task, keys) if task is not None]
         given_up: dict[TaskState, None] = {}
         while stack:
             task = stack.pop()
@@ -223,12 +322,13 @@ class Scheduler:
     def client_left(self, client: Any) -> None:
         """A client is gone: nothing is kept for it any more."""
         self._fair_share.forget(client)
+        self._blocks.client_left(client)
         self._release(client, self._tables.clients.tasks_of(client))
 
     def add_data(self, client: Any, key: Key, location: Any, nbytes: int) -> None:
         """A client has put a value where every process can reach it."""
         tables = self._tables
-        task = tables.tasks.get(key) or tables.new_task(key, tables.layers.data)
+        task = self._blocks.task(key) or tables.new_task(key, tables.layers.data)
         tables.clients.add(client, task)
         if task.state is RELEASED or task.state is ERRED:
             self._transitions.move(task, MEMORY, (None, location, nbytes))
@@ -252,7 +352,7 @@ class Scheduler:
 
     def worker_left(self, number: int, *, blame: bool = True) -> None:
         """A worker is gone with what it ran and held. With `blame`, tasks that had been sent to it are suspects."""
-        worker = self._tables.workers.pop(number, None)
+        worker = self.workers.get(number)
         if worker is None:
             return
         transitions = self._transitions
@@ -304,28 +404,43 @@ class Scheduler:
         if worker is None:
             self._tables.actions.free.extend((-1, location) for location in locations if location is not None)
             return
-        by_number, move = self._tables.by_number, self._transitions.move
-        task: TaskState | None = None
-        for task_number, size, duration_s, location in zip(tasks, nbytes, durations_s, locations, strict=True):
-            task = by_number.get(task_number)
-            if task is None or task.worker is not worker or task.state is not RUNNING:
-                if task is None or task.state is not WAITING or task_number not in worker.stopping:
-                    self._finish_unwanted(worker, task, task_number, location)
-                    continue
-                self._transitions.end_stop(worker, task_number)  # stopped, then wanted again: its result is welcome
-            worker.n_finished += 1
-            task.layer.learn(duration_s, size)
-            move(task, MEMORY, (worker if location is None else None, location, size))
-        if task is not None:
-            self._fair_share.advance(task.priority)  # once a batch is near enough
+        last_place: int | None = None
+        at = 0
+        while at < len(tasks):
+            n_in_block = self._blocks.finish(worker, tasks, at, nbytes, durations_s, locations) if self._blocks else 0
+            if n_in_block:
+                found = self._blocks.at(tasks[at + n_in_block - 1])
+                last_place = found[0].place + found[1] if found is not None else last_place
+                at += n_in_block
+                continue
+            task = self._finish(worker, tasks[at], nbytes[at], durations_s[at], locations[at])
+            last_place = task.priority if task is not None else last_place
+            at += 1
+        if last_place is not None:
+            self._fair_share.advance(last_place)  # once a batch is near enough
         self._transitions.review()
+
+    def _finish(
+        self, worker: WorkerState, number: int, nbytes: int, duration_s: float, location: Any
+    ) -> TaskState | None:
+        """A worker has run a task. Return the task, if the result is welcome."""
+        task = self._blocks.numbered(number)
+        if task is None or task.worker is not worker or task.state is not RUNNING:
+            if task is None or task.state is not WAITING or number not in worker.stopping:
+                self._finish_unwanted(worker, task, number, location)
+                return None
+            self._transitions.end_stop(worker, number)  # stopped, then wanted again
+        worker.n_finished += 1
+        task.layer.learn(duration_s, nbytes)
+        self._transitions.move(task, MEMORY, (worker if location is None else None, location, nbytes))
+        return task
 
     def failed(self, number: int, task_number: int, error: Any) -> bool:
         """A task raised. Returns whether that is final (False: it is tried again)."""
         worker = self.workers.get(number)
         if worker is None:
             return False
-        task = self.by_number.get(task_number)
+        task = self._blocks.numbered(task_number)
         if task is None or task.worker is not worker or task.state is not RUNNING:
             self._finish_unwanted(worker, task, task_number, None)
             is_final = False
@@ -349,7 +464,7 @@ class Scheduler:
         if worker is None:
             return
         for task_number in tasks:
-            task = self.by_number.get(task_number)
+            task = self._blocks.numbered(task_number)
             if task is not None and task.worker is worker and task.state is RUNNING:
                 self._transitions.wait_again(task)
             else:
@@ -370,7 +485,7 @@ class Scheduler:
         worker = self.workers.get(number)
         if worker is None:
             return
-        task = self.by_number.get(task_number)
+        task = self._blocks.numbered(task_number)
         if task is not None and task.worker is worker and task.state is RUNNING:
             worker.occupancy_s = max(0.0, worker.occupancy_s - task.estimate_s)
             task.estimate_s = 0.0
@@ -386,7 +501,7 @@ class Scheduler:
         if worker is None or task_number not in worker.seceded:
             return
         worker.seceded.remove(task_number)
-        task = self.by_number.get(task_number)
+        task = self._blocks.numbered(task_number)
         if task is not None and task in worker.running:
             task.estimate_s = task.layer.duration_s
             worker.occupancy_s += task.estimate_s
@@ -401,8 +516,8 @@ class Scheduler:
         worker = self.workers.get(number)
         if worker is None:
             return 0
-        known = [self.by_number[task] for task in tasks if task in self.by_number]
-        lost = [task for task in known if task.owner is worker]
+        known = map(self._blocks.numbered, tasks)
+        lost = [task for task in known if task is not None and task.owner is worker]
         for task in lost:
             self._transitions.lose(task)
         self._transitions.review()
@@ -410,7 +525,7 @@ class Scheduler:
 
     def published(self, number: int, task_number: int, location: Any) -> None:
         """A worker has put a result where every process can reach it; `location` None: that cannot be done."""
-        task = self.by_number.get(task_number)
+        task = self._blocks.numbered(task_number)
         worker = self.workers.get(number)
         if worker is not None and task is not None:
             worker.publishing.pop(task, None)
@@ -438,7 +553,7 @@ class Scheduler:
         Unless it is reachable or erred already, `Actions.located` has the task once it is, or once it is known that it
         never will be: because it can't leave its worker, has failed, or is wanted by nobody.
         """
-        task = self.tasks.get(key)
+        task = self._blocks.task(key)
         if task is None or task.shared_location is not None or task.pinned or task.state in (ERRED, RELEASED):
             return task
         self._tables.sought[task] = None

@@ -55,6 +55,15 @@ class Layer:
             self.duration_s += _SMOOTHING * (duration_s - self.duration_s)
             self.nbytes += _SMOOTHING * (nbytes - self.nbytes)
 
+    def learn_many(self, n_tasks: int, duration_s: float, nbytes: float) -> None:
+        """Take so many measurements into the moving averages, of which the means are given."""
+        if self.nbytes is None:
+            self.duration_s, self.nbytes = duration_s, nbytes
+        else:
+            weight = 1 - (1 - _SMOOTHING) ** n_tasks
+            self.duration_s += weight * (duration_s - self.duration_s)
+            self.nbytes += weight * (nbytes - self.nbytes)
+
 
 class LayerTable:
     """The layers by name, which of them have changed since they were last taken, and how many tasks are in which state."""
@@ -73,7 +82,10 @@ class LayerTable:
 
     def of(self, key: Key, labels: dict[str, tuple[str, str]] | None) -> Layer:
         """Return the layer that a key's task is to be counted in; it grows by that task."""
-        name = key_layer(key)
+        return self.named(key_layer(key), labels)
+
+    def named(self, name: str, labels: dict[str, tuple[str, str]] | None) -> Layer:
+        """Return the layer of a name, which is about to grow."""
         layer = self.by_name.get(name)
         if layer is None:
             label, origin = (labels or {}).get(name, ("", ""))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from typing import Any
 
+from glassloom.scheduler.block_table import BlockTable
 from glassloom.scheduler.ready_queue import Entry, ReadyQueue
 from glassloom.scheduler.ready_queues import LongestQueues, ReadyQueues
 from glassloom.scheduler.state import PREFETCH_S, TaskState, WorkerState
 from glassloom.scheduler.states import HIGH_PRESSURE, MEMORY, NO_PRESSURE, PAUSED, RUNNING, STAGING, WAITING, Pressure
 from glassloom.scheduler.tables import Tables
+from glassloom.scheduler.task_block import TaskBlock
 from glassloom.scheduler.transitions import Transitions
 
 MAX_AHEAD_INPUTS = 4
@@ -25,8 +28,16 @@ _MOVE_BYTES_PER_S = 1e9
 class Placement:
     """Gives queued tasks to workers that have room, and asks slow ones for what they haven't begun."""
 
-    def __init__(self, tables: Tables, queues: ReadyQueues, transitions: Transitions, max_ahead_readers: int) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        blocks: BlockTable,
+        queues: ReadyQueues,
+        transitions: Transitions,
+        max_ahead_readers: int,
+    ) -> None:
         self._tables = tables
+        self._blocks = blocks
         self._queues = queues
         self._transitions = transitions
         self._max_ahead_readers = max_ahead_readers
@@ -69,6 +80,7 @@ class Placement:
             is_fast = n_finished * PREFETCH_S >= worker.nthreads * interval_s
             worker.is_slow = not is_fast and worker.n_busy > 0 and (is_behind or worker.is_slow)
             if worker.is_slow and is_behind and n_idle_threads:
+                self._blocks.make_individual_on(worker, with_results=False)
                 last = itertools.islice((task for task in reversed(worker.running) if not task.n_awaited), n_queued)
                 asks |= self._ask_back(worker, list(last))
         return asks
@@ -79,6 +91,7 @@ class Placement:
         """Give a worker no more tasks, and have its results moved to where every process can reach them."""
         worker.retiring = True
         self._retiring[worker] = None
+        self._blocks.make_individual_on(worker, with_results=True)
         self.queue_elsewhere(worker)
         self._ask_back(worker, list(worker.running))
         for task in worker.has:
@@ -86,10 +99,12 @@ class Placement:
                 self._tables.publish(task)
 
     def remove(self, worker: WorkerState) -> None:
-        """A worker is gone."""
+        """A worker is about to be gone: prepare for what it runs and holds to be taken from it."""
+        self._blocks.make_individual_on(worker, with_results=True)
         worker.retiring = True  # so that nothing is queued for it while its results are taken from the tables
         self._retiring.pop(worker, None)
         self.short_of_memory.pop(worker, None)
+        del self._tables.workers[worker.number]
         self._tables.may_have_room = dict.fromkeys(self._tables.workers.values())
 
     def set_pressure(self, worker: WorkerState, pressure: Pressure) -> None:
@@ -120,7 +135,7 @@ class Placement:
 
     def _stop_if_empty(self, worker: WorkerState) -> None:
         """Let a retiring worker stop when nothing is left on it."""
-        if not worker.running and not worker.stopping and not worker.publishing:
+        if not worker.n_running and not worker.stopping and not worker.publishing:
             del self._retiring[worker]
             self._tables.actions.stop.append(worker)
 
@@ -129,7 +144,7 @@ class Placement:
     def _fill_all(self) -> None:
         # Who has work of its own goes first: others then see what is left to take over.
         with_room = sorted(
-            self._tables.may_have_room, key=lambda worker: (not worker.ready, len(worker.running) / worker.nthreads)
+            self._tables.may_have_room, key=lambda worker: (not worker.ready, worker.n_running / worker.nthreads)
         )
         portion = 1  # in growing rounds, so that one worker's queue doesn't swallow what another could begin at once
         while with_room:
@@ -138,16 +153,20 @@ class Placement:
 
     def _fill(self, worker: WorkerState, limit: int) -> bool:
         """Give the worker up to `limit` tasks; return whether it may take more."""
-        for _ in range(limit):
+        while limit > 0:
             task = self._pop_for(worker) if worker.has_room() else None
             if task is None:
                 return False
-            self._assign(task, worker)
+            if isinstance(task, TaskBlock):
+                limit -= self._assign_some(task, worker, limit)
+            else:
+                self._assign(task, worker)
+                limit -= 1
             if self._tables.may_go_ahead:
                 self._send_ahead()
         return True
 
-    def _pop_for(self, worker: WorkerState) -> TaskState | None:
+    def _pop_for(self, worker: WorkerState) -> TaskState | TaskBlock | None:
         """Return the best task for the worker; if there is none that it may run, one that is queued for another."""
         is_short = worker.pressure is not NO_PRESSURE
         queue, best = self._queues.best_for(worker, is_short)
@@ -172,15 +191,29 @@ class Placement:
     def _let_one_grow(self) -> None:
         """If nothing runs anywhere, let one task go although it needs more memory than it frees: else nothing ever would."""
         workers = self._tables.workers.values()
+        if any(worker.n_in_blocks for worker in workers):
+            return
         if any(task.number not in worker.seceded for worker in workers for task in worker.running):
             return
-        found: tuple[Entry[TaskState], ReadyQueue[TaskState], WorkerState] | None = None
+        found: tuple[Entry[Any], ReadyQueue[Any], WorkerState] | None = None
         for worker in self.short_of_memory:
             queue, entry = self._queues.best_for(worker, shrinking=False)
             if entry is not None and (found is None or entry < found[0]) and worker.has_room():
                 found = entry, queue, worker
         if found is not None and not _must_wait(found[0][2], found[2]):
-            self._assign(found[1].take(found[0]), found[2])
+            task = found[1].take(found[0])
+            if isinstance(task, TaskBlock):
+                self._blocks.run(task, found[2], 1)
+                self._fill_all()  # the rest of the block may need no more memory, by what has been learnt meanwhile
+            else:
+                self._assign(task, found[2])
+
+    def _assign_some(self, block: TaskBlock, worker: WorkerState, limit: int) -> int:
+        """Give the worker tasks of a block: what it has room for, but none that is to go after another task."""
+        _, following = self._queues.best_for(worker, worker.pressure is not NO_PRESSURE)
+        if following is not None:
+            limit = min(limit, max(1, following[0] - block.priority))
+        return self._blocks.run(block, worker, min(limit, worker.room(block.layer.duration_s)))
 
     def _assign(self, task: TaskState, worker: WorkerState) -> None:
         if task.n_deaths and task.is_on_last_chance:
@@ -222,7 +255,7 @@ class Placement:
         return None if best is not None and best[0] < task.priority else worker
 
 
-def _must_wait(task: TaskState, worker: WorkerState) -> bool:
+def _must_wait(task: TaskState | TaskBlock, worker: WorkerState) -> bool:
     """A task on its last chance runs alone, so that no other is blamed for its worker's death."""
     return task.n_deaths > 0 and task.is_on_last_chance and worker.n_busy > 0
 

@@ -6,8 +6,9 @@ import heapq
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from glassloom.scheduler.ready_queue import Entry, ReadyQueue
+from glassloom.scheduler.ready_queue import Entry, ReadyQueue, Runnable
 from glassloom.scheduler.restrictions import Restrictions
 from glassloom.scheduler.state import TaskState, WorkerState
 from glassloom.scheduler.states import PAUSED
@@ -32,8 +33,8 @@ class ReadyQueues:
 
     def __init__(self, workers: dict[int, WorkerState]) -> None:
         self._workers = workers
-        self.common: ReadyQueue[TaskState] = ReadyQueue()
-        """Tasks that any worker may run as well as any other."""
+        self.common: ReadyQueue[Any] = ReadyQueue()
+        """Tasks, and blocks of tasks, that any worker may run as well as any other."""
         self.restricted: dict[Restrictions, ReadyQueue[TaskState]] = {}
         """Tasks that not every worker may run."""
         self._with_queue: dict[WorkerState, None] = {}
@@ -57,6 +58,11 @@ class ReadyQueues:
             self._with_queue[best] = None
         return best
 
+    def push_block(self, block: Runnable) -> None:
+        """Queue what is left of a block of tasks."""
+        block.stamp = next(self._stamps)
+        self.common.push(block)
+
     def _push_restricted(self, task: TaskState, restrictions: Restrictions) -> Refusal | None:
         """Queue a task by what it needs of its worker. Where its data is counts only if that can't be sent."""
         pinned = [dep for dep in task.deps if dep.pinned and dep.owner is not None]
@@ -74,7 +80,7 @@ class ReadyQueues:
         self.restricted[restrictions].push(task)
         return None
 
-    def best_for(self, worker: WorkerState, shrinking: bool) -> tuple[ReadyQueue[TaskState], Entry[TaskState] | None]:
+    def best_for(self, worker: WorkerState, shrinking: bool) -> tuple[ReadyQueue[Any], Entry[Any] | None]:
         """Return the best entry among those of the worker's own queue and those for any worker, and its queue."""
         queue, best = worker.ready, worker.ready.first(shrinking)
         common = self.common.first(shrinking)

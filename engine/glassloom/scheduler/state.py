@@ -7,13 +7,14 @@ from typing import Any
 from glassloom.graph.keys import Key, key_index
 from glassloom.scheduler.layers import Layer
 from glassloom.scheduler.ready_queue import ReadyQueue
-from glassloom.scheduler.states import NO_PRESSURE, PAUSED, RELEASED
+from glassloom.scheduler.states import NO_PRESSURE, PAUSED, RELEASED, State
 
 DEATHS_ALLOWED = 3
 """A task whose worker died this often is blamed for it."""
 PREFETCH_S = 0.010
 """How much work a worker's thread has queued, so that it doesn't wait for the head between short tasks."""
 MAX_QUEUED = 1000
+_SHORTEST_S = 1e-7
 
 
 class TaskState:
@@ -52,7 +53,7 @@ class TaskState:
         "worker",
     )
 
-    def __init__(self, number: int, key: Key, layer: Layer) -> None:
+    def __init__(self, number: int, key: Key, layer: Layer, state: State = RELEASED) -> None:
         self.number = number
         self.key = key
         self.layer = layer
@@ -61,7 +62,7 @@ class TaskState:
         """A `Restrictions`, or None if any worker may run it."""
         self.own_origin = ""
         """The user's line that built it, if it isn't that of its layer."""
-        self.state = RELEASED
+        self.state = state
         self.deps: tuple[TaskState, ...] = ()
         self.dependents: dict[TaskState, None] | None = None
         self.n_missing_inputs = 0
@@ -128,6 +129,8 @@ class WorkerState:
         "is_slow",
         "n_ahead",
         "n_finished",
+        "n_held_in_blocks",
+        "n_in_blocks",
         "name",
         "nthreads",
         "number",
@@ -153,7 +156,9 @@ class WorkerState:
         self.claims: dict[int, tuple[tuple[str, float], ...]] = {}
         """Resources of tasks that run or are stopping, by number."""
         self.running: dict[TaskState, None] = {}
-        """Sent to it or being staged for it."""
+        """Sent to it or being staged for it; without those in blocks."""
+        self.n_in_blocks = 0
+        """Tasks in blocks that were sent to it."""
         self.stopping: dict[int, TaskState] = {}
         """Tasks by number that nobody needs any more, but that it hasn't answered for."""
         self.seceded: set[int] = set()
@@ -163,7 +168,9 @@ class WorkerState:
         self.asked_back: set[int] = set()
         """Numbers of those that it was asked to give back if it hasn't begun them."""
         self.has: dict[TaskState, None] = {}
-        """Results that only it holds."""
+        """Results that only it holds; without those in blocks."""
+        self.n_held_in_blocks = 0
+        """Results in blocks that only it holds."""
         self.publishing: dict[TaskState, None] = {}
         """Results that it was asked to publish."""
         self.ready: ReadyQueue[TaskState] = ReadyQueue()
@@ -181,31 +188,49 @@ class WorkerState:
         self.pressure = NO_PRESSURE
 
     def __repr__(self) -> str:
-        return f"<WorkerState {self.name} running={len(self.running)} has={len(self.has)}>"
+        return f"<WorkerState {self.name} running={self.n_running} has={self.n_held}>"
+
+    @property
+    def n_running(self) -> int:
+        """Tasks that were sent to it, or are being staged for it."""
+        return len(self.running) + self.n_in_blocks
+
+    @property
+    def n_held(self) -> int:
+        """Results that only it has."""
+        return len(self.has) + self.n_held_in_blocks
 
     @property
     def n_busy(self) -> int:
         """Tasks that it was sent and that take a thread, or will."""
-        return len(self.running) + len(self.stopping) - len(self.seceded) - self.n_ahead
+        return len(self.running) + self.n_in_blocks + len(self.stopping) - len(self.seceded) - self.n_ahead
 
     def has_room(self) -> bool:
         """Tell whether the worker may be given a task."""
         if self.retiring or self.reserved or self.pressure is PAUSED:
             return False
         # As `n_busy`, which would cost a call for each task.
-        n_busy = len(self.running) + len(self.stopping) - len(self.seceded) - self.n_ahead
+        n_busy = len(self.running) + self.n_in_blocks + len(self.stopping) - len(self.seceded) - self.n_ahead
         return n_busy < self.nthreads or self.has_room_for_more()
 
     def has_room_for_more(self) -> bool:
         """Tell whether the worker may have tasks queued that none of its threads can begin yet."""
         return (
             self.occupancy_s < PREFETCH_S * self.nthreads
-            and len(self.running) < MAX_QUEUED
+            and len(self.running) + self.n_in_blocks < MAX_QUEUED
             and not self.stopping  # a task that was stopped may never end: nothing shall wait behind it
             and not self.is_slow
             and not self.retiring
             and not self.reserved
         )
+
+    def room(self, estimate_s: float) -> int:
+        """Return how many tasks of this expected duration a worker that has room may be given now, at least 1."""
+        n_more = 0
+        if self.has_room_for_more():
+            spare_s = PREFETCH_S * self.nthreads - self.occupancy_s
+            n_more = min(MAX_QUEUED - self.n_running, int(spare_s / max(estimate_s, _SHORTEST_S)) + 1)
+        return max(1, self.nthreads - self.n_busy, n_more)
 
     def leave(self, task: TaskState) -> None:
         """Take a task off the worker, which has answered for it, or needn't."""
@@ -219,7 +244,7 @@ class WorkerState:
             self.asked_back.discard(task.number)
         if self.claims:
             self.unclaim(task.number)
-        self.occupancy_s = max(0.0, self.occupancy_s - task.estimate_s) if self.running else 0.0
+        self.occupancy_s = max(0.0, self.occupancy_s - task.estimate_s) if self.n_running else 0.0
         if self.reserved and task.is_on_last_chance:
             self.reserved = False
         task.worker = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 from glassloom.graph.keys import Key
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.client_table import ClientTable
@@ -33,7 +31,7 @@ class Tables:
         """Tasks that were stopped and whose worker hasn't answered for them yet."""
         self.sought: dict[TaskState, None] = {}
         """Tasks whose result is waited for by a reader."""
-        self._numbers = itertools.count()
+        self._next_number = 0
 
     def known_or_new(self, key: Key, labels: dict[str, tuple[str, str]] | None) -> TaskState:
         """Return the task of a key that a client has handed in. Data that was lost becomes a task of its key's layer."""
@@ -49,10 +47,16 @@ class Tables:
 
     def new_task(self, key: Key, layer: Layer) -> TaskState:
         """Return a new task."""
-        number = next(self._numbers)
+        number = self.take_numbers(1)
         task = self.tasks[key] = self.by_number[number] = TaskState(number, key, layer)
         self.layers.add(layer)
         return task
+
+    def take_numbers(self, count: int) -> int:
+        """Return the first of so many numbers, which no task has had."""
+        number = self._next_number
+        self._next_number += count
+        return number
 
     def publish(self, task: TaskState) -> None:
         """Ask the worker that holds a result to put it where every process can reach it."""

@@ -26,27 +26,32 @@ class CallTable:
     """The calls that tasks of this worker use, by number. Each is unpickled by the first task that uses it."""
 
     def __init__(self) -> None:
-        self.loaded: dict[int, Call] = {}
-        """Those that a task has used."""
-        self._code: dict[int, bytes] = {}
+        self._calls: dict[int, Call | bytes] = {}
 
     def add(self, calls: Mapping[int, bytes]) -> None:
         """Take calls that the head has sent."""
-        self._code.update(calls)
+        self._calls.update(calls)
 
     def drop(self, numbers: Iterable[int]) -> None:
         """Forget calls that no task will use any more."""
         for number in numbers:
-            self._code.pop(number, None)
-            self.loaded.pop(number, None)
+            self._calls.pop(number, None)
 
     def unload(self) -> None:
         """Have all calls unpickled once more: what they refer to may be another by now."""
-        self.loaded.clear()
+        self._calls = {
+            number: call.code if isinstance(call, Call) else call for number, call in list(self._calls.items())
+        }
+
+    def is_loaded(self, number: int) -> bool:
+        """Whether a task has used this call."""
+        return type(self._calls[number]) is Call
 
     def load(self, number: int) -> Call:
-        """Unpickle a call and return it. Runs the user's code: whatever that raises is raised."""
-        call = self.loaded[number] = Call(self._code[number])
+        """Return a call. Runs the user's code if it is the first time: whatever that raises is raised."""
+        call = self._calls[number]
+        if not isinstance(call, Call):
+            call = self._calls[number] = Call(call)
         return call
 
 

@@ -1,0 +1,159 @@
+"""`TaskBlock`: independent tasks of one layer as columns; `TaskSlice`: some of them that follow each other.
+
+Tasks that come from one submission, belong to one layer, are wanted by one client, and neither have dependencies nor are
+depended on, need no object each: what happens to them happens to many of them at once, in a few operations for a slice.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from glassloom.graph.keys import Key, key_indices
+from glassloom.scheduler.layers import Layer
+from glassloom.scheduler.state import TaskState
+from glassloom.scheduler.states import READY, State
+
+MIN_TASKS = 8
+"""Fewer tasks aren't made a block: it wouldn't pay."""
+
+
+class TaskBlock:
+    """Tasks with consecutive numbers and places. Columns have an element for each task, whether it is still here or not."""
+
+    __slots__ = (
+        "client",
+        "cursor",
+        "estimates_s",
+        "first",
+        "keys",
+        "layer",
+        "locations",
+        "n_known",
+        "n_ready",
+        "nbytes",
+        "own_origin",
+        "place",
+        "positions",
+        "priority",
+        "released",
+        "retries",
+        "specs",
+        "stamp",
+        "state",
+        "states",
+        "workers",
+    )
+
+    deps: tuple[TaskState, ...] = ()
+    n_deaths = 0
+    is_on_last_chance = False
+    """As of a task that waits in a queue: see `ready_queue.Runnable`."""
+
+    def __init__(self, first: int, client: Any, layer: Layer, keys: Sequence[Key], specs: Sequence[Any]) -> None:
+        n = len(keys)
+        self.first = first
+        """Number of the first task."""
+        self.client = client
+        self.layer = layer
+        self.keys = keys
+        self.specs = specs
+        self.own_origin = ""
+        self.retries = 0
+        self.place = 0
+        """Priority of the first task."""
+        self.states = bytearray([READY]) * n
+        self.workers = array("q", [-1]) * n
+        """Number of the worker that runs a task, or has its result."""
+        self.estimates_s = array("d", [0.0]) * n
+        self.nbytes = array("q", [0]) * n
+        self.locations: list[Any] | None = None
+        """Of results, where they can be reached; None: on their worker only. No list: that is true of all."""
+        self.n_known = n
+        """Tasks that are still here."""
+        self.n_ready = n
+        self.cursor = 0
+        """No task before this position is READY."""
+        self.released = 0
+        """Position of the task after the one that was released last."""
+        self.positions: dict[Key, int] | None = None
+        self.priority = 0
+        """Of the first READY task."""
+        self.stamp = 0
+        self.state: State = READY
+        """READY as long as any task is."""
+
+    def __repr__(self) -> str:
+        return f"<TaskBlock {self.keys[0]!r} ... {len(self.keys)} tasks, {self.n_known} known>"
+
+    def position(self, key: Key) -> int:
+        """Return where a task is in the block."""
+        hint = self.released
+        if hint < len(self.keys) and self.keys[hint] == key:
+            return hint
+        if self.positions is None:
+            self.positions = {key: position for position, key in enumerate(self.keys)}
+        return self.positions[key]
+
+
+class TaskSlice:
+    """Some tasks of a block, by position from `start` to before `stop`."""
+
+    __slots__ = ("block", "start", "stop")
+
+    def __init__(self, block: TaskBlock, start: int, stop: int) -> None:
+        self.block = block
+        self.start = start
+        self.stop = stop
+
+    def __repr__(self) -> str:
+        return f"<TaskSlice {self.start}:{self.stop} of {self.block!r}>"
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def numbers(self) -> range:
+        """The tasks' numbers."""
+        return range(self.block.first + self.start, self.block.first + self.stop)
+
+    @property
+    def keys(self) -> Sequence[Key]:
+        """The tasks' keys."""
+        return self.block.keys[self.start : self.stop]
+
+    @property
+    def specs(self) -> Sequence[Any]:
+        """What the runtime needs to run the tasks."""
+        return self.block.specs[self.start : self.stop]
+
+    @property
+    def nbytes(self) -> list[int]:
+        """The sizes of the results."""
+        return self.block.nbytes[self.start : self.stop].tolist()
+
+    @property
+    def locations(self) -> Sequence[Any]:
+        """Where the results can be reached; None: on their worker only."""
+        locations = self.block.locations
+        return [None] * len(self) if locations is None else locations[self.start : self.stop]
+
+    @property
+    def indices(self) -> list[str]:
+        """What tells the tasks from the others of their layer."""
+        return key_indices(self.keys)
+
+    def split(self, n_tasks: int) -> Iterator[TaskSlice]:
+        """Return slices of no more than `n_tasks` tasks."""
+        for start in range(self.start, self.stop, n_tasks):
+            yield TaskSlice(self.block, start, min(start + n_tasks, self.stop))
+
+
+def append_slice(items: list[Any], block: TaskBlock, start: int, stop: int) -> None:
+    """Append a slice to a list; one that continues the last is added to it."""
+    last = items[-1] if items else None
+    if type(last) is TaskSlice and last.block is block and last.stop == start:
+        last.stop = stop
+    else:
+        items.append(TaskSlice(block, start, stop))
