@@ -162,3 +162,22 @@ def change_the_head(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let the heads of this test run `code` before they begin."""
     first, last = head_process.BOOTSTRAP.rsplit("main(start", 1)
     monkeypatch.setattr(head_process, "BOOTSTRAP", f"{first}{code}main(start{last}")
+
+
+@pytest.mark.fault("an error in the fork server's own code")
+def test_an_error_in_the_fork_server_ends_the_cluster_and_the_user_learns_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch = tmp_path / "broken"
+    code = "import os\nfrom glassloom.worker import fork_server\ncommand = fork_server._ForkServer._handle_command\n"
+    code += "def broken(self, request):\n"
+    code += f"    if os.path.exists({str(switch)!r}): raise RuntimeError('injected')\n    command(self, request)\n"
+    change_the_head(monkeypatch, code + "fork_server._ForkServer._handle_command = broken\n")
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        waiting = client.submit(time.sleep, 1000, pure=False)
+        (worker,) = worker_pids(client)
+        switch.touch()
+        reason = r"the cluster has ended: the fork server crashed: RuntimeError: injected \(a fault of Glassloom's own"
+        with pytest.raises(ClusterClosed, match=reason):
+            waiting.result(timeout=20)
+        eventually(lambda: not psutil.pid_exists(worker))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -135,3 +136,19 @@ client.close()
 print(os.listdir(disk))
 """
     assert run_with_small_disk(tmp_path, "size=1m", script) == "['filler']\n"
+
+
+@pytest.mark.fault("there is no room for temporary files, and tasks run on threads")
+def test_threads_compute_although_there_is_no_room_for_their_metrics(tmp_path: Path) -> None:
+    script = """
+import logging, tempfile
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+tempfile.tempdir = disk
+glassloom.config.set({"threads.publish": True})
+print(glassloom.delayed(sum)([1, 2]).compute())
+"""
+    out = run_with_small_disk(tmp_path, "size=1m,nr_inodes=1", script)
+    warning = (
+        "computations on threads publish no metrics: can't make the cluster's directory '.*': No space left on device"
+    )
+    assert re.fullmatch(f"{warning}\n3\n", out), out

@@ -39,8 +39,8 @@ class Setup:
         self.segments = SegmentWriter("p-", str(folder), "w")
         self.publisher = Publisher(self.store, self.segments, self)  # type: ignore[arg-type]
 
-    def send(self, message: messages.FromWorker) -> None:
-        self.sent.append(message)
+    def send_all(self, batch: list[messages.FromWorker]) -> None:
+        self.sent.extend(batch)
 
     def drop(self, number: int) -> None:
         self.publisher.drop(number)
@@ -112,6 +112,38 @@ def test_what_is_made_and_asked_for_again_while_the_old_one_is_written_is_publis
     (message,) = setup.sent
     assert read_location(message.location)[0] == 7.0
     assert ([str(path) for path in files(tmp_path)], crashes) == ([message.location.path], [])
+
+
+def test_small_results_are_announced_together(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glassloom.worker.publisher.BATCH_S", 10.0**9)
+    batches: list[list[int]] = []
+    monkeypatch.setattr(setup, "send_all", lambda batch: batches.append([message.number for message in batch]))
+    for number in range(4):
+        setup.store.put(number, {"a": number}, 200)
+    setup.publisher.publish(range(4), on_disk=False)
+    setup.publisher.step()
+    setup.publisher.step()
+    setup.drop(0)
+    setup.drop(3)
+    assert batches == []
+    setup.publisher.step()
+    assert batches == [[1, 2]]
+
+
+def test_small_results_do_not_wait_for_large_ones(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glassloom.worker.publisher.BATCH_S", 10.0**9)
+    setup.store.put(1, {"a": 1}, 200)
+    setup.store.put(2, [Held(), np.ones(10_000)], 2**21)
+    setup.publisher.publish([1, 2], on_disk=False)
+    setup.publisher.step()
+    assert setup.sent == []
+    crashes: list[Any] = []
+    thread = start_thread("publisher", setup.publisher.step, on_crash=crashes.append)
+    assert Held.pickling.wait(20)
+    assert [message.number for message in setup.sent] == [1]
+    Held.go_on.set()
+    thread.join(20)
+    assert [message.number for message in setup.sent] == [1, 2]
 
 
 def test_a_result_that_is_gone_or_was_never_there_is_passed_over(setup: Setup) -> None:

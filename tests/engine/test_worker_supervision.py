@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from fault_helpers import eventually, worker_pids
 from glassloom import Client, wait
+from glassloom.errors import WorkerLost
 from glassloom.worker import worker
 
 ENGINE = str(Path(worker.__file__).parents[1])
@@ -115,7 +117,7 @@ def crash_thread(name: str) -> None:
     targets = {
         "housekeeping": (worker.Worker, "_sample"),
         "memory": (worker.MemoryMonitor, "look"),
-        "publisher": (worker.Publisher, "_tell"),
+        "publisher": (worker.Publisher, "_take"),
         "reader": (worker.Worker, "_drop"),
         "invoke": (worker.user_code, "invoke"),
         "lane-0": (worker.TaskRunner, "_finished"),
@@ -140,6 +142,44 @@ def test_a_thread_that_crashes_ends_the_worker_with_a_reason(crashing_client: Cl
     reason = f"{name} crashed: Injected: in the {name} thread"
     eventually(lambda: f"(pid {pid}) is gone: {reason}" in log.read_text())
     assert "Traceback" in log.read_text()
+
+
+def crash_lane() -> None:
+    """Crash the task's thread once this has returned."""
+    crash_thread("lane-0")
+
+
+@pytest.mark.fault("a thread of a worker's crashes")
+def test_a_task_that_is_blamed_for_crashes_says_what_crashed(crashing_client: Client) -> None:
+    with pytest.raises(WorkerLost, match="lane-0 crashed: Injected: in the lane-0 thread"):
+        crashing_client.submit(crash_lane, pure=False).result(timeout=30)
+
+
+class Tracked:
+    """Makes a file when it goes."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __del__(self) -> None:
+        Path(self.path).touch()
+
+
+def fail_with_local(path: str) -> None:
+    tracked = Tracked(path)
+    raise ValueError(f"it failed with {type(tracked).__name__}")
+
+
+def test_what_a_failed_task_had_is_let_go_at_once(client: Client, tmp_path: Path) -> None:
+    client.run(gc.disable)
+    try:
+        for number in range(3):
+            path = tmp_path / f"{number}"
+            failed = client.submit(fail_with_local, str(path), pure=False)
+            wait(failed)
+            eventually(path.exists)
+    finally:
+        client.run(gc.enable)
 
 
 def test_no_thread_of_a_worker_is_without_supervision(crashing_client: Client) -> None:

@@ -32,6 +32,8 @@ class WorkerMethods(ClientBase):
     ) -> Any:
         """Call a function on every worker, beside the tasks; return its results by worker name.
 
+        It waits for the function as long as the cluster's head gives signs of life; else it raises TimeoutError.
+
         Parameters
         ----------
         workers

@@ -36,6 +36,8 @@ class ForkServerClient:
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter
         self._closed = False
+        self.end_reason = "the fork server was killed"
+        """Why it is gone, once it is."""
 
     async def start(self) -> None:
         """Connect to the fork server; `run` listens to it."""
@@ -90,6 +92,10 @@ class ForkServerClient:
         self._heartbeat.answered()  # whatever it says, it is alive
         if "spawned" in message:
             self._numbers[message["pid"]] = message["spawned"]
+        elif "crashed" in message:
+            self.end_reason = (
+                f"the fork server crashed: {message['crashed']} (a fault of Glassloom's own; please report it)"
+            )
         elif "refused" in message:
             self._on_exit(message["refused"], message["status"])
         elif message.get("exited") in self._numbers:

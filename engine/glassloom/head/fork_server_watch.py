@@ -27,8 +27,8 @@ class ForkServerWatch:
     async def run(self) -> None:
         """Carry on what the fork server tells, until it is gone."""
         await self._client.run()
-        self._metrics_writer.log("error", "the fork server was killed; the cluster ends")
-        self._on_gone("the fork server was killed")
+        self._metrics_writer.log("error", f"{self._client.end_reason}; the cluster ends")
+        self._on_gone(self._client.end_reason)
 
     def check(self, now_s: float) -> None:
         """Ask for a sign of life, and say what comes of it. Call it about twice a second."""

@@ -145,10 +145,11 @@ def _pickle(error: BaseException) -> bytes:
         # The first frame is the runtime's own call.
         pickled = _BoundedFile()
         cloudpickle.Pickler(pickled, protocol=5).dump(_taken_apart(error, frames and frames.tb_next))
-        _put_together(pickle.loads(pickled.getvalue()))
+        links = pickle.loads(pickled.getvalue())
     except BaseException:  # the exception is the user's: pickling it may raise anything
         return b""
-    return pickled.getvalue()
+    # Tracebacks aren't put together here: that would leave cycles, with what the task's frames hold in them.
+    return pickled.getvalue() if all(isinstance(link[0], BaseException) for link in links) else b""
 
 
 class _BoundedFile(io.BytesIO):

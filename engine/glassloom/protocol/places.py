@@ -92,8 +92,12 @@ def make_places(cluster_id: str, base: str | None = None) -> ClusterPlaces:
         If one can't be made.
     """
     name = f"{NAME_PREFIX}{cluster_id}"
-    directory = os.path.join(base or tempfile.gettempdir(), name)
-    candidates = [directory, os.path.join(tempfile.gettempdir(), name), os.path.join("/tmp", name)]
+    try:
+        temporary = tempfile.gettempdir()
+    except FileNotFoundError as error:  # it tries them all, by writing a file
+        raise ClusterStartError(f"can't make the cluster's directory: {error.strerror}") from error
+    directory = os.path.join(base or temporary, name)
+    candidates = [directory, os.path.join(temporary, name), os.path.join("/tmp", name)]
     places = ClusterPlaces(cluster_id, directory, next(filter(_fits_a_socket, candidates)))
     for path in dict.fromkeys([places.directory, places.socket_directory]):
         try:
@@ -159,7 +163,9 @@ def _write_owner(places: ClusterPlaces) -> None:
 
 def _owners() -> list[Owner]:
     """Return the owners of all clusters' places of this user that there are, each once."""
-    folders = dict.fromkeys([Path(tempfile.gettempdir()), Path("/tmp")])
+    folders = {Path("/tmp"): None}
+    with contextlib.suppress(FileNotFoundError):  # there is none with any room
+        folders[Path(tempfile.gettempdir())] = None
     paths = [path for folder in folders for path in folder.glob(f"{NAME_PREFIX}*/{OWNER_NAME}")]
     paths += SHARED_MEMORY_DIR.glob(f"{NAME_PREFIX}*.{OWNER_NAME}")
     owners = (_read_owner(path) for path in paths)

@@ -131,6 +131,11 @@ class Store:
     def __contains__(self, number: int) -> bool:
         return number in self._entries
 
+    def nbytes(self, number: int) -> int:
+        """Return the size of a result; 0 if it isn't here, or lies in shared memory."""
+        entry = self._entries.get(number)
+        return 0 if entry is None else entry.nbytes
+
     @property
     def spillable_bytes(self) -> int:
         """How much memory spilling could give back now."""

@@ -55,7 +55,7 @@ def start(options: ForkServerOptions) -> tuple[int, socket.socket]:
     """Fork the fork server; return its pid and the socket to talk to it (JSON lines).
 
     Requests: ``{"spawn": {options of the worker}}``, ``{"ping": true}``. Answers: ``{"spawned": number, "pid": pid}`` or
-    ``{"refused": number, "status": why}``, ``{"exited": pid, "status": how}``, ``{"pong": true}``.
+    ``{"refused": number, "status": why}``, ``{"exited": pid, "status": how}``, ``{"pong": true}``, ``{"crashed": why}``.
     """
     ours, theirs = socket.socketpair()
     pid = os.fork()
@@ -67,11 +67,23 @@ def start(options: ForkServerOptions) -> tuple[int, socket.socket]:
         redirect_output(options.log_path, 1, 2)
         _detach_from_stdin()
         set_process_title(f"glassloom fork-server {options.cluster_name}", "glassloom-fork")
-        _ForkServer(theirs, options).serve()
+        _serve(theirs, options)
         options.places.remove()  # the head is gone; nothing is there if it ended properly
         remove_record(options.places.cluster_id)
     finally:
         os._exit(0)
+
+
+def _serve(head: socket.socket, options: ForkServerOptions) -> None:
+    """Serve until the head is gone. After an error of its own the fork server ends, and all workers; the head hears why."""
+    fork_server = _ForkServer(head, options)
+    try:
+        fork_server.serve()
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+        fork_server.tell({"crashed": f"{type(error).__name__}: {error}"})
+    fork_server.end_workers()
 
 
 class _ForkServer:
@@ -106,6 +118,9 @@ class _ForkServer:
                 *lines, buffered = (buffered + data).split(b"\n")
                 for line in lines:
                     self._handle_command(json.loads(line))
+
+    def end_workers(self) -> None:
+        """Kill all workers, with what their tasks have started."""
         for pid in self._children:
             _kill(pid)
         for pid in self._children:
@@ -123,18 +138,18 @@ class _ForkServer:
         if "spawn" in request:
             self._spawn(msgspec.convert(request["spawn"], WorkerOptions))
         elif "ping" in request:
-            self._tell({"pong": True})
+            self.tell({"pong": True})
 
     def _spawn(self, options: WorkerOptions) -> None:
         fork_server = os.getpid()
         try:
             pid = os.fork()
         except OSError as error:
-            self._tell({"refused": options.number, "status": f"no process could be made: {error.strerror or error}"})
+            self.tell({"refused": options.number, "status": f"no process could be made: {error.strerror or error}"})
             return
         if pid:
             self._children.add(pid)
-            self._tell({"spawned": options.number, "pid": pid})
+            self.tell({"spawned": options.number, "pid": pid})
             return
         try:
             os.setpgid(0, 0)  # what its tasks start can be ended with it
@@ -160,9 +175,10 @@ class _ForkServer:
             if done:
                 self._children.discard(pid)
                 _kill_group(pid)
-                self._tell({"exited": pid, "status": _describe_status(status)})
+                self.tell({"exited": pid, "status": _describe_status(status)})
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send a message to the head, if it is there."""
         with contextlib.suppress(OSError):
             self._head.sendall(json.dumps(message).encode() + b"\n")
 

@@ -26,32 +26,27 @@ class CallTable:
     """The calls that tasks of this worker use, by number. Each is unpickled by the first task that uses it."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, Call | bytes] = {}
+        self.loaded: dict[int, Call] = {}
+        """Those that a task has used."""
+        self._code: dict[int, bytes] = {}
 
     def add(self, calls: Mapping[int, bytes]) -> None:
         """Take calls that the head has sent."""
-        self._calls.update(calls)
+        self._code.update(calls)
 
     def drop(self, numbers: Iterable[int]) -> None:
         """Forget calls that no task will use any more."""
         for number in numbers:
-            self._calls.pop(number, None)
+            self._code.pop(number, None)
+            self.loaded.pop(number, None)
 
     def unload(self) -> None:
         """Have all calls unpickled once more: what they refer to may be another by now."""
-        self._calls = {
-            number: call.code if isinstance(call, Call) else call for number, call in list(self._calls.items())
-        }
-
-    def is_loaded(self, number: int) -> bool:
-        """Whether a task has used this call."""
-        return type(self._calls[number]) is Call
+        self.loaded.clear()
 
     def load(self, number: int) -> Call:
-        """Return a call. Runs the user's code if it is the first time: whatever that raises is raised."""
-        call = self._calls[number]
-        if not isinstance(call, Call):
-            call = self._calls[number] = Call(call)
+        """Unpickle a call and return it. Runs the user's code: whatever that raises is raised."""
+        call = self.loaded[number] = Call(self._code[number])
         return call
 
 

@@ -13,15 +13,20 @@ from glassloom.protocol import messages
 from glassloom.protocol.clock import monotonic_s
 from glassloom.store.segment import SegmentWriter, free_location
 from glassloom.store.store import Store
-from glassloom.worker.sender import Sender
+from glassloom.worker.sender import BATCH_S, Sender
 from glassloom.worker.user_code import Shared, share_result
+
+QUICK_BYTES = 2**20
+"""What takes more may take long to write: what is ready is announced before."""
+
+_Announcement = messages.Published | messages.ResultsLost
 
 
 class Publisher:
     """Publishes results one after the other, in the order in which the head asks for them.
 
-    A result that is dropped while it waits isn't published; one that is dropped while it is written is removed again,
-    and the head hears nothing of it.
+    What is so small that the message carries it is announced with others, `BATCH_S` later at most. A result that is
+    dropped before it is announced isn't announced, and what was written of it is removed again.
     """
 
     def __init__(self, store: Store, segments: SegmentWriter, sender: Sender) -> None:
@@ -33,6 +38,9 @@ class Publisher:
         """Numbers, oldest first, and whether the result shall be on disk."""
         self._current = -1
         """What is being written; -1: nothing, or it was dropped meanwhile."""
+        self._ready: dict[int, _Announcement] = {}
+        """What is to be announced. These are small: nothing has to be removed if they are dropped."""
+        self._announced_s = 0.0
 
     def publish(self, numbers: Iterable[int], *, on_disk: bool) -> None:
         """Publish these results soon."""
@@ -44,6 +52,7 @@ class Publisher:
         """Nobody wants this result any more. Call it before the store forgets the result."""
         with self._changed:
             self._waiting.pop(number, None)
+            self._ready.pop(number, None)
             if self._current == number:
                 self._current = -1
 
@@ -59,20 +68,31 @@ class Publisher:
                 self._changed.wait()
             number = self._current = next(iter(self._waiting))
             on_disk = self._waiting.pop(number)
+            if self._store.nbytes(number) > QUICK_BYTES:
+                self._announce()
         start_s = monotonic_s()
         shared = share_result(number, self._store, self._segments, on_disk=on_disk)
-        if shared is not None:
-            self._tell(number, shared, start_s)
-
-    def _tell(self, number: int, shared: Shared, start_s: float) -> None:
         with self._changed:  # so that a drop comes either before this or after all of it
-            if self._current != number:
-                if shared.location is not None:
-                    free_location(shared.location)
-            elif shared.lost:
-                self._sender.send(messages.ResultsLost([number], shared.lost))
-            else:
-                published = messages.Published(number, shared.location, shared.reason, start_s, monotonic_s())
-                self._sender.send(published)
-                if shared.view is not None:
-                    self._store.replace(number, shared.view)
+            if shared is not None:
+                self._take(number, shared, start_s)
+            if not self._waiting or monotonic_s() - self._announced_s > BATCH_S:
+                self._announce()
+
+    def _take(self, number: int, shared: Shared, start_s: float) -> None:
+        location = shared.location
+        if self._current != number:
+            if location is not None:
+                free_location(location)
+        elif shared.lost:
+            self._ready[number] = messages.ResultsLost([number], shared.lost)
+        else:
+            self._ready[number] = messages.Published(number, location, shared.reason, start_s, monotonic_s())
+            if shared.view is not None:
+                self._announce()
+                self._store.replace(number, shared.view)
+
+    def _announce(self) -> None:
+        self._announced_s = monotonic_s()
+        if self._ready:
+            ready, self._ready = self._ready, {}
+            self._sender.send_all(list(ready.values()))

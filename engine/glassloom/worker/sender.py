@@ -6,6 +6,8 @@ import contextlib
 import socket
 import struct
 import threading
+from collections import deque
+from collections.abc import Sequence
 
 from glassloom._ownership import OwnerProcess
 from glassloom.protocol import messages
@@ -39,8 +41,14 @@ class Sender:
         ForkedError
             In a child of the worker's process.
         """
+        self._send(framed(message))
+
+    def send_all(self, batch: Sequence[messages.FromWorker]) -> None:
+        """Send messages at once; see `send`."""
+        self._send(b"".join(map(framed, batch)))
+
+    def _send(self, data: bytes) -> None:
         self._owner.require()
-        data = framed(message)
         try:
             with self._lock:
                 self._socket.sendall(data)
@@ -67,8 +75,7 @@ class Outbox:
         self._sender = sender
         self._output = output
         self._flush_lock = threading.Lock()
-        self._rows_lock = threading.Lock()
-        self._rows: list[Row] = []
+        self._rows: deque[Row] = deque()
         self._last_flush_s = 0.0
 
     def __bool__(self) -> bool:
@@ -76,9 +83,8 @@ class Outbox:
         return bool(self._rows)
 
     def add(self, row: Row) -> None:
-        """Take a result, to be sent with the next batch."""
-        with self._rows_lock:
-            self._rows.append(row)
+        """Take a result, to be sent with the next batch. A deque's own methods need no lock, with or without the GIL."""
+        self._rows.append(row)
 
     def is_due(self, now_s: float) -> bool:
         """Tell whether the last batch was sent so long ago that the next shall not wait."""
@@ -87,8 +93,7 @@ class Outbox:
     def flush(self) -> None:
         """Send what there is. When it returns, all is sent that was added or printed before."""
         with self._flush_lock:  # a result goes before those of the tasks that have read it
-            with self._rows_lock:
-                rows, self._rows = self._rows, []
+            rows = [self._rows.popleft() for _ in range(len(self._rows))]
             self._last_flush_s = monotonic_s()
             printed = self._output.take()  # goes before the results of the tasks that have printed it
             if printed is not None:

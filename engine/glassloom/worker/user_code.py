@@ -8,9 +8,8 @@ passed on without being looked at. The store writes and reads results under the 
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from glassloom._text import error_line
 from glassloom.backends.sizeof import sizeof
@@ -53,23 +52,22 @@ class Outcome:
         The input that was gone, so that the function wasn't called: its number, and why.
     """
 
-    __slots__ = ("failure", "inline", "lost", "nbytes", "start_s", "stop_s", "value")
+    value: Any = None
+    nbytes: int = _UNKNOWN_BYTES
+    inline: bytes | None = None
+    failure: Failure | None = None
+    lost: tuple[int, str] | None = None
 
     def __init__(self) -> None:
         self.start_s = self.stop_s = monotonic_s()
-        self.value: Any = None
-        self.nbytes = _UNKNOWN_BYTES
-        self.inline: bytes | None = None
-        self.failure: Failure | None = None
-        self.lost: tuple[int, str] | None = None
 
 
 def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs) -> Outcome:
     """Run a task and return what came of it. Never raises. Doesn't return in a process that the task has forked."""
     outcome = Outcome()
     try:
-        call = calls.load(task.call) if calls.is_loaded(task.call) else _load_first(outcome, task.call, calls)
-        outcome.value = call(task.literals, inputs.read(task.deps))
+        call = calls.loaded.get(task.call) or _load_first(outcome, task.call, calls)
+        value = outcome.value = call(task.literals, inputs.read(task.deps) if task.deps else ())
     except InputLost as lost:
         outcome.lost = (lost.number, str(lost))
     except BaseException as error:  # whatever the user's code raises is the task's result
@@ -79,7 +77,10 @@ def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs) -> Outcome:
     else:
         leave_if_child()
         outcome.stop_s = monotonic_s()
-        outcome.nbytes, outcome.inline = _measure(outcome.value)
+        if type(value) in _INLINE_TYPES:
+            outcome.inline = pickle.dumps(value, 5)
+        else:
+            outcome.nbytes, outcome.inline = _measure(value)
     return outcome
 
 
@@ -103,8 +104,7 @@ def invoke(call: bytes) -> bytes | Failure:
         return describe_error(error)
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(NamedTuple):
     """A result that was put where all processes can reach it, or why it could not be.
 
     Attributes
@@ -163,7 +163,7 @@ def _measure(value: Any) -> tuple[int, bytes | None]:
 
 def _inline(value: Any, nbytes: int) -> bytes | None:
     kind = type(value)
-    if kind in _INLINE_TYPES or (kind in (str, bytes) and nbytes <= _INLINE_BYTES):
+    if kind in (str, bytes) and nbytes <= _INLINE_BYTES:
         return pickle.dumps(value, 5)
     if kind.__module__ == "numpy" and nbytes <= _INLINE_BYTES and hasattr(value, "dtype") and not value.dtype.hasobject:
         return pickle.dumps(value, 5)
