@@ -192,7 +192,10 @@ class TaskError(_Message, frozen=True, tag="error"):
 
 
 class Log(_Message, frozen=True, tag="log"):
-    """A line that a person should see. ``worker`` is -1 for the head."""
+    """A line that a person should see. ``worker`` is -1 for the head.
+
+    ``level`` is ``"info"``, ``"warning"`` or such; ``"stdout"`` or ``"stderr"`` for lines that tasks have printed.
+    """
 
     at_s: float
     worker: int
