@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import psutil
 import pytest
 import tasks
 from fault_helpers import eventually, fork_server_of, head_of, kill, worker_pids
-from glassloom import Client
+from glassloom import Client, config
 from glassloom.cluster import head_process
 from glassloom.errors import ClusterClosed, ClusterStartError
 
@@ -23,7 +24,7 @@ ENGINE = str(Path(head_process.__file__).parents[2])
 
 MALICIOUS = "import os\nopen({marker!r}, 'a').write(__name__ + ' ' + str(os.getpid()) + '\\n')\nraise ImportError\n"
 START = """
-from glassloom import Client
+from glassloom import Client, config
 with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
     {body}
 """
@@ -190,3 +191,29 @@ def test_metrics_that_raise_are_lost_and_nothing_else(tmp_path: Path, monkeypatc
         eventually(lambda: "metrics (_flush) are lost:" in log.read_text())
         assert log.read_text().count("metrics (finished) are lost:") == 1
         assert client.submit(tasks.inc, 1).result() == 2
+
+
+@pytest.mark.fault("the head has no file descriptor left")
+def test_a_head_without_descriptors_goes_on_and_recovers(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, last = head_process.BOOTSTRAP.rsplit("main(start", 1)
+    code = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\n"
+    monkeypatch.setattr(head_process, "BOOTSTRAP", f"{first}{code}main(start{last}")
+    with (
+        config.set({"metrics.log-memory": "64 KiB"}),
+        Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client,
+    ):
+        callers = [socket.socket(socket.AF_UNIX) for _ in range(60)]
+        for caller in callers:
+            caller.connect(client._record.socket)  # the kernel takes all, the head as many as it can
+        log = Path(client._record.directory, "cluster.log")
+        eventually(lambda: "Too many open files" in log.read_text())
+        for _ in range(5):  # the recording is larger than its memory by now, and its file can't be opened
+            assert client.gather(client.map(tasks.inc, range(2000), pure=False)) == list(range(1, 2001))
+        assert not Path(client._record.directory, "spool.glr").exists()
+        for caller in callers:
+            caller.close()
+        for _ in range(5):
+            client.gather(client.map(tasks.inc, range(2000), pure=False))
+        eventually(lambda: Path(client._record.directory, "spool.glr").exists())
+        with Client(client._record.name, set_as_default=False) as another:
+            assert another.submit(tasks.inc, 1).result() == 2

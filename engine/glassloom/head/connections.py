@@ -60,7 +60,7 @@ class WorkerConnection:
 
         Nothing else needs to answer for that: not the worker, nor the fork server.
         """
-        if self.started_s is not None and started_s_or_none(self.pid) == self.started_s:
+        if started_s_or_none(self.pid) in (self.started_s, None):  # a group outlives its leader
             with contextlib.suppress(OSError):
                 os.killpg(self.pid, signal.SIGKILL)
 
@@ -156,8 +156,7 @@ class ClientConnection:
 
     def has_ended(self) -> bool:
         """Tell whether its process is gone, although a fork of it may still hold the connection."""
-        is_known = self.started_s is not None
-        return is_known and (has_ended(self.pid) or started_s_or_none(self.pid) != self.started_s)
+        return self.started_s is not None and has_ended(self.pid, self.started_s)
 
     def send(self, message: messages.FromHead) -> None:
         """Send a message; it is buffered, and lost if the client is gone."""

@@ -85,32 +85,49 @@ def is_stopped(pid: int) -> bool:
     return _status(pid) == psutil.STATUS_STOPPED
 
 
-def has_ended(pid: int) -> bool:
-    """Tell whether a process is gone, or only waits for its parent to hear of its end."""
-    return _status(pid) in ("", psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+def has_ended(pid: int, started_s: float | None = None) -> bool:
+    """Tell whether a process is surely gone, or only waits for its parent to hear of its end.
+
+    Parameters
+    ----------
+    started_s
+        When it began, if that is known: another process may have its pid by now.
+    """
+    if _status(pid) in ("", psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+        return True
+    try:
+        return started_s is not None and process_started_s(pid) != started_s
+    except psutil.NoSuchProcess:
+        return True
+    except (OSError, psutil.Error):
+        return False  # it can't be told, such as for lack of descriptors
 
 
 def started_s_or_none(pid: int) -> float | None:
-    """Return when a process began (see `registry.process_started_s`), or None if there is none."""
+    """Return when a process began (see `registry.process_started_s`), or None if there is none, or it can't be told."""
     try:
         return process_started_s(pid)
-    except psutil.Error:
+    except (OSError, psutil.Error):
         return None
 
 
 def _status(pid: int) -> str:
-    """Return one of psutil's words for what a process does; empty if there is none."""
+    """Return one of psutil's words for what a process does; empty if there is surely none."""
     if sys.platform == "linux":
         try:
             with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
                 letter = file.read().rpartition(b") ")[2][:1]
-        except OSError:
+        except (FileNotFoundError, ProcessLookupError):
             return ""
+        except OSError:
+            return psutil.STATUS_RUNNING  # it can't be told, such as for lack of descriptors
         return _STATUS.get(letter, psutil.STATUS_RUNNING)
     try:
         return str(psutil.Process(pid).status())
-    except psutil.Error:
+    except psutil.NoSuchProcess:
         return ""
+    except (OSError, psutil.Error):
+        return str(psutil.STATUS_RUNNING)
 
 
 def _kib(status: bytes, name: bytes) -> int:
