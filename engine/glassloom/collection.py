@@ -37,27 +37,29 @@ class Collection:
         return self._expr.name
 
     @hides_engine_frames
-    def compute(self, *, scheduler: str | Runtime | None = None) -> Any:
+    def compute(self, *, optimize_graph: bool = True, scheduler: str | Runtime | None = None) -> Any:
         """Run the tasks and return the concrete result (a NumPy array, a pandas frame, the call's value...).
 
         Parameters
         ----------
+        optimize_graph
+            Whether to rewrite the plan so that it needs fewer tasks and less memory; False runs it as it is written.
         scheduler
             Where to run: ``"threads"``, ``"synchronous"`` (in this thread, for debugging), ``"processes"`` (the current
             client, or a `LocalCluster` that is started when first needed and kept until exit) or a `Client`. Default:
             the option ``compute.scheduler``, or else the current client, or else threads.
         """
-        (result,) = compute(self, scheduler=scheduler)
+        (result,) = compute(self, optimize_graph=optimize_graph, scheduler=scheduler)
         return result
 
     @hides_engine_frames
-    def persist(self, *, scheduler: str | Runtime | None = None) -> Self:
+    def persist(self, *, optimize_graph: bool = True, scheduler: str | Runtime | None = None) -> Self:
         """Start the tasks and return an equal collection whose blocks stay in memory.
 
         With a client this returns at once, the results stay on the workers, and the collection stands for futures.
         Without one it returns when the results are there.
         """
-        (result,) = persist(self, scheduler=scheduler)
+        (result,) = persist(self, optimize_graph=optimize_graph, scheduler=scheduler)
         return result
 
     def visualize(
@@ -87,7 +89,9 @@ class Collection:
 
 
 @hides_engine_frames
-def compute(*args: Any, traverse: bool = True, scheduler: str | Runtime | None = None) -> tuple[Any, ...]:
+def compute(
+    *args: Any, traverse: bool = True, optimize_graph: bool = True, scheduler: str | Runtime | None = None
+) -> tuple[Any, ...]:
     """Run several collections at once, sharing what they share, and return their concrete results.
 
     Parameters
@@ -96,6 +100,8 @@ def compute(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
         Collections; other values come back as they are.
     traverse
         Whether to look for collections inside lists, tuples, sets and dicts.
+    optimize_graph
+        Whether to rewrite the plan so that it needs fewer tasks and less memory; False runs it as it is written.
     scheduler
         As in `Collection.compute`.
 
@@ -112,7 +118,7 @@ def compute(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
         return args
     runtime = choose_runtime(scheduler)
     with gc_paused():
-        roots = optimize_plan([collection.expr for collection in found.collections])
+        roots = _planned([collection.expr for collection in found.collections], optimize_graph)
         if runtime.shares_memory:
             roots = [root.in_place(root) for root in roots]
         graph, keys = lower(roots)
@@ -123,14 +129,16 @@ def compute(*args: Any, traverse: bool = True, scheduler: str | Runtime | None =
 
 
 @hides_engine_frames
-def persist(*args: Any, traverse: bool = True, scheduler: str | Runtime | None = None) -> tuple[Any, ...]:
+def persist(
+    *args: Any, traverse: bool = True, optimize_graph: bool = True, scheduler: str | Runtime | None = None
+) -> tuple[Any, ...]:
     """Start several collections at once; return equal ones whose blocks stay in memory. See `Collection.persist`."""
     found = _Found(traverse)
     rebuild = [found.add(arg) for arg in args]
     if not found.collections:
         return args
     with gc_paused():
-        roots = optimize_plan([collection.expr for collection in found.collections])
+        roots = _planned([collection.expr for collection in found.collections], optimize_graph)
         graph, keys = lower(roots)
     flat = [key for group in keys for key in group]
     held = choose_runtime(scheduler).hold(graph, flat)
@@ -193,6 +201,10 @@ def visualize(
     if filename is not None:
         drawing.save(filename)
     return drawing
+
+
+def _planned(exprs: list[Expr], optimize_graph: bool) -> list[Expr]:
+    return optimize_plan(exprs) if optimize_graph else exprs
 
 
 _Rebuild = Callable[[list[Any]], Any]

@@ -66,7 +66,7 @@ class ClientBase:
         """Return the results of finished futures."""
         raise NotImplementedError
 
-    def cancel(self, futures: Any, force: bool = False) -> None:
+    def cancel(self, futures: Any, force: bool = False, **others: Any) -> None:
         """Give tasks up."""
         raise NotImplementedError
 

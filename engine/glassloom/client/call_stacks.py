@@ -13,6 +13,7 @@ from glassloom.client.blocking import Operation
 from glassloom.client.deadline import Deadline
 from glassloom.client.future import futures_of
 from glassloom.client.head_watch import describe_process
+from glassloom.client.introspection import chosen_workers
 from glassloom.client.validation import check_key
 from glassloom.graph import Key, key_text
 from glassloom.protocol import messages
@@ -38,9 +39,9 @@ class CallStacks(dict[str, dict[Key, Stack]]):
 class CallStackMethods(ClientBase):
     """The part of a client that looks at running tasks."""
 
-    def processing(self) -> Any:
-        """Return, for each worker, the keys of the tasks that it was sent and hasn't finished."""
-        return self._run(self._processing())
+    def processing(self, workers: Iterable[str] | None = None) -> Any:
+        """Return, for each worker or those that are named, the keys of the tasks that it was sent and hasn't finished."""
+        return self._run(self._processing(workers))
 
     def call_stack(
         self, futures: Any = None, keys: Any = None, *, timeout: float | str | timedelta | None = 10.0
@@ -81,9 +82,9 @@ class CallStackMethods(ClientBase):
             chosen.update(_as_keys(keys))
         return self._run(self._call_stack(chosen, Deadline(parse_seconds("timeout", timeout))))
 
-    def _processing(self) -> Operation[dict[str, list[Key]]]:
+    def _processing(self, workers: Iterable[str] | None) -> Operation[dict[str, list[Key]]]:
         told = yield from self._what_runs()
-        return {worker.worker: worker.keys for worker in told}
+        return chosen_workers({worker.worker: worker.keys for worker in told}, workers)
 
     def _what_runs(self) -> Operation[list[messages.WorkerTasks]]:
         told: messages.Processing = yield from self._connection.ask(messages.GetProcessing, "which tasks run")

@@ -15,10 +15,12 @@ from glassloom._gc import gc_paused
 from glassloom.client.blocking import run_sync
 from glassloom.client.call_stacks import CallStackMethods
 from glassloom.client.connection import Connection
+from glassloom.client.dask_names import DaskNames
 from glassloom.client.datasets import DatasetMethods
 from glassloom.client.function_calls import FunctionCalls
 from glassloom.client.future import Future, futures_of, send_for
 from glassloom.client.key_table import ERROR
+from glassloom.client.other_options import refuse_other_options
 from glassloom.client.plugins import PluginMethods
 from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.result_methods import ResultMethods, release_all
@@ -39,8 +41,10 @@ from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.store.segment import SegmentWriter
 from glassloom.worker.task_context import task_thread
 
+_COLLECTION_OPTIONS = ("optimize_graph", "priority", "retries", "resources", "workers", "allow_other_workers")
 
-class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, DatasetMethods, ReprMixin):
+
+class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, DatasetMethods, DaskNames, ReprMixin):
     """Runs tasks and collections on a cluster, and holds its results.
 
     While a client is open, ``compute()`` and ``persist()`` of all collections run on its cluster.
@@ -177,6 +181,8 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         workers: int | str | Sequence[int | str] | None = None,
         allow_other_workers: bool | None = None,
         actor: bool = False,
+        actors: bool = False,
+        fifo_timeout: Any = None,
         **kwargs: Any,
     ) -> Future:
         """Call a function on the cluster; return the future of its result at once.
@@ -191,8 +197,10 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             Whether an equal call has an equal result, so that it need not be made twice.
         priority, retries, resources, workers, allow_other_workers
             How to treat it: see `glassloom.annotate`. By default as the block around says.
-        actor
+        actor, actors
             For users of Dask: there are no actors here, so True is an error that names what there is.
+        fifo_timeout
+            Accepted for compatibility: of one client's tasks of equal priority those go first that were submitted first.
 
         Raises
         ------
@@ -203,7 +211,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         OptionError
             If `key` or one of those can't be what it is.
         """
-        refuse_actors(actor)
+        refuse_actors(actor or actors)
         handling = current_annotations(
             priority=priority,
             retries=retries,
@@ -227,6 +235,9 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         workers: int | str | Sequence[int | str] | None = None,
         allow_other_workers: bool | None = None,
         actor: bool = False,
+        actors: bool = False,
+        fifo_timeout: Any = None,
+        batch_size: int | None = None,
         **kwargs: Any,
     ) -> list[Future]:
         """Call a function on each element (or on the elements of several iterables together); return the futures.
@@ -235,8 +246,10 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         ----------
         key
             The tasks' common name, or one key for each.
-        priority, retries, resources, workers, allow_other_workers
+        priority, retries, resources, workers, allow_other_workers, actor, actors, fifo_timeout
             As in `submit`.
+        batch_size
+            Accepted for compatibility: all calls are sent at once, in one message.
         kwargs
             The same for every call.
 
@@ -245,7 +258,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         TypeError
             If there is no iterable, or one of them can't be iterated over.
         """
-        refuse_actors(actor)
+        refuse_actors(actor or actors)
         check_iterables(iterables)
         arguments = list(zip(*iterables, strict=False))
         if isinstance(key, str):
@@ -278,6 +291,9 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         resources: Mapping[str, float] | None = None,
         workers: int | str | Sequence[int | str] | None = None,
         allow_other_workers: bool | None = None,
+        optimize_graph: bool = True,
+        fifo_timeout: Any = None,
+        **others: Any,
     ) -> Any:
         """Start collections; return futures of their concrete results.
 
@@ -289,7 +305,14 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             Wait, and return the results themselves.
         priority, retries, resources, workers, allow_other_workers
             How to treat the tasks: see `glassloom.annotate`.
+        optimize_graph
+            Whether to rewrite the plan so that it needs fewer tasks and less memory; False runs it as it is written.
+        fifo_timeout
+            Accepted for compatibility: see `submit`.
+        others
+            Options of Dask's client: an error says what there is instead.
         """
+        refuse_other_options("compute", others, _COLLECTION_OPTIONS)
         args = (collections, *more)
         with annotate(
             priority=priority,
@@ -299,9 +322,9 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             allow_other_workers=allow_other_workers,
         ):
             if sync:
-                results = compute(*args, scheduler=self)
+                results = compute(*args, scheduler=self, optimize_graph=optimize_graph)
             else:
-                results = tuple(_assembled(self, arg) for arg in args)
+                results = tuple(_assembled(self, arg, optimize_graph) for arg in args)
         return results if more else results[0]
 
     def persist(
@@ -313,6 +336,9 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         resources: Mapping[str, float] | None = None,
         workers: int | str | Sequence[int | str] | None = None,
         allow_other_workers: bool | None = None,
+        optimize_graph: bool = True,
+        fifo_timeout: Any = None,
+        **others: Any,
     ) -> Any:
         """Start collections; return equal ones whose blocks stay on the cluster.
 
@@ -322,7 +348,14 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             As for `compute`.
         priority, retries, resources, workers, allow_other_workers
             How to treat the tasks: see `glassloom.annotate`.
+        optimize_graph
+            Whether to rewrite the plan so that it needs fewer tasks and less memory; False runs it as it is written.
+        fifo_timeout
+            Accepted for compatibility: see `submit`.
+        others
+            Options of Dask's client: an error says what there is instead.
         """
+        refuse_other_options("persist", others, _COLLECTION_OPTIONS)
         with annotate(
             priority=priority,
             retries=retries,
@@ -330,10 +363,10 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             workers=workers,
             allow_other_workers=allow_other_workers,
         ):
-            results = persist(collections, *more, scheduler=self)
+            results = persist(collections, *more, scheduler=self, optimize_graph=optimize_graph)
         return results if more else results[0]
 
-    def cancel(self, futures: Any, force: bool = False) -> None:
+    def cancel(self, futures: Any, force: bool = False, **others: Any) -> None:
         """Cancel tasks, with all that depend on them. Running tasks cannot be interrupted; their results are discarded.
 
         Submitting a task again afterwards starts it anew, with a future of its own; the cancelled future stays cancelled.
@@ -345,7 +378,10 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         force
             Whether to give them up even if others want them: another client, or a variable, queue or dataset. Without it
             only this client lets go of such tasks.
+        others
+            Options of Dask's client: an error says what there is instead.
         """
+        refuse_other_options("cancel", others, ("futures", "force"))
         chosen = futures_of(futures)
         self._connection.cancel([future.key for future in chosen], [future._state for future in chosen], force=force)
 
@@ -525,15 +561,15 @@ def _in_place(handling: Annotations) -> Annotations:
     return replace(handling, priority=min(thread.priority + 1 + handling.priority, 2**31 - 1))
 
 
-def _assembled(client: Client, value: Any) -> Any:
+def _assembled(client: Client, value: Any, optimize_graph: bool) -> Any:
     """Return futures of the concrete results of the collections in `value`."""
     if isinstance(value, dict):
-        return {name: _assembled(client, item) for name, item in value.items()}
+        return {name: _assembled(client, item, optimize_graph) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_assembled(client, item) for item in value)
+        return type(value)(_assembled(client, item, optimize_graph) for item in value)
     if not hasattr(value, "expr"):
         return value
-    persisted = persist(value, scheduler=client)[0]
+    persisted = persist(value, scheduler=client, optimize_graph=optimize_graph)[0]
     held = list(persisted.expr.source.held.values())
     return client.submit(persisted.expr.assemble, held, pure=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation
@@ -14,6 +14,8 @@ from glassloom.graph import Key
 from glassloom.protocol import failure, messages
 from glassloom.store.pickling import dumps, loads
 from glassloom.units import parse_seconds
+
+T = TypeVar("T")
 
 
 class IntrospectionMethods(ClientBase):
@@ -47,13 +49,13 @@ class IntrospectionMethods(ClientBase):
         }
         return {"id": self.id, "name": self.name, "workers": workers, "tasks": dict(info.tasks)}
 
-    def ncores(self) -> Any:
-        """Return the number of threads of each worker."""
-        return self._run(self._ncores())
+    def ncores(self, workers: Iterable[str] | None = None) -> Any:
+        """Return the number of threads of each worker, or of those that are named."""
+        return self._run(self._ncores(workers))
 
-    def _ncores(self) -> Operation[dict[str, int]]:
+    def _ncores(self, workers: Iterable[str] | None = None) -> Operation[dict[str, int]]:
         info = yield from self._scheduler_info()
-        return {name: worker["nthreads"] for name, worker in info["workers"].items()}
+        return chosen_workers({name: worker["nthreads"] for name, worker in info["workers"].items()}, workers)
 
     nthreads = ncores
 
@@ -67,9 +69,9 @@ class IntrospectionMethods(ClientBase):
         """
         return self._run(self._who_has(futures))
 
-    def has_what(self) -> Any:
-        """Return, for each worker, the keys of the results that only it holds."""
-        return self._run(self._has_what())
+    def has_what(self, workers: Iterable[str] | None = None) -> Any:
+        """Return, for each worker or those that are named, the keys of the results that only it holds."""
+        return self._run(self._has_what(workers))
 
     def nbytes(self, futures: Any = None) -> Any:
         """Return the size in bytes of each held result."""
@@ -80,12 +82,12 @@ class IntrospectionMethods(ClientBase):
         places = zip(holdings.keys, holdings.workers, strict=True)
         return {key: [] if worker is None else [worker] for key, worker in places}
 
-    def _has_what(self) -> Operation[dict[str, list[Key]]]:
+    def _has_what(self, chosen: Iterable[str] | None) -> Operation[dict[str, list[Key]]]:
         found: dict[str, list[Key]] = {name: [] for name in (yield from self._ncores())}
         for key, workers in (yield from self._who_has(None)).items():
             for worker in workers:
                 found.setdefault(worker, []).append(key)
-        return found
+        return chosen_workers(found, chosen)
 
     def _nbytes(self, futures: Any) -> Operation[dict[Key, int]]:
         holdings = yield from self._holdings(futures)
@@ -179,3 +181,21 @@ class IntrospectionMethods(ClientBase):
         if answer.result is None:
             raise (TimeoutError if answer.timed_out else ClusterError)(f"run_on_head: {answer.reason}")
         return loads(answer.result)
+
+
+def chosen_workers(values: dict[str, T], workers: Iterable[str] | None) -> dict[str, T]:
+    """Return what is known of the workers of these names; None: of all.
+
+    Raises
+    ------
+    OptionError
+        If there is no worker of a name.
+    """
+    if workers is None:
+        return values
+    names = [workers] if isinstance(workers, str) else list(workers)
+    unknown = [name for name in names if name not in values]
+    if unknown:
+        there = ", ".join(map(repr, values)) or "none"
+        raise OptionError(f"workers={names!r}: there is no worker {unknown[0]!r}; there are: {there}")
+    return {name: values[name] for name in names}

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from glassloom.client.base import ClientBase, Holder
-from glassloom.client.blocking import Operation
+from glassloom.client.blocking import Operation, run_async, run_sync
 from glassloom.client.deadline import Deadline
 from glassloom.client.future import Future, raise_unless_finished, send_for, settled
 from glassloom.client.future_tree import find_futures, rebuilt, replace_futures
 from glassloom.client.key_table import ERROR, FINISHED, PENDING
+from glassloom.client.other_options import refuse_other_options
 from glassloom.client.results import read_result
 from glassloom.errors import OptionError
 from glassloom.graph import Key, tokenize
@@ -27,7 +28,13 @@ class ResultMethods(ClientBase):
     _segments: SegmentWriter
 
     @hides_engine_frames
-    def gather(self, futures: Any, errors: str = "raise") -> Any:
+    def gather(
+        self,
+        futures: Any,
+        errors: str = "raise",
+        direct: bool | None = None,
+        asynchronous: bool | None = None,
+    ) -> Any:
         """Wait for futures and return their results in the same nesting of containers.
 
         These may be lists, tuples, named tuples (such as what `wait` returns), dicts of all kinds, dataclasses, and sets. A
@@ -37,6 +44,10 @@ class ResultMethods(ClientBase):
         ----------
         errors
             ``"raise"`` the first task's exception, or ``"skip"`` failed futures in lists.
+        direct
+            Accepted for compatibility: results are read from shared memory in any case.
+        asynchronous
+            Whether to return something to await; default as the client is.
 
         Raises
         ------
@@ -47,7 +58,8 @@ class ResultMethods(ClientBase):
             raise OptionError(f"errors={errors!r} should be 'raise' or 'skip'")
         found: list[Future] = []
         find_futures(futures, found)
-        return self._run(self._gather(futures, found, errors))
+        steps = self._gather(futures, found, errors)
+        return run_async(steps) if (self.asynchronous if asynchronous is None else asynchronous) else run_sync(steps)
 
     def _gather(self, futures: Any, found: list[Future], errors: str) -> Operation[Any]:
         self._connection.owner.require()
@@ -63,7 +75,16 @@ class ResultMethods(ClientBase):
         results = yield from self._fetch(list(unique.values()), never)
         return replace_futures(futures, dict(zip(unique, results, strict=True)))
 
-    def scatter(self, data: Any, broadcast: bool = False, hash: bool = True) -> Any:
+    def scatter(
+        self,
+        data: Any,
+        workers: Any = None,
+        broadcast: bool = False,
+        direct: bool | None = None,
+        hash: bool = True,
+        timeout: Any = None,
+        **others: Any,
+    ) -> Any:
         """Put values into the cluster's shared memory, once, where every worker reads them without a copy.
 
         It doesn't wait, so that there is nothing to await with an asynchronous client either. The futures are finished when
@@ -73,15 +94,20 @@ class ResultMethods(ClientBase):
         ----------
         data
             A value, a list of values, or a dict of them.
-        broadcast
+        workers, broadcast, direct
             Accepted for compatibility: on one machine every worker can reach the value anyway.
         hash
             Whether equal values are stored only once.
+        timeout
+            Accepted for compatibility: it doesn't wait.
+        others
+            Options of Dask's client: an error says what there is instead.
 
         Returns
         -------
         Future, list of Future or dict of Future
         """
+        refuse_other_options("scatter", others, ("workers", "broadcast", "direct", "hash", "timeout"))
         if isinstance(data, dict):
             return dict(zip(data, self._scatter([*data.values()], hash), strict=True))
         if isinstance(data, (list, tuple, set, frozenset)):

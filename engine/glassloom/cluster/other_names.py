@@ -63,7 +63,13 @@ _SAME_HERE: Mapping[str, tuple[Any, ...]] = {"processes": (True,), "silence_logs
 """Values that mean what happens anyway, besides None."""
 
 
-def refuse_others(owner: str, others: Mapping[str, Any], known: Collection[str]) -> None:
+def refuse_others(
+    owner: str,
+    others: Mapping[str, Any],
+    known: Collection[str],
+    instead: Mapping[str, str] = _INSTEAD,
+    same_here: Mapping[str, tuple[Any, ...]] = _SAME_HERE,
+) -> None:
     """Raise for options that there are not, but for those that ask for what happens anyway.
 
     Parameters
@@ -74,6 +80,10 @@ def refuse_others(owner: str, others: Mapping[str, Any], known: Collection[str])
         The options that it doesn't know.
     known
         Those that it knows.
+    instead
+        What there is instead of options of other libraries.
+    same_here
+        Values of those that mean what happens anyway, besides None.
 
     Raises
     ------
@@ -83,9 +93,9 @@ def refuse_others(owner: str, others: Mapping[str, Any], known: Collection[str])
         For any other; the message names the nearest.
     """
     for name, value in others.items():
-        if name not in _INSTEAD:
+        if name not in instead:
             near = difflib.get_close_matches(name, known, n=3)
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}"
             raise TypeError(f"{owner}() got an unexpected keyword argument {name!r}; {hint}")
-        if value is not None and value not in _SAME_HERE.get(name, ()):
-            raise OptionError(f"{name}={value!r}: {_INSTEAD[name]}")
+        if value is not None and value not in same_here.get(name, ()):
+            raise OptionError(f"{name}={value!r}: {instead[name]}")
