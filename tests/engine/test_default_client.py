@@ -10,6 +10,7 @@ import glassloom.array as ga
 import pytest
 from fault_helpers import eventually
 from glassloom import Client, get_client
+from glassloom.errors import ClusterClosed
 from glassloom.local.default import current, latest, set_current, unset_current
 from glassloom_metrics.registry import read_records
 
@@ -102,3 +103,21 @@ def test_runtimes_that_nothing_refers_to_are_forgotten() -> None:
     assert current() is first
     unset_current(first)
     assert current() is None
+
+
+@pytest.mark.parametrize("name", ["glassloom-start", "glassloom-client", "glassloom-client-writer"])
+def test_a_client_for_which_no_thread_can_be_started_is_an_error_and_leaves_nothing(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == name:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises((RuntimeError, ClusterClosed), match="can't start new thread"):
+        Client(**SMALL)
+    assert current() is None
+    eventually(lambda: n_clusters() == 0)

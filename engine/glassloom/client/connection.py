@@ -131,9 +131,9 @@ class Connection:
         self.welcome = _welcome(first)
         connected.settimeout(None)
         _open_connections.add(self)
-        self._has_threads = True
         start_thread("glassloom-client", self._read, connected, on_crash=self._reader_crashed)
         run_sync(until(self._opened))
+        self.check_open()
 
     def head(self) -> str:
         """Describe the head process, for messages."""
@@ -367,6 +367,7 @@ class Connection:
                 return payloads[0]
 
     def _read(self, connected: socket.socket) -> None:
+        self._has_threads = True
         self._outbox = Outbox(connected, self._keys, self._queue, on_crash=self._writer_crashed)
         self._opened.set()
         payloads = self._early
@@ -390,8 +391,9 @@ class Connection:
         self._keys.end_all()
         for reply in list(self._replies.values()):
             reply.arrived.set()
-        if self._outbox is not None and self._socket is not None:
+        if self._outbox is not None:
             self._outbox.end()
+        if self._socket is not None:
             self._socket.close()
         _open_connections.discard(self)
         self._closed.set()

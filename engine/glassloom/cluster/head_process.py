@@ -76,7 +76,7 @@ class HeadProcess:
         self._warning = ""
         self._error: BaseException | None = None
         self._has_answered = Signal()
-        self._has_thread = False
+        self._has_begun = False
         self._is_given_up = False
 
     @property
@@ -93,7 +93,6 @@ class HeadProcess:
             If the head or its workers don't start, or not in time; the message says why.
         """
         try:
-            self._has_thread = True
             context = contextvars.copy_context()  # options that are set for this thread alone
             start_thread("glassloom-start", context.run, self._start, on_crash=self._failed)
             run_sync(until(self._has_answered))
@@ -118,9 +117,9 @@ class HeadProcess:
         A head that is stopped by a signal is killed at once, and one that doesn't end is killed after `END_TIMEOUT_S`; a
         warning in the log says so.
         """
-        if not self.owner.is_current or not self._has_thread:
-            return
         self._is_given_up = True
+        if not self.owner.is_current or not self._has_begun:
+            return
         run_sync(until(self._has_answered))  # soon: the thread sees that it is given up
         if self._process is not None:
             _end(self._process, self._record, is_left_running=self._options.detached and not even_if_detached)
@@ -128,6 +127,10 @@ class HeadProcess:
 
     def _start(self) -> None:
         """In the thread: start the process, and read what it says."""
+        self._has_begun = True
+        if self._is_given_up:  # looked at after, as `end` does it the other way round: one of the two sees the other
+            self._has_answered.set()
+            return
         process = self._process = _start_process(self._options, self._env)
         answer = _read_record(process, self._timeout_s, lambda: self._is_given_up)
         if answer is not None:
