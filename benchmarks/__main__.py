@@ -9,6 +9,7 @@ A machine's speed drifts: quote ratios, which compare what ran side by side.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import platform
 import statistics
@@ -48,12 +49,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure(case: str, rounds: int) -> dict[str, list[Figures]]:
-    figures: dict[str, list[Figures]] = {contender: [] for contender in CASES[case]}
+    figures: dict[str, list[Figures]] = {contender: [] for contender in CASES[case] if _is_installed(contender)}
+    for contender in CASES[case].keys() - figures.keys():
+        print(f"{case}: without {contender}, which isn't installed", file=sys.stderr)
     for number in range(rounds):
-        for contender in CASES[case]:
+        for contender in figures:
             print(f"{case}: round {number + 1} of {rounds}, {contender}", file=sys.stderr)
             figures[contender].append(_run(case, contender))
     return figures
+
+
+def _is_installed(contender: str) -> bool:
+    """Tell whether a contender's package is there; its name begins with that of the package."""
+    return importlib.util.find_spec(contender.split()[0]) is not None
 
 
 def _run(case: str, contender: str) -> Figures:

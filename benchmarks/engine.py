@@ -15,6 +15,7 @@ from benchmarks.ray_client import ray_client
 
 N_WORKERS, N_THREADS = 2, 2
 CHAIN_TASKS = 2_000
+N_CALLS, N_CALLS_ONE_BY_ONE = 20_000, 5_000
 TREE_LEAVES = 2**13
 WAVEFRONT_LENGTH = 40
 FAN_ROUNDS, FAN_WIDTH = 5, 1_000
@@ -90,6 +91,48 @@ def chain(client: Any) -> Figures:
         future = client.submit(increment, future)
     _expect(future.result(), CHAIN_TASKS)
     return per_task(meter, CHAIN_TASKS)
+
+
+def map_and_gather(client: Any) -> Figures:
+    """Map a function that does nothing over many numbers, and gather the results."""
+    client.submit(increment, -1).result()
+    meter = Meter()
+    results = client.gather(client.map(increment, range(N_CALLS)))
+    figures = per_task(meter, N_CALLS)
+    _expect(results, list(range(1, N_CALLS + 1)))
+    return figures
+
+
+def submit_one_by_one(client: Any) -> Figures:
+    """Submit calls that do nothing one by one, and gather the results."""
+    client.submit(increment, -1).result()
+    meter = Meter()
+    results = client.gather([client.submit(increment, number) for number in range(N_CALLS_ONE_BY_ONE)])
+    figures = per_task(meter, N_CALLS_ONE_BY_ONE)
+    _expect(results, list(range(1, N_CALLS_ONE_BY_ONE + 1)))
+    return figures
+
+
+def delayed_compute() -> Figures:
+    """Compute many delayed calls that do nothing at once, on threads."""
+    import glassloom
+
+    return _compute_delayed(glassloom.delayed(increment), glassloom.compute)
+
+
+def delayed_compute_of_dask() -> Figures:
+    import dask
+
+    return _compute_delayed(dask.delayed(increment), dask.compute)
+
+
+def _compute_delayed(delayed: Callable[[int], Any], compute: Callable[..., Any]) -> Figures:
+    compute(delayed(-1))
+    meter = Meter()
+    results = compute(*[delayed(number) for number in range(N_CALLS)])
+    figures = per_task(meter, N_CALLS)
+    _expect(list(results), list(range(1, N_CALLS + 1)))
+    return figures
 
 
 def tree(client: Any) -> Figures:
@@ -211,6 +254,9 @@ def _beside_peers(case: Callable[[Any], Figures]) -> dict[str, Contender]:
 
 
 CASES = {
+    "map": _beside_peers(map_and_gather),
+    "delayed-compute": {"glassloom threads": delayed_compute, "dask threads": delayed_compute_of_dask},
+    "submit-one-by-one": _beside_peers(submit_one_by_one),
     "chain": _beside_peers(chain),
     "tree": _beside_peers(tree),
     "wavefront": _beside_peers(wavefront),
