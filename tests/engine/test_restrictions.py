@@ -128,7 +128,7 @@ def test_the_engine_reads_the_steppable_clock_in_one_place_only() -> None:
         for path in ENGINE.rglob("*.py")
         if re.search(r"\btime\.time(_ns)?\(|datetime\.(now|utcnow|today)\(|create_time\(", path.read_text())
     }
-    assert found == {"glassloom/protocol/clock.py", "glassloom_metrics/registry.py"}
+    assert found == {"glassloom/protocol/clock.py", "glassloom_metrics/host.py"}
 
 
 @pytest.mark.fault("the clock is set forward and back")

@@ -261,7 +261,9 @@ class Head:
         self._settle_soon()
         try:
             await self._read_worker(worker, reader)
-        except (ConnectionError, msgspec.DecodeError, FrameError) as error:
+        except ConnectionError:
+            pass  # its process was killed; the log says how it ended when that is known
+        except (msgspec.DecodeError, FrameError) as error:
             self._metrics_writer.log("error", f"worker {worker.options.name}: {type(error).__name__}: {error}")
         if not worker.is_disconnected:
             self._tasks.start("worker's end", self._follow_end_of(worker))
