@@ -11,7 +11,7 @@ import glassloom.array as ga
 import numpy as np
 import pytest
 import tasks
-from glassloom import Client
+from glassloom import Client, LocalCluster
 from glassloom.client.dask_names import INSTEAD
 from glassloom.errors import ClusterClosed, ClusterError, OptionError
 
@@ -198,3 +198,44 @@ def test_a_misspelt_option_is_told_the_right_one(client: Client) -> None:
         TypeError, match=r"^Client.compute\(\) got an unexpected keyword argument 'retry'; did you mean 'retries'"
     ):
         client.compute(ga.ones(3), retry=3)
+
+
+def test_a_function_is_run_on_named_workers_and_its_errors_are_raised_returned_or_left_out(client: Client) -> None:
+    first, second = sorted(client.scheduler_info()["workers"])
+
+    def fail_on_one() -> int:
+        number = gl.get_worker().number
+        return 1 // number
+
+    assert client.run(fail_on_one, workers=[second]) == {second: 1}
+    assert client.run(fail_on_one, workers=1) == {second: 1}
+    with pytest.raises(ZeroDivisionError):
+        client.run(fail_on_one)
+    assert client.run(fail_on_one, on_error="ignore") == {second: 1}
+    returned = client.run(fail_on_one, on_error="return")
+    assert type(returned[first]) is ZeroDivisionError
+    with pytest.raises(OptionError, match=rf"workers=\[7\]: there is no worker 7; there are: '{first}', '{second}'"):
+        client.run(fail_on_one, workers=[7])
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"wait": False}, r"wait=False: run\(\) always waits"),
+        ({"nanny": True}, "nanny=True: workers have no nannies"),
+        ({"on_error": "log"}, "on_error='log' should be 'raise', 'return' or 'ignore'"),
+    ],
+)
+def test_options_of_run_are_checked(client: Client, options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
+        client.run(abs, -1, **options)
+
+
+def test_a_fresh_workers_memory_is_told_and_counted_as_the_dashboards_count_it() -> None:
+    with LocalCluster(0, 1) as cluster, Client(cluster, set_as_default=False) as client:
+        cluster.scale(1)
+        (worker,) = client.scheduler_info()["workers"].values()
+        assert worker["rss"] > 10 * 2**20
+        assert ">0 B of" not in client._repr_html_()
+        (worker,) = client.scheduler_info()["workers"].values()
+        assert worker["unmanaged"] == worker["rss"] - worker["managed"] - worker["shared"]

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation, Signal, WaitFor
@@ -28,7 +28,15 @@ class WorkerMethods(ClientBase):
     """The part of a client that looks after workers."""
 
     def run(
-        self, function: Callable[..., Any], /, *args: Any, workers: Sequence[int] | None = None, **kwargs: Any
+        self,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        workers: int | str | Sequence[int | str] | None = None,
+        wait: bool = True,
+        nanny: bool = False,
+        on_error: Literal["raise", "return", "ignore"] = "raise",
+        **kwargs: Any,
     ) -> Any:
         """Call a function on every worker, beside the tasks; return its results by worker name.
 
@@ -37,27 +45,64 @@ class WorkerMethods(ClientBase):
         Parameters
         ----------
         workers
-            Numbers of the workers; default all.
+            Numbers or names of the workers; default all.
+        wait, nanny
+            For users of Dask: it always waits, and workers have no nannies, so anything but the defaults is an error that
+            says what there is.
+        on_error
+            ``"raise"`` what the function raises on any worker, ``"return"`` it in the place of the result, or ``"ignore"``
+            such workers.
+
+        Raises
+        ------
+        OptionError
+            If there is no such worker, or an option can't be what it is.
+        Exception
+            What the function raised.
         """
+        _check_run_options(wait, nanny, on_error)
         call = dumps((function, args, kwargs))
-        chosen = None if workers is None else list(workers)
-        for number in chosen or ():
-            check_whole_number("workers", number, least=0)
-        return self._run(self._run_on_workers(call, chosen))
+        chosen = [workers] if isinstance(workers, (int, str)) else workers
+        return self._run(self._run_on(call, chosen, on_error))
+
+    def _run_on(self, call: bytes, workers: Sequence[int | str] | None, on_error: str) -> Operation[dict[str, Any]]:
+        numbers = None
+        if workers is not None:
+            numbers = [worker.number for worker in (yield from self._named_workers(workers))]
+        return (yield from self._run_on_workers(call, numbers, on_error=on_error))
 
     def _run_on_workers(
-        self, call: bytes, chosen: list[int] | None, setup: str = "", forgets: str = ""
+        self,
+        call: bytes,
+        chosen: list[int] | None,
+        setup: str = "",
+        forgets: str = "",
+        on_error: str = "raise",
     ) -> Operation[dict[str, Any]]:
         answer: messages.RanOnWorkers = yield from self._connection.ask(
             lambda request: messages.RunOnWorkers(request, call, chosen, setup, forgets),
             "what a function returns on the workers",
             waits_for_work=True,
         )
-        for result in answer.results:
-            if isinstance(result, Failure):
+        found = {}
+        for worker, result in zip(answer.workers, answer.results, strict=True):
+            if not isinstance(result, Failure):
+                found[worker] = loads(result)
+            elif on_error == "return":
+                found[worker] = failure.harmless(failure.restore(result))
+            elif on_error == "raise":
                 raise failure.harmless(failure.restore(result))
-        results = [loads(result) for result in answer.results if isinstance(result, bytes)]
-        return dict(zip(answer.workers, results, strict=True))
+        return found
+
+    def _named_workers(self, workers: Sequence[int | str]) -> Operation[list[messages.WorkerInfo]]:
+        """Return the workers of these names or numbers, each once."""
+        info: messages.Info = yield from self._connection.ask(messages.GetInfo, "which workers there are")
+        by_name = {key: worker for worker in info.workers for key in (worker.number, worker.name)}
+        unknown = [worker for worker in workers if worker not in by_name]
+        if unknown:
+            names = ", ".join(repr(worker.name) for worker in info.workers) or "none"
+            raise OptionError(f"workers={workers!r}: there is no worker {unknown[0]!r}; there are: {names}")
+        return list({by_name[worker].number: by_name[worker] for worker in workers}.values())
 
     def register_worker_callbacks(self, setup: Callable[[], Any]) -> Any:
         """Call a function on every worker, and on those that come later before their first task; return the results.
@@ -138,16 +183,11 @@ class WorkerMethods(ClientBase):
         return self._run(self._retire_workers(workers, n))
 
     def _retire_workers(self, workers: Sequence[int | str] | None, n: int | None) -> Operation[list[str]]:
-        info: messages.Info = yield from self._connection.ask(messages.GetInfo, "which workers there are")
         if workers is None:
+            info: messages.Info = yield from self._connection.ask(messages.GetInfo, "which workers there are")
             chosen = sorted(info.workers, key=lambda worker: (worker.managed_bytes, -worker.number))[:n]
         else:
-            by_name = {key: worker for worker in info.workers for key in (worker.number, worker.name)}
-            unknown = [worker for worker in workers if worker not in by_name]
-            if unknown:
-                names = ", ".join(repr(worker.name) for worker in info.workers) or "none"
-                raise OptionError(f"workers={workers!r}: there is no worker {unknown[0]!r}; there are: {names}")
-            chosen = list({by_name[worker].number: by_name[worker] for worker in workers}.values())
+            chosen = yield from self._named_workers(workers)
         numbers = [worker.number for worker in chosen]
         yield from self._connection.ask(
             lambda request: messages.Retire(request, numbers), "retire_workers()", waits_for_work=True
@@ -160,3 +200,14 @@ class WorkerMethods(ClientBase):
 
     def _restart(self) -> Operation[None]:
         yield from self._connection.ask(messages.Restart, "restart()", waits_for_work=True)
+
+
+def _check_run_options(wait: bool, nanny: bool, on_error: str) -> None:
+    if not wait:
+        raise OptionError("wait=False: run() always waits; what need not be waited for is a task, submit(...)")
+    if nanny:
+        raise OptionError(
+            "nanny=True: workers have no nannies; client.run_on_head() looks at the process that supervises them"
+        )
+    if on_error not in ("raise", "return", "ignore"):
+        raise OptionError(f"on_error={on_error!r} should be 'raise', 'return' or 'ignore'")

@@ -102,7 +102,8 @@ class WorkerConnection:
 
     def info(self) -> messages.WorkerInfo:
         """Return what is known of it, for clients."""
-        options, sample = self.options, self.sample or messages.Sample(0.0, 0.0, 0, 0, 0, 0, 0, self.baseline_bytes)
+        first = messages.Sample(0.0, 0.0, self.baseline_bytes, 0, 0, 0, 0, self.baseline_bytes)
+        options, sample = self.options, self.sample or first
         return messages.WorkerInfo(
             number=options.number,
             name=options.name,
@@ -117,7 +118,7 @@ class WorkerConnection:
             running=self.state.n_running,
             has=self.state.n_held,
             baseline_bytes=self.baseline_bytes,
-            unmanaged_bytes=self.unmanaged_bytes(sample.own_bytes),
+            unmanaged_bytes=max(0, sample.rss_bytes - sample.managed_bytes - self.shared_bytes),
             pressure=self.pressure.name.lower(),
             resources=options.resources,
         )

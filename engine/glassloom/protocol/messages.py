@@ -469,7 +469,7 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     baseline_bytes: int = 0
     """What the process had to itself when it started."""
     unmanaged_bytes: int = 0
-    """What it has to itself beyond that and beyond its results."""
+    """What it takes besides results, as the dashboards count it: resident, less its results and those that it has shared."""
     pressure: str = "none"
     """How short of memory it is: ``"none"``, ``"high"`` or ``"paused"``."""
     resources: dict[str, float] = {}
