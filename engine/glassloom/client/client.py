@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Self
 
@@ -42,6 +43,8 @@ from glassloom.store.segment import SegmentWriter
 from glassloom.worker.task_context import task_thread
 
 _COLLECTION_OPTIONS = ("optimize_graph", "priority", "retries", "resources", "workers", "allow_other_workers")
+_FEW = 100
+"""Building so few tasks doesn't start the garbage collector's long passes."""
 
 
 class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, DatasetMethods, DaskNames, ReprMixin):
@@ -461,7 +464,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             return large[-1].key
 
         try:
-            with gc_paused():
+            with gc_paused() if len(keys) > _FEW else nullcontext():
                 message = encode(CallEncoder(place_large, function_tokens))
                 futures.extend(Future.of_keys(keys, self))
             send_for(self._connection, message, futures)

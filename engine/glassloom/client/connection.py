@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import os
 import socket
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from queue import SimpleQueue
@@ -32,6 +33,7 @@ from glassloom.client.callbacks import UserCallbacks
 from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch, describe_process
 from glassloom.client.key_table import CANCELLED, ERROR, KeyHold, KeyState, KeyTable
+from glassloom.client.known_calls import KnownCalls
 from glassloom.client.outbox import Outbox, Outgoing
 from glassloom.client.output_printer import OutputPrinter
 from glassloom.errors import ClusterClosed
@@ -80,6 +82,8 @@ class Connection:
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._keys = KeyTable(self._queue.put)
         self._callbacks = UserCallbacks()
+        self._submit_lock = threading.RLock()  # the garbage collector may run a user's finaliser while it is held
+        self._known_calls = KnownCalls(self.send)
         self._printer = OutputPrinter()
         self._socket: socket.socket | None = None
         self._outbox: Outbox | None = None
@@ -181,6 +185,13 @@ class Connection:
         self._outbox.put(Outgoing(data, states, holds))
         if failed:
             self._keys.note_retrying(failed)
+
+    def submit(self, message: messages.Submit, states: Sequence[KeyState], holds: Sequence[KeyHold]) -> None:
+        """Let a message with tasks be sent, as `send` does; pickled calls that the head knows are sent by their numbers."""
+        self.check_open()
+        with self._submit_lock:  # so that no other thread has the head forget them meanwhile
+            code = self._known_calls.numbers([code for code in message.code if isinstance(code, bytes)])
+            self.send(msgspec.structs.replace(message, code=code), states, holds)
 
     def cancel(self, keys: Sequence[Key], states: Sequence[KeyState], *, force: bool) -> None:
         """Give tasks up."""

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from glassloom.client.validation import check_key
-from glassloom.graph import CallTokenizer, Graph, Key, function_label, task_function, tokenize, user_origin
+from glassloom.graph import CallTokenizer, Key, function_label, task_function, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations
-from glassloom.protocol.calls import CallEncoder
+from glassloom.protocol.calls import CallEncoder, function_token
 
 _RANDOM_BYTES = 16
 
@@ -58,7 +58,7 @@ class FunctionCalls(NamedTuple):
         if not callable(function):
             raise TypeError(f"func={function!r} can't be called; to send a value, use scatter()")
         function = task_function(function)
-        token = tokenize(function) if pure else ""
+        token = function_token(function) if pure else ""
         if keys is None:
             label = function_label(function)
             chosen, layers = _own_keys(label, token, arguments, kwargs), {label}
@@ -67,8 +67,8 @@ class FunctionCalls(NamedTuple):
                 check_key(key)
             chosen, layers = list(keys), set(map(key_layer, keys))
         origin = user_origin()
-        origins = {} if origin is None else dict.fromkeys(layers, origin)
-        return cls(function, token, chosen, arguments, kwargs, Graph(origins=origins).layer_texts())
+        labels = {} if origin is None else dict.fromkeys(layers, ("", str(origin)))
+        return cls(function, token, chosen, arguments, kwargs, labels)
 
     def encode(self, encoder: CallEncoder, handling: Annotations) -> messages.Submit:
         """Return the message that asks for all of them."""

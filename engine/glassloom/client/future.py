@@ -292,7 +292,11 @@ def happens(signal: Signal, deadline: Deadline, client: ClientBase, what: str) -
 def send_for(connection: Connection, message: messages.FromClient, futures: Sequence[Future]) -> None:
     """Send a message that asks for the keys of futures which no one else knows yet."""
     holds = [future._hold for future in futures if future._hold is not None]
-    connection.send(message, [future._state for future in futures], holds)
+    states = [future._state for future in futures]
+    if isinstance(message, messages.Submit):
+        connection.submit(message, states, holds)
+    else:
+        connection.send(message, states, holds)
 
 
 def still_open(futures: Iterable[Future]) -> str:

@@ -1,35 +1,64 @@
-"""What was made of functions, such as their pickles, for as long as a function lives and reads the same."""
+"""Tokens of functions and what was made of functions, such as their pickles: for as long as a function lives and reads the same."""
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from time import perf_counter
 
 from glassloom.graph.definitions import import_path
+from glassloom.graph.function_reads import FunctionReads
 from glassloom.graph.identity_cache import IdentityCache
+from glassloom.graph.origin import notebook_execution
 from glassloom.graph.tokenize import tokenize
 
 _SMALL_BYTES = 64 * 1024
-"""Up to here hashing what a function reads costs less than making its bytes anew."""
 _MOST_USES = 16
+_MOST_SHARE = 0.01
+"""The part of the time that may go into looking again at large values which seem to be the same."""
 
 
-class _Entry(NamedTuple):
+@dataclass(slots=True)
+class _Entry:
+    reads: FunctionReads
     token: str
-    made: dict[Hashable, bytes]
+    looked_s: float
+    took_s: float
+    execution: int
+    made: dict[Hashable, bytes] = field(default_factory=dict)
 
 
 class FunctionCache:
-    """Bytes made of functions that are known by their content, such as those of a notebook.
+    """Tokens, and bytes made of functions. Any thread may call it: two that come at once may both make them.
 
-    What was made is used again while the function has the same token, and so while the globals that it reads are neither
-    rebound nor changed in place. It goes when the function does. Other functions and callable objects are not kept.
-    Any thread may call it: two that come at once may both make the bytes.
+    What is known is used again while the function reads the same: see `FunctionReads`. Large values that a function reads
+    are looked at in full when a notebook runs another cell, and else as often as `_MOST_SHARE` of the time allows. What is
+    changed in place in between may be missed. Callable objects other than functions are not kept.
+
+    Parameters
+    ----------
+    now_s, execution
+        The time, and the number of the notebook's cell that runs.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, now_s: Callable[[], float] = perf_counter, execution: Callable[[], int] = notebook_execution
+    ) -> None:
+        self._now_s = now_s
+        self._execution = execution
         self._entries: IdentityCache[_Entry] = IdentityCache()
+
+    def token(self, function: Callable[..., object]) -> str:
+        """Return a function's token, as `tokenize` does."""
+        entry = self._current(function)
+        if entry is None:
+            return tokenize(function)
+        if not entry.token:
+            start_s = self._now_s()
+            entry.token = tokenize(function)
+            entry.took_s += self._now_s() - start_s
+        return entry.token
 
     def get(self, function: object, use: Hashable, make: Callable[[], bytes], token: str | None = None) -> bytes:
         """Return the bytes that `make` makes of a function.
@@ -43,21 +72,46 @@ class FunctionCache:
         make
             Called if there are none, or the function has changed since.
         token
-            The function's token of this moment, if it is known.
+            What `token` has returned just now, if it was called.
         """
-        if not isinstance(function, types.FunctionType) or import_path(function) is not None:
-            return make()
-        entry = self._entries.get(function)
-        if token is None and (entry is None or all(len(data) <= _SMALL_BYTES for data in entry.made.values())):
-            token = tokenize(function)
-        if token is None:
-            return make()
+        entry = self._entries.get(function) if token else None
         if entry is None or entry.token != token:
-            entry = self._entries.set(function, _Entry(token, {}))
+            entry = self._current(function)
+        if entry is None:
+            return make()
         data = entry.made.get(use)
         if data is None:
+            start_s = self._now_s()
             data = make()
+            entry.took_s += self._now_s() - start_s
             if len(data) > _SMALL_BYTES or len(entry.made) == _MOST_USES:
                 entry.made.clear()
             entry.made[use] = data
         return data
+
+    def _current(self, function: object) -> _Entry | None:
+        """Return what is known of a function as it is now; None if nothing is kept of such."""
+        if not isinstance(function, types.FunctionType) and (
+            not isinstance(function, types.BuiltinFunctionType) or import_path(function) is None
+        ):
+            return None
+        entry = self._entries.get(function)
+        if entry is not None and not self._is_due(entry) and entry.reads.still_hold():
+            return entry
+        return self._look(function, entry)
+
+    def _is_due(self, entry: _Entry) -> bool:
+        if not entry.reads.has_large:
+            return False
+        is_time = (self._now_s() - entry.looked_s) * _MOST_SHARE > entry.took_s
+        return is_time or self._execution() != entry.execution
+
+    def _look(self, function: Callable[..., object], former: _Entry | None) -> _Entry:
+        start_s = self._now_s()
+        reads = FunctionReads(function)
+        token = tokenize(function) if former is not None and former.token else ""
+        now_s = self._now_s()
+        entry = _Entry(reads, token, now_s, now_s - start_s, self._execution())
+        if former is not None and token and token == former.token:
+            entry.made, entry.took_s = former.made, max(entry.took_s, former.took_s)
+        return self._entries.set(function, entry)

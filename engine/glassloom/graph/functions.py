@@ -6,10 +6,14 @@ import asyncio
 import contextvars
 import inspect
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
 from glassloom.graph.keys import function_label
+
+_SPECIAL = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
+"""What marks the code of functions that don't simply return."""
 
 
 def task_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -20,6 +24,8 @@ def task_function(function: Callable[..., Any]) -> Callable[..., Any]:
     TypeError
         If it is a generator function: its result can't be kept, or sent to another process.
     """
+    if type(function) is types.FunctionType and not function.__code__.co_flags & _SPECIAL and not function.__dict__:
+        return function  # most of them
     call = function if inspect.isroutine(function) else inspect.getattr_static(type(function), "__call__", None)
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
         return CoroutineCall(function)

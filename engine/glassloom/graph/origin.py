@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _OUR_FOLDER = str(Path(__file__).resolve().parent.parent) + os.sep
 _N_KEPT = 1024
@@ -23,10 +23,14 @@ class Origin(NamedTuple):
 
     def __str__(self) -> str:
         """Return the place as a person knows it: ``cell 3, line 2`` in a notebook, else ``file.py:2``."""
-        cell = _notebook_cell(self.filename)
-        place = f"cell {cell}, line {self.line}" if cell is not None else f"{self.filename}:{self.line}"
-        source = linecache.getline(self.filename, self.line).strip()
-        return f"{place}: {source}" if source else place
+        return _text(self.filename, self.line, _notebook_cell(self.filename))
+
+
+@functools.lru_cache(_N_KEPT)
+def _text(filename: str, line: int, cell: int | None) -> str:
+    place = f"cell {cell}, line {line}" if cell is not None else f"{filename}:{line}"
+    source = linecache.getline(filename, line).strip()
+    return f"{place}: {source}" if source else place
 
 
 def user_origin() -> Origin | None:
@@ -51,9 +55,17 @@ def _origin(filename: str, line: int, function: str) -> Origin:
     return Origin(filename, line, function)
 
 
+def notebook_execution() -> int:
+    """Return the number of the notebook's cell that runs, as it is counted; 0 without a notebook."""
+    return int(getattr(_ipython_shell(), "execution_count", 0))
+
+
 def _notebook_cell(filename: str) -> int | None:
     """Return the execution count of the cell that IPython compiled under this file name."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    names = getattr(getattr(shell, "compile", None), "_filename_map", None)
+    names = getattr(getattr(_ipython_shell(), "compile", None), "_filename_map", None)
     return names.get(filename) if names else None
+
+
+def _ipython_shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None

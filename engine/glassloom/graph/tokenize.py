@@ -77,24 +77,29 @@ class CallTokenizer:
     """
 
     def __init__(self, function_token: str, kwargs: Mapping[str, Any]) -> None:
-        self._walk = _Walk()
-        try:
-            written = self._walk.written((function_token, kwargs))
-            self._start: Any = hashlib.blake2b(written, digest_size=_DIGEST_BYTES)
-        except (_NoToken, RecursionError):
-            self._start = None
+        self._walk: _Walk | None = None
+        written = (
+            self._written((function_token, kwargs)) if kwargs else _write_str(function_token) + _CONTAINERS[dict] % 0
+        )
+        self._start: Any = None if written is None else hashlib.blake2b(written, digest_size=_DIGEST_BYTES)
 
     def tokenize(self, args: tuple[Any, ...]) -> str:
         """Return the token of a call with these positional arguments."""
-        try:
-            written = _flat(args, tuple) or self._walk.written((args,))
-        except (_NoToken, RecursionError):
-            written = None
+        written = _flat(args, tuple) or self._written((args,))
         if self._start is None or written is None:
             return _random_token()
         state = self._start.copy()
         state.update(written)
         return str(state.hexdigest())
+
+    def _written(self, values: tuple[Any, ...]) -> bytes | None:
+        """Return what is hashed of values; None if they have no token."""
+        if self._walk is None:
+            self._walk = _Walk()
+        try:
+            return self._walk.written(values)
+        except (_NoToken, RecursionError):
+            return None
 
 
 def normalize_token(kind: type, *, is_simple: bool = False) -> Callable[[Normalizer], Normalizer]:

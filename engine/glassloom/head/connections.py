@@ -149,6 +149,8 @@ class ClientConnection:
     """Of the process that connected; 0 if that can't be told."""
     wants_output: bool = False
     """Whether it prints what tasks print."""
+    calls: dict[int, PickledCall] = field(default_factory=dict)
+    """The calls that it refers to by number."""
     started_s: float | None = field(init=False)
 
     def __post_init__(self) -> None:

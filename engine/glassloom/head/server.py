@@ -43,7 +43,7 @@ from glassloom.head.queries import ClientQueries
 from glassloom.head.registration import print_json, register
 from glassloom.head.shared_results import SharedResults
 from glassloom.head.story import tell_story
-from glassloom.head.submission import ASKING_FOR_KEYS, submit_graph
+from glassloom.head.submission import ASKING_FOR_KEYS, note_calls, submit_graph
 from glassloom.head.supervised_tasks import SupervisedTasks
 from glassloom.head.task_errors import WorkerLoss, make_error
 from glassloom.head.task_history import TaskHistory
@@ -402,6 +402,8 @@ class Head:
             case messages.Submit():
                 submit_graph(self._scheduler, self._call_cache, self._options.resources, client, message)
                 self._history.submitted(client.number, message.keys)
+            case messages.DefineCall() | messages.ForgetCalls():
+                note_calls(self._call_cache, client, message)
             case messages.Release():
                 self._scheduler.release(client, message.keys)
             case messages.Cancel():

@@ -45,7 +45,7 @@ def submit_graph(
     if refusal is not None:
         client.send(messages.SubmitRefused(message.wanted, failure.own_failure(refusal), client.n_handled))
         return
-    calls = [call_cache.intern(code) for code in message.code]
+    calls = [client.calls[code] if isinstance(code, int) else call_cache.intern(code) for code in message.code]
     specs = [
         TaskSpec(calls[call], literals, message.priority)
         for call, literals in zip(message.calls, message.literals, strict=True)
@@ -65,6 +65,17 @@ def submit_graph(
         )
     except GraphError as error:
         client.send(messages.SubmitRefused(message.wanted, failure.own_failure(error), client.n_handled))
+
+
+def note_calls(
+    call_cache: CallCache, client: ClientConnection, message: messages.DefineCall | messages.ForgetCalls
+) -> None:
+    """Note which calls a client refers to by number."""
+    if isinstance(message, messages.DefineCall):
+        client.calls[message.number] = call_cache.intern(message.call)
+    else:
+        for number in message.numbers:
+            client.calls.pop(number, None)
 
 
 def _restrictions(message: messages.Submit) -> Restrictions | None:

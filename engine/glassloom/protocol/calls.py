@@ -36,6 +36,11 @@ Shape = int | tuple[Any, ...]
 Kwargs = Mapping[str, Any]
 
 
+def function_token(function: Callable[..., Any]) -> str:
+    """Return a function's token: what is known of it since it was called last is used again if it reads the same."""
+    return _pickled_calls.token(function)
+
+
 class _SharedKwargs(NamedTuple):
     """Keyword arguments that calls share: the dependencies and literals in them, and their shapes by name."""
 
@@ -64,7 +69,7 @@ class CallEncoder:
         self._placed: dict[int, tuple[Any, Key]] = {}
         self._literal_containers: dict[int, Any] = {}  # values too, so that their ids stay theirs
         self._call_numbers: dict[Any, int] = {}
-        self._code: list[bytes] = []
+        self._code: list[bytes | int] = []
         self._keep: list[Any] = []
         self._positions: dict[Key, int] = {}
         self._external: dict[Key, int] = {}

@@ -242,13 +242,16 @@ FromWorker = (
 
 
 class Submit(_Message, frozen=True, tag="submit"):
-    """A graph, as columns: see `Scheduler.submit`. ``calls[i]`` is the position of task i's call in ``code``."""
+    """A graph, as columns: see `Scheduler.submit`. ``calls[i]`` is the position of task i's call in ``code``.
+
+    Code is a pickled call, or the number of a `DefineCall` before.
+    """
 
     keys: list[Key]
     calls: list[int]
     literals: list[bytes]
     deps: list[list[int]]
-    code: list[bytes]
+    code: list[bytes | int]
     external: list[Key]
     wanted: list[Key]
     labels: dict[str, tuple[str, str]]
@@ -257,6 +260,19 @@ class Submit(_Message, frozen=True, tag="submit"):
     resources: dict[str, float] = {}
     workers: list[int | str] = []
     allow_other_workers: bool = False
+
+
+class DefineCall(_Message, frozen=True, tag="define-call"):
+    """The client refers to a pickled call by this number from now on."""
+
+    number: int
+    call: bytes
+
+
+class ForgetCalls(_Message, frozen=True, tag="forget-calls"):
+    """The client won't refer to these numbers any more."""
+
+    numbers: list[int]
 
 
 class Release(_Message, frozen=True, tag="release"):
@@ -421,6 +437,8 @@ class GetProcessing(_Message, frozen=True, tag="get-processing"):
 
 FromClient = (
     Submit
+    | DefineCall
+    | ForgetCalls
     | Release
     | Cancel
     | CancelAll
