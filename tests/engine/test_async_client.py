@@ -184,3 +184,21 @@ def test_closing_wakes_who_awaits(cluster: LocalCluster, tmp_path: Path) -> None
         (tmp_path / "go").touch()
 
     with_client(cluster, use)
+
+
+def test_questions_about_tasks_and_workers_are_awaited(cluster: LocalCluster) -> None:
+    async def use(client: Client) -> Any:
+        future = client.submit(tasks.inc, 1, key="asked")
+        await future
+        story = await client.story(future)
+        stacks = await client.call_stack()
+        processing = await client.processing()
+        return (
+            story.state,
+            stacks,
+            list(processing),
+            await client.cancel_all(),
+            await client.gather([future], asynchronous=True),
+        )
+
+    assert with_client(cluster, use) == ("finished", {}, [f"{cluster.name}-0"], 0, [2])

@@ -167,9 +167,8 @@ def test_missing_resources_and_workers_are_named(tmp_path: Path) -> None:
 
 def test_workers_that_are_short_of_memory_hold_tasks_back(tmp_path: Path) -> None:
     with Client(n_workers=1, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
-        number = client.scheduler_info()["workers"][f"{client.name}-0"]["number"]
-        assert number == 0
-        hoard = client.submit(_hoard, 0.86, str(tmp_path / "go"))
+        baseline = client.scheduler_info()["workers"][f"{client.name}-0"]["baseline"]
+        hoard = client.submit(_hoard, 860_000_000 - baseline, str(tmp_path / "go"))  # paused at 80 %, ended at 95 %
         waiting = client.submit(abs, -1)
         story = explained(client, waiting, lambda text: text.startswith("held back"))
         assert story.explanation == f"held back: {client.name}-0 is short of memory and gets no tasks"
@@ -177,8 +176,8 @@ def test_workers_that_are_short_of_memory_hold_tasks_back(tmp_path: Path) -> Non
         hoard.cancel()
 
 
-def _hoard(share: float, go: str) -> int:
-    kept = b"x" * int(share * 10**9)
+def _hoard(nbytes: int, go: str) -> int:
+    kept = b"x" * nbytes
     wait_for_file(go)
     return len(kept)
 
