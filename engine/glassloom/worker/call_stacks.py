@@ -41,6 +41,7 @@ def _stack_of_task(innermost: FrameType) -> tuple[int, list[Frame]] | None:
         code = frame.f_code
         if code is run_user_code.__code__:
             return (frame.f_locals["task"].number, frames) if frames else None
-        frames.append((code.co_filename, frame.f_lineno, code.co_name))
+        line = frame.f_lineno or code.co_firstlineno  # generated code has instructions of no line
+        frames.append((code.co_filename, line, code.co_name))
         frame = frame.f_back
     return None
