@@ -8,10 +8,12 @@ import os
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from glassloom.graph.keys import Key
 from glassloom.head.call_cache import PickledCall
 from glassloom.head.health import Health
+from glassloom.head.task_specs import TaskSpecs
 from glassloom.protocol import messages
 from glassloom.protocol.messages import RunTask, framed
 from glassloom.protocol.options import WorkerOptions
@@ -21,6 +23,8 @@ from glassloom.units import format_bytes
 
 _MAX_OUTPUT_BYTES = 8 * 2**20
 """What may wait for a client that doesn't read before the output of tasks is left out."""
+
+_NO_DEPS: list[tuple[int, Any]] = []
 
 
 @dataclass(eq=False)
@@ -86,11 +90,13 @@ class WorkerConnection:
         calls: dict[PickledCall, None] = {}
         for item in tasks:
             if isinstance(item, TaskSlice):
-                specs = item.specs
-                calls.update(dict.fromkeys([spec.call for spec in specs]))
+                specs: TaskSpecs = item.block.specs
+                used = [specs.calls[position] for position in specs.positions[item.start : item.stop]]
+                calls.update(dict.fromkeys(used))
+                literals = specs.literals[item.start : item.stop]
                 run += [
-                    RunTask(number, spec.call.number, spec.literals, [], spec.priority)
-                    for number, spec in zip(item.numbers, specs, strict=True)
+                    RunTask(number, call.number, literal, _NO_DEPS, specs.priority)
+                    for number, call, literal in zip(item.numbers, used, literals, strict=True)
                 ]
             else:
                 spec = item.spec

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from glassloom.errors import GraphError, OptionError
-from glassloom.head.call_cache import CallCache, PickledCall
+from glassloom.head.call_cache import CallCache
 from glassloom.head.connections import ClientConnection
+from glassloom.head.task_specs import TaskSpecs
 from glassloom.protocol import failure, messages
 from glassloom.protocol.options import WorkerResources
 from glassloom.scheduler import Restrictions, Scheduler
 
 ASKING_FOR_KEYS = (messages.Submit, messages.Scatter, messages.Retry, messages.Claim)
 """Messages of a client that make it want keys, or want them anew."""
-
-
-class TaskSpec(msgspec.Struct, frozen=True, gc=False):
-    """What a worker needs to run a task, apart from its inputs.
-
-    Attributes
-    ----------
-    call
-        The pickled call that the task makes.
-    literals
-        The call's arguments that aren't results of other tasks, pickled.
-    priority
-        That of the graph; what the task submits itself goes before others of its priority.
-    """
-
-    call: PickledCall
-    literals: bytes
-    priority: int
 
 
 def submit_graph(
@@ -46,15 +27,11 @@ def submit_graph(
         client.send(messages.SubmitRefused(message.wanted, failure.own_failure(refusal), client.n_handled))
         return
     calls = [client.calls[code] if isinstance(code, int) else call_cache.intern(code) for code in message.code]
-    specs = [
-        TaskSpec(calls[call], literals, message.priority)
-        for call, literals in zip(message.calls, message.literals, strict=True)
-    ]
     try:
         scheduler.submit(
             client,
             message.keys,
-            specs,
+            TaskSpecs(calls, message),
             message.deps,
             external=message.external,
             wanted=message.wanted,

@@ -239,7 +239,7 @@ class Scheduler:
             and (wanted == keys or distinct == set(wanted))
             and distinct.isdisjoint(self._tables.tasks)
             and not self._blocks.knows_any(keys)
-            and not any([spec is None for spec in specs])
+            and not (isinstance(specs, list) and any([spec is None for spec in specs]))
         )
 
     def _submit_block(

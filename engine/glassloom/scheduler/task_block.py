@@ -51,7 +51,7 @@ class TaskBlock:
     is_on_last_chance = False
     """As of a task that waits in a queue: see `ready_queue.Runnable`."""
 
-    def __init__(self, first: int, client: Any, layer: Layer, keys: Sequence[Key], specs: Sequence[Any]) -> None:
+    def __init__(self, first: int, client: Any, layer: Layer, keys: Sequence[Key], specs: Any) -> None:
         n = len(keys)
         self.first = first
         """Number of the first task."""
@@ -59,6 +59,7 @@ class TaskBlock:
         self.layer = layer
         self.keys = keys
         self.specs = specs
+        """What the runtime needs to run the tasks, by position."""
         self.own_origin = ""
         self.retries = 0
         self.place = 0
@@ -92,6 +93,8 @@ class TaskBlock:
         hint = self.released
         if hint < len(self.keys) and self.keys[hint] == key:
             return hint
+        if self.keys[-1] == key:
+            return len(self.keys) - 1
         if self.positions is None:
             self.positions = {key: position for position, key in enumerate(self.keys)}
         return self.positions[key]
@@ -122,11 +125,6 @@ class TaskSlice:
     def keys(self) -> Sequence[Key]:
         """The tasks' keys."""
         return self.block.keys[self.start : self.stop]
-
-    @property
-    def specs(self) -> Sequence[Any]:
-        """What the runtime needs to run the tasks."""
-        return self.block.specs[self.start : self.stop]
 
     @property
     def nbytes(self) -> list[int]:

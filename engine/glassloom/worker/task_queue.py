@@ -47,16 +47,27 @@ class TaskQueue:
         return len(self._here)
 
     def put(self, task: RunTask) -> None:
-        """Add a task. An input that no process but this one can reach, and that a task here makes, is waited for."""
-        entry = _Entry(task)
+        """Add a task: see `put_all`."""
+        self.put_all([task])
+
+    def put_all(self, tasks: Iterable[RunTask]) -> None:
+        """Add tasks. An input that no process but this one can reach, and that a task here makes, is waited for."""
         with self._lock:
-            for number, location in task.deps:
-                if location is None and number in self._here:
-                    self._readers.setdefault(number, []).append(entry)
-                    entry.n_missing += 1
-            self._here[task.number] = entry
-            if not entry.n_missing:
-                self._offer(entry)
+            here, queue = self._here, self._queue
+            for task in tasks:
+                entry = here[task.number] = _Entry(task)
+                if task.deps:
+                    self._await_inputs(entry)
+                if task.priority > 0 and not entry.n_missing:
+                    self._offer(entry)
+                elif not entry.n_missing:
+                    queue.put(entry)
+
+    def _await_inputs(self, entry: _Entry) -> None:
+        for number, location in entry.task.deps:
+            if location is None and number in self._here:
+                self._readers.setdefault(number, []).append(entry)
+                entry.n_missing += 1
 
     def put_back(self, task: RunTask) -> None:
         """Add a task that was taken and not begun."""

@@ -136,8 +136,7 @@ class Worker:
     def _handle(self, message: messages.ToWorker) -> None:
         match message:
             case messages.Run():
-                for task in message.tasks:
-                    self._queue.put(task)
+                self._queue.put_all(message.tasks)
                 if self._memory.pressure is Pressure.PAUSED:  # they were on their way when the head was told
                     self._runner.give_back(self._queue.recall_all())
             case messages.Calls():
