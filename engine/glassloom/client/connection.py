@@ -41,6 +41,7 @@ from glassloom.graph import Key
 from glassloom.protocol import messages
 from glassloom.protocol.coordination import Op, Outcome
 from glassloom.protocol.failure import Failure
+from glassloom.protocol.merging import is_single
 from glassloom.protocol.messages import framed
 from glassloom.store.segment import Location
 from glassloom.worker.task_context import current_worker
@@ -182,7 +183,8 @@ class Connection:
                 )
             self.check_open()
         failed = [(state, state.sent_as) for state in states if state.status == ERROR]
-        self._outbox.put(Outgoing(data, states, holds))
+        single = message if isinstance(message, messages.Submit) and is_single(message) else None
+        self._outbox.put(Outgoing(data, states, holds, single))
         if failed:
             self._keys.note_retrying(failed)
 

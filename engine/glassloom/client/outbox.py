@@ -17,7 +17,8 @@ from typing import Any
 from glassloom._supervision import OnCrash, start_thread
 from glassloom.client.blocking import Operation, Signal, WaitFor
 from glassloom.client.key_table import DroppedKey, KeyHold, KeyState, KeyTable
-from glassloom.protocol.messages import Release, framed
+from glassloom.protocol.merging import are_alike, merge
+from glassloom.protocol.messages import Release, Submit, framed
 
 LIMIT_BYTES = 64 * 2**20
 """How much may wait to be written before callers wait too."""
@@ -27,12 +28,18 @@ _ABOUT_A_KEY_BYTES = 64
 
 
 class Outgoing:
-    """A frame, the states of the keys that it asks for, and what keeps them held until it is on its way."""
+    """A frame, the states of the keys that it asks for, and what keeps them held until it is on its way.
 
-    __slots__ = ("data", "holds", "states")
+    `single` is the frame's message if that submits a single task, and so may be merged with others.
+    """
 
-    def __init__(self, data: bytes, states: Sequence[KeyState], holds: Sequence[KeyHold]) -> None:
+    __slots__ = ("data", "holds", "single", "states")
+
+    def __init__(
+        self, data: bytes, states: Sequence[KeyState], holds: Sequence[KeyHold], single: Submit | None = None
+    ) -> None:
         self.data = data
+        self.single = single
         self.states = states
         self.holds = holds
 
@@ -59,6 +66,7 @@ class Outbox:
         self._n_sent = 0
         self._lock = threading.Lock()
         self._waiting_bytes = 0
+        self._merged_bytes = 0
         self._room: Signal | None = None
         self.written_bytes = 0
         """How much was written so far. Grows as long as the head reads."""
@@ -120,14 +128,26 @@ class Outbox:
                     self._n_sent += 1
                     frames.append(framed(Release(keys)))
             elif kind is Outgoing:
-                frames.extend(self._frame(item) for item in group if isinstance(item, Outgoing))
+                together: list[Outgoing] = []
+                for item in (each for each in group if isinstance(each, Outgoing)):
+                    if together and not _can_be_merged(together[0], item):
+                        frames.append(self._frame(together))
+                        together = []
+                    together.append(item)
+                frames.append(self._frame(together))
         return frames
 
-    def _frame(self, item: Outgoing) -> bytes:
+    def _frame(self, items: list[Outgoing]) -> bytes:
+        """Return the frame of a message, or of several that are merged."""
         self._n_sent += 1
-        self._table.mark_sent(item.states, self._n_sent)
-        item.states = item.holds = ()  # a traceback may keep the item
-        return item.data
+        self._table.mark_sent([state for item in items for state in item.states], self._n_sent)
+        data = items[0].data
+        if len(items) > 1:
+            data = framed(merge([item.single for item in items if item.single is not None]))
+            self._merged_bytes += sum([len(item.data) for item in items]) - len(data)
+        for item in items:
+            item.states = item.holds = ()  # a traceback may keep the item
+        return data
 
     def _send(self, frames: list[bytes]) -> None:
         left = memoryview(frames[0] if len(frames) == 1 else b"".join(frames))
@@ -135,7 +155,8 @@ class Outbox:
             n_sent = self._socket.send(left[:_CHUNK_BYTES])
             left = left[n_sent:]
             self.written_bytes += n_sent
-            self._make_room(n_sent, is_all=not left)
+            merged_bytes, self._merged_bytes = self._merged_bytes, 0
+            self._make_room(n_sent + merged_bytes, is_all=not left)
 
     def _make_room(self, nbytes: int, *, is_all: bool) -> None:
         with self._lock:
@@ -145,3 +166,7 @@ class Outbox:
             room, self._room = self._room, None
         if room is not None:
             room.set()
+
+
+def _can_be_merged(first: Outgoing, item: Any) -> bool:
+    return first.single is not None and item.single is not None and are_alike(first.single, item.single)

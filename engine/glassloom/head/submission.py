@@ -7,6 +7,7 @@ from glassloom.head.call_cache import CallCache
 from glassloom.head.connections import ClientConnection
 from glassloom.head.task_specs import TaskSpecs
 from glassloom.protocol import failure, messages
+from glassloom.protocol.merging import split
 from glassloom.protocol.options import WorkerResources
 from glassloom.scheduler import Restrictions, Scheduler
 
@@ -41,6 +42,10 @@ def submit_graph(
             labels=message.labels,
         )
     except GraphError as error:
+        if message.is_merged:
+            for single in split(message):
+                submit_graph(scheduler, call_cache, resources, client, single)
+            return
         client.send(messages.SubmitRefused(message.wanted, failure.own_failure(error), client.n_handled))
 
 

@@ -260,6 +260,8 @@ class Submit(_Message, frozen=True, tag="submit"):
     resources: dict[str, float] = {}
     workers: list[int | str] = []
     allow_other_workers: bool = False
+    is_merged: bool = False
+    """Whether the tasks were submitted one by one, so that each is refused for itself: see `merging`."""
 
 
 class DefineCall(_Message, frozen=True, tag="define-call"):
