@@ -102,8 +102,10 @@ def test_nobody_tells_the_secret_to_a_head_of_another_user(client: Client, tmp_p
         impostor = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert impostor.stdout is not None and impostor.stdout.readline() == "ready\n"
         record = msgspec.structs.replace(client._record, socket=path)
+        connection = Connection(record)
         with pytest.raises(ClusterClosed, match=f"at the other end belongs to user {NOBODY}, not to 0"):
-            Connection(record).open()
+            connection.open()
+        connection.close("it wasn't opened")
         assert impostor.stdout.readline() == "0\n"
         with pytest.raises(PermissionError, match=f"belongs to user {NOBODY}"):
             asyncio.run(send_command(record, "shutdown"))
