@@ -18,13 +18,15 @@ def cancel_tasks(scheduler: Scheduler, client: ClientConnection, message: messag
     if message.force:
         scheduler.cancel(message.keys)
         return
+    theirs: list[Key] = []
+    given_up: list[Key] = []
     for key in message.keys:
         task = scheduler.tasks.get(key)
-        if task is not None and is_wanted_by_others(task, client):
-            scheduler.release(client, [key])
-            client.send(messages.KeysCancelled([key], client.n_handled))
-        else:
-            scheduler.cancel([key])
+        (theirs if task is not None and is_wanted_by_others(task, client) else given_up).append(key)
+    scheduler.cancel(given_up)
+    if theirs:
+        scheduler.release(client, theirs)
+        client.send(messages.KeysCancelled(theirs, client.n_handled))
 
 
 def cancel_everything(scheduler: Scheduler, client: ClientConnection, *, force: bool) -> int:
@@ -52,6 +54,8 @@ def retry_tasks(scheduler: Scheduler, client: ClientConnection, keys: list[Key])
 
 def is_wanted_by_others(task: TaskState, client: Any) -> bool:
     """Tell whether anybody but `client` wants the task's result, or that of a task under way that depends on it."""
+    if not task.dependents:
+        return len(task.clients) > 1 or client not in task.clients if task.clients else False
     stack, seen = [task], {task}
     while stack:
         task = stack.pop()
