@@ -11,6 +11,7 @@ import itertools
 import os
 import secrets
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -149,16 +150,16 @@ def _write_file(path: str, parts: Sequence[memoryview], nbytes: int) -> None:
 
     With `write`, not through a mapping: a full file system is then an error here, not a SIGBUS later.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        try:
+        # An object owns the descriptor from its first moment on, also if an interrupt comes right after.
+        with open(path, "xb", buffering=0, opener=partial(os.open, mode=0o600)) as file:
             for part in parts:
-                _write_all(descriptor, part.cast("B") if part.nbytes else part)
-                _write_all(descriptor, memoryview(bytes(_aligned(part.nbytes) - part.nbytes)))
-            if os.fstat(descriptor).st_size != nbytes:
+                _write_all(file.fileno(), part.cast("B") if part.nbytes else part)
+                _write_all(file.fileno(), memoryview(bytes(_aligned(part.nbytes) - part.nbytes)))
+            if os.fstat(file.fileno()).st_size != nbytes:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        finally:
-            os.close(descriptor)
+    except FileExistsError:
+        raise  # it is another's
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(path)
