@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks import arrays, engine, memory
+from benchmarks import arrays, engine, large, memory
 from benchmarks.meter import Contender, Figures, Meter, cpu_count, peak_rss_mib, per_task
 from benchmarks.ray_client import ray_client
 
@@ -175,6 +175,7 @@ CASES: dict[str, dict[str, Contender]] = {
     "first-result": {"glassloom processes": first_result_glassloom, "distributed": first_result_distributed},
     "w1-scaled": {"glassloom threads": w1_glassloom_threads, "dask threads": w1_dask_threads},
     **engine.CASES,
+    **large.CASES,
     **memory.CASES,
     **arrays.CASES,
 }

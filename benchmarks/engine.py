@@ -241,7 +241,7 @@ def _ours(case: Callable[[Any], Figures]) -> Contender:
     return ours
 
 
-def _beside_peers(case: Callable[[Any], Figures]) -> dict[str, Contender]:
+def beside_peers(case: Callable[[Any], Figures]) -> dict[str, Contender]:
     def distributed() -> Figures:
         with their_client() as client:
             return case(client)
@@ -254,15 +254,15 @@ def _beside_peers(case: Callable[[Any], Figures]) -> dict[str, Contender]:
 
 
 CASES = {
-    "map": _beside_peers(map_and_gather),
+    "map": beside_peers(map_and_gather),
     "delayed-compute": {"glassloom threads": delayed_compute, "dask threads": delayed_compute_of_dask},
-    "submit-one-by-one": _beside_peers(submit_one_by_one),
-    "chain": _beside_peers(chain),
-    "tree": _beside_peers(tree),
-    "wavefront": _beside_peers(wavefront),
-    "fan-out-and-in": _beside_peers(fan_out_and_in),
+    "submit-one-by-one": beside_peers(submit_one_by_one),
+    "chain": beside_peers(chain),
+    "tree": beside_peers(tree),
+    "wavefront": beside_peers(wavefront),
+    "fan-out-and-in": beside_peers(fan_out_and_in),
     "million": {"glassloom processes": _ours(million)},
-    "one-large-result": _beside_peers(one_large_result),
-    "many-1-mib-results": _beside_peers(many_medium_results),
-    "w5-regressions": _beside_peers(regressions),
+    "one-large-result": beside_peers(one_large_result),
+    "many-1-mib-results": beside_peers(many_medium_results),
+    "w5-regressions": beside_peers(regressions),
 }
