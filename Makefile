@@ -1,4 +1,4 @@
-# One command each:  make lab | make test | make lint | make bench | make conformance | make wheel
+# One command each:  make lab | make test | make long | make lint | make bench | make conformance | make wheel
 #
 # Needs Python >= 3.11 (with venv) and make, nothing else. uv is taken from PATH or put into .tools/ from PyPI;
 # Node.js comes from PyPI too. `make lab LAB_ARGS="--no-browser --port 9000"` passes arguments on to JupyterLab.
@@ -13,7 +13,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: setup lab test lint format bench conformance wheel constraints clean
+.PHONY: setup lab test long lint format bench conformance wheel constraints clean
 .DEFAULT_GOAL := lab
 
 $(CURDIR)/.tools/bin/uv:
@@ -44,6 +44,11 @@ test: setup labextension/node_modules
 	sh tests/e2e/install-chromium.sh
 	pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
 	$(JLPM) test
+
+# What takes minutes: 10^5 task completions among random faults, all rounds of random interrupts, workers that are stuck for long.
+long: setup
+	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses 2 --dist loadfile \
+	  tests/engine/test_chaos.py tests/engine/test_stalls.py tests/engine/test_interrupts_threads.py
 
 lint: setup labextension/node_modules
 	ruff check

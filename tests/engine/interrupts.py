@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import dis
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import CodeType, FrameType
@@ -147,3 +149,31 @@ def _places_after_checks(code: CodeType) -> frozenset[int]:
             found.add(instruction.argval)
             was_checked = False
     return frozenset(found)
+
+
+def interrupt_after(cell: Callable[[], Any], delay_s: float) -> bool:
+    """Run a cell and send one SIGINT to this process after a delay; return whether it struck the cell.
+
+    It strikes the cell or nothing: a signal that comes too late is ignored.
+    """
+    is_running = was_interrupted = False
+
+    def strike(_signal: int, _frame: Any) -> None:
+        if is_running:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, strike)
+    timer = threading.Timer(delay_s, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        is_running = True
+        try:
+            cell()
+        finally:
+            is_running = False
+    except KeyboardInterrupt:
+        is_running, was_interrupted = False, True
+    timer.cancel()
+    timer.join()
+    signal.signal(signal.SIGINT, before)
+    return was_interrupted

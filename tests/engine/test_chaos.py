@@ -20,6 +20,7 @@ import pytest
 from fault_helpers import fork_server_of, head_of, worker_pids
 from glassloom import Client
 from glassloom.errors import CancelledError
+from interrupts import interrupt_after
 
 LONG_TESTS = os.environ.get("GLASSLOOM_LONG_TESTS") == "1"
 N_COMPLETIONS = 100_000 if LONG_TESTS else 3_000
@@ -118,30 +119,6 @@ FAULTS: list[Callable[[Client, random.Random], None]] = [
 ]  # fmt: skip
 
 
-def interrupted(cell: Callable[[], Any], delay_s: float) -> None:
-    """Run a cell and send one SIGINT to this process after a delay. The interrupt strikes the cell or nothing."""
-    is_running = False
-
-    def interrupt(_signal: int, _frame: Any) -> None:
-        if is_running:
-            raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    timer = threading.Timer(delay_s, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        is_running = True
-        try:
-            cell()
-        finally:
-            is_running = False
-    except KeyboardInterrupt:
-        is_running = False
-    timer.cancel()
-    timer.join()
-    signal.signal(signal.SIGINT, before)
-
-
 # What a user does meanwhile
 
 
@@ -155,7 +132,7 @@ def interrupt_and_compute_again(
     client: Client, graph: RandomGraph, fault: Callable[[], None], rng: random.Random
 ) -> None:
     fault()
-    interrupted(lambda: gl.compute(*graph.lazy, scheduler=client), rng.uniform(0.0, 0.1))
+    interrupt_after(lambda: gl.compute(*graph.lazy, scheduler=client), rng.uniform(0.0, 0.1))
     assert list(gl.compute(*graph.lazy, scheduler=client)) == graph.values
 
 
@@ -176,7 +153,7 @@ def interrupt_a_gather(client: Client, graph: RandomGraph, fault: Callable[[], N
     numbers = [rng.randrange(10**6) for _ in range(graph.n_tasks)]
     futures = client.map(combine, numbers)
     fault()
-    interrupted(lambda: client.gather(futures), rng.uniform(0.0, 0.05))
+    interrupt_after(lambda: client.gather(futures), rng.uniform(0.0, 0.05))
     assert client.gather(futures) == [combine(number) for number in numbers]
 
 

@@ -20,7 +20,7 @@ import tasks
 from glassloom import delayed
 from glassloom.local import threads
 from glassloom.local.threads import ThreadsRuntime, default_threads
-from interrupts import LONG_TESTS, interrupt, sweep
+from interrupts import LONG_TESTS, interrupt, interrupt_after, sweep
 from pools import end, eventually, holds_nothing
 
 N_ROUNDS = 200
@@ -173,18 +173,8 @@ def test_signals_at_random_moments_leave_the_pool_right(pool: ThreadsRuntime) ->
     usual_s = time.perf_counter() - began_s
     moments = random.Random(1)
     n_interrupted = 0
-    previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        for _ in range(N_ROUNDS if LONG_TESTS else N_ROUNDS // 10):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, moments.uniform(1e-4, usual_s))
-                total.compute(scheduler=pool)
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            except KeyboardInterrupt:
-                n_interrupted += 1
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+    for _ in range(N_ROUNDS if LONG_TESTS else N_ROUNDS // 10):
+        n_interrupted += interrupt_after(lambda: total.compute(scheduler=pool), moments.uniform(1e-4, usual_s))
     assert n_interrupted > 0
     assert total.compute(scheduler=pool) == expected
     holds_nothing(pool)
