@@ -51,8 +51,9 @@ def check(scheduler: Scheduler, misses_an_input: Collection[int] = ()) -> None:
         _that(all(task.state is RELEASED for task in let_go), "lets go of what it had held only", layer)
         gone = known[State.FORGOTTEN] - layer.n_failed
         _that(0 <= layer.n_released - len(let_go) <= gone, f"released {layer.n_released} results", layer)
+    in_blocks = _count_in_blocks(scheduler)
     for worker in scheduler.workers.values():
-        _check_worker(scheduler, worker)
+        _check_worker(scheduler, worker, in_blocks)
 
 
 def check_settled(scheduler: Scheduler) -> None:
@@ -171,7 +172,25 @@ def _entries(queue: ReadyQueue[Any]) -> list[tuple[int, int, Any]]:
     return [*queue._line, *queue._heap, *queue._held_back]
 
 
-def _check_worker(scheduler: Scheduler, worker: WorkerState) -> None:
+def _count_in_blocks(scheduler: Scheduler) -> dict[int, tuple[int, int, float]]:
+    """Return by worker how many tasks in blocks run there, how many results in blocks only it has, and the first's estimates."""
+    counts: dict[int, tuple[int, int, float]] = {}
+    for block in scheduler._blocks:
+        for position, (worker, state) in enumerate(zip(block.workers, block.states, strict=True)):
+            if state == State.RUNNING or (state == MEMORY and _is_private(block, position)):
+                n_running, n_held, estimate_s = counts.get(worker, (0, 0, 0.0))
+                if state == State.RUNNING:
+                    counts[worker] = n_running + 1, n_held, estimate_s + block.estimates_s[position]
+                else:
+                    counts[worker] = n_running, n_held + 1, estimate_s
+    return counts
+
+
+def _is_private(block: TaskBlock, position: int) -> bool:
+    return block.locations is None or block.locations[position] is None
+
+
+def _check_worker(scheduler: Scheduler, worker: WorkerState, in_blocks: dict[int, tuple[int, int, float]]) -> None:
     sent = {task.number for task in worker.running if task.state is State.RUNNING} | worker.stopping.keys()
     _that(worker.seceded <= sent, f"has sent {sent} when {worker.seceded} secede", worker)
     _that(not (worker.stopping.keys() & {task.number for task in worker.running}), "runs or stops, not both", worker)
@@ -193,14 +212,8 @@ def _check_worker(scheduler: Scheduler, worker: WorkerState) -> None:
     _that(all(task.owner is worker for task in worker.has), "has what lies on it", worker)
     _that(all(task in worker.has for task in worker.publishing), "publishes what lies on it", worker)
     estimate_s = sum(task.estimate_s for task in worker.running)
-    n_running = n_held = 0
-    for block in scheduler._blocks:
-        for position, state in enumerate(block.states):
-            if block.workers[position] == worker.number and state == State.RUNNING:
-                n_running += 1
-                estimate_s += block.estimates_s[position]
-            elif block.workers[position] == worker.number and state == MEMORY:
-                n_held += block.locations is None or block.locations[position] is None
+    n_running, n_held, in_blocks_s = in_blocks.get(worker.number, (0, 0, 0.0))
+    estimate_s += in_blocks_s
     _that((worker.n_in_blocks, worker.n_held_in_blocks) == (n_running, n_held), f"has {n_running}, {n_held}", worker)
     _that(abs(worker.occupancy_s - estimate_s) < 1e-6, f"is busy for {worker.occupancy_s}, not {estimate_s}", worker)
 

@@ -180,6 +180,7 @@ class Simulation:
             (10, self._deliver_to_head),
             (9, self._submit),
             (5, self._submit_block),
+            (2, self._run_many),
             (4, self._release),
             (1, self._cancel),
             (2, self._want_to_read),
@@ -193,6 +194,9 @@ class Simulation:
             (1, self._let_time_pass),
         ]
         self._quiet = self._events[:5]
+        if self.random.random() < 0.4:  # so that most tasks stay in their blocks
+            rare = (self._let_time_pass, self._secede_or_rejoin, self._scatter, self._want_to_read, self._lose_results)
+            self._events = [(weight, event) for weight, event in self._events if event not in rare]
 
     # Driving
 
@@ -497,6 +501,13 @@ class Simulation:
         worker.queue.remove(run)
         worker.executing.append(Step(run))
         return True
+
+    def _run_many(self) -> None:
+        """Let many tasks end before the head hears of the first, as short ones do."""
+        for _ in range(15):
+            self._begin()
+            self._take_inputs()
+            self._complete()
 
     def _give_back(self, worker: Worker, runs: list[Run]) -> None:
         if runs:

@@ -320,3 +320,58 @@ def test_a_thread_tells_of_its_last_result_though_others_took_the_tasks_that_it_
     asking.join(timeout=20)
     runtime.close()
     assert found == [5]
+
+
+# Blocks: many independent tasks of one layer
+
+
+def block_of(numbers: range, function: Callable[[int], Any]) -> Graph:
+    return graph_of(*(Task(("block-f", number), function, (number,)) for number in numbers))
+
+
+def test_tasks_behind_one_that_takes_longer_than_expected_are_run_by_other_threads(pool: ThreadsRuntime) -> None:
+    learnt = block_of(range(100), int)
+    pool.get(learnt, list(learnt.tasks))
+    last_has_run = threading.Event()
+
+    def function(number: int) -> int:
+        if number == 100:
+            assert last_has_run.wait(60)
+        elif number == 107:
+            last_has_run.set()
+        return number
+
+    graph = block_of(range(100, 1100), function)
+    assert pool.get(graph, list(graph.tasks)) == list(range(100, 1100))
+
+
+def test_a_failing_task_of_a_block_fails_the_computation_and_nothing_else(pool: ThreadsRuntime) -> None:
+    graph = block_of(range(50), lambda number: 1 // (number - 30))
+    with pytest.raises(ZeroDivisionError):
+        pool.get(graph, list(graph.tasks))
+    assert pool.get(graph, [("block-f", 31), ("block-f", 29)]) == [1, -1]
+
+
+def test_two_computations_share_the_tasks_of_a_block(pool: ThreadsRuntime) -> None:
+    runs: list[int] = []
+    may_go_on = threading.Event()
+
+    def function(number: int) -> int:
+        runs.append(number)
+        assert may_go_on.wait(60)
+        return number
+
+    graph = block_of(range(20), function)
+    results: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda keys=keys: results.append(pool.get(graph, keys)))
+        for keys in (list(graph.tasks), list(graph.tasks)[::2])
+    ]
+    for thread in threads:
+        thread.start()
+    eventually(lambda: len(pool.pool().computations) == 2)
+    may_go_on.set()
+    for thread in threads:
+        thread.join()
+    assert sorted(results, key=len) == [list(range(0, 20, 2)), list(range(20))]
+    assert sorted(runs) == list(range(20))

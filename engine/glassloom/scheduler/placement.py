@@ -78,7 +78,11 @@ class Placement:
             n_queued = worker.n_busy - worker.nthreads
             is_behind = n_queued > n_finished
             is_fast = n_finished * PREFETCH_S >= worker.nthreads * interval_s
+            was_slow = worker.is_slow
             worker.is_slow = not is_fast and worker.n_busy > 0 and (is_behind or worker.is_slow)
+            if was_slow and not worker.is_slow:
+                self._tables.may_have_room[worker] = None
+                asks |= bool(self._queues)
             if worker.is_slow and is_behind and n_idle_threads:
                 self._blocks.make_individual_on(worker, with_results=False)
                 last = itertools.islice((task for task in reversed(worker.running) if not task.n_awaited), n_queued)
