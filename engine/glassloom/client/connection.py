@@ -189,11 +189,10 @@ class Connection:
             self._keys.note_retrying(failed)
 
     def submit(self, message: messages.Submit, states: Sequence[KeyState], holds: Sequence[KeyHold]) -> None:
-        """Let a message with tasks be sent, as `send` does; pickled calls that the head knows are sent by their numbers."""
-        self.check_open()
+        """Let a message with tasks be sent, as `send` does. The pickled calls in it become numbers; the head is told of new ones."""
         with self._submit_lock:  # so that no other thread has the head forget them meanwhile
-            code = self._known_calls.numbers([code for code in message.code if isinstance(code, bytes)])
-            self.send(msgspec.structs.replace(message, code=code), states, holds)
+            message.code[:] = self._known_calls.numbers([code for code in message.code if isinstance(code, bytes)])
+            self.send(message, states, holds)
 
     def cancel(self, keys: Sequence[Key], states: Sequence[KeyState], *, force: bool) -> None:
         """Give tasks up."""

@@ -23,7 +23,7 @@ _LARGE_BYTES = 64 * 1024
 """Up to here hashing a buffer costs little."""
 _LARGE_ITEMS = 4096
 _ENDS_BYTES = 256
-_SAMPLES = 256
+_SAMPLES = 64
 _MISSING: Any = object()
 
 
