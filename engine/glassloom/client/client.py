@@ -254,7 +254,8 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         batch_size
             Accepted for compatibility: all calls are sent at once, in one message.
         kwargs
-            The same for every call.
+            The same for every call. Large ones are pickled and sent once, and shared by the tasks of a worker, which must
+            not change them in place.
 
         Raises
         ------
