@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from glassloom.collection import Collection
+from glassloom.errors import OptionError
 from glassloom.expr import Expr, Persisted
 from glassloom.graph import Key, Origin, Task, TaskRef, function_label, task_function, tokenize, user_origin
 from glassloom.reprs import render
@@ -122,12 +123,29 @@ class Delayed(Collection):
     def _repr_html_(self) -> str:
         return render("delayed.html.j2", key=self.name, origin=str(self.expr.origin or ""))
 
+    @property
+    def key(self) -> Key:
+        """The key of the task that makes the value."""
+        return self.name
+
+    def __setattr__(self, attribute: str, value: Any) -> None:
+        if not attribute.startswith("_"):
+            raise TypeError(
+                f"attributes of a Delayed can't be set, as {attribute!r} here: it has no value before compute()"
+            )
+        super().__setattr__(attribute, value)
+
     def __call__(self, *args: Any, pure: bool | None = None, **kwargs: Any) -> Delayed:
+        refuse_call_options(kwargs)
         return call(_apply, (self, *args), kwargs, pure=bool(pure), label="call")
 
     def __getattr__(self, attribute: str) -> Delayed:
         if attribute.startswith("_"):
             raise AttributeError(f"'Delayed' object has no attribute {attribute!r}")
+        if attribute == "dask":
+            raise AttributeError(
+                "'Delayed' has no 'dask': draw its tasks with visualize(), and see explain() of arrays and frames"
+            )
         return call(getattr, (self, attribute), {}, pure=True)
 
     def __getitem__(self, index: Any) -> Delayed:
@@ -210,6 +228,20 @@ def delayed(
     return call(_opened, (_Closed(obj),), {}, pure=True, label=label)
 
 
+def refuse_call_options(kwargs: dict[str, Any]) -> None:
+    """Refuse Dask's option of calls, which would go to the function.
+
+    Raises
+    ------
+    OptionError
+        If it is among them; the message says what there is instead.
+    """
+    if "dask_key_name" in kwargs:
+        raise OptionError(
+            f"dask_key_name={kwargs['dask_key_name']!r}: calls take no name here; give the function one, delayed(f, name=...)"
+        )
+
+
 class DelayedFunction:
     """A function whose calls are lazy; made by `delayed`."""
 
@@ -238,6 +270,7 @@ class DelayedFunction:
         return DelayedFunction(bound, name=self.__name__, pure=self._pure, nout=self._nout)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        refuse_call_options(kwargs)
         result = call(self.function, args, kwargs, pure=self._pure, label=self._name)
         if self._nout is None:
             return result

@@ -82,7 +82,7 @@ INSIDE_GLASSLOOM = {
         "glassloom._gc", "glassloom.expr", "glassloom.graph_drawing", "glassloom.local.default", "glassloom.protocol.tracebacks", "glassloom.local.synchronous",
         "glassloom.local.threads",
     ),
-    "glassloom.delayed_call": ("glassloom.collection", "glassloom.expr", "glassloom.graph", "glassloom.reprs"),
+    "glassloom.delayed_call": ("glassloom.collection", "glassloom.errors", "glassloom.expr", "glassloom.graph", "glassloom.reprs"),
 }  # fmt: skip
 """What may be imported by each part; parts that aren't listed are held by `FORBIDDEN` alone."""
 

@@ -191,9 +191,11 @@ def test_map_needs_as_many_keys_as_calls(client: Client) -> None:
         client.map(tasks.inc, range(3), key=["a", "b"])
 
 
-def test_workers_are_numbers(client: Client) -> None:
-    with pytest.raises(OptionError, match="^workers='x' should be a whole number, 0 or more$"):
-        client.run(len, [], workers=["x"])  # type: ignore[list-item]
+def test_workers_are_those_of_the_cluster(client: Client) -> None:
+    with pytest.raises(OptionError, match=r"^workers=\['x'\]: there is no worker 'x'; there are: "):
+        client.run(len, [], workers=["x"])
+    with pytest.raises(OptionError, match=r"^workers=\['nope'\]: there is no worker 'nope'; there are: "):
+        client.retire_workers("nope")
 
 
 def test_gather_takes_two_ways_with_errors(client: Client) -> None:
@@ -261,3 +263,15 @@ def test_a_worker_function_that_was_never_importable_there_is_that_tasks_error(c
     finally:
         with contextlib.suppress(KeyError):
             del sys.modules["only_here"]
+
+
+def test_keys_that_cannot_be_sent_are_refused_and_leave_the_client_usable(client: Client) -> None:
+    with pytest.raises(OptionError, match=r"key='\\udc80'.*UTF-8"):
+        client.submit(abs, -1, key="\udc80")
+
+    def odd() -> int:
+        return 5
+
+    odd.__name__ = "\udc80"
+    assert client.submit(odd).result(timeout=20) == 5
+    assert delayed(odd, name="\udc81")().compute(scheduler=client) == 5

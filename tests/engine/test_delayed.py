@@ -11,6 +11,7 @@ import pytest
 import tasks
 from glassloom import Client, Delayed, compute, delayed, persist
 from glassloom.delayed_call import DelayedTuple, Known
+from glassloom.errors import OptionError
 from glassloom.expr import Persisted, lower, optimize, rule, rules, simplify
 from glassloom.expr.fuse import fuse
 from glassloom.graph import cull
@@ -266,3 +267,17 @@ def test_a_rule_that_is_registered_later_counts_for_nodes_that_were_simplified_b
     finally:
         rules._rules.pop()
         rules._rules_by_class.clear()
+
+
+def test_a_delayed_value_has_a_key_and_takes_no_attributes() -> None:
+    lazy = delayed(tasks.inc)(1)
+    assert lazy.key == lazy.name
+    with pytest.raises(TypeError, match="attributes of a Delayed can't be set, as 'label'"):
+        lazy.label = "mine"
+    with pytest.raises(AttributeError, match="no 'dask'.*visualize"):
+        lazy.dask  # noqa: B018
+
+
+def test_dasks_name_of_a_call_is_refused_with_what_there_is_instead() -> None:
+    with pytest.raises(OptionError, match=r"dask_key_name='one'.*delayed\(f, name=...\)"):
+        delayed(tasks.inc)(1, dask_key_name="one")

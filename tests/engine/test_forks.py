@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -213,3 +214,48 @@ def test_forking_while_other_threads_use_the_client_leaves_the_child_able_to_com
 def test_errors_of_a_fork_are_cluster_errors() -> None:
     assert issubclass(ForkedError, RuntimeError)
     assert not issubclass(ForkedError, ClusterClosed)
+
+
+def test_closing_does_not_wait_for_a_forked_child_that_lives(tmp_path: Path) -> None:
+    script = """
+        import os
+        from glassloom import Client
+        client = Client(n_workers=1)
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(write)
+            os.read(read, 1)  # until the parent has closed the client
+            os._exit(0)
+        client.close()
+        os.close(write)
+        os.waitpid(child, 0)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60)
+    assert (done.stderr, done.returncode) == (
+        "",
+        0,
+    )  # a head that doesn't end by itself is killed, and a warning says so
+
+
+def test_a_multiprocessing_child_that_computes_leaves_no_files(tmp_path: Path) -> None:
+    script = """
+        import multiprocessing, os, glob, tempfile
+        import glassloom as gl
+        def compute():
+            gl.delayed(abs)(-1).compute()
+        child = multiprocessing.get_context("fork").Process(target=compute)
+        child.start()
+        child.join()
+        print(child.exitcode, glob.glob(tempfile.gettempdir() + "/glassloom-*"))
+    """
+    environ = {
+        **os.environ,
+        "TMPDIR": str(tmp_path),
+        "GLASSLOOM_THREADS__PUBLISH": "1",
+        "JUPYTER_RUNTIME_DIR": str(tmp_path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, env=environ
+    )
+    assert (done.stdout, done.returncode) == ("0 []\n", 0), done.stderr

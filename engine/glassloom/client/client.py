@@ -15,6 +15,7 @@ from glassloom_metrics.registry import ClusterRecord, find_record
 from glassloom._gc import gc_paused
 from glassloom.client.blocking import run_sync
 from glassloom.client.call_stacks import CallStackMethods
+from glassloom.client.cell_clients import replaced_client
 from glassloom.client.connection import Connection
 from glassloom.client.dask_names import DaskNames
 from glassloom.client.datasets import DatasetMethods
@@ -161,6 +162,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             self._link = link
             if set_as_default:
                 set_current(self)
+                self._replace_last_run()
         except BaseException:
             unset_current(self)
             if link is not None:
@@ -168,6 +170,12 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             if self._own_cluster is not None:
                 self._own_cluster.close()
             raise
+
+    def _replace_last_run(self) -> None:
+        """Close the client that the last run of the same notebook cell made, with its cluster."""
+        before = None if self._own_cluster is None else replaced_client(self)
+        if isinstance(before, Client):
+            before.close()
 
     # Calls
 
@@ -434,6 +442,10 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         An error or Ctrl-C lets go of them: what nothing else wants is not computed any further. What is held otherwise, by
         futures or persisted collections, is.
         """
+        if not isinstance(graph, Graph):
+            raise TypeError(
+                f"get() runs a glassloom graph, not a {type(graph).__name__}; for functions use submit() or delayed()"
+            )
         futures: list[Future] = []
         try:
             self._hold(graph, keys, futures)

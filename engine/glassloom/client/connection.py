@@ -140,6 +140,11 @@ class Connection:
         run_sync(until(self._opened))
         self.check_open()
 
+    @property
+    def holds_results(self) -> bool:
+        """Whether there is a future of this client, or a collection that it persists."""
+        return self._keys.holds_results
+
     def head(self) -> str:
         """Describe the head process, for messages."""
         return f"the head of cluster {self.record.name!r} ({describe_process(self.record.pid)})"

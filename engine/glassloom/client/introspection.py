@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation
+from glassloom.client.deadline import Deadline
 from glassloom.client.future import futures_of
 from glassloom.errors import ClusterError, OptionError
 from glassloom.graph import Key
@@ -25,8 +26,10 @@ class IntrospectionMethods(ClientBase):
         """Return the cluster's workers and the number of tasks in each state, as plain values."""
         return self._run(self._scheduler_info())
 
-    def _scheduler_info(self) -> Operation[dict[str, Any]]:
-        info: messages.Info = yield from self._connection.ask(messages.GetInfo, "how its workers and tasks are")
+    def _scheduler_info(self, deadline: Deadline | None = None) -> Operation[dict[str, Any]]:
+        info: messages.Info = yield from self._connection.ask(
+            messages.GetInfo, "a question about its workers and tasks", deadline=deadline
+        )
         workers = {
             worker.name: {
                 "number": worker.number,

@@ -235,6 +235,11 @@ class KeyTable:
             if hold is not None and hold.state.status == PENDING:
                 hold.state.status = LOST
 
+    @property
+    def holds_results(self) -> bool:
+        """Whether a future, or a message to be sent, holds a key."""
+        return any(self._get(key) is not None for key in list(self._holds))
+
     def _get(self, key: Key) -> KeyHold | None:
         reference = self._holds.get(key)
         return None if reference is None else reference()

@@ -7,10 +7,14 @@ from html import escape
 from typing import Any
 
 from glassloom.client.blocking import run_sync
+from glassloom.client.deadline import Deadline
 from glassloom.client.introspection import IntrospectionMethods
 from glassloom.cluster.local import LocalCluster
+from glassloom.errors import ClusterClosed
 from glassloom.reprs import render
 from glassloom.units import format_bytes
+
+_REPR_TIMEOUT_S = 2.0
 
 
 class ReprMixin(IntrospectionMethods):
@@ -24,7 +28,10 @@ class ReprMixin(IntrospectionMethods):
             return "<Client: asynchronous, not connected yet>"
         if self.status == "closed":
             return f"<Client: {self.name!r}, closed ({self._connection.closed_because})>"
-        workers = run_sync(self._scheduler_info())["workers"].values()
+        info = self._info_for_repr()
+        if info is None:
+            return f"<Client: {self.name!r}, {self._connection.head()} doesn't answer>"
+        workers = info["workers"].values()
         return (
             f"<Client: {self.name!r}, workers={len(workers)}, threads={sum(w['nthreads'] for w in workers)}, "
             f"memory={_sum_limits(workers)}>"
@@ -34,15 +41,19 @@ class ReprMixin(IntrospectionMethods):
         if self._link is None:
             return f"<pre>{escape(repr(self))}</pre>"
         workers: list[dict[str, Any]] = []
-        if self.status == "running":
-            info = run_sync(self._scheduler_info())["workers"]
-            workers = [{"name": name, **worker} for name, worker in info.items()]
+        status, reason = self.status, self._connection.closed_because
+        if status == "running":
+            info = self._info_for_repr()
+            if info is None:
+                status, reason = "not answering", f"{self._connection.head()} doesn't answer"
+            else:
+                workers = [{"name": name, **worker} for name, worker in info["workers"].items()]
         return render(
             "client.html.j2",
             id=self.id,
             name=self.name,
-            status=self.status,
-            reason=self._connection.closed_because,
+            status=status,
+            reason=reason,
             method=_connection_method(self),
             cluster_type="LocalCluster" if self._record.kind == "processes" else self._record.kind,
             link=self.dashboard_link,
@@ -54,6 +65,13 @@ class ReprMixin(IntrospectionMethods):
             socket=self._record.socket,
             directory=self._record.directory,
         )
+
+    def _info_for_repr(self) -> dict[str, Any] | None:
+        """Return `scheduler_info`; None if the head doesn't answer soon, as what is displayed must neither wait nor raise."""
+        try:
+            return run_sync(self._scheduler_info(Deadline(_REPR_TIMEOUT_S)))
+        except (TimeoutError, ClusterClosed):
+            return None
 
 
 def _row(worker: dict[str, Any]) -> tuple[str, ...]:

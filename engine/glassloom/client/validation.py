@@ -36,3 +36,15 @@ def check_key(key: Any) -> None:
     parts = key if isinstance(key, tuple) and key else (key,)
     if not isinstance(parts[0], str) or not all(type(part) in (str, int) for part in parts):
         raise OptionError(f"key={key!r} should be text, or a tuple of text and whole numbers such as ('load', 3)")
+    for part in parts:
+        if isinstance(part, str) and not is_encodable(part):
+            raise OptionError(f"key={key!r}: {part!r} has characters that UTF-8 can't encode; use another name")
+
+
+def is_encodable(text: str) -> bool:
+    """Whether a text can be sent: lone surrogates, as in undecodable file names, can't."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -159,7 +159,7 @@ class WorkerMethods(ClientBase):
                 raise TimeoutError(f"there are {len(info.workers)} of {n_workers} workers after {timeout_s} s")
             yield WaitFor(Signal(), _LOOK_AGAIN_S)
 
-    def retire_workers(self, workers: Sequence[int | str] | None = None, n: int | None = None) -> Any:
+    def retire_workers(self, workers: int | str | Sequence[int | str] | None = None, n: int | None = None) -> Any:
         """Let workers go, for good; returns their names when they are gone.
 
         They finish what they run, and their results move to shared memory first. `LocalCluster.scale` starts others.
@@ -176,6 +176,8 @@ class WorkerMethods(ClientBase):
         OptionError
             If neither is given, or both; if there is no such worker.
         """
+        if isinstance(workers, (str, int)):
+            workers = [workers]
         if (workers is None) == (n is None):
             raise OptionError("say which workers to retire, workers=[...], or how many, n=...")
         if n is not None:

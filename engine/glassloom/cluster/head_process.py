@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -42,6 +43,7 @@ _NEEDED = ("glassloom", "glassloom_metrics", "cloudpickle", "msgspec", "numpy", 
 """Packages that a head can't do without."""
 
 _log = logging.getLogger("glassloom")
+_started: weakref.WeakSet[HeadProcess] = weakref.WeakSet()
 
 BOOTSTRAP = """\
 import json, sys
@@ -125,6 +127,14 @@ class HeadProcess:
             _end(self._process, self._record, is_left_running=self._options.detached and not even_if_detached)
             self._process = None  # last: an interrupt leaves it to the finaliser
 
+    def abandon(self) -> None:
+        """This is the copy in a forked child: close its ends of the pipes, so that the parent alone holds the lifeline."""
+        process = self._process
+        for stream in (process.stdin, process.stdout, process.stderr) if process is not None else ():
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
     def _start(self) -> None:
         """In the thread: start the process, and read what it says."""
         self._has_begun = True
@@ -132,6 +142,7 @@ class HeadProcess:
             self._has_answered.set()
             return
         process = self._process = _start_process(self._options, self._env)
+        _started.add(self)
         answer = _read_record(process, self._timeout_s, lambda: self._is_given_up)
         if answer is not None:
             self._record, self._warning = msgspec.convert(answer["record"], ClusterRecord), answer["warning"]
@@ -266,3 +277,13 @@ def _head_path() -> list[str]:
 
 def _search_path() -> list[str]:
     return [entry for entry in sys.path if isinstance(entry, str)]
+
+
+def _abandon_all() -> None:
+    """This is a forked child: the heads are its parent's."""
+    for head in list(_started):
+        head.abandon()
+    _started.clear()
+
+
+os.register_at_fork(after_in_child=_abandon_all)

@@ -94,6 +94,7 @@ def function_label(function: Any) -> str:
     ('log1p', 'lambda')
     """
     name = str(getattr(function, "__name__", None) or type(function).__name__)
+    name = name.encode(errors="backslashreplace").decode()  # keys are sent as UTF-8
     if name == "<lambda>":
         return "lambda"
     module = getattr(function, "__module__", None) or ""

@@ -7,10 +7,12 @@ A pool that has crashed, was closed, or belongs to the parent of a forked child 
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
+from multiprocessing.util import Finalize
 from typing import Any
 
 from glassloom import config
@@ -83,6 +85,8 @@ def _runtime_of(nthreads: int | None) -> ThreadsRuntime:
     """Return the runtime of so many threads. One of another size stays: something may be running on it."""
     runtime = ThreadsRuntime(nthreads, publish=config.get("threads.publish"))
     atexit.register(runtime.close)
+    if multiprocessing.parent_process() is not None:  # such a process ends without atexit's functions
+        Finalize(None, runtime.close, exitpriority=0)
     return runtime
 
 

@@ -27,6 +27,7 @@ from glassloom._process_title import set_process_title
 from glassloom.protocol.options import WorkerOptions
 from glassloom.protocol.places import ClusterPlaces
 from glassloom.worker import worker
+from glassloom.worker.after_fork import run_after_fork
 
 _PR_SET_PDEATHSIG = 1
 _READ_BYTES = 2**16
@@ -160,6 +161,7 @@ class _ForkServer:
             self._head.close()
             set_process_title(f"glassloom worker {options.name}", f"glassloom-w{options.number}")
             sys.path[:] = self._options.worker_path
+            run_after_fork()
             with contextlib.suppress(OSError):  # the disk is full: the store tries again
                 os.mkdir(options.spill_directory, 0o700)
             worker.main(options)
