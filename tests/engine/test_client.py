@@ -669,13 +669,6 @@ def test_ctrl_c_cancels_compute_and_leaves_the_cluster_usable(tmp_path: Path) ->
     assert (output, process.returncode) == ("interrupted 2 0\n", 0)
 
 
-def test_a_future_cannot_be_pickled_and_says_what_to_do(client: Client) -> None:
-    import pickle
-
-    with pytest.raises(TypeError, match=r"can't be pickled; pass it as an argument of submit\(\) or map\(\)"):
-        pickle.dumps(client.submit(tasks.inc, 1))
-
-
 def test_closing_a_client_loses_its_futures_and_wakes_who_waits(tmp_path: Path) -> None:
     client = Client(n_workers=1, threads_per_worker=1, set_as_default=False)
     future = client.submit(tasks.wait_for, str(tmp_path / "never"))

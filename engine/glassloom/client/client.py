@@ -22,6 +22,7 @@ from glassloom.client.datasets import DatasetMethods
 from glassloom.client.function_calls import FunctionCalls
 from glassloom.client.future import Future, futures_of, send_for
 from glassloom.client.key_table import ERROR
+from glassloom.client.open_clients import note_open
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.plugins import PluginMethods
 from glassloom.client.repr_mixin import ReprMixin
@@ -160,6 +161,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             self._segments = SegmentWriter(link.welcome.shm_prefix, link.welcome.directory, f"c{link.welcome.client}")
             weakref.finalize(self, link.close_soon, "it was garbage collected").atexit = False
             self._link = link
+            note_open(self)
             if set_as_default:
                 set_current(self)
                 self._replace_last_run()
@@ -478,7 +480,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
 
         try:
             with gc_paused() if len(keys) > _FEW else nullcontext():
-                message = encode(CallEncoder(place_large, function_tokens))
+                message = encode(CallEncoder(place_large, function_tokens, self.id))
                 futures.extend(Future.of_keys(keys, self))
             send_for(self._connection, message, futures)
         except BaseException:

@@ -101,6 +101,7 @@ class Connection:
         self.hold = self._keys.hold
         self.note_scattered = self._keys.note_scattered
         self.hold_all = self._keys.hold_all
+        self.attach = self._keys.attach
         self.when_done = self._keys.when_done
         self.forget_callback = self._keys.forget_callback
         self.call_user = self._callbacks.call
@@ -162,6 +163,8 @@ class Connection:
         message: messages.FromClient,
         states: Sequence[KeyState] = (),
         holds: Sequence[KeyHold] = (),
+        *,
+        waits: bool = True,
     ) -> None:
         """Let a message be sent. Waits if too much waits to be sent already.
 
@@ -169,6 +172,8 @@ class Connection:
         ----------
         states, holds
             Of the keys that the message asks for.
+        waits
+            False for a small message that must not wait, whatever waits to be sent.
 
         Raises
         ------
@@ -180,7 +185,7 @@ class Connection:
         self.check_open()
         assert self._outbox is not None
         data = framed(message)
-        if not self._outbox.has_room(len(data)):
+        if waits and not self._outbox.has_room(len(data)):
             timeout_s = config.get("timeouts.request")
             if not run_sync(self._outbox.wait_for_room(len(data), timeout_s)):
                 raise TimeoutError(

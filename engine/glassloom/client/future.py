@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation, Signal, WaitFor, run_async, run_sync
@@ -12,9 +12,11 @@ from glassloom.client.connection import Connection
 from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch
 from glassloom.client.key_table import CANCELLED, ERROR, FINISHED, LOST, PENDING, KeyHold, KeyState
+from glassloom.client.open_clients import client_of
 from glassloom.errors import CancelledError, ClusterClosed
 from glassloom.graph import Handle, Key, key_text
 from glassloom.protocol import failure, messages
+from glassloom.protocol.pickled_futures import note_pickled
 from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.reprs import render
 from glassloom.units import format_bytes, parse_seconds
@@ -29,6 +31,11 @@ class Future(Handle):
     Made by `Client.submit` and its like. Passing a future to `submit`, or using it in a collection, passes its result.
     In a notebook's cell, and wherever else there is an event loop, ``await future`` returns its result too. With an
     asynchronous client the methods that wait return something to await.
+
+    A future can be pickled, as a part of what tasks read or return, or by itself. Unpickling it gives a future of the same
+    key, in a task of the cluster or in another process with a `Client` of it. A task whose function or arguments contain a
+    pickled future begins when that is finished, like a task that takes it as an argument, and fails if that has failed.
+    Any other pickle, such as a task's result, doesn't hold the future's result: keep a future of it until it is unpickled.
     """
 
     def __init__(self, key: Key, client: ClientBase, hold: KeyHold | None = None) -> None:
@@ -48,10 +55,17 @@ class Future(Handle):
         return self.key
 
     def __reduce__(self) -> Any:
-        raise TypeError(
-            f"the future {key_text(self.key)} can't be pickled; pass it as an argument of submit() or map(), directly "
-            "or inside lists, tuples and dicts, and the task gets its result; or put it into a Queue or a Variable"
-        )
+        record = self._connection.record
+        note_pickled(record.id, self.key)
+        return attach_pickled_future, (record.id, record.name, self.key)
+
+    def __copy__(self) -> Self:
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self))
+        return copied
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self.__copy__()
 
     def __await__(self) -> Generator[Any, None, Any]:
         return run_async(self._result(None)).__await__()
@@ -297,6 +311,25 @@ def send_for(connection: Connection, message: messages.FromClient, futures: Sequ
         connection.submit(message, states, holds)
     else:
         connection.send(message, states, holds)
+
+
+def attach_pickled_future(cluster_id: str, cluster_name: str, key: Key) -> Future:
+    """Return a future of a key that another process, or this one, has pickled. Doesn't wait. Pickles refer to this name.
+
+    Raises
+    ------
+    ClusterClosed
+        If this process has no open client of the cluster.
+    ForkedError
+        If it is a forked child that has only its parent's.
+    """
+    client = client_of(cluster_id, cluster_name, f"the future {key_text(key)}")
+    connection = client._connection
+    hold, is_new = connection.attach(key)
+    future = Future(key, client, hold)
+    if is_new:
+        connection.send(messages.Attach([key]), [hold.state], [hold], waits=False)
+    return future
 
 
 def still_open(futures: Iterable[Future]) -> str:

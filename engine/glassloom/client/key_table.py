@@ -112,6 +112,12 @@ class KeyTable:
                 holds.append(hold)
         return holds
 
+    def attach(self, key: Key) -> tuple[KeyHold, bool]:
+        """Return what holds a key, as it stands, and whether that is new: then the head must be told of it."""
+        with self._lock:
+            hold = self._get(key)
+            return (self.hold(key), True) if hold is None else (hold, False)
+
     def note_scattered(self, states: Iterable[KeyState], nbytes: Iterable[int], inline: Iterable[bytes | None]) -> None:
         """The client has placed these values itself: they are held as soon as the head handles the next message."""
         wake: list[tuple[Callback, KeyState]] = []

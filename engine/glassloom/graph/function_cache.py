@@ -6,12 +6,15 @@ import types
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any, TypeVar
 
 from glassloom.graph.definitions import import_path
 from glassloom.graph.function_reads import FunctionReads
 from glassloom.graph.identity_cache import IdentityCache
 from glassloom.graph.origin import notebook_execution
 from glassloom.graph.tokenize import tokenize
+
+T = TypeVar("T")
 
 _SMALL_BYTES = 64 * 1024
 _MOST_USES = 16
@@ -26,7 +29,7 @@ class _Entry:
     looked_s: float
     took_s: float
     execution: int
-    made: dict[Hashable, bytes] = field(default_factory=dict)
+    made: dict[Hashable, Any] = field(default_factory=dict)
 
 
 class FunctionCache:
@@ -60,8 +63,15 @@ class FunctionCache:
             entry.took_s += self._now_s() - start_s
         return entry.token
 
-    def get(self, function: object, use: Hashable, make: Callable[[], bytes], token: str | None = None) -> bytes:
-        """Return the bytes that `make` makes of a function.
+    def get(
+        self,
+        function: object,
+        use: Hashable,
+        make: Callable[[], T],
+        token: str | None = None,
+        size: Callable[[T], int] = len,  # type: ignore[assignment]
+    ) -> T:
+        """Return what `make` makes of a function, bytes or something with bytes in it.
 
         Parameters
         ----------
@@ -73,18 +83,20 @@ class FunctionCache:
             Called if there are none, or the function has changed since.
         token
             What `token` has returned just now, if it was called.
+        size
+            Returns how many bytes that has.
         """
         entry = self._entries.get(function) if token else None
         if entry is None or entry.token != token:
             entry = self._current(function)
         if entry is None:
             return make()
-        data = entry.made.get(use)
+        data: T | None = entry.made.get(use)
         if data is None:
             start_s = self._now_s()
             data = make()
             entry.took_s += self._now_s() - start_s
-            if len(data) > _SMALL_BYTES or len(entry.made) == _MOST_USES:
+            if size(data) > _SMALL_BYTES or len(entry.made) == _MOST_USES:
                 entry.made.clear()
             entry.made[use] = data
         return data

@@ -467,6 +467,8 @@ class Head:
             case messages.Claim():
                 self._scheduler.want(client, self._coordinator.claim(client, message.request))
                 self._send_coordination_replies()
+            case messages.Attach():
+                self._scheduler.want(client, message.keys)
             case messages.WhoHas():
                 self._queries.tell_holdings(client, message)
             case messages.GetProcessing():

@@ -11,7 +11,7 @@ from glassloom.protocol.merging import split
 from glassloom.protocol.options import WorkerResources
 from glassloom.scheduler import Restrictions, Scheduler
 
-ASKING_FOR_KEYS = (messages.Submit, messages.Scatter, messages.Retry, messages.Claim)
+ASKING_FOR_KEYS = (messages.Submit, messages.Scatter, messages.Retry, messages.Claim, messages.Attach)
 """Messages of a client that make it want keys, or want them anew."""
 
 

@@ -16,6 +16,7 @@ from glassloom.errors import SerialisationError
 from glassloom.graph import FunctionCache, Graph, Handle, Key, TaskRef, key_text
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.messages import Submit
+from glassloom.protocol.pickled_futures import NotedFutures, noting_futures
 from glassloom.protocol.structures import as_set, emptied, filled, is_structure, items_of
 from glassloom.store.pickling import dumps, loads
 
@@ -49,6 +50,13 @@ class _SharedKwargs(NamedTuple):
     shapes: tuple[tuple[str, Shape], ...]
 
 
+class _PickledCall(NamedTuple):
+    """A call, pickled, and the futures in it."""
+
+    code: bytes
+    futures: tuple[tuple[str, Key], ...]
+
+
 _NO_KWARGS = _SharedKwargs({}, [], ())
 
 
@@ -61,12 +69,23 @@ class CallEncoder:
         Called with a large literal; places it and returns the key under which tasks get it.
     function_tokens
         Tokens of functions by their ids, as far as they are known.
+    cluster_id
+        The cluster that gets the message. A task depends on the futures of this cluster that are pickled with it, so that
+        they are held until it has run.
     """
 
-    def __init__(self, place_large: Callable[[Any], Key], function_tokens: Mapping[int, str] | None = None) -> None:
+    def __init__(
+        self,
+        place_large: Callable[[Any], Key],
+        function_tokens: Mapping[int, str] | None = None,
+        cluster_id: str = "",
+    ) -> None:
         self._function_tokens = function_tokens or {}
+        self._cluster_id = cluster_id
+        self._noted: NotedFutures = {}
+        self._call_futures: list[tuple[Key, ...]] = []
         self._place_large = place_large
-        self._placed: dict[int, tuple[Any, Key]] = {}
+        self._placed: dict[int, tuple[Any, Key, tuple[Key, ...]]] = {}
         self._literal_containers: dict[int, Any] = {}  # values too, so that their ids stay theirs
         self._call_numbers: dict[Any, int] = {}
         self._code: list[bytes | int] = []
@@ -86,9 +105,10 @@ class CallEncoder:
             If a function or an argument can't be pickled; it names the task and which of the two.
         """
         self._positions = {key: position for position, key in enumerate(graph.tasks)}
-        for task in graph.tasks.values():
-            kwargs = self._share(task.key, task.kwargs) if task.kwargs else _NO_KWARGS
-            self._add(task.key, task.func, task.args, kwargs)
+        with noting_futures(self._noted):
+            for task in graph.tasks.values():
+                kwargs = self._share(task.key, task.kwargs) if task.kwargs else _NO_KWARGS
+                self._add(task.key, task.func, task.args, kwargs)
         return self._message(wanted, graph.layer_texts(), handling)
 
     def encode_calls(
@@ -118,7 +138,12 @@ class CallEncoder:
         """
         calls = dict(zip(reversed(keys), reversed(arguments), strict=True))  # the first of equal keys
         self._positions = dict(zip(dict.fromkeys(keys), range(len(calls)), strict=True))
-        shared = self._share(keys[0], kwargs) if kwargs and keys else _NO_KWARGS
+        with noting_futures(self._noted):
+            self._add_calls(function, calls, kwargs)
+        return self._message(keys, labels, handling)
+
+    def _add_calls(self, function: Callable[..., Any], calls: Mapping[Key, tuple[Any, ...]], kwargs: Kwargs) -> None:
+        shared = self._share(next(iter(self._positions)), kwargs) if kwargs and calls else _NO_KWARGS
         is_plain = not shared.below and _are_plain(shared.values)
         numbers: dict[int, int] = {}  # of calls, by how many arguments they have
         for key in self._positions:
@@ -132,8 +157,7 @@ class CallEncoder:
                 number = numbers[len(args)] = self._call_number(key, function, shape)
             self._calls.append(number)
             self._literals.append(pickle.dumps([*args, *shared.values], _PROTOCOL))
-            self._deps.append([])
-        return self._message(keys, labels, handling)
+            self._deps.append(self._deps_of([dep for dep in self._call_futures[number] if dep != key]))
 
     def _message(self, wanted: Sequence[Key], labels: dict[str, tuple[str, str]], handling: Annotations) -> Submit:
         return Submit(
@@ -161,9 +185,28 @@ class CallEncoder:
         if len(literals) > LARGE_LITERAL_BYTES and self._place_large_among(values):
             self._add(key, function, args, kwargs)
             return
-        self._calls.append(self._call_number(key, function, (shapes, kwargs.shapes)))
+        futures = self._take_noted()
+        number = self._call_number(key, function, (shapes, kwargs.shapes))
+        for future in (*futures, *self._call_futures[number]):
+            if future != key:
+                _number_of(future, below)  # no shape mentions it: the call leaves the result alone
+        self._calls.append(number)
         self._literals.append(literals)
-        self._deps.append([_position(dep, self._positions, self._external) for dep in below])
+        self._deps.append(self._deps_of(below))
+
+    def _deps_of(self, below: Iterable[Key]) -> list[int]:
+        return [_position(dep, self._positions, self._external) for dep in below]
+
+    def _take_noted(self) -> tuple[Key, ...]:
+        """Return the futures of this cluster that were pickled since the last call."""
+        if not self._noted:
+            return ()
+        futures = self._ours(self._noted)
+        self._noted.clear()
+        return futures
+
+    def _ours(self, futures: Iterable[tuple[str, Key]]) -> tuple[Key, ...]:
+        return tuple([key for cluster_id, key in futures if cluster_id == self._cluster_id])
 
     def _share(self, key: Key, kwargs: Kwargs) -> _SharedKwargs:
         """Look at the keyword arguments of a task, or of all."""
@@ -182,13 +225,13 @@ class CallEncoder:
         if kind is TaskRef or isinstance(value, Handle):
             return _number_of(value.key, below)
         if id(value) in self._placed:
-            return _number_of(self._large(value), below)
+            return self._number_of_large(value, below)
         if kind in _NESTING:
             return self._nested_shape(value, kind, below, values)
         if is_structure(kind) and holds_results(value):
             return self._structure_shape(value, below, values)
         if sizeof(value) > LARGE_LITERAL_BYTES:
-            return _number_of(self._large(value), below)
+            return self._number_of_large(value, below)
         values.append(value)
         return _LITERAL
 
@@ -201,7 +244,7 @@ class CallEncoder:
                 return (kind.__name__, *shapes)
             del values[n_values:]  # only literals inside: one literal itself
             if _is_large_container(value):
-                return _number_of(self._large(value), below)
+                return self._number_of_large(value, below)
             self._literal_containers[id(value)] = value
         values.append(value)
         return _LITERAL
@@ -210,10 +253,20 @@ class CallEncoder:
         values.append(emptied(value))
         return ("structure", *[(name, self._shape(item, below, values)) for name, item in items_of(value)])
 
-    def _large(self, value: Any) -> Key:
+    def _number_of_large(self, value: Any, below: dict[Key, int]) -> int:
+        key, futures = self._large(value)
+        number = _number_of(key, below)
+        for future in futures:
+            _number_of(future, below)
+        return number
+
+    def _large(self, value: Any) -> tuple[Key, tuple[Key, ...]]:
+        """Return where a large value is, and which futures are in it."""
         if id(value) not in self._placed:
-            self._placed[id(value)] = (value, self._place_large(value))
-        return self._placed[id(value)][1]
+            self._noted.clear()
+            key = self._place_large(value)
+            self._placed[id(value)] = (value, key, self._take_noted())
+        return self._placed[id(value)][1:]
 
     def _place_large_among(self, values: Sequence[Any]) -> bool:
         """Place those literals that turned out to be large when they were pickled; return whether there are any."""
@@ -229,17 +282,26 @@ class CallEncoder:
         if number is None:
             self._keep.append(function)  # so that its id isn't used again meanwhile
             try:
-                self._code.append(self._pickle_call(function, shape))
+                call = self._pickle_call(function, shape)
             except SerialisationError as error:
                 raise SerialisationError(f"the function of task {key_text(key)}: {error}") from error
+            self._code.append(call.code)
+            self._call_futures.append(self._ours(call.futures))
             number = self._call_numbers[identity] = len(self._code) - 1
         return number
 
-    def _pickle_call(self, function: Callable[..., Any], shape: tuple[Any, ...]) -> bytes:
+    def _pickle_call(self, function: Callable[..., Any], shape: tuple[Any, ...]) -> _PickledCall:
+        def pickle_it() -> _PickledCall:
+            noted: NotedFutures = {}
+            with noting_futures(noted):
+                code = dumps((function, shape))
+            return _PickledCall(code, tuple(noted))
+
         token = self._function_tokens.get(id(function))
-        return _pickled_calls.get(function, shape, lambda: dumps((function, shape)), token)
+        return _pickled_calls.get(function, shape, pickle_it, token, lambda call: len(call.code))
 
     def _pickle_literals(self, key: Key, values: list[Any]) -> bytes:
+        self._noted.clear()  # of what was pickled to see how large it is
         if not values:
             return b""
         try:

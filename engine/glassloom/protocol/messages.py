@@ -417,6 +417,12 @@ class Claim(_Message, frozen=True, tag="claim"):
     request: int
 
 
+class Attach(_Message, frozen=True, tag="attach"):
+    """Wants the results of keys that it has unpickled, and to be told how their tasks stand."""
+
+    keys: list[Key]
+
+
 class WhoHas(_Message, frozen=True, tag="who-has"):
     """Asks which results are held, how large they are and where; answered by `Holdings`."""
 
@@ -463,6 +469,7 @@ FromClient = (
     | Coordinate
     | Withdraw
     | Claim
+    | Attach
     | Shutdown
 )
 

@@ -9,6 +9,7 @@ from typing import Any
 from glassloom.backends.sharing import read_only_view
 from glassloom.errors import DataLost, SerialisationError
 from glassloom.protocol.calls import Call
+from glassloom.protocol.pickled_futures import may_have_futures
 from glassloom.scheduler import MAX_QUEUED
 from glassloom.store.segment import Location, Segment, read_location
 from glassloom.store.store import Store
@@ -45,8 +46,14 @@ class CallTable:
         self.loaded.clear()
 
     def load(self, number: int) -> Call:
-        """Unpickle a call and return it. Runs the user's code: whatever that raises is raised."""
-        call = self.loaded[number] = Call(self._code[number])
+        """Unpickle a call and return it. Runs the user's code: whatever that raises is raised.
+
+        A call with futures is unpickled anew for each task, so that none of its futures outlives its task here.
+        """
+        code = self._code[number]
+        call = Call(code)
+        if not may_have_futures(code):
+            self.loaded[number] = call
         return call
 
 
