@@ -103,7 +103,7 @@ def test_a_timeout_bounds_the_whole_of_a_wait_when_the_head_is_stopped(mine: Cli
     large.exception(timeout=20)
     pending = mine.submit(time.sleep, 60)
     with stopped(mine._record.pid), config.set(timeouts__request=300):
-        assert seconds_until_timeout(lambda: large.result(timeout=0.3), "where the result of ones") < AT_MOST_S
+        assert seconds_until_timeout(lambda: large.result(timeout=0.3), "where the result of 'ones") < AT_MOST_S
         assert seconds_until_timeout(lambda: pending.result(timeout=0.3), "has no result after 0.3 s") < AT_MOST_S
         assert seconds_until_timeout(lambda: wait([pending], timeout=0.3), "0 of 1 futures are done") < AT_MOST_S
         assert not Lock("deadline", client=mine).acquire(timeout=0.3)
@@ -113,11 +113,15 @@ def test_a_timeout_bounds_the_whole_of_a_wait_when_the_head_is_stopped(mine: Cli
 
 @pytest.mark.fault("SIGSTOP of a worker whose result is asked for")
 def test_a_timeout_bounds_the_fetching_from_a_stopped_worker(mine: Client) -> None:
-    (worker,) = mine.scheduler_info()["workers"].values()
-    large = mine.submit(np.ones, 10**6)
+    ((name, worker),) = mine.scheduler_info()["workers"].items()
+    large = mine.submit(np.ones, 10**6, key="large")
     large.exception(timeout=20)
+    says = (
+        f"^worker {name} \\(process {worker['pid']}, stopped by a signal or debugger\\) has the result of 'large', and didn't "
+        "share it within 0.5 s$"
+    )
     with stopped(worker["pid"]):
-        assert seconds_until_timeout(lambda: large.result(timeout=0.5), "where the result of ones.* is") < AT_MOST_S
+        assert seconds_until_timeout(lambda: large.result(timeout=0.5), says) < AT_MOST_S
     assert large.result(timeout=20).sum() == 10**6
 
 

@@ -149,6 +149,15 @@ def test_tasks_that_nobody_needs_any_more_are_known_for_a_while(client: Client) 
     )
 
 
+def test_why_a_submission_was_refused_is_told_of_its_future(client: Client) -> None:
+    future = client.submit(abs, -1, resources={"GPU": 1}, key="needs-gpu")
+    error = future.exception()
+    story = client.story(future)
+    assert story.state == "error"
+    assert story.explanation == f"failed: {type(error).__name__}: {str(error).splitlines()[0]}"
+    assert "GPU" in story.explanation
+
+
 def test_missing_resources_and_workers_are_named(tmp_path: Path) -> None:
     go = str(tmp_path / "go")
     with LocalCluster(2, 1, resources={"GPU": 1}) as cluster, Client(cluster, set_as_default=False) as client:

@@ -32,12 +32,13 @@ from glassloom.client.blocking import Operation, Signal, WaitFor, run_sync, unti
 from glassloom.client.callbacks import UserCallbacks
 from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch, describe_process
+from glassloom.client.holders import explain_missing_results
 from glassloom.client.key_table import CANCELLED, ERROR, KeyHold, KeyState, KeyTable
 from glassloom.client.known_calls import KnownCalls
 from glassloom.client.outbox import Outbox, Outgoing
 from glassloom.client.output_printer import OutputPrinter
 from glassloom.errors import ClusterClosed
-from glassloom.graph import Key
+from glassloom.graph import Key, key_text
 from glassloom.protocol import messages
 from glassloom.protocol.coordination import Op, Outcome
 from glassloom.protocol.failure import Failure
@@ -51,6 +52,9 @@ _FLUSH_TIMEOUT_S = 2.0
 _CLOSE_TIMEOUT_S = 5.0
 _WITHDRAW_TIMEOUT_S = 1.0
 """How long the head may take to say whether a withdrawn request had been granted; after that it is undone."""
+
+_EXPLAIN_TIMEOUT_S = 1.0
+"""How long the head may take, after a deadline, to say which workers have the results that didn't come."""
 
 _open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 
@@ -282,11 +286,27 @@ class Connection:
         return lambda: reply.message
 
     def locate(self, keys: Sequence[Key], deadline: Deadline) -> Operation[list[Location | Failure]]:
-        """Ask where results can be reached."""
-        what = f"where {len(keys)} results are" if len(keys) > 1 else f"where the result of {keys[0]} is"
-        located: messages.Located = yield from self.ask(
-            lambda request: messages.Locate(request, list(keys)), what, deadline=deadline, waits_for_work=True
-        )
+        """Ask where results can be reached.
+
+        Raises
+        ------
+        TimeoutError
+            If that isn't known in time; it names the workers that have the results, or the head if it doesn't answer.
+        """
+        what = f"where {len(keys)} results are" if len(keys) > 1 else f"where the result of {key_text(keys[0])} is"
+        try:
+            located: messages.Located = yield from self.ask(
+                lambda request: messages.Locate(request, list(keys)), what, deadline=deadline, waits_for_work=True
+            )
+        except TimeoutError:
+            if not deadline.is_over:  # the head is silent, and that was said
+                raise
+            info, holdings = yield from self.ask_all(
+                [messages.GetInfo, lambda request: messages.WhoHas(request, list(keys))], Deadline(_EXPLAIN_TIMEOUT_S)
+            )
+            if info is None or holdings is None:
+                raise
+            raise TimeoutError(explain_missing_results(keys, info, holdings, deadline)) from None
         return located.locations
 
     def negotiate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from glassloom.client.validation import check_key
 from glassloom.errors import OptionError
 from glassloom.graph import Key, key_text
 from glassloom.protocol import messages
+from glassloom.protocol.failure import first_line
 from glassloom.reprs import render
 
 _TONES = {"finished": "ok", "running": "busy", "staging": "busy", "error": "error", "unknown": "warn"}
@@ -119,11 +120,19 @@ class StoryMethods(ClientBase):
         'done: its result (32 B) is with the head'
         """
         if isinstance(key, Future):
-            return self._run(self._story(key.key))
+            return self._run(self._story_of_future(key))
         if not isinstance(key, (str, tuple)):
             raise OptionError(f"key={key!r} should be one future, or the key of one task")
         check_key(key)
         return self._run(self._story(key))
+
+    def _story_of_future(self, future: Future) -> Operation[Story]:
+        """Return the story of a future's task; if the cluster knows nothing of it, what this client knows of the future."""
+        story = yield from self._story(future.key)
+        failure = future._state.failure
+        if story.state != "unknown" or story.events or future.status != "error" or failure is None:
+            return story
+        return replace(story, state="error", explanation=f"failed: {first_line(failure)}", origin=failure.origin)
 
     def _story(self, key: Key) -> Operation[Story]:
         told: messages.Story = yield from self._connection.ask(

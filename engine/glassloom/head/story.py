@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 
 from glassloom.graph.keys import Key, key_text
-from glassloom.head.task_history import TaskHistory, first_line, format_duration
+from glassloom.head.task_history import TaskHistory, format_duration
 from glassloom.protocol import messages
+from glassloom.protocol.failure import first_line
 from glassloom.scheduler import Pressure, Restrictions, Scheduler, State, TaskState, WorkerState
 from glassloom.units import format_bytes
 

@@ -18,7 +18,7 @@ from msgspec import structs
 from glassloom.graph.keys import Key
 from glassloom.protocol import messages
 from glassloom.protocol.clock import Clock
-from glassloom.protocol.failure import Failure
+from glassloom.protocol.failure import first_line
 from glassloom.protocol.messages import TaskEvent
 from glassloom.scheduler import Scheduler, TaskSlice, TaskState
 from glassloom.store.segment import location_bytes
@@ -214,12 +214,6 @@ def _spilled(message: messages.StoreEvents, place: int, epoch_s: float) -> TaskE
     way = "written to disk" if message.actions[place] == Action.SPILL_WRITE else "read back from disk"
     text = f"its result ({format_bytes(message.nbytes[place])}) was {way}"
     return TaskEvent(epoch_s + message.starts_s[place], "spilled", text)
-
-
-def first_line(failure: Failure) -> str:
-    """Return what was raised, as one line."""
-    lines = failure.message.splitlines()
-    return f"{failure.exception}: {lines[0]}" if lines else failure.exception
 
 
 def format_duration(seconds: float) -> str:

@@ -86,6 +86,12 @@ def own_failure(error: GlassloomError) -> Failure:
     return Failure(type(error).__name__, type(error).__name__, encodable(str(error)), "")
 
 
+def first_line(failure: Failure) -> str:
+    """Return what was raised, as one line."""
+    lines = failure.message.splitlines()
+    return f"{failure.exception}: {lines[0]}" if lines else failure.exception
+
+
 def restore(failure: Failure) -> BaseException:
     """Return the exception to raise for `failure`, with its traceback and a note on the task."""
     if failure.kind in _OWN_ERRORS:
