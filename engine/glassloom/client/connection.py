@@ -106,6 +106,7 @@ class Connection:
         self.note_scattered = self._keys.note_scattered
         self.hold_all = self._keys.hold_all
         self.attach = self._keys.attach
+        self.holds = self._keys.holds
         self.when_done = self._keys.when_done
         self.forget_callback = self._keys.forget_callback
         self.call_user = self._callbacks.call

@@ -323,7 +323,7 @@ def attach_pickled_future(cluster_id: str, cluster_name: str, key: Key) -> Futur
     ForkedError
         If it is a forked child that has only its parent's.
     """
-    client = client_of(cluster_id, cluster_name, f"the future {key_text(key)}")
+    client = client_of(cluster_id, cluster_name, key)
     connection = client._connection
     hold, is_new = connection.attach(key)
     future = Future(key, client, hold)

@@ -112,6 +112,10 @@ class KeyTable:
                 holds.append(hold)
         return holds
 
+    def holds(self, key: Key) -> bool:
+        """Tell whether something holds a key."""
+        return self._get(key) is not None
+
     def attach(self, key: Key) -> tuple[KeyHold, bool]:
         """Return what holds a key, as it stands, and whether that is new: then the head must be told of it."""
         with self._lock:

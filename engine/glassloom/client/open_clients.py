@@ -8,6 +8,7 @@ from importlib import import_module
 
 from glassloom.client.base import ClientBase
 from glassloom.errors import ClusterClosed
+from glassloom.graph import Key, key_text
 from glassloom.worker.task_context import current_worker
 
 _clients: weakref.WeakValueDictionary[int, ClientBase] = weakref.WeakValueDictionary()
@@ -19,13 +20,11 @@ def note_open(client: ClientBase) -> None:
     _clients[next(_numbers)] = client
 
 
-def client_of(cluster_id: str, cluster_name: str, what: str) -> ClientBase:
-    """Return a client of a cluster: on a worker of that cluster the tasks' client, elsewhere the newest open one.
+def client_of(cluster_id: str, cluster_name: str, key: Key) -> ClientBase:
+    """Return the client for a future of a cluster that is unpickled here.
 
-    Parameters
-    ----------
-    what
-        What needs the client, for the message.
+    On a worker of that cluster it is the tasks' client. Elsewhere it is an open one that holds the key, as the head may not
+    have heard of the key yet, or else the newest open one.
 
     Raises
     ------
@@ -41,12 +40,15 @@ def client_of(cluster_id: str, cluster_name: str, what: str) -> ClientBase:
         return of_task
     newest_first = [known for ref in reversed(_clients.valuerefs()) if (known := ref()) is not None]
     of_cluster = [client for client in newest_first if client.id == cluster_id]
-    for client in of_cluster:
-        if client.status == "running" and client._connection.owner.is_current:
+    usable = [client for client in of_cluster if client.status == "running" and client._connection.owner.is_current]
+    for client in usable:
+        if client._connection.holds(key):
             return client
+    if usable:
+        return usable[0]
     for client in of_cluster:
         client._connection.owner.require()
     raise ClusterClosed(
-        f"{what} of cluster {cluster_name!r} can't be unpickled here: this process has no open client of that cluster; "
+        f"the future {key_text(key)} of cluster {cluster_name!r} can't be unpickled here: this process has no open client of that cluster; "
         f"connect first, with Client({cluster_name!r}), and keep the client until the future is unpickled"
     )
