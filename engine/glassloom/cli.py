@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import importlib.util
 import json
 import subprocess
@@ -20,7 +21,10 @@ from glassloom.units import parse_seconds
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status. Errors go to stderr as one line."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
         status: int = options.run(options)
     except (GlassloomError, MetricsError, OSError) as error:
@@ -35,23 +39,30 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="glassloom", description="Parallel NumPy and pandas, with every thread in view."
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.add_argument("--version", action="version", version=f"glassloom {importlib.metadata.version('glassloom')}")
+    parser.set_defaults(run=_help, parser=parser)
+    commands = parser.add_subparsers(metavar="COMMAND")
 
     lab = commands.add_parser("lab", help="open JupyterLab; further arguments go to it")
     lab.add_argument("arguments", nargs=argparse.REMAINDER)
-    lab.set_defaults(run=_lab)
+    lab.set_defaults(run=_lab, parser=lab)
 
     dashboard = commands.add_parser("dashboard", help="serve the dashboards alone, on this machine, with a token")
     dashboard.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default any that is free")
-    dashboard.set_defaults(run=_dashboard)
+    dashboard.set_defaults(run=_dashboard, parser=dashboard)
 
     options = commands.add_parser("config", help="show every option, what it is set to and where")
     options.add_argument("name", nargs="?", help="one option only, such as array.chunk-size")
-    options.set_defaults(run=_config)
+    options.set_defaults(run=_config, parser=options)
 
-    cluster = commands.add_parser("cluster", help="list, start and stop clusters").add_subparsers(
-        required=True, metavar="ACTION"
-    )
+    cluster = commands.add_parser("cluster", help="list, start and stop clusters")
+    cluster.set_defaults(run=_help, parser=cluster)
+    _add_cluster_actions(cluster.add_subparsers(metavar="ACTION"))
+    return parser
+
+
+def _add_cluster_actions(cluster: Any) -> None:
+    """Add what ``glassloom cluster`` can do."""
     start = cluster.add_parser("start", help="start a cluster")
     start.add_argument("--name")
     start.add_argument("--n-workers", type=int)
@@ -61,16 +72,21 @@ def _parser() -> argparse.ArgumentParser:
     start.add_argument("--detach", action="store_true", help="return at once; the cluster runs until it is stopped")
     start.add_argument("--json", action="store_true", help="print its id and name as JSON, for programs")
     start.add_argument("--started-by", default="script", choices=["script", "panel"])
-    start.set_defaults(run=_start)
+    start.set_defaults(run=_start, parser=start)
     stop = cluster.add_parser("stop", help="end clusters; returns when they have ended")
     stop.add_argument("clusters", nargs="+", metavar="CLUSTER", help="its name or id")
     stop.add_argument("--timeout", default="10 s", help="how long each may take to end, such as '1 min'")
     stop.add_argument("--force", action="store_true", help="kill it instead of asking it to end")
-    stop.set_defaults(run=_stop)
+    stop.set_defaults(run=_stop, parser=stop)
     listing = cluster.add_parser("list", help="list this user's clusters")
     listing.add_argument("--json", action="store_true", help="print them as JSON, for programs")
-    listing.set_defaults(run=_list)
-    return parser
+    listing.set_defaults(run=_list, parser=listing)
+
+
+def _help(options: argparse.Namespace) -> int:
+    """Show the commands to a person who gave none."""
+    options.parser.print_help(sys.stderr)
+    return 2
 
 
 def _lab(options: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from typing import Any
 
 import numpy as np
@@ -275,3 +276,32 @@ def test_keys_that_cannot_be_sent_are_refused_and_leave_the_client_usable(client
     odd.__name__ = "\udc80"
     assert client.submit(odd).result(timeout=20) == 5
     assert delayed(odd, name="\udc81")().compute(scheduler=client) == 5
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda client: client.gather(), "gather"),
+        (lambda client: client.story(), "story"),
+        (lambda client: client.call_stack(1, 2, 3), "call_stack"),
+        (lambda client: client.wait_for_workers(1, 2, 3, 4, 5), "wait_for_workers"),
+        (lambda client: client.who_has(1, 2, 3, 4), "who_has"),
+    ],
+)
+def test_pythons_errors_name_the_class_that_users_know(client: Client, call: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=rf"^Client\.{name}\(\) "):
+        call(client)
+
+
+def test_the_options_that_an_error_lists_are_the_clients() -> None:
+    with pytest.raises(TypeError, match=r"there are n_workers, ") as raised:
+        Client(preload=["x"])
+    listed = str(raised.value).partition("there are ")[2].split(", ")
+    assert set(listed) == set(inspect.signature(Client).parameters) - {"address", "others"}
+
+
+def test_a_scheduler_of_another_library_is_refused_with_what_there_is() -> None:
+    with pytest.raises(
+        OptionError, match=r"^scheduler='distributed' is none of .*; to compute on a cluster, make a Client"
+    ):
+        delayed(abs)(-1).compute(scheduler="distributed")

@@ -63,11 +63,26 @@ def test_all_running_tasks_are_shown_or_those_that_are_asked_for(client: Client,
     assert stacks_of(client, keys=("outer", 2)).keys() == chosen.keys()
     processing = client.processing()
     assert sorted(key for keys in processing.values() for key in keys) == sorted(future.key for future in futures)
-    assert client.call_stack(queued) == {}
+    none = client.call_stack(queued)
+    assert none == {}
+    assert repr(none) == f"Task {queued.key!r} isn't running now; client.story({queued.key!r}) tells how it stands."
+    assert repr(client.call_stack(keys=["a", "b"])) == (
+        "None of these 2 tasks is running now; client.story(key) tells how a task stands."
+    )
     Path(go).touch()
     client.gather([*futures, queued])
     eventually(lambda: client.call_stack() == {})
     assert repr(client.call_stack()) == "No task runs."
+
+
+def test_a_task_whose_function_is_compiled_is_shown_by_the_functions_name(tmp_path: Path) -> None:
+    with Client(n_workers=1, threads_per_worker=1, memory_limit=None, set_as_default=False) as client:
+        future = client.submit(time.sleep, 3600, key="sleeps")
+        found = eventually(lambda: "time.sleep" in repr(stacks := client.call_stack(future)) and stacks)
+        assert repr(found).splitlines() == [
+            f"Task 'sleeps' on {client.name}-0:",
+            "  in C code called as the task's function time.sleep",
+        ]
 
 
 def test_a_task_that_waits_for_its_own_tasks_is_shown_too(client: Client, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import signal
@@ -158,12 +159,6 @@ def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str], arguments: lis
     assert capsys.readouterr().err == message
 
 
-def test_no_command_shows_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main([])
-    assert capsys.readouterr().err.startswith("usage: glassloom [-h] COMMAND")
-
-
 def test_the_configuration_is_shown_with_its_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSLOOM_ARRAY__CHUNK_SIZE", "3 MiB")
     shown = run("config", "array.chunk-size").stdout
@@ -186,3 +181,27 @@ def test_a_cluster_from_the_shell_has_the_configured_size(monkeypatch: pytest.Mo
             assert client.scheduler_info()["workers"] == {}
     finally:
         assert run("cluster", "stop", record["id"]).returncode == 0
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="^0$"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"glassloom {importlib.metadata.version('glassloom')}\n"
+
+
+@pytest.mark.parametrize(("arguments", "usage"), [([], "glassloom"), (["cluster"], "glassloom cluster")])
+def test_without_a_command_the_help_is_shown(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], usage: str
+) -> None:
+    assert main(arguments) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"usage: {usage} [-h]")
+    assert "list, start and stop clusters" in shown or "list this user's clusters" in shown
+
+
+def test_an_unknown_option_shows_the_usage_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="^2$"):
+        main(["cluster", "start", "--nworkers", "1"])
+    shown = capsys.readouterr().err
+    assert shown.startswith("usage: glassloom cluster start [-h]")
+    assert shown.endswith("glassloom cluster start: error: unrecognized arguments: --nworkers 1\n")

@@ -247,7 +247,7 @@ def test_a_runtime_can_be_named() -> None:
 
 @pytest.mark.parametrize("scheduler", ["process", "", 3, object()])
 def test_an_unknown_scheduler_is_an_error_that_lists_the_known_ones(scheduler: Any) -> None:
-    message = r"^scheduler=.* is none of 'processes', 'synchronous', 'threads' and no Client$"
+    message = r"^scheduler=.* is none of 'processes', 'synchronous', 'threads' and no Client; to compute on a cluster, make a Client"
     with pytest.raises(OptionError, match=message):
         delayed(1).compute(scheduler=scheduler)
 

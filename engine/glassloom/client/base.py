@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any, Protocol
 
 from glassloom_metrics.registry import ClusterRecord
@@ -14,6 +15,8 @@ from glassloom.client.key_table import KeyState
 from glassloom.errors import ClusterClosed
 from glassloom.graph import Key
 from glassloom.protocol.identity import jupyter_base_url
+
+_PARTS = __name__.rpartition(".")[0] + "."
 
 
 class Holder(Protocol):
@@ -27,7 +30,17 @@ class Holder(Protocol):
 
 
 class ClientBase:
-    """Something that is connected to a cluster, or will be."""
+    """Something that is connected to a cluster, or will be.
+
+    Python's own errors about a call name the function by its ``__qualname__``: the methods of all parts of a client are
+    named as users know them, ``Client.scatter`` and not ``ResultMethods.scatter``.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.__module__.startswith(_PARTS):
+            for method in vars(cls).values():
+                _name_as_users_know_it(method)
 
     asynchronous: bool
     _record: ClusterRecord
@@ -77,3 +90,10 @@ class ClientBase:
     def _run(self, steps: Operation[Any]) -> Any:
         """Carry on what may have to wait: in this thread, or, for an asynchronous client, in whoever awaits it."""
         return run_async(steps) if self.asynchronous else run_sync(steps)
+
+
+def _name_as_users_know_it(method: object) -> None:
+    """Let a method, with what a decorator wraps, be named as the client's."""
+    while isinstance(method, FunctionType):
+        method.__qualname__ = f"Client.{method.__name__}"
+        method = getattr(method, "__wrapped__", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from datetime import timedelta
 from typing import Any
 
@@ -26,14 +26,34 @@ Stack = tuple[str, ...]
 
 
 class CallStacks(dict[str, dict[Key, Stack]]):
-    """The stacks of running tasks: by worker's name, then by task's key. Prints like tracebacks."""
+    """The stacks of running tasks: by worker's name, then by task's key. Prints like tracebacks.
+
+    Parameters
+    ----------
+    stacks
+        What the dict holds.
+    asked_for
+        The only tasks that were asked for; None: all that run.
+    """
+
+    def __init__(self, stacks: Mapping[str, dict[Key, Stack]], asked_for: Set[Key] | None = None) -> None:
+        super().__init__(stacks)
+        self._asked_for = asked_for
 
     def __repr__(self) -> str:
         lines = []
         for worker, stacks in self.items():
             for key, stack in stacks.items():
                 lines += [f"Task {key_text(key)} on {worker}:", *stack]
-        return "\n".join(lines) or "No task runs."
+        return "\n".join(lines) or self._nothing_runs()
+
+    def _nothing_runs(self) -> str:
+        if self._asked_for is None:
+            return "No task runs."
+        if len(self._asked_for) == 1:
+            (text,) = map(key_text, self._asked_for)
+            return f"Task {text} isn't running now; client.story({text}) tells how it stands."
+        return f"None of these {len(self._asked_for)} tasks is running now; client.story(key) tells how a task stands."
 
 
 class CallStackMethods(ClientBase):
@@ -105,12 +125,12 @@ class CallStackMethods(ClientBase):
         names = {
             number: key for worker in (*before, *after) for number, key in zip(worker.numbers, worker.keys, strict=True)
         }
-        found = CallStacks()
+        found: dict[str, dict[Key, Stack]] = {}
         for worker, answer in zip(asked, answers, strict=True):
             stacks = _read(answer)
             named = {names[number]: _as_text(frames) for number, frames in stacks.items() if number in names}
             found[worker.worker] = {key: stack for key, stack in named.items() if chosen is None or key in chosen}
-        return CallStacks({worker: stacks for worker, stacks in found.items() if stacks})
+        return CallStacks({worker: stacks for worker, stacks in found.items() if stacks}, chosen)
 
 
 def _as_keys(keys: Any) -> Iterable[Key]:
@@ -136,6 +156,8 @@ def _as_text(frames: list[Frame]) -> Stack:
 
 
 def _frame_text(filename: str, line: int, name: str) -> str:
+    if not filename:
+        return f"  {name}"
     source = linecache.getline(filename, line).strip()  # here: a notebook's cells are known to its own process only
     return f'  File "{filename}", line {line}, in {name}' + (f"\n    {source}" if source else "")
 

@@ -45,6 +45,11 @@ from glassloom.store.segment import SegmentWriter
 from glassloom.worker.task_context import task_thread
 
 _COLLECTION_OPTIONS = ("optimize_graph", "priority", "retries", "resources", "workers", "allow_other_workers")
+_OPTION_NAMES = (
+    *(name for name in OPTION_NAMES if name not in ("detached", "started_by")),  # a client's own cluster ends with it
+    "asynchronous",
+    "set_as_default",
+)
 _FEW = 100
 """Building so few tasks doesn't start the garbage collector's long passes."""
 
@@ -114,7 +119,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         set_as_default: bool = True,
         **others: Any,
     ) -> None:
-        refuse_others("Client", others, (*OPTION_NAMES, "asynchronous", "set_as_default"))
+        refuse_others("Client", others, _OPTION_NAMES)
         given = ClusterOptions(
             n_workers=n_workers,
             threads_per_worker=threads_per_worker,

@@ -127,7 +127,10 @@ def choose_runtime(scheduler: str | Runtime | None) -> Runtime:
     elif isinstance(scheduler, Runtime):
         return scheduler
     names = ", ".join(map(repr, sorted({*_named, *_modules})))
-    raise OptionError(f"scheduler={scheduler!r} is none of {names} and no Client")
+    raise OptionError(
+        f"scheduler={scheduler!r} is none of {names} and no Client; to compute on a cluster, make a Client() first: "
+        "collections then run there, and scheduler=client says so explicitly"
+    )
 
 
 def run_inside_task(runtime: Runtime) -> None:

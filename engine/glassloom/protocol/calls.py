@@ -368,20 +368,20 @@ def _position(key: Key, positions: dict[Key, int], external: dict[Key, int]) -> 
 class Call:
     """A call on the worker's side: fills the shape with values and calls the function."""
 
-    __slots__ = ("_args", "_function", "_is_flat", "_kwargs", "code")
+    __slots__ = ("_args", "_is_flat", "_kwargs", "code", "function")
 
     def __init__(self, code: bytes) -> None:
         self.code = code
-        self._function, (self._args, self._kwargs) = loads(code)
+        self.function, (self._args, self._kwargs) = loads(code)
         self._is_flat = not self._kwargs and all(type(shape) is int for shape in self._args)
 
     def __call__(self, literals: bytes, deps: Sequence[Any]) -> Any:
         """Return the function's result; dependencies and literals take the places that the shape gives them."""
         rest = iter(loads(literals)) if literals else iter(())
         if self._is_flat:
-            return self._function(*[next(rest) if shape < 0 else deps[shape] for shape in self._args])
+            return self.function(*[next(rest) if shape < 0 else deps[shape] for shape in self._args])
         args = [_fill(shape, rest, deps) for shape in self._args]
-        return self._function(*args, **{name: _fill(shape, rest, deps) for name, shape in self._kwargs})
+        return self.function(*args, **{name: _fill(shape, rest, deps) for name, shape in self._kwargs})
 
 
 def _fill(shape: Shape, literals: Iterator[Any], deps: Sequence[Any]) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from types import FrameType
 
+from glassloom._text import type_name
+from glassloom.protocol.calls import Call
 from glassloom.protocol.tracebacks import is_engine_file
 from glassloom.worker.user_code import run_user_code
 
@@ -12,7 +14,7 @@ MAX_FRAMES = 100
 """How many frames of a stack are told, the innermost ones."""
 
 Frame = tuple[str, int, str]
-"""File, line and name of the function."""
+"""File, line and name of the function; of a compiled function that a task calls directly, no file, 0 and a description."""
 
 
 def running_stacks(shows_engine: bool) -> dict[int, list[Frame]]:
@@ -21,16 +23,32 @@ def running_stacks(shows_engine: bool) -> dict[int, list[Frame]]:
     Parameters
     ----------
     shows_engine
-        Whether with the engine's own frames. Without them, the innermost frame stays whatever it is.
+        Whether with the engine's own frames. Without them, the innermost frame stays whatever it is, unless all that it does
+        is to call the task's function, which is compiled and so has no frame: then that is told instead.
     """
     found = {}
     for frame in sys._current_frames().values():
         stack = _stack_of_task(frame)
         if stack is not None:
             number, frames = stack
+            compiled = "" if shows_engine else _compiled_function(frame)
+            if compiled:
+                frames = [("", 0, f"in C code called as the task's function {compiled}")]
             shown = [each for each in frames if shows_engine or each is frames[0] or not is_engine_file(each[0])]
             found[number] = shown[MAX_FRAMES - 1 :: -1]
     return found
+
+
+def _compiled_function(innermost: FrameType) -> str:
+    """Return the name of the task's function if the frame waits for it and it has no Python code, else ``""``."""
+    if innermost.f_code is not Call.__call__.__code__:
+        return ""
+    function = innermost.f_locals["self"].function
+    if hasattr(function, "__code__"):  # it is about to be called, or has just returned
+        return ""
+    name = getattr(function, "__qualname__", None) or type_name(type(function))
+    module = getattr(function, "__module__", None)
+    return f"{module}.{name}" if isinstance(module, str) else str(name)
 
 
 def _stack_of_task(innermost: FrameType) -> tuple[int, list[Frame]] | None:
