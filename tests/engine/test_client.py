@@ -685,7 +685,7 @@ def test_closing_a_client_loses_its_futures_and_wakes_who_waits(tmp_path: Path) 
     client.close()
     waiting.join(20)
     assert [type(error) for error in raised] == [ClusterClosed]
-    assert str(raised[0]) == f"'{future.key}' is lost: it was closed"
+    assert str(raised[0]) == f"'{future.key}' is lost: client.close() was called"
     assert (future.status, client.status) == ("lost", "closed")
 
 
@@ -693,7 +693,7 @@ def test_closing_twice_does_nothing_more() -> None:
     client = Client(n_workers=1, threads_per_worker=1)
     client.close()
     client.close()
-    assert repr(client) == f"<Client: {client.name!r}, closed (it was closed)>"
+    assert repr(client) == f"<Client: {client.name!r}, closed (client.close() was called)>"
 
 
 def test_an_open_client_shows_what_its_workers_memory_is_made_of(client: Client) -> None:
@@ -712,7 +712,7 @@ def test_a_closed_client_shows_why_and_no_workers_or_limits() -> None:
     client = Client(n_workers=1, threads_per_worker=1)
     client.close()
     looks = client._repr_html_()
-    assert "it was closed" in looks
+    assert "client.close() was called" in looks
     assert not any(words in looks for words in ("Workers", "Threads", "no limit"))
 
 

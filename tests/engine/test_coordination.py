@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import glassloom.array as ga
 import numpy as np
@@ -29,7 +29,19 @@ from glassloom import (
     get_worker,
     wait,
 )
+from glassloom.client.call_names import name_of_call
 from glassloom.errors import CancelledError, ClusterClosed, ClusterError, OptionError, SerialisationError
+from glassloom.protocol.coordination import (
+    AcquireLease,
+    CountLeases,
+    ListVariables,
+    Op,
+    Payload,
+    QueueSize,
+    VariableDelete,
+    VariableSet,
+    WaitEvent,
+)
 from test_client import eventually
 
 
@@ -399,3 +411,27 @@ def test_a_cancelled_wait_gives_back_what_it_may_have_got(client: Client) -> Non
             assert await asyncio.wait_for(Queue("cancelled", own).get(), 20) == "value"
 
     asyncio.run(main(client.cluster))
+
+
+@pytest.mark.parametrize(
+    ("op", "name"),
+    [
+        (AcquireLease("lock", "a", 1), "Lock('a').acquire()"),
+        (CountLeases("semaphore", "a"), "Semaphore('a').get_value()"),
+        (VariableSet("variable", "a", Payload(b"", []), True), "Variable('a').set()"),
+        (VariableSet("dataset", "a", Payload(b"", []), True), "publish_dataset('a')"),
+        (VariableDelete("dataset", "a"), "unpublish_dataset('a')"),
+        (ListVariables("dataset"), "list_datasets()"),
+        (QueueSize("a"), "Queue('a').qsize()"),
+        (WaitEvent("a"), "Event('a').wait()"),
+    ],
+)
+def test_requests_are_named_as_users_call_them(op: Op, name: str) -> None:
+    assert name_of_call(op) == name
+
+
+def test_every_request_has_a_name() -> None:
+    values = {"kind": "lock", "name": "a", "space": "variable"}
+    for kind in get_args(Op):
+        op = kind(*[values.get(field, 1) for field in kind.__struct_fields__])
+        assert name_of_call(op).endswith(")")

@@ -182,8 +182,16 @@ def test_release_lets_go_of_the_result_like_deleting_the_future(client: Client) 
 def test_a_future_that_was_released_before_it_had_a_result_is_cancelled(client: Client, tmp_path: Path) -> None:
     future = client.submit(tasks.wait_for, str(tmp_path / "go"), pure=False)
     future.release()
-    with pytest.raises(CancelledError, match="or its result was released before"):
+    with pytest.raises(CancelledError, match="^the future of task .* was released before the task had a result$"):
         future.result()
+    (tmp_path / "go").touch()
+
+
+def test_a_task_that_this_client_cancelled_says_so(client: Client, tmp_path: Path) -> None:
+    future = client.submit(tasks.wait_for, str(tmp_path / "go"), pure=False)
+    future.cancel()
+    with pytest.raises(CancelledError, match="^task .* was cancelled by this client$"):
+        future.result(timeout=20)
     (tmp_path / "go").touch()
 
 

@@ -196,7 +196,7 @@ def test_a_story_is_shown_as_text_and_as_html(client: Client) -> None:
     future.result()
     story = explained(client, future, lambda text: text.startswith("done"))
     lines = repr(story).splitlines()
-    assert lines[:2] == ["Task 'shown <b>': finished", "  done: its result (32 B) is with the head"]
+    assert lines[:2] == ["Task 'shown <b>': finished", "  done: its result (32 B) is in the head's memory"]
     assert lines[3].split("  ")[2] == "submitted by client " + lines[3].rpartition(" ")[2]
     html = story._repr_html_()
     assert "shown &lt;b&gt;" in html

@@ -30,7 +30,7 @@ from glassloom.client.result_methods import ResultMethods, release_all
 from glassloom.client.story import StoryMethods
 from glassloom.client.validation import check_iterables, refuse_actors
 from glassloom.cluster.local import LocalCluster
-from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, Resources
+from glassloom.cluster.options import CLIENT_OPTION_NAMES, ClusterOptions, Resources
 from glassloom.cluster.other_names import refuse_others
 from glassloom.collection import compute, persist
 from glassloom.config import Configured
@@ -45,11 +45,7 @@ from glassloom.store.segment import SegmentWriter
 from glassloom.worker.task_context import task_thread
 
 _COLLECTION_OPTIONS = ("optimize_graph", "priority", "retries", "resources", "workers", "allow_other_workers")
-_OPTION_NAMES = (
-    *(name for name in OPTION_NAMES if name not in ("detached", "started_by")),  # a client's own cluster ends with it
-    "asynchronous",
-    "set_as_default",
-)
+_END_OF_BLOCK = "its `with` block has ended"
 _FEW = 100
 """Building so few tasks doesn't start the garbage collector's long passes."""
 
@@ -119,7 +115,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         set_as_default: bool = True,
         **others: Any,
     ) -> None:
-        refuse_others("Client", others, _OPTION_NAMES)
+        refuse_others("Client", others, CLIENT_OPTION_NAMES)
         given = ClusterOptions(
             n_workers=n_workers,
             threads_per_worker=threads_per_worker,
@@ -182,7 +178,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         """Close the client that the last run of the same notebook cell made, with its cluster."""
         before = None if self._own_cluster is None else replaced_client(self)
         if isinstance(before, Client):
-            before.close()
+            before._close("its cell was run again")  # `close` of an asynchronous client would have to be awaited
 
     # Calls
 
@@ -505,10 +501,10 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         """End the cluster, whoever started it, and the connection."""
         return asyncio.to_thread(self._shutdown) if self.asynchronous else self._shutdown()
 
-    def _close(self) -> None:
+    def _close(self, reason: str = "client.close() was called") -> None:
         unset_current(self)
         if self._link is not None:
-            self._link.close("it was closed")
+            self._link.close(reason)
         if self._own_cluster is not None:
             self._own_cluster.close()
 
@@ -516,7 +512,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         self._connection.owner.require()
         if not self._connection.closed_because:
             self._connection.send(messages.Shutdown())
-        self._close()
+        self._close("client.shutdown() was called")
         if self.cluster is not None:
             self.cluster.close()
 
@@ -526,13 +522,13 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close()
+        self._close(_END_OF_BLOCK)
 
     async def __aenter__(self) -> Self:
         return await self
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self._close)
+        await asyncio.to_thread(self._close, _END_OF_BLOCK)
 
     def __await__(self) -> Generator[Any, None, Self]:
         return self._opened().__await__()

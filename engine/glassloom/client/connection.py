@@ -29,6 +29,7 @@ from glassloom import config
 from glassloom._ownership import OwnerProcess
 from glassloom._supervision import Crash, start_thread
 from glassloom.client.blocking import Operation, Signal, WaitFor, run_sync, until
+from glassloom.client.call_names import name_of_call
 from glassloom.client.callbacks import UserCallbacks
 from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch, describe_process
@@ -99,7 +100,10 @@ class Connection:
         self._has_threads = False
         self._opened = Signal()
         self._closed = Signal()
-        self._end_reason = "the cluster has ended"
+        self._end_reason = (
+            f"the cluster has ended: its head (process {record.pid}) was killed, or ended without saying why; "
+            "make a new Client()"
+        )
         self._replies: dict[int, _Reply] = {}
         self._requests = itertools.count()
         self.hold = self._keys.hold
@@ -323,7 +327,7 @@ class Connection:
         receive
             Called with the request's number and the outcome; returns what to return instead.
         """
-        watch = HeadWatch(self, f"{type(op).__name__} of {getattr(op, 'name', '')!r}")
+        watch = HeadWatch(self, name_of_call(op))
         request, reply = next(self._requests), _Reply()
         try:
             self._replies[request] = reply

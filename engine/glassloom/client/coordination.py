@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Self
 
 from glassloom.client.blocking import Operation, run_async
+from glassloom.client.call_names import VARIABLES
 from glassloom.client.client import Client
 from glassloom.client.payload import dump_with_futures, load_with_futures
 from glassloom.client.worker_api import get_client
@@ -23,7 +24,7 @@ from glassloom.protocol.coordination import Op, Outcome
 from glassloom.units import parse_seconds
 
 Timeout = float | str | timedelta | None
-_VARIABLE = "variable"
+_VARIABLE = VARIABLES
 
 
 class _Shared:

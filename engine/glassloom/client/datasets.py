@@ -8,11 +8,12 @@ from typing import Any
 
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation, run_sync
+from glassloom.client.call_names import DATASETS
 from glassloom.client.payload import dump_with_futures, load_with_futures
 from glassloom.errors import OptionError
 from glassloom.protocol import coordination
 
-_SPACE = "dataset"
+_SPACE = DATASETS
 NO_DEFAULT: Any = object()
 
 

@@ -118,7 +118,7 @@ class Future(Handle):
         Raises
         ------
         TimeoutError
-            If the result isn't here in time: computed and fetched. Or if the cluster's head gives no sign of life.
+            If the result isn't here in time: computed and fetched. Or if the cluster's head doesn't answer.
         CancelledError
             If the task was cancelled.
         ClusterClosed
@@ -262,10 +262,20 @@ def raise_unless_finished(future: Future) -> None:
     if state.status == ERROR and state.failure is not None:
         raise failure.harmless(failure.restore(state.failure))
     if state.status == CANCELLED:
-        raise CancelledError(f"task {key_text(future.key)} was cancelled, or its result was released before")
+        raise CancelledError(_why_cancelled(future))
     if state.status == LOST:
         connection.owner.require()
         raise ClusterClosed(f"{key_text(future.key)} is lost: {connection.closed_because}")
+
+
+def _why_cancelled(future: Future) -> str:
+    """Return how a future came to have no result, as far as this client knows."""
+    text = key_text(future.key)
+    if future._state.is_cancelling:
+        return f"task {text} was cancelled by this client"
+    if future._hold is None:
+        return f"the future of task {text} was released before the task had a result"
+    return f"task {text} was cancelled, or its result was released before"
 
 
 def settled(
@@ -296,7 +306,7 @@ def settled(
 def happens(signal: Signal, deadline: Deadline, client: ClientBase, what: str) -> Operation[bool]:
     """Wait for what tasks of a client's make happen; return whether it has.
 
-    Warns if there is no worker to do it; raises TimeoutError if the head gives no sign of life.
+    Warns if there is no worker to do it; raises TimeoutError if the head doesn't answer.
     """
     needs_workers = current_worker() is None  # else there is one
     watch = HeadWatch(client._connection, what, client.name if needs_workers else None)

@@ -86,12 +86,12 @@ class HeadWatch:
         timeout_s = config.get("timeouts.request")
         if silent_s >= timeout_s:
             raise TimeoutError(
-                f"{self._connection.head()} has given no sign of life for {silent_s:.0f} s; {self._what} was waited for"
+                f"{self._connection.head()} hasn't answered for {silent_s:.0f} s; this process was waiting for {self._what}"
             )
         if silent_s >= WARN_AFTER_S and not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"{self._connection.head()} has given no sign of life for {silent_s:.0f} s; {self._what} is waited for",
+                f"{self._connection.head()} hasn't answered for {silent_s:.0f} s; this process is waiting for {self._what}",
                 stacklevel=2,
             )
 

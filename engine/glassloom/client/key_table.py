@@ -50,6 +50,7 @@ class KeyState:
         """Return how it stands for a future that lets go of it now, and will be told nothing more."""
         state = KeyState(CANCELLED if self.status == PENDING else self.status)
         state.nbytes, state.inline, state.failure = self.nbytes, self.inline, self.failure
+        state.is_cancelling = self.is_cancelling
         return state
 
 

@@ -117,7 +117,7 @@ class StoryMethods(ClientBase):
         ...     future.result()
         ...     client.story(future).explanation
         1
-        'done: its result (32 B) is with the head'
+        "done: its result (32 B) is in the head's memory"
         """
         if isinstance(key, Future):
             return self._run(self._story_of_future(key))

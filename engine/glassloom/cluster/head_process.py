@@ -197,7 +197,7 @@ def _read_record(
         waited = f" within {timeout_s:g} s" if time.monotonic() >= deadline_s else ""
         process.kill()
         errors = process.communicate()[1].decode(errors="replace")[-2000:]
-        raise ClusterStartError(f"the head process didn't start{waited}; its last words:\n{errors or '(none)'}")
+        raise ClusterStartError(f"the head process didn't start{waited}; its output:\n{errors or '(none)'}")
     answer: dict[str, Any] = json.loads(line)
     if "error" in answer:
         process.wait(END_TIMEOUT_S)

@@ -115,6 +115,12 @@ class ClusterOptions:
 
 OPTION_NAMES = tuple(field.name for field in fields(ClusterOptions))
 """The names of all options, in order."""
+CLIENT_OPTION_NAMES = (
+    *(name for name in OPTION_NAMES if name not in ("detached", "started_by")),  # a client's own cluster ends with it
+    "asynchronous",
+    "set_as_default",
+)
+"""The names of the options of a client, which starts a cluster of its own."""
 
 
 def parse_memory_limit(limit: int | float | str | None, n_workers: int, threads_per_worker: int) -> int | None:

@@ -196,7 +196,7 @@ def _explain_error(task: TaskState) -> str:
 
 def _place_of_result(task: TaskState) -> str:
     if task.shared_location is not None:
-        return "with the head" if isinstance(task.shared_location, bytes) else "where all processes can reach it"
+        return "in the head's memory" if isinstance(task.shared_location, bytes) else "where all processes can reach it"
     return f"on {task.owner.name}" if task.owner is not None else "held"
 
 

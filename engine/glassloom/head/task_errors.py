@@ -45,8 +45,8 @@ def _named(task: TaskState) -> list[int | str]:
 
 def _blame(task: TaskState, last_loss: WorkerLoss) -> WorkerLost:
     text = (
-        f"task {key_text(task.key)} was running on {task.n_deaths} workers when they died, so it is blamed for it. How the "
-        f"last one ended: {last_loss.reason}"
+        f"task {key_text(task.key)} was running on {task.n_deaths} workers when they died, so it isn't tried again. How "
+        f"the last one ended: {last_loss.reason}"
     )
     if not last_loss.exceeded_limit:
         return WorkerLost(text)

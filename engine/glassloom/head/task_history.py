@@ -94,7 +94,7 @@ class TaskHistory:
         if isinstance(message, messages.Cancel):
             self._note(self._numbers(message.keys), "cancelled", f"cancelled by client {client}")
         elif isinstance(message, messages.Retry):
-            self._note(self._numbers(message.keys), "retried", f"tried again, as client {client} wants it")
+            self._note(self._numbers(message.keys), "retried", f"retried by client {client}")
 
     def worker_left(self, worker: str, ran: Sequence[TaskState], held: Sequence[TaskState], reason: str) -> None:
         """A worker is gone with what it ran and held. Call it before the scheduler learns of it."""
