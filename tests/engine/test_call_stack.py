@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +76,10 @@ def test_all_running_tasks_are_shown_or_those_that_are_asked_for(client: Client,
     assert repr(client.call_stack()) == "No task runs."
 
 
-def test_a_task_whose_function_is_compiled_is_shown_by_the_functions_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("function", [time.sleep, partial(time.sleep)])
+def test_a_task_whose_function_is_compiled_is_shown_by_the_functions_name(function: Any) -> None:
     with Client(n_workers=1, threads_per_worker=1, memory_limit=None, set_as_default=False) as client:
-        future = client.submit(time.sleep, 3600, key="sleeps")
+        future = client.submit(function, 3600, key="sleeps")
         found = eventually(lambda: "time.sleep" in repr(stacks := client.call_stack(future)) and stacks)
         assert repr(found).splitlines() == [
             f"Task 'sleeps' on {client.name}-0:",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import FrameType
 
 from glassloom._text import type_name
@@ -44,6 +45,8 @@ def _compiled_function(innermost: FrameType) -> str:
     if innermost.f_code is not Call.__call__.__code__:
         return ""
     function = innermost.f_locals["self"].function
+    while isinstance(function, partial):
+        function = function.func
     if hasattr(function, "__code__"):  # it is about to be called, or has just returned
         return ""
     name = getattr(function, "__qualname__", None) or type_name(type(function))
