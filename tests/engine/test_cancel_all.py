@@ -48,10 +48,8 @@ def test_all_that_is_not_finished_is_given_up_and_the_rest_stays(client: Client,
 def test_many_tasks_that_are_alike_are_given_up_too(client: Client, tmp_path: Path) -> None:
     go = str(tmp_path / "go")
     slow = client.map(wait_for_file, [go] * 300, range(300))
-    eventually(lambda: sum(len(keys) for keys in client.processing().values()) >= 4)
-    story = client.story(slow[299])
-    assert story.state == "ready"
-    assert story.explanation.startswith("ready; no free thread (4 of 4 are taken); ")
+    eventually(lambda: client.story(slow[299]).explanation.startswith("ready; no free thread (4 of 4 are taken); "))
+    assert client.story(slow[299]).state == "ready"
     assert client.cancel_all() == 300
     assert {future.status for future in slow} == {"cancelled"}
     assert n_unfinished(client) == 0

@@ -9,10 +9,10 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Self
 
-from glassloom_metrics.errors import ClusterNotFound as _NoRecord
-from glassloom_metrics.registry import ClusterRecord, find_record
+from glassloom_metrics.registry import ClusterRecord
 
 from glassloom._gc import gc_paused
+from glassloom.client.addresses import find_cluster, options_of_new_cluster
 from glassloom.client.blocking import run_sync
 from glassloom.client.call_stacks import CallStackMethods
 from glassloom.client.cell_clients import replaced_client
@@ -34,7 +34,7 @@ from glassloom.cluster.options import CLIENT_OPTION_NAMES, ClusterOptions, Resou
 from glassloom.cluster.other_names import refuse_others
 from glassloom.collection import compute, persist
 from glassloom.config import Configured
-from glassloom.errors import ClusterClosed, ClusterNotFound, OptionError
+from glassloom.errors import ClusterClosed
 from glassloom.graph import Graph, Key
 from glassloom.local.default import current, set_current, unset_current
 from glassloom.protocol import messages
@@ -137,7 +137,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         self._record: ClusterRecord
         self._link: Connection | None = None
 
-        self._opening = (address, _for_new_cluster(address, given), set_as_default)
+        self._opening = (address, options_of_new_cluster(address, given), set_as_default)
         if not asynchronous:
             self._open(*self._opening)
 
@@ -156,7 +156,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             elif isinstance(address, LocalCluster):
                 self._record = address.record
             else:
-                self._record = address if isinstance(address, ClusterRecord) else _find(address)
+                self._record = address if isinstance(address, ClusterRecord) else find_cluster(address)
             link = Connection(self._record)
             link.open()
             self._segments = SegmentWriter(link.welcome.shm_prefix, link.welcome.directory, f"c{link.welcome.client}")
@@ -540,36 +540,6 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
 
     def __reduce__(self) -> Any:
         raise TypeError("a Client can't be pickled; inside a task, get_client() returns one of its cluster")
-
-
-def _for_new_cluster(address: Any, given: ClusterOptions) -> ClusterOptions | None:
-    """Return the options of the cluster to start, None if there is one."""
-    if address is None:
-        return given.resolved()
-    for name, value in given.differences().items():
-        raise OptionError(
-            f"{name}={value!r} is for a new cluster, and Client({address!r}) connects to one that runs already; leave it out"
-        )
-    return None
-
-
-def _find(name_or_id: Any) -> ClusterRecord:
-    if not isinstance(name_or_id, str):
-        raise OptionError(f"address={name_or_id!r} should be a LocalCluster, or the name or id of a running cluster")
-    if "://" in name_or_id:
-        raise OptionError(
-            f"address={name_or_id!r}: clusters of dask.distributed are not supported yet; "
-            "use a LocalCluster, or the name or id of a running Glassloom cluster"
-        )
-    try:
-        record = find_record(name_or_id)
-    except _NoRecord as error:
-        raise ClusterNotFound(str(error)) from None
-    if record.kind != "processes":
-        raise ClusterNotFound(
-            f"{name_or_id!r} is the thread pool of process {record.pid}; only that process can use it"
-        )
-    return record
 
 
 def _in_place(handling: Annotations) -> Annotations:

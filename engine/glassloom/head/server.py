@@ -28,7 +28,7 @@ from glassloom._supervision import Crash
 from glassloom.errors import SerialisationError, WorkerLost
 from glassloom.graph.keys import key_text
 from glassloom.head.call_cache import CallCache
-from glassloom.head.cancellation import cancel_everything, cancel_tasks, retry_tasks
+from glassloom.head.client_requests import HEAD_ITSELF, ClientRequests
 from glassloom.head.cluster_log import LOG_NAME
 from glassloom.head.connections import ClientConnection, WorkerConnection, keys_finished, keys_of
 from glassloom.head.coordinator import Coordinator
@@ -36,14 +36,12 @@ from glassloom.head.fork_server_client import ForkServerClient
 from glassloom.head.fork_server_watch import ForkServerWatch
 from glassloom.head.gpu_samples import sample_gpus
 from glassloom.head.inline_results import MIN_BYTES, InlineResults
-from glassloom.head.inspection import HeadSnapshot, inspect_for
 from glassloom.head.listener import Listener
 from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.head.queries import ClientQueries
 from glassloom.head.registration import print_json, register
 from glassloom.head.shared_results import SharedResults
-from glassloom.head.story import tell_story
-from glassloom.head.submission import ASKING_FOR_KEYS, note_calls, submit_graph
+from glassloom.head.submission import ASKING_FOR_KEYS
 from glassloom.head.supervised_tasks import SupervisedTasks
 from glassloom.head.task_errors import WorkerLoss, make_error
 from glassloom.head.task_history import TaskHistory
@@ -55,14 +53,12 @@ from glassloom.protocol.failure import Failure
 from glassloom.protocol.options import HeadOptions
 from glassloom.protocol.places import ClusterPlaces, remove_what_the_dead_left
 from glassloom.sampling.process import has_ended
-from glassloom.scheduler import MIN_TASKS, Actions, Adaptive, Scheduler, TaskState
+from glassloom.scheduler import MIN_TASKS, Actions, Scheduler, TaskState
 from glassloom.store.segment import Segment
 from glassloom.worker import fork_server
 
 FLUSH_S = 0.1
 SAMPLE_S = 0.5
-_HEAD = object()
-"""The head as the scheduler's client: it wants what was fired and forgotten, until it is done."""
 _NO_REQUEST = -1
 """The request number of what no client has asked for."""
 _READ_BYTES = 2**20
@@ -120,6 +116,24 @@ class Head:
         self._clients: dict[int, ClientConnection] = {}
         self._next_client = 0
         self._shared_results = SharedResults(places)
+        self._client_requests = ClientRequests(
+            options,
+            self._scheduler,
+            call_cache=self._call_cache,
+            queries=self._queries,
+            history=self._history,
+            coordinator=self._coordinator,
+            worker_pool=self._worker_pool,
+            worker_logs=self._worker_logs,
+            shared_results=self._shared_results,
+            inline_results=self._inline_results,
+            setups=self._setups,
+            clients=self._clients,
+            tasks=self._tasks,
+            now_s=self._clock.now_s,
+            settle=self._settle,
+            end=self._end,
+        )
         self._settling = False
         self._ended = asyncio.Event()
         self._end_reason = ""
@@ -308,7 +322,7 @@ class Head:
         self._shared_results.remove_unannounced(f"c{client.number}")
         self._scheduler.client_left(client)
         self._coordinator.left(client)
-        self._send_coordination_replies()
+        self._client_requests.send_coordination_replies()
         self._settle_soon()
 
     # What workers say
@@ -398,95 +412,7 @@ class Head:
 
     def _on_client_message(self, client: ClientConnection, message: messages.FromClient) -> None:
         self._history.note_client_message(client.number, message)
-        match message:
-            case messages.Submit():
-                submit_graph(self._scheduler, self._call_cache, self._options.resources, client, message)
-                self._history.submitted(client.number, message.keys)
-            case messages.DefineCall() | messages.ForgetCalls():
-                note_calls(self._call_cache, client, message)
-            case messages.Release():
-                self._scheduler.release(client, message.keys)
-            case messages.Cancel():
-                cancel_tasks(self._scheduler, client, message)
-            case messages.CancelAll():
-                n_tasks = cancel_everything(self._scheduler, client, force=message.force)
-                self._settle()  # the client hears of the keys before it hears that all is done
-                client.send(messages.CancelledAll(message.request, n_tasks))
-            case messages.Retry():
-                retry_tasks(self._scheduler, client, message.keys)
-            case messages.Scatter():
-                for key, location, nbytes in zip(message.keys, message.locations, message.nbytes, strict=True):
-                    self._shared_results.add(location)
-                    self._scheduler.add_data(client, key, location, nbytes)
-                    self._inline_results.add(self._scheduler.tasks.get(key))
-            case messages.Locate():
-                self._queries.locate(client, message)
-            case messages.Ping():
-                client.send(messages.Ack(message.request))
-            case messages.GetInfo():
-                self._queries.inform(client, message, self._worker_pool)
-            case messages.GetWorkerLogs():
-                lines = self._worker_logs.last(message.n, message.workers)
-                client.send(messages.WorkerLogs(message.request, lines))
-            case messages.RunOnWorkers():
-                chosen = [
-                    w
-                    for n, w in self._worker_pool.connections.items()
-                    if message.workers is None or n in message.workers
-                ]
-                self._setups.pop(message.forgets, None)
-                if message.setup:
-                    self._setups.pop(message.setup, None)
-                    self._setups[message.setup] = message.call
-                self._queries.invoke(client, message, chosen)
-            case messages.RunOnHead():
-                workers = [worker.info() for worker in self._worker_pool.connections.values()]
-                snapshot = HeadSnapshot(self._scheduler, workers, len(self._clients))
-                self._tasks.start("inspection", inspect_for(client, message, snapshot))
-            case messages.Retire():
-                self._worker_pool.retire(message.workers)
-                self._worker_pool.answer_when_settled(client, message.request)
-            case messages.Scale():
-                self._worker_pool.scale(message.n_workers)
-                self._worker_pool.answer_when_settled(client, message.request)
-            case messages.Adapt():
-                self._worker_pool.adapt(Adaptive(message.minimum, message.maximum, message.wait_s))
-                client.send(messages.Ack(message.request))
-            case messages.Restart():
-                self._scheduler.cancel([key for key, task in self._scheduler.tasks.items() if task.clients])
-                self._worker_pool.restart()
-                self._worker_pool.answer_when_settled(client, message.request)
-            case messages.FireAndForget():
-                self._scheduler.want(_HEAD, message.keys)
-            case messages.Coordinate():
-                self._coordinator.ask(client, message.request, message.op)
-                self._send_coordination_replies()
-            case messages.Withdraw():
-                self._coordinator.withdraw(client, message.request, undo=message.undo)
-                self._send_coordination_replies()
-            case messages.Claim():
-                self._scheduler.want(client, self._coordinator.claim(client, message.request))
-                self._send_coordination_replies()
-            case messages.Attach():
-                self._scheduler.want(client, message.keys)
-            case messages.WhoHas():
-                self._queries.tell_holdings(client, message)
-            case messages.GetProcessing():
-                self._queries.tell_processing(client, message, self._worker_pool)
-            case messages.GetStory():
-                client.send(tell_story(self._scheduler, self._history, message, self._clock.now_s()))
-            case messages.Shutdown():
-                self._end("shut down by its client")
-
-    def _send_coordination_replies(self) -> None:
-        """Carry out what the coordinator has decided."""
-        decisions = self._coordinator.take_decisions()
-        for kept in decisions.keep:
-            self._scheduler.want(kept, kept.payload.keys)
-        for kept in decisions.release:
-            self._scheduler.release(kept, kept.payload.keys)
-        for asker, request, outcome in decisions.answers:
-            asker.send(messages.CoordinationReply(request, outcome))
+        self._client_requests.handle(client, message)
 
     # Carrying out what the scheduler wants
 
@@ -549,8 +475,8 @@ class Head:
         return error
 
     def _tell_clients(self, actions: Actions) -> None:
-        for ended in (actions.finished.pop(_HEAD, []), actions.erred.pop(_HEAD, [])):
-            self._scheduler.release(_HEAD, [key for task in ended for key in keys_of(task)])
+        for ended in (actions.finished.pop(HEAD_ITSELF, []), actions.erred.pop(HEAD_ITSELF, [])):
+            self._scheduler.release(HEAD_ITSELF, [key for task in ended for key in keys_of(task)])
             if ended:
                 self._settle_soon()
         for client, tasks in actions.finished.items():

@@ -167,7 +167,7 @@ def _explain_restrictions(restrictions: Restrictions, workers: list[WorkerState]
         which = f"none of the workers that it may run on ({wanted})" if restrictions.workers and named else "no worker"
         return f"needs resources {amounts}; {which} has them"
     if not any(restrictions.fits(worker.free) for worker in able):
-        names = _listed([worker.name for worker in able])
+        names = _listed([worker.name for worker in sorted(able, key=lambda worker: worker.number)])
         return f"needs resources {amounts}; they are taken up by other tasks on {names}"
     return ""
 
