@@ -39,13 +39,14 @@ def test_the_stack_of_a_running_task_has_the_users_frames_only(client: Client, t
     assert worker in client.scheduler_info()["workers"]
     (stack,) = (stacks[key] for key in stacks)
     assert list(stacks) == [("outer", 1)]
-    assert [frame.partition(", in ")[2].splitlines()[0] for frame in stack] == ["outer", "inner"]
+    names = [frame.partition(", in ")[2].splitlines()[0] for frame in stack]
+    assert names in (["outer", "inner"], ["outer", "inner", "exists"])  # wherever its loop is just now
     assert stack[0].startswith(f'  File "{__file__}", line ')
     assert stack[0].endswith("in outer\n    inner(go)")
     assert repr(found).splitlines()[0] == f"Task ('outer', 1) on {worker}:"
     with gl.config.set({"tracebacks.show-engine": True}):
         (whole,) = client.call_stack(future)[worker].values()
-    assert len(whole) > 2
+    assert len(whole) > 3
     Path(go).touch()
     future.result()
 
