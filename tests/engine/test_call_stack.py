@@ -46,7 +46,7 @@ def test_the_stack_of_a_running_task_has_the_users_frames_only(client: Client, t
     assert repr(found).splitlines()[0] == f"Task ('outer', 1) on {worker}:"
     with gl.config.set({"tracebacks.show-engine": True}):
         (whole,) = client.call_stack(future)[worker].values()
-    assert len(whole) > 3
+    assert "protocol/calls.py" in whole[0]
     Path(go).touch()
     future.result()
 

@@ -8,9 +8,10 @@ import time
 
 import glassloom as gl
 import glassloom.array as ga
+import numpy as np
 import pytest
 from fault_helpers import eventually, head_of
-from glassloom import Client, delayed
+from glassloom import Client, delayed, wait
 from glassloom.client.key_table import KeyTable
 from glassloom.errors import CancelledError, ClusterClosed
 
@@ -183,3 +184,11 @@ def test_a_crash_of_a_thread_of_the_clients_closes_its_connection_with_a_reason(
         with pytest.raises(ClusterClosed, match="a fault of ours"):
             waits.result(timeout=20)
         monkeypatch.undo()
+
+
+def test_the_result_of_a_task_that_was_cancelled_after_it_had_finished_is_cancelled_not_lost(client: Client) -> None:
+    future = client.submit(np.zeros, 100_000)
+    wait(future)
+    future.cancel()
+    with pytest.raises(CancelledError, match="was cancelled by this client"):
+        future.result(timeout=20)

@@ -164,6 +164,7 @@ def _interrupt_when(condition: Callable[[], Any]) -> None:
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Python ignores one in a finaliser
 @pytest.mark.fault("Ctrl-C while the pool of threads computes")
 def test_signals_at_random_moments_leave_the_pool_right(pool: ThreadsRuntime) -> None:
     total = delayed(tasks.total)([delayed(tasks.inc, pure=True)(n) for n in range(N_SMALL_TASKS)])

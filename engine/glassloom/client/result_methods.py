@@ -14,8 +14,8 @@ from glassloom.client.future_tree import find_futures, rebuilt, replace_futures
 from glassloom.client.key_table import ERROR, FINISHED, PENDING
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.results import read_result
-from glassloom.errors import OptionError
-from glassloom.graph import Key, tokenize
+from glassloom.errors import CancelledError, OptionError
+from glassloom.graph import Key, key_text, tokenize
 from glassloom.protocol import failure, messages
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.tracebacks import hides_engine_frames
@@ -139,7 +139,7 @@ class ResultMethods(ClientBase):
     def _fetch(self, futures: Sequence[Holder], deadline: Deadline) -> Operation[list[Any]]:
         """Return the results of finished futures."""
         results: dict[Key, Any] = {}
-        remote: list[Key] = []
+        remote: dict[Key, Holder] = {}
         for future in futures:
             state = future._state
             if state.status == ERROR and state.failure is not None:
@@ -147,11 +147,13 @@ class ResultMethods(ClientBase):
             if state.inline is not None:
                 results[future.key] = read_result(future.key, state.inline)
             else:
-                remote.append(future.key)
+                remote[future.key] = future
         if remote:
-            locations = yield from self._connection.locate(remote, deadline)
-            for key, location in zip(remote, locations, strict=True):
+            locations = yield from self._connection.locate(list(remote), deadline)
+            for (key, future), location in zip(remote.items(), locations, strict=True):
                 if isinstance(location, Failure):
+                    if future._state.is_cancelling:  # it had finished before; the result went with the cancellation
+                        raise CancelledError(f"task {key_text(key)} was cancelled by this client")
                     raise failure.harmless(failure.restore(location))
                 results[key] = read_result(key, location)
         return [results[future.key] for future in futures]
