@@ -3,7 +3,8 @@
     python -m benchmarks                          all cases, 5 rounds
     python -m benchmarks noop-100k --rounds 3
 
-A machine's speed drifts: quote ratios, which compare what ran side by side.
+A machine's speed drifts: quote ratios, which compare what ran side by side. A contender that fails in a round is told of
+and left out of that round; the others go on, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from benchmarks.cases import CASES
 from benchmarks.meter import Figures, cpu_count
 
 _TIMEOUT_S = 600
+
+Rounds = dict[str, list[Figures | None]]
+"""The figures of each contender's rounds; None for a round in which it failed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,23 +44,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no case {unknown[0]!r}; there are {', '.join(CASES)}")
     measured = {case: _measure(case, options.rounds) for case in options.cases or CASES}
     print(f"{platform.machine()}, {cpu_count()} CPUs, Python {platform.python_version()}")
-    for case, figures in measured.items():
-        _print_case(case, figures)
+    for case, rounds in measured.items():
+        _print_case(case, rounds)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(measured, file, indent=1)
-    return 0
+    return int(any(None in figures for rounds in measured.values() for figures in rounds.values()))
 
 
-def _measure(case: str, rounds: int) -> dict[str, list[Figures]]:
-    figures: dict[str, list[Figures]] = {contender: [] for contender in CASES[case] if _is_installed(contender)}
-    for contender in CASES[case].keys() - figures.keys():
+def _measure(case: str, n_rounds: int) -> Rounds:
+    rounds: Rounds = {contender: [] for contender in CASES[case] if _is_installed(contender)}
+    for contender in CASES[case].keys() - rounds.keys():
         print(f"{case}: without {contender}, which isn't installed", file=sys.stderr)
-    for number in range(rounds):
-        for contender in figures:
-            print(f"{case}: round {number + 1} of {rounds}, {contender}", file=sys.stderr)
-            figures[contender].append(_run(case, contender))
-    return figures
+    for number in range(n_rounds):
+        for contender in rounds:
+            print(f"{case}: round {number + 1} of {n_rounds}, {contender}", file=sys.stderr)
+            rounds[contender].append(_run(case, contender))
+    return rounds
 
 
 def _is_installed(contender: str) -> bool:
@@ -64,29 +68,42 @@ def _is_installed(contender: str) -> bool:
     return importlib.util.find_spec(contender.split()[0]) is not None
 
 
-def _run(case: str, contender: str) -> Figures:
+def _run(case: str, contender: str) -> Figures | None:
+    """Return a contender's figures, None if it failed: its process has written why, or it is told here."""
     command = [sys.executable, "-m", "benchmarks", "--only", case, contender]
-    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=_TIMEOUT_S, check=True)
-    figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, timeout=_TIMEOUT_S, check=True)
+        figures: Figures = json.loads(done.stdout.splitlines()[-1])
+    except (subprocess.SubprocessError, IndexError, ValueError) as error:  # it ended badly, or printed no figures
+        print(f"{case}: {contender} failed: {error}", file=sys.stderr)
+        return None
     return figures
 
 
-def _print_case(case: str, figures: dict[str, list[Figures]]) -> None:
+def _print_case(case: str, rounds: Rounds) -> None:
     """Print each contender's medians, and each peer's ratio to the one of ours before it."""
     print(f"\n{case}")
     ours = ""
-    for contender in figures:
+    for contender, figures in rounds.items():
         is_peer = not contender.startswith("glassloom")
         ours = ours if is_peer else contender
-        for name in figures[contender][0]:
-            values = [row[name] for row in figures[contender]]
+        done = [row for row in figures if row is not None]
+        if len(done) < len(figures):
+            print(f"  {contender:22} failed in {len(figures) - len(done)} of {len(figures)} rounds")
+        for name in done[0] if done else ():
+            values = [row[name] for row in done]
             line = f"  {contender:22} {name:20} {statistics.median(values):12.3f}"
             line += f"   ({min(values):.3f} to {max(values):.3f})"
-            if is_peer:
-                mine = [row[name] for row in figures[ours]]
-                ratios = [their / own for their, own in zip(values, mine, strict=True) if own]
+            ratios = _ratios(figures, rounds[ours], name) if is_peer else []
+            if ratios:
                 line += f"   {statistics.median(ratios):.2f}x {ours}"
             print(line)
+
+
+def _ratios(theirs: list[Figures | None], ours: list[Figures | None], name: str) -> list[float]:
+    """Return a peer's figure over ours for the rounds that have both."""
+    pairs = [(their, our) for their, our in zip(theirs, ours, strict=True) if their is not None and our is not None]
+    return [their[name] / our[name] for their, our in pairs if our[name]]
 
 
 if __name__ == "__main__":
