@@ -312,3 +312,92 @@ def test_the_newest_open_client_gets_a_future_that_none_holds(client: Client) ->
     with Client(client.cluster, set_as_default=False) as other:
         assert open_clients.client_of(client.id, client.name, "unknown") is other
     assert open_clients.client_of(client.id, client.name, "unknown") is client
+
+
+# Before the head has heard of the key
+
+MAKER = """
+import os, pickle, sys, time
+from pathlib import Path
+import tasks
+from glassloom import Client
+from glassloom.client.outbox import Outbox
+
+folder = Path(sys.argv[1])
+send = Outbox._send
+
+
+def send_late(self, frames):
+    (folder / "numbered").touch()
+    while not (folder / "go").exists():
+        time.sleep(0.01)
+        if (folder / "die").exists():
+            os._exit(0)
+    send(self, frames)
+
+
+with Client(sys.argv[2]) as client:
+    Outbox._send = send_late
+    future = client.submit(tasks.inc, 1, key="made")
+    (folder / "part").write_bytes(pickle.dumps(future))
+    (folder / "part").rename(folder / "future")
+    while not (folder / "end").exists():
+        time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def pickled_before_sent(client: Client, unpickled_by: Client, tmp_path: Path) -> Iterator[bytes]:
+    """Return a future that was pickled by a process which sends its task when there is a file called "go"."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    maker = subprocess.Popen([sys.executable, "-c", MAKER, str(tmp_path), client.name], env=environment)
+    try:
+        eventually((tmp_path / "future").exists, 30)
+        yield (tmp_path / "future").read_bytes()
+        for name in ("go", "end"):
+            (tmp_path / name).touch()
+        assert maker.wait(20) == 0
+    finally:
+        maker.kill()
+        maker.wait()
+
+
+def unpickled_and_sent(data: bytes, other: Client, client: Client) -> Future:
+    """Return the future that `other` unpickles; the head has read what `other` has sent of it, but for what comes last."""
+    outbox = other._connection._outbox
+    assert outbox is not None
+    written_bytes = outbox.written_bytes
+    future: Future = pickle.loads(data)
+    eventually(lambda: outbox.written_bytes > written_bytes)
+    for _ in range(3):  # each is read after what was written before it
+        client.who_has()
+    return future
+
+
+def test_a_future_may_be_unpickled_before_the_head_knows_its_task(
+    client: Client, unpickled_by: Client, pickled_before_sent: bytes, tmp_path: Path
+) -> None:
+    theirs = unpickled_and_sent(pickled_before_sent, unpickled_by, client)
+    assert (theirs.client, theirs.status) == (unpickled_by, "pending")
+    (tmp_path / "go").touch()
+    assert theirs.result(timeout=20) == 2
+
+
+def test_a_task_may_be_submitted_that_needs_a_key_which_the_head_does_not_know_yet(
+    client: Client, unpickled_by: Client, pickled_before_sent: bytes, tmp_path: Path
+) -> None:
+    theirs = unpickled_and_sent(pickled_before_sent, unpickled_by, client)
+    direct, boxed = unpickled_by.submit(tasks.inc, theirs), unpickled_by.submit(open_box, Box(theirs))
+    assert (direct.status, boxed.status) == ("pending", "pending")
+    (tmp_path / "go").touch()
+    assert (direct.result(timeout=20), boxed.result(timeout=20)) == (3, 2)
+
+
+def test_a_future_whose_maker_ended_before_it_sent_the_task_is_cancelled(
+    client: Client, unpickled_by: Client, pickled_before_sent: bytes, tmp_path: Path
+) -> None:
+    theirs = unpickled_and_sent(pickled_before_sent, unpickled_by, client)
+    assert theirs.status == "pending"
+    (tmp_path / "die").touch()
+    with pytest.raises(CancelledError, match="task 'made' was cancelled, or its result was released before"):
+        theirs.result(timeout=20)

@@ -34,7 +34,7 @@ from glassloom.client.callbacks import UserCallbacks
 from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch, describe_process
 from glassloom.client.holders import explain_missing_results
-from glassloom.client.key_table import CANCELLED, ERROR, KeyHold, KeyState, KeyTable
+from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, KeyHold, KeyState, KeyTable
 from glassloom.client.known_calls import KnownCalls
 from glassloom.client.outbox import Outbox, Outgoing
 from glassloom.client.output_printer import OutputPrinter
@@ -212,6 +212,23 @@ class Connection:
         with self._submit_lock:  # so that no other thread has the head forget them meanwhile
             message.code[:] = self._known_calls.numbers([code for code in message.code if isinstance(code, bytes)])
             self.send(message, states, holds)
+
+    def sent_as(self, state: KeyState) -> int:
+        """Return the number of the message that asks for a key, 0 if there is none. Waits until the writer has come to it.
+
+        Raises
+        ------
+        TimeoutError
+            If the head doesn't take what was sent before.
+        """
+        if state.sent_as == NOT_SENT and self._outbox is not None and self.owner.is_current:
+            timeout_s = config.get("timeouts.request")
+            with contextlib.suppress(ClusterClosed):  # then it will never be sent
+                if not run_sync(self._outbox.wait_for_writer(timeout_s, self.check_open)):
+                    raise TimeoutError(
+                        f"{self.head()} has read nothing for {timeout_s:g} s, so that a future can't be pickled"
+                    )
+        return 0 if state.sent_as == NOT_SENT else state.sent_as
 
     def cancel(self, keys: Sequence[Key], states: Sequence[KeyState], *, force: bool) -> None:
         """Give tasks up."""

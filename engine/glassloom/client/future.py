@@ -35,6 +35,7 @@ class Future(Handle):
     A future can be pickled, as a part of what tasks read or return, or by itself. Unpickling it gives a future of the same
     key, in a task of the cluster or in another process with a `Client` of it. A task whose function or arguments contain a
     pickled future begins when that is finished, like a task that takes it as an argument, and fails if that has failed.
+    It may be unpickled before the cluster has heard of its task: it is pending then.
     Any other pickle, such as a task's result, doesn't hold the future's result: keep a future of it until it is unpickled.
     """
 
@@ -55,9 +56,12 @@ class Future(Handle):
         return self.key
 
     def __reduce__(self) -> Any:
-        record = self._connection.record
-        note_pickled(record.id, self.key)
-        return attach_pickled_future, (record.id, record.name, self.key)
+        connection = self._connection
+        record = connection.record
+        if note_pickled(record.id, self.key):  # the head makes it a dependency before anything unpickles it
+            return attach_pickled_future, (record.id, record.name, self.key)
+        maker = connection.welcome.client, connection.sent_as(self._state)
+        return attach_pickled_future, (record.id, record.name, self.key, maker)
 
     def __copy__(self) -> Self:
         copied = object.__new__(type(self))
@@ -323,8 +327,15 @@ def send_for(connection: Connection, message: messages.FromClient, futures: Sequ
         connection.send(message, states, holds)
 
 
-def attach_pickled_future(cluster_id: str, cluster_name: str, key: Key) -> Future:
+def attach_pickled_future(
+    cluster_id: str, cluster_name: str, key: Key, maker: tuple[int, int] = messages.NO_MAKER
+) -> Future:
     """Return a future of a key that another process, or this one, has pickled. Doesn't wait. Pickles refer to this name.
+
+    Parameters
+    ----------
+    maker
+        The client that pickled it, and the number of the message in which that asked for the key.
 
     Raises
     ------
@@ -338,7 +349,7 @@ def attach_pickled_future(cluster_id: str, cluster_name: str, key: Key) -> Futur
     hold, is_new = connection.attach(key)
     future = Future(key, client, hold)
     if is_new:
-        connection.send(messages.Attach([key]), [hold.state], [hold], waits=False)
+        connection.send(messages.Attach([key], maker), [hold.state], [hold], waits=False)
     return future
 
 

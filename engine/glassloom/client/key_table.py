@@ -16,7 +16,8 @@ from glassloom.graph import Key
 from glassloom.protocol.failure import Failure
 
 PENDING, FINISHED, ERROR, CANCELLED, LOST = "pending", "finished", "error", "cancelled", "lost"
-_NOT_SENT = 2**63
+NOT_SENT = 2**63
+"""The number of a message that the writer hasn't come to yet."""
 
 Callback = Callable[["KeyState"], None]
 """What is called with the state of a key that is no longer pending, in the thread that reads, or in the caller's."""
@@ -43,14 +44,14 @@ class KeyState:
         self.failure: Failure | None = None
         self.callbacks: list[Callback] | None = None
         self.is_cancelling = False
-        self.sent_as = _NOT_SENT
+        self.sent_as = NOT_SENT
         self.previous = previous
 
     def released(self) -> KeyState:
         """Return how it stands for a future that lets go of it now, and will be told nothing more."""
         state = KeyState(CANCELLED if self.status == PENDING else self.status)
         state.nbytes, state.inline, state.failure = self.nbytes, self.inline, self.failure
-        state.is_cancelling = self.is_cancelling
+        state.is_cancelling, state.sent_as = self.is_cancelling, self.sent_as
         return state
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from queue import SimpleQueue
 from typing import Any
@@ -52,7 +52,7 @@ class Outbox:
     table
         Told of each message that asks for keys, and of those that were dropped.
     queue
-        Where `DroppedKey`s arrive too, from the garbage collector. After a None the socket is shut down.
+        Where `DroppedKey`s arrive too, from the garbage collector, and signals, to be set. After a None the socket is shut down.
     on_crash
         Called in the writing thread if that fails, the socket's errors included.
     """
@@ -94,6 +94,12 @@ class Outbox:
             self._waiting_bytes += len(outgoing.data)
         self._queue.put(outgoing)
 
+    def wait_for_writer(self, timeout_s: float, watch: Callable[[], None]) -> Operation[bool]:
+        """Wait until what was put so far has a number; return whether it has. What `watch` raises ends the wait."""
+        passed = Signal()
+        self._queue.put(passed)
+        return (yield WaitFor(passed, timeout_s, watch=watch))
+
     def end(self) -> None:
         """End the thread; returns when it has ended. The socket must be shut down."""
         self._queue.put(None)
@@ -109,7 +115,7 @@ class Outbox:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
-    def _take(self) -> list[Outgoing | DroppedKey | None]:
+    def _take(self) -> list[Outgoing | DroppedKey | Signal | None]:
         """Wait for something to do; return it with what else is there, up to what one system call may write."""
         items = [self._queue.get()]
         nbytes = 0
@@ -118,7 +124,7 @@ class Outbox:
             nbytes += len(items[-1].data) if isinstance(items[-1], Outgoing) else _ABOUT_A_KEY_BYTES
         return items
 
-    def _frames(self, items: list[Outgoing | DroppedKey | None]) -> list[bytes]:
+    def _frames(self, items: list[Outgoing | DroppedKey | Signal | None]) -> list[bytes]:
         """Return the frames to write, in order; those of keys that nothing holds any more together."""
         frames = []
         for kind, group in groupby(items, type):
@@ -135,6 +141,9 @@ class Outbox:
                         together = []
                     together.append(item)
                 frames.append(self._frame(together))
+            elif kind is Signal:
+                for passed in (item for item in group if isinstance(item, Signal)):
+                    passed.set()
         return frames
 
     def _frame(self, items: list[Outgoing]) -> bytes:

@@ -158,10 +158,23 @@ class ClientConnection:
     calls: dict[int, PickledCall] = field(default_factory=dict)
     """The calls that it refers to by number."""
     started_s: float | None = field(init=False)
+    _progress: asyncio.Event | None = None
 
     def __post_init__(self) -> None:
         """Note when its process began, which tells it from one that gets its pid later."""
         self.started_s = started_s_or_none(self.pid) if self.pid else None
+
+    async def progress(self) -> None:
+        """Wait until more of its messages were handled, or it has left."""
+        if self._progress is None:
+            self._progress = asyncio.Event()
+        await self._progress.wait()
+
+    def has_progressed(self) -> None:
+        """Messages of its were handled, or it has left: wake what waits for that."""
+        if self._progress is not None:
+            self._progress.set()
+            self._progress = None
 
     def has_ended(self) -> bool:
         """Tell whether its process is gone, although a fork of it may still hold the connection."""

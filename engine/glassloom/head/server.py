@@ -37,6 +37,7 @@ from glassloom.head.fork_server_watch import ForkServerWatch
 from glassloom.head.gpu_samples import sample_gpus
 from glassloom.head.inline_results import MIN_BYTES, InlineResults
 from glassloom.head.listener import Listener
+from glassloom.head.message_order import MessageOrder
 from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.head.queries import ClientQueries
 from glassloom.head.registration import print_json, register
@@ -115,6 +116,7 @@ class Head:
         self._call_cache = CallCache()
         self._clients: dict[int, ClientConnection] = {}
         self._next_client = 0
+        self._message_order = MessageOrder(self._clients, self._settle_soon)
         self._shared_results = SharedResults(places)
         self._client_requests = ClientRequests(
             options,
@@ -303,11 +305,14 @@ class Head:
             while data := await reader.read(_READ_BYTES):
                 for payload in splitter.feed(data):
                     message = messages.from_client_decoder.decode(payload)
+                    if isinstance(message, messages.Attach):
+                        await self._message_order.wait_for(client, *message.maker)
                     if isinstance(message, ASKING_FOR_KEYS) and self._scheduler.has_ended_keys_of(client):
                         self._settle()  # what is said of these keys is about their former tasks
                     client.n_handled += 1
                     self._on_client_message(client, message)
                 self._settle_soon()
+                client.has_progressed()
         except (ConnectionError, msgspec.DecodeError, FrameError):
             self._client_left(client)
             raise
@@ -319,6 +324,7 @@ class Head:
 
     def _client_left(self, client: ClientConnection) -> None:
         del self._clients[client.number]
+        client.has_progressed()
         self._shared_results.remove_unannounced(f"c{client.number}")
         self._scheduler.client_left(client)
         self._coordinator.left(client)

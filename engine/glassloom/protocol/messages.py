@@ -417,10 +417,19 @@ class Claim(_Message, frozen=True, tag="claim"):
     request: int
 
 
+NO_MAKER = (-1, 0)
+"""The `Attach.maker` of a key that the head has heard of before."""
+
+
 class Attach(_Message, frozen=True, tag="attach"):
-    """Wants the results of keys that it has unpickled, and to be told how their tasks stand."""
+    """Wants the results of keys that it has unpickled, and to be told how their tasks stand.
+
+    ``maker`` is the client that pickled them, and the number of the message in which that asked for them: the head handles
+    that message first.
+    """
 
     keys: list[Key]
+    maker: tuple[int, int] = NO_MAKER
 
 
 class WhoHas(_Message, frozen=True, tag="who-has"):

@@ -34,11 +34,13 @@ class noting_futures:  # noqa: N801 - reads like a function; a class costs each 
         _thread.noted = self._before
 
 
-def note_pickled(cluster_id: str, key: Key) -> None:
-    """A future is being pickled by the calling thread."""
+def note_pickled(cluster_id: str, key: Key) -> bool:
+    """A future is being pickled by the calling thread; return whether that notes its futures."""
     noted: NotedFutures | None = getattr(_thread, "noted", None)
-    if noted is not None:
-        noted[cluster_id, key] = None
+    if noted is None:
+        return False
+    noted[cluster_id, key] = None
+    return True
 
 
 def may_have_futures(data: bytes) -> bool:
