@@ -74,7 +74,8 @@ def _add_cluster_actions(cluster: Any) -> None:
     start.add_argument("--started-by", default="script", choices=["script", "panel"])
     start.set_defaults(run=_start, parser=start)
     stop = cluster.add_parser("stop", help="end clusters; returns when they have ended")
-    stop.add_argument("clusters", nargs="+", metavar="CLUSTER", help="its name or id")
+    stop.add_argument("clusters", nargs="*", metavar="CLUSTER", help="its name or id")
+    stop.add_argument("--all", action="store_true", help="end all of this user's clusters on this host")
     stop.add_argument("--timeout", default="10 s", help="how long each may take to end, such as '1 min'")
     stop.add_argument("--force", action="store_true", help="kill it instead of asking it to end")
     stop.set_defaults(run=_stop, parser=stop)
@@ -138,7 +139,12 @@ def _counted(number: int, what: str) -> str:
 
 def _stop(options: argparse.Namespace) -> int:
     timeout_s = parse_seconds("timeout", options.timeout) or 0.0
-    done, wrong = commands.stop_clusters(options.clusters, timeout_s=timeout_s, force=options.force)
+    if bool(options.clusters) == options.all:
+        options.parser.error("say which clusters, by name or id, or --all")
+    if options.all:
+        done, wrong = commands.stop_all_clusters(timeout_s=timeout_s, force=options.force)
+    else:
+        done, wrong = commands.stop_clusters(options.clusters, timeout_s=timeout_s, force=options.force)
     for line in done:
         print(line, flush=True)
     for line in wrong:

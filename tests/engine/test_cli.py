@@ -8,13 +8,15 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
 from glassloom import Client, LocalCluster
 from glassloom.cli import main
 from glassloom.errors import ClusterNotFound
-from glassloom_metrics.host import HostIdentity
+from glassloom_metrics.host import HostIdentity, process_started_s
 from glassloom_metrics.registry import ClusterRecord, read_records, remove_record, write_record
 
 
@@ -75,6 +77,75 @@ def test_several_clusters_are_stopped_at_once_and_what_is_unknown_is_said() -> N
         )
         assert stopped.stderr == "glassloom: no cluster 'three'; running: 'two'\n"
         assert stopped.returncode == 1
+
+
+def record_of(cluster_id: str, **fields: Any) -> ClusterRecord:
+    started_s = process_started_s(os.getpid())
+    record = ClusterRecord(cluster_id, "made-up", "processes", os.getpid(), started_s, "/socket", "s", 1.0, "/none", "")
+    return msgspec.structs.replace(record, **fields)
+
+
+@pytest.fixture
+def thread_pool() -> Iterator[ClusterRecord]:
+    record = record_of("t1", name="threads-7", kind="threads")
+    write_record(record)
+    yield record
+    remove_record("t1")
+
+
+def test_a_thread_pool_is_not_stopped(thread_pool: ClusterRecord) -> None:
+    stopped = run("cluster", "stop", "threads-7")
+    assert (stopped.returncode, stopped.stdout) == (1, "")
+    assert stopped.stderr == (
+        f"glassloom: 'threads-7' is the thread pool of process {os.getpid()}: it ends with that process, and can't be "
+        "stopped alone\n"
+    )
+
+
+def test_all_clusters_of_this_host_are_stopped(thread_pool: ClusterRecord) -> None:
+    write_record(record_of("a1", name="theirs", host=HostIdentity("node12", "m", "another boot", "pid:[1]")))
+
+    def start() -> LocalCluster:
+        return LocalCluster(1, 1, name="twice")
+
+    left_alone = (
+        f"Left alone: 'threads-7' is the thread pool of process {os.getpid()}: it ends with that process, and can't be "
+        "stopped alone.\nLeft alone: 'theirs' (id a1) is, or was, on 'node12': it can't be reached from here.\n"
+    )
+    try:
+        with start() as first, start() as second:
+            stopped = run("cluster", "stop", "--all")
+            assert stopped.stdout == (
+                f"Stopped cluster 'twice' (id {first.id}, 1 worker).\nStopped cluster 'twice' (id {second.id}, 1 worker).\n"
+                + left_alone
+            )
+            assert (stopped.returncode, stopped.stderr) == (0, "")
+            assert read_records() == [thread_pool]
+        again = run("cluster", "stop", "--all")
+        assert (again.returncode, again.stdout) == (0, "No clusters are running.\n" + left_alone)
+    finally:
+        remove_record("a1")
+
+
+def test_one_cluster_that_cannot_be_stopped_keeps_no_other_from_it() -> None:
+    record = json.loads(run("cluster", "start", "--json", "--detach", "--name", "stuck", "--n-workers", "0").stdout)
+    (running,) = read_records()
+    os.kill(running.pid, signal.SIGSTOP)
+    try:
+        with LocalCluster(0, 1, name="other") as other:
+            stopped = run("cluster", "stop", "--all", "--timeout", "200 ms")
+        assert (stopped.returncode, stopped.stdout) == (1, f"Stopped cluster 'other' (id {other.id}, 0 workers).\n")
+        assert f"cluster 'stuck' (id {record['id']}, pid {running.pid}) hasn't ended within 0.2 s" in stopped.stderr
+    finally:
+        assert run("cluster", "stop", "--all", "--force").returncode == 0
+    assert read_records() == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["--all", "mine"]])
+def test_stop_takes_either_names_or_all(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    with pytest.raises(SystemExit, match="^2$"):
+        main(["cluster", "stop", *arguments])
+    assert "error: say which clusters, by name or id, or --all" in capsys.readouterr().err
 
 
 @pytest.mark.fault("stop a cluster whose head is stopped (SIGSTOP), then kill it with --force")

@@ -6,9 +6,10 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from time import sleep
 from typing import Any
 
@@ -36,10 +37,7 @@ def list_clusters() -> str:
     """
     remove_what_the_dead_left()
     rows = [_row(described) for described in map(_described, read_records())]
-    elsewhere = "".join(
-        f"\n{record.name!r} (id {record.id}) is, or was, on {record.host.name!r}: it can't be reached from here."
-        for record in read_foreign_records()
-    )
+    elsewhere = "".join(f"\n{_elsewhere(record)}." for record in read_foreign_records())
     if not rows:
         return f"No clusters are running.{elsewhere}"
     table = [_HEADER, *rows]
@@ -63,20 +61,54 @@ def stop_clusters(names: Sequence[str], *, timeout_s: float, force: bool) -> tup
     force
         Whether to kill the head's process instead of asking it; its workers end with it.
     """
+    return _all_tried([partial(_find_and_stop, name, timeout_s, force) for name in dict.fromkeys(names)])
+
+
+def stop_all_clusters(*, timeout_s: float, force: bool) -> tuple[list[str], list[str]]:
+    """End all of the user's clusters on this host, as `stop_clusters` does.
+
+    Thread pools and clusters of other hosts are named among what was done, and left alone.
+    """
+    records = read_records()
+    clusters = [record for record in records if not _is_thread_pool(record)]
+    done, wrong = _all_tried([partial(_stop, record, timeout_s, force) for record in clusters])
+    if not clusters:
+        done.append("No clusters are running.")
+    done += [f"Left alone: {_why_not_stopped(record)}." for record in records if _is_thread_pool(record)]
+    return done + [f"Left alone: {_elsewhere(record)}." for record in read_foreign_records()], wrong
+
+
+def _all_tried(steps: Iterable[Callable[[], str]]) -> tuple[list[str], list[str]]:
+    """Return what the steps say they did, and what went wrong in the others."""
     done, wrong = [], []
-    for name in dict.fromkeys(names):
+    for step in steps:
         try:
-            done.append(_stop(find_record(name), timeout_s, force))
+            done.append(step())
         except (GlassloomError, MetricsError, OSError) as error:
             wrong.append(str(error))
     return done, wrong
 
 
+def _find_and_stop(name: str, timeout_s: float, force: bool) -> str:
+    record = find_record(name)
+    if _is_thread_pool(record):
+        raise ClusterError(_why_not_stopped(record))
+    return _stop(record, timeout_s, force)
+
+
+def _is_thread_pool(record: ClusterRecord) -> bool:
+    return record.kind != "processes"
+
+
+def _why_not_stopped(record: ClusterRecord) -> str:
+    return f"{record.name!r} is the thread pool of process {record.pid}: it ends with that process, and can't be stopped alone"
+
+
+def _elsewhere(record: ClusterRecord) -> str:
+    return f"{record.name!r} (id {record.id}) is, or was, on {record.host.name!r}: it can't be reached from here"
+
+
 def _stop(record: ClusterRecord, timeout_s: float, force: bool) -> str:
-    if record.kind != "processes":
-        raise ClusterError(
-            f"{record.name!r} is the thread pool of process {record.pid}: it ends with that process, and can't be stopped alone"
-        )
     workers = _counted(_n_workers(record)[0])
     deadline = Deadline(timeout_s)
     if force:
@@ -129,7 +161,7 @@ def _row(described: dict[str, Any]) -> tuple[str, ...]:
 
 def _n_workers(record: ClusterRecord) -> tuple[int | None, int | None]:
     """Return how many workers a cluster has, and how many threads they have; None where it doesn't tell."""
-    if record.kind != "processes":
+    if _is_thread_pool(record):
         return 0, None
     link = Connection(record)
     try:
