@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from glassloom.scheduler import Pressure, Scheduler, State, TaskState, WorkerState
+from glassloom.scheduler import Actions, Pressure, Scheduler, State, TaskState, WorkerState
 from glassloom.scheduler.ready_queue import ReadyQueue, would_grow_memory
 from glassloom.scheduler.task_block import TaskBlock
 
@@ -16,6 +16,12 @@ MEMORY, WAITING, READY, STAGING, RELEASED = State.MEMORY, State.WAITING, State.R
 
 class Broken(AssertionError):
     """An invariant doesn't hold."""
+
+
+def freed(actions: Actions) -> list[tuple[int, Any]]:
+    """Return the task and location of each result that nobody will read again."""
+    in_blocks = [pair for numbers, held in actions.free_slices for pair in zip(numbers, held, strict=True)]
+    return [*actions.free, *in_blocks]
 
 
 def check(scheduler: Scheduler, misses_an_input: Collection[int] = ()) -> None:

@@ -626,7 +626,7 @@ class Simulation:
 
     def _carry_out(self, actions: Actions) -> None:
         by_state = {worker.state: worker for worker in self.workers}
-        for number, location in actions.free:
+        for number, location in invariants.freed(actions):
             assert location in self.locations, f"location {location} of {number} is freed twice"
             del self.locations[location]
             self._reasons_to_run[self._key_of.get(number, "")] += 1

@@ -66,7 +66,7 @@ class Bench:
         for name in ("finished", "erred"):
             found[name] = {client: keys_of(tasks) for client, tasks in getattr(actions, name).items()}
         found["cancelled"] = {client: list(keys) for client, keys in actions.cancelled.items()}
-        found["free"] = [location for _, location in actions.free]
+        found["free"] = [location for _, location in invariants.freed(actions)]
         found["located"] = [task.key for task in actions.located]
         found["stop"] = [worker.number for worker in actions.stop]
         return {name: value for name, value in found.items() if value}

@@ -71,6 +71,36 @@ def test_results_are_dropped_where_they_are(scheduler: Scheduler) -> None:
     assert len(scheduler.tasks) == 13
 
 
+ORDERS = {
+    "forward": list(range(20)),
+    "backward": list(range(20))[::-1],
+    "backward in parts": [*range(9, -1, -1), *range(19, 9, -1)],
+    "every second": [*range(0, 20, 2), *range(1, 20, 2)],
+    "shuffled": [7, 13, 0, 4, 18, 6, 2, 15, 10, 9, 1, 19, 3, 17, 12, 16, 14, 11, 8, 5],
+    "twice": [*range(20), *range(20)[::-1]],
+}
+
+
+@pytest.mark.parametrize("n_at_once", [20, 6, 1])
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS.keys())
+def test_tasks_are_released_in_any_order(scheduler: Scheduler, order: list[int], n_at_once: int) -> None:
+    finish(scheduler, list(range(20)), location="inline")
+    alone = scheduler.tasks["x-11"]
+    for start in range(0, len(order), n_at_once):
+        scheduler.release("me", [KEYS[position] for position in order[start : start + n_at_once]])
+        invariants.check(scheduler)
+    freed = invariants.freed(scheduler.take_actions())
+    assert sorted(freed) == [(number, "inline") for number in range(20)]
+    assert (len(scheduler.tasks), alone.state) == (0, State.FORGOTTEN)
+
+
+@pytest.mark.parametrize("order", [ORDERS[name] for name in ("forward", "backward", "shuffled")])
+def test_many_tasks_are_forgotten_at_once(scheduler: Scheduler, order: list[int]) -> None:
+    finish(scheduler, list(range(20)), location="inline")
+    scheduler.release("me", [KEYS[position] for position in order])
+    assert scheduler.take_actions().free_slices == [(range(20), ["inline"] * 20)]
+
+
 def test_released_tasks_that_run_are_recalled(scheduler: Scheduler) -> None:
     scheduler.release("me", KEYS)
     invariants.check(scheduler)

@@ -463,6 +463,7 @@ class Head:
         )
 
     def _free(self, actions: Actions) -> None:
+        """Remove what nobody will read again. Results of tasks in blocks are so small that nothing but the block has them."""
         numbers = []
         for number, location in actions.free:
             if isinstance(location, Segment):

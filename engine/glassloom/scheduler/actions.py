@@ -26,7 +26,9 @@ class Actions:
     drop
         Numbers of results that the worker may forget.
     free
-        Locations that nobody will read again.
+        Locations that nobody will read again, with the numbers of their tasks; -1: of none that is known.
+    free_slices
+        The same of tasks in blocks, element by element.
     finished, erred, cancelled
         What each client must be told of the keys it wants; finished ones of a block as slices.
     located
@@ -40,6 +42,7 @@ class Actions:
     recall: dict[WorkerState, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
     drop: dict[WorkerState, list[int]] = field(default_factory=lambda: defaultdict(list))
     free: list[tuple[int, Any]] = field(default_factory=list)
+    free_slices: list[tuple[range, list[Any]]] = field(default_factory=list)
     finished: dict[Any, list[TaskState | TaskSlice]] = field(default_factory=lambda: defaultdict(list))
     erred: dict[Any, list[TaskState]] = field(default_factory=lambda: defaultdict(list))
     cancelled: dict[Any, list[Key]] = field(default_factory=lambda: defaultdict(list))

@@ -19,12 +19,15 @@ from glassloom.scheduler.ready_queues import ReadyQueues
 from glassloom.scheduler.state import TaskState, WorkerState
 from glassloom.scheduler.states import FORGOTTEN, MEMORY, READY, RELEASED, RUNNING, State
 from glassloom.scheduler.tables import Tables
-from glassloom.scheduler.task_block import TaskBlock, TaskSlice, append_slice
+from glassloom.scheduler.task_block import TaskBlock, TaskSlice, append_slice, spans_of
 
 _GONE = FORGOTTEN
 """State in a block of tasks that are forgotten, or have left the block."""
 _LEGAL = frozenset([(RELEASED, READY), (READY, RUNNING), (RUNNING, MEMORY), (MEMORY, FORGOTTEN), (READY, FORGOTTEN)])
 """The changes of state that slices make; forgetting a READY task passes by RELEASED."""
+_STATES = tuple(State)
+_FEW = 8
+"""So many tasks or more that follow each other are released without looking for their neighbours first."""
 _READY_RUN, _RUNNING_RUN, _MEMORY_RUN = (
     re.compile(re.escape(bytes([state])) + b"+") for state in (READY, RUNNING, MEMORY)
 )
@@ -277,20 +280,39 @@ class BlockTable:
         self._tables.may_have_room[worker] = None
         return n
 
-    def release(self, client: Any, keys: Sequence[Key], at: int) -> int:
-        """Forget the tasks from element `at` on that follow each other in a block of the client.
+    def release(self, client: Any, keys: Sequence[Key]) -> list[Key]:
+        """Forget the tasks of the client's that are in blocks, in whichever order; return the other keys.
 
-        Returns how many that are, 0 if the first is no such task. Those that run leave the block, and are left to the caller.
+        Tasks that run leave their block and are left to the caller. Keys that follow each other in a block, forward or
+        backward, are released at once; so are, of the others of a block, those that turn out to be neighbours.
         """
-        block = self._by_key.get(keys[at])
-        if block is None or block.client != client:
-            return 0
-        start = block.position(keys[at])
-        n = _common(keys, at, block.keys, start)
-        gone = block.states.find(_GONE, start, start + n)
-        n = n if gone < 0 else gone - start
-        self._release(block, start, start + n)
-        return n
+        rest: list[Key] = []
+        scattered: dict[TaskBlock, list[int]] = {}
+        at = 0
+        while at < len(keys):
+            block = self._by_key.get(keys[at])
+            if block is None or block.client != client:
+                rest.append(keys[at])
+                at += 1
+                continue
+            start, stop = self._trim(block, *block.span(keys, at))
+            if stop - start < _FEW:
+                scattered.setdefault(block, []).extend(range(start, stop))
+            else:
+                self._release(block, start, stop)
+            at += stop - start
+        for block, positions in scattered.items():
+            for start, stop in spans_of(sorted(positions)):
+                self._release(block, start, stop)
+        return rest
+
+    @staticmethod
+    def _trim(block: TaskBlock, first: int, last: int) -> tuple[int, int]:
+        """Return the positions from `first` towards `last` whose tasks are in the block, as start and stop."""
+        if first <= last:
+            gone = block.states.find(_GONE, first, last + 1)
+            return first, last + 1 if gone < 0 else gone
+        return max(last, block.states.rfind(_GONE, last, first) + 1), first + 1
 
     def client_left(self, client: Any) -> None:
         """Forget all tasks of a client; those that run leave their block."""
@@ -298,7 +320,7 @@ class BlockTable:
             self._release(block, 0, len(block.keys))
 
     def _release(self, block: TaskBlock, start: int, stop: int) -> None:
-        block.released = stop
+        block.released = start, stop
         for match in list(_ANY_RUN.finditer(block.states, start, stop)):
             begin, end = match.span()
             state = block.states[begin]
@@ -310,7 +332,7 @@ class BlockTable:
             else:
                 if state == MEMORY:
                     self._drop(block, begin, end)
-                self._count(block, State(state), FORGOTTEN, end - begin)
+                self._count(block, _STATES[state], FORGOTTEN, end - begin)
                 self._take_out(block, begin, end, is_ready=state == READY)
 
     def _drop(self, block: TaskBlock, start: int, stop: int) -> None:
@@ -319,7 +341,7 @@ class BlockTable:
         block.layer.n_released += len(numbers)
         locations = block.locations[start:stop] if block.locations is not None else None
         if locations is not None and None not in locations:
-            actions.free.extend(zip(numbers, locations, strict=True))
+            actions.free_slices.append((numbers, locations))
             return
         workers = block.workers[start:stop]
         if locations is None and workers.count(workers[0]) == len(workers):
@@ -392,12 +414,3 @@ def _consecutive(numbers: Sequence[int], at: int, limit: int) -> int:
     if some == expected:
         return len(some)
     return next(n for n, (number, other) in enumerate(zip(some, expected, strict=True)) if number != other)
-
-
-def _common(keys: Sequence[Key], at: int, others: Sequence[Key], start: int) -> int:
-    """Return how many elements of `keys` from `at` on are those of `others` from `start` on."""
-    left, right = keys[at : at + len(others) - start], others[start : start + len(keys) - at]
-    if left == right:
-        return len(left)
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((n for n, (key, other) in pairs if key != other), min(len(left), len(right)))

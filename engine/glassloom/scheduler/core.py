@@ -284,15 +284,8 @@ class Scheduler:
         if not blocks:
             self._release(client, [tasks[key] for key in keys if key in tasks])
             return
-        keys = list(keys)
-        rest: list[TaskState] = []
-        at = 0
-        while at < len(keys):
-            n_released = blocks.release(client, keys, at)
-            if not n_released and keys[at] in tasks:
-                rest.append(tasks[keys[at]])
-            at += n_released or 1
-        self._release(client, rest)
+        rest = blocks.release(client, keys if isinstance(keys, list) else list(keys))
+        self._release(client, [tasks[key] for key in rest if key in tasks])
 
     def _release(self, client: Any, tasks: Iterable[TaskState]) -> None:
         clients, to_review = self._tables.clients, self._tables.to_review

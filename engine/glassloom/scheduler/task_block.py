@@ -76,8 +76,8 @@ class TaskBlock:
         self.n_ready = n
         self.cursor = 0
         """No task before this position is READY."""
-        self.released = 0
-        """Position of the task after the one that was released last."""
+        self.released = 0, 0
+        """Where the tasks are that were released last: start and stop. Those beside them are likely to be the next."""
         self.positions: dict[Key, int] | None = None
         self.priority = 0
         """Of the first READY task."""
@@ -90,14 +90,63 @@ class TaskBlock:
 
     def position(self, key: Key) -> int:
         """Return where a task is in the block."""
-        hint = self.released
-        if hint < len(self.keys) and self.keys[hint] == key:
-            return hint
-        if self.keys[-1] == key:
-            return len(self.keys) - 1
+        keys = self.keys
+        before, after = self.released
+        if after < len(keys) and keys[after] == key:
+            return after
+        if before and keys[before - 1] == key:
+            return before - 1
+        if keys[-1] == key:
+            return len(keys) - 1
         if self.positions is None:
-            self.positions = {key: position for position, key in enumerate(self.keys)}
+            self.positions = {key: position for position, key in enumerate(keys)}
         return self.positions[key]
+
+    def span(self, keys: Sequence[Key], at: int) -> tuple[int, int]:
+        """Return the positions of the first and the last of those keys from element `at` on that follow each other here.
+
+        They may do so forward or backward: a list that Python frees lets go of its last element first.
+        """
+        first = self.position(keys[at])
+        following = keys[at + 1] if at + 1 < len(keys) else None
+        for step in (1, -1):
+            if 0 <= first + step < len(self.keys) and self.keys[first + step] == following:
+                return first, first + step * (_count_common(keys, at, self.keys, first, step) - 1)
+        return first, first
+
+
+def _count_common(keys: Sequence[Key], at: int, others: Sequence[Key], start: int, step: int) -> int:
+    """Return how many of `keys` from `at` on are those of `others` from `start` on, by `step` 1 or -1; the first are equal.
+
+    It looks at pieces that double in size, so that it costs what it finds.
+    """
+    n, size = 1, 1
+    while True:
+        left = keys[at + n : at + n + size]
+        begin = start + step * n
+        right = others[begin : begin + size] if step > 0 else others[max(0, begin - size + 1) : begin + 1][::-1]
+        if left != right or not left:
+            return n + next(
+                (i for i, (key, other) in enumerate(zip(left, right, strict=False)) if key != other),
+                min(len(left), len(right)),
+            )
+        n += len(left)
+        size *= 2
+
+
+def spans_of(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield start and stop of those ascending positions that follow each other.
+
+    >>> list(spans_of([2, 3, 4, 7, 9, 10]))
+    [(2, 5), (7, 8), (9, 11)]
+    """
+    start = stop = positions[0]
+    for position in positions:
+        if position > stop:
+            yield start, stop
+            start = position
+        stop = position + 1
+    yield start, stop
 
 
 class TaskSlice:
