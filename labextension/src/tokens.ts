@@ -69,6 +69,7 @@ export interface IClusterModel {
   isShuttingDown(id: string): boolean;
   activate(id: string): void;
   start(request: IClusterRequest): Promise<void>;
+  /** Resolves when the cluster has ended. */
   shutDown(id: string): Promise<void>;
 }
 

@@ -92,12 +92,42 @@ describe('ClusterModel', () => {
     });
     const model = new ClusterModel(api);
     FakeSocket.last.tell(makeCluster());
-    await model.shutDown('c1');
+    const ended = model.shutDown('c1');
+    expect(model.shutDown('c1')).toBe(ended);
+    await settle();
     expect(calls.at(-1)?.path).toBe(`${CLUSTERS}/c1`);
+    expect(calls.filter(({ method }) => method === 'DELETE').length).toBe(1);
+    FakeSocket.last.tell(makeCluster());
+    await settle();
     expect(model.isShuttingDown('c1')).toBe(true);
     FakeSocket.last.tell();
+    await ended;
     expect(model.isShuttingDown('c1')).toBe(false);
     model.dispose();
+  });
+
+  it('takes the mark away, and says why, when the cluster does not end', async () => {
+    jest.useFakeTimers();
+    const [api] = fakeAPI({
+      [`DELETE ${CLUSTERS}/c1`]: () => new Response(null, { status: 204 })
+    });
+    const model = new ClusterModel(api);
+    FakeSocket.last.tell(makeCluster());
+    let changes = 0;
+    const ended = model.shutDown('c1');
+    const failed = expect(ended).rejects.toThrow(
+      'it has not ended within 15 s'
+    );
+    await settle();
+    model.changed.connect(() => changes++);
+    jest.advanceTimersByTime(14_999);
+    await settle();
+    expect([model.isShuttingDown('c1'), changes]).toEqual([true, 0]);
+    jest.advanceTimersByTime(1);
+    await failed;
+    expect([model.isShuttingDown('c1'), changes]).toEqual([false, 1]);
+    model.dispose();
+    jest.useRealTimers();
   });
 
   it('takes the mark away when the server refuses to shut down', async () => {

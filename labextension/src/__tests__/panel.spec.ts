@@ -78,6 +78,28 @@ describe('ClusterList', () => {
     list.dispose();
   });
 
+  it('offers to shut down clusters, and no thread pools', async () => {
+    const [model, commands] = setUp();
+    const list = new ClusterList(model, commands);
+    const node = await show(list);
+    FakeSocket.last.tell(
+      makeCluster({ id: 'pool', kind: 'threads', workers: 0, threads: 3 }),
+      makeCluster({ id: 'a' })
+    );
+    await redrawn(list);
+    const actions = (id: string): (string | undefined)[] =>
+      Array.from(
+        node.querySelectorAll<HTMLElement>(
+          `[data-cluster="${id}"] [data-action]`
+        ),
+        ({ dataset }) => dataset.action
+      );
+    expect(actions('a')).toEqual(['open', 'shut-down']);
+    expect(actions('pool')).toEqual(['open']);
+    expect(node.textContent).toContain('3 threads in one process');
+    list.dispose();
+  });
+
   it('runs the commands of its buttons without choosing the cluster', async () => {
     const [model, commands, executed] = setUp();
     const list = new ClusterList(model, commands);

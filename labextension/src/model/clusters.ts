@@ -13,6 +13,9 @@ import {
 } from '../tokens';
 import { Stream } from './stream';
 
+/** A cluster that was asked to end and is still there after so long won't end by itself. It takes a few seconds at most. */
+const SHUT_DOWN_TIMEOUT_MS = 15_000;
+
 export class ClusterModel implements IClusterModel, IDisposable {
   constructor(api: GlassloomAPI) {
     this._api = api;
@@ -83,23 +86,54 @@ export class ClusterModel implements IClusterModel, IDisposable {
     }
   }
 
-  /** Ask a cluster to end; it goes out of the list when it has. Rejects with the server's reason. */
-  async shutDown(id: string): Promise<void> {
-    this._shuttingDown.add(id);
-    this._changed.emit();
-    try {
-      await this._api.shutDownCluster(id);
-    } catch (error) {
+  /** Ask a cluster to end; resolves when it has. Rejects with the server's reason, or if it takes too long. */
+  shutDown(id: string): Promise<void> {
+    const underWay = this._shuttingDown.get(id);
+    if (underWay !== undefined) {
+      return underWay;
+    }
+    const ended = this._shutDown(id).finally(() => {
       this._shuttingDown.delete(id);
       this._changed.emit();
-      throw error;
-    }
+    });
+    this._shuttingDown.set(id, ended);
+    this._changed.emit();
+    return ended;
+  }
+
+  private async _shutDown(id: string): Promise<void> {
+    await this._api.shutDownCluster(id);
+    await this._isGone(id);
+  }
+
+  /** Resolves when a cluster is no longer in the list; rejects if that takes too long. */
+  private _isGone(id: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (this.find(id) === null) {
+          stop();
+          resolve();
+        }
+      };
+      const giveUp = (): void => {
+        stop();
+        reject(
+          new Error(`it has not ended within ${SHUT_DOWN_TIMEOUT_MS / 1000} s`)
+        );
+      };
+      const stop = (): void => {
+        clearTimeout(timer);
+        this._changed.disconnect(look);
+      };
+      const timer = setTimeout(giveUp, SHUT_DOWN_TIMEOUT_MS);
+      this._changed.connect(look);
+      look();
+    });
   }
 
   private _onMessage(_: Stream, text: string): void {
     this._clusters = (JSON.parse(text) as { clusters: ICluster[] }).clusters;
     this._connection = 'connected';
-    this._forgetEnded();
     this._changed.emit();
   }
 
@@ -109,14 +143,6 @@ export class ClusterModel implements IClusterModel, IDisposable {
       this._changed.emit();
     } else if (this._pages.length === 0) {
       void this._loadPages();
-    }
-  }
-
-  private _forgetEnded(): void {
-    for (const id of this._shuttingDown) {
-      if (this.find(id) === null) {
-        this._shuttingDown.delete(id);
-      }
     }
   }
 
@@ -133,7 +159,7 @@ export class ClusterModel implements IClusterModel, IDisposable {
   private readonly _api: GlassloomAPI;
   private readonly _stream: Stream;
   private readonly _changed = new Signal<this, void>(this);
-  private readonly _shuttingDown = new Set<string>();
+  private readonly _shuttingDown = new Map<string, Promise<void>>();
   private _clusters: readonly ICluster[] = [];
   private _pages: readonly IPage[] = [];
   private _starting: readonly string[] = [];

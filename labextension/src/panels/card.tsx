@@ -11,6 +11,7 @@ import {
   formatNumber,
   formatShare
 } from '../model/format';
+import { canShutDown, describeSize } from '../model/kinds';
 import { ICluster, ITaskCounts } from '../tokens';
 import { Sparkline } from './sparkline';
 
@@ -59,13 +60,15 @@ export function ClusterCard(props: ICardProps): JSX.Element {
           action="open"
           onClick={() => props.onOpen(cluster.id)}
         />
-        <CardButton
-          icon={closeIcon}
-          label={`Shut down ${cluster.name}`}
-          action="shut-down"
-          isDisabled={isShuttingDown}
-          onClick={() => props.onShutDown(cluster.id)}
-        />
+        {canShutDown(cluster) && (
+          <CardButton
+            icon={closeIcon}
+            label={`Shut down ${cluster.name}`}
+            action="shut-down"
+            isDisabled={isShuttingDown}
+            onClick={() => props.onShutDown(cluster.id)}
+          />
+        )}
       </div>
       <div className="gl-Card-facts">
         {isShuttingDown ? 'Shutting down…' : describeSize(cluster)}
@@ -160,14 +163,6 @@ function Tasks(props: { tasks: ITaskCounts }): JSX.Element {
       )}
     </div>
   );
-}
-
-function describeSize(cluster: ICluster): string {
-  const threads = formatNumber(cluster.threads, 'thread');
-  if (cluster.kind === 'threads') {
-    return `${threads} in one process`;
-  }
-  return `${formatNumber(cluster.workers, 'worker')}, ${threads}`;
 }
 
 function describeOrigin(cluster: ICluster, nowMs: number): string {

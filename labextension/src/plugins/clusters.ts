@@ -5,17 +5,14 @@ import {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import {
-  Dialog,
-  ICommandPalette,
-  Notification,
-  showDialog
-} from '@jupyterlab/apputils';
+import { Dialog, ICommandPalette, showDialog } from '@jupyterlab/apputils';
 import { addIcon } from '@jupyterlab/ui-components';
 import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
+import { canShutDown } from '../model/kinds';
 import { askForCluster } from '../panels/newCluster';
 import { ICluster, IClusterModel } from '../tokens';
+import { messageOf, shutDown } from './shutDown';
 
 export const clustersPlugin: JupyterFrontEndPlugin<void> = {
   id: 'glassloom:clusters',
@@ -39,7 +36,10 @@ export const clustersPlugin: JupyterFrontEndPlugin<void> = {
       label: args =>
         args.cluster ? 'Shut Down Cluster' : 'Shut Down the Active Cluster…',
       caption: 'Shut down a cluster and drop its results',
-      isEnabled: args => clusterOf(model, args) !== null,
+      isEnabled: args => {
+        const cluster = clusterOf(model, args);
+        return cluster !== null && canShutDown(cluster);
+      },
       describedBy: {
         args: {
           type: 'object',
@@ -96,19 +96,6 @@ async function confirmShutDown(cluster: ICluster): Promise<boolean> {
   return result.button.accept;
 }
 
-async function shutDown(
-  model: IClusterModel,
-  cluster: ICluster
-): Promise<void> {
-  try {
-    await model.shutDown(cluster.id);
-  } catch (error) {
-    Notification.error(
-      `${cluster.name} could not be shut down: ${messageOf(error)}`
-    );
-  }
-}
-
 function clusterOf(
   model: IClusterModel,
   args: ReadonlyPartialJSONObject
@@ -116,8 +103,4 @@ function clusterOf(
   return typeof args.cluster === 'string'
     ? model.find(args.cluster)
     : model.active;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

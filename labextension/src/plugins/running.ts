@@ -9,8 +9,9 @@ import { IRunningSessionManagers, IRunningSessions } from '@jupyterlab/running';
 import { Signal } from '@lumino/signaling';
 import { CommandIDs } from '../commands';
 import { glassloomIcon } from '../icons';
-import { formatNumber } from '../model/format';
+import { canShutDown, describeSize } from '../model/kinds';
 import { IClusterModel } from '../tokens';
+import { shutDown } from './shutDown';
 
 export const runningPlugin: JupyterFrontEndPlugin<void> = {
   id: 'glassloom:running',
@@ -45,23 +46,25 @@ function runningClusters(
     name: 'Clusters',
     supportsMultipleViews: false,
     running: () =>
-      model.clusters.map(({ id, name, workers }) => ({
-        label: () => name,
-        labelTitle: () => name,
-        detail: () => formatNumber(workers, 'worker'),
+      model.clusters.map(cluster => ({
+        label: () => cluster.name,
+        labelTitle: () => cluster.name,
+        detail: () => describeSize(cluster),
         icon: () => glassloomIcon,
         open: () => {
-          void app.commands.execute(CommandIDs.openDashboard, { cluster: id });
+          void app.commands.execute(CommandIDs.openDashboard, {
+            cluster: cluster.id
+          });
         },
-        shutdown: () => {
-          void model.shutDown(id);
-        }
+        ...(canShutDown(cluster) && {
+          shutdown: () => void shutDown(model, cluster)
+        })
       })),
     refreshRunning: () => undefined,
     runningChanged,
     shutdownAll: () => {
-      for (const { id } of model.clusters) {
-        void model.shutDown(id);
+      for (const cluster of model.clusters.filter(canShutDown)) {
+        void shutDown(model, cluster);
       }
     },
     shutdownLabel: 'Shut Down Cluster',
