@@ -13,7 +13,9 @@ from enum import IntEnum
 
 import msgspec
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
+MIN_VERSION = 2
+"""The oldest version that this one can speak to: see `agreed_version`."""
 
 Reading = float | int | str
 """A measured value, or text that says why there is none: ``"not supported"`` or ``"error: ..."``. Never a made-up 0."""
@@ -40,14 +42,20 @@ class _Message(msgspec.Struct, frozen=True, tag_field="type"):
 class Connect(_Message, frozen=True, tag="connect"):
     """First frame of every connection: who calls, and proof that it is the same user's process.
 
-    ``role`` is ``"metrics"``, ``"client"`` or ``"worker"``. ``topics`` are the wanted message types (None: all).
+    ``role`` is ``"metrics"``, ``"client"`` or ``"worker"``. ``version`` and ``min_version`` are the newest and the oldest
+    version that the caller speaks. ``topics`` are the wanted message types (None: all).
+
+    ``since`` is the number of the frame to begin with, `NOW`: with what happens from now on, after a snapshot. If the log
+    isn't ``log_id`` (``""``: whichever), its numbers mean nothing here, and it begins with the first.
     """
 
     role: str
     secret: str
     version: int = PROTOCOL_VERSION
     topics: list[str] | None = None
-    backlog: bool = True
+    since: int = 0
+    log_id: str = ""
+    min_version: int = MIN_VERSION
 
 
 class Command(_Message, frozen=True, tag="command"):
@@ -57,19 +65,58 @@ class Command(_Message, frozen=True, tag="command"):
 
 
 class Refused(_Message, frozen=True, tag="refused"):
-    """The connection is not let in; it is closed after this frame."""
+    """The connection is not let in; it is closed after this frame.
+
+    If that is because of the protocol's version, ``min_version`` to ``version`` are those that the cluster speaks, and
+    ``engine`` is its Glassloom; else they are 0 and ``""``.
+    """
 
     reason: str
+    version: int = 0
+    min_version: int = 0
+    engine: str = ""
 
 
 class Hello(_Message, frozen=True, tag="hello"):
-    """First frame that a subscriber gets."""
+    """First frame that a subscriber gets, and frame 0 of the log. ``log_id`` is the log's own, ``engine`` its Glassloom."""
 
     version: int
     cluster_id: str
     cluster_name: str
     kind: str
     started_at_s: float
+    log_id: str = ""
+    engine: str = ""
+
+
+class Position(_Message, frozen=True, tag="position"):
+    """How far a subscriber has read: all frames before number ``next`` that it wants were sent. In no log.
+
+    It comes after a backlog and at least once in `HEARTBEAT_S`, so that silence means that the head doesn't answer.
+    """
+
+    at_s: float
+    next: int
+
+
+class Dropped(_Message, frozen=True, tag="dropped"):
+    """The frames ``first`` to ``last`` are gone: the log is bounded. A snapshot of how things stand follows. In no log."""
+
+    first: int
+    last: int
+
+
+class Footer(_Message, frozen=True, tag="footer"):
+    """The last frame of a file that was closed: what is where.
+
+    ``first`` is the number of the file's first numbered frame, ``topics`` has a byte for each, its place in ``names``, and
+    ``offsets`` where its payload begins (u64).
+    """
+
+    first: int
+    names: list[str]
+    topics: bytes
+    offsets: bytes
 
 
 class Layers(_Message, frozen=True, tag="layers"):
@@ -223,8 +270,15 @@ Message = (
     | Log
     | Life
     | Refused
+    | Position
+    | Dropped
+    | Footer
 )
 Request = Connect | Command
+
+NOW = -1
+"""`Connect.since` of who wants no history."""
+HEARTBEAT_S = 1.0
 
 _encoder = msgspec.msgpack.Encoder()
 _message_decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
@@ -250,6 +304,12 @@ def decode_request(payload: bytes) -> Request:
         return _request_decoder.decode(payload)
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(str(error)) from error
+
+
+def agreed_version(version: int, min_version: int) -> int | None:
+    """Return the version to speak with a caller that speaks these, None if there is none."""
+    agreed = min(version, PROTOCOL_VERSION)
+    return agreed if agreed >= max(min_version, MIN_VERSION) else None
 
 
 def topic_of(message: Message) -> str:

@@ -10,13 +10,29 @@ import asyncio
 import contextlib
 import hmac
 import os
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
 
 from glassloom_metrics.framing import HEADER_BYTES, MAX_FRAME_BYTES, frame
 from glassloom_metrics.peer import require_own
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Command, Connect, Refused, Request, decode_request, encode
+from glassloom_metrics.protocol import (
+    HEARTBEAT_S,
+    MIN_VERSION,
+    NOW,
+    PROTOCOL_VERSION,
+    Command,
+    Connect,
+    Message,
+    Position,
+    Refused,
+    Request,
+    agreed_version,
+    decode_request,
+    encode,
+    topic_of,
+)
 from glassloom_metrics.recorder import Recorder
 
 _READ_FRAMES = 64
@@ -34,12 +50,22 @@ async def read_frame(reader: asyncio.StreamReader, max_bytes: int = MAX_FRAME_BY
     return await reader.readexactly(length)
 
 
-def refusal(connect: Connect, secret: str) -> str | None:
-    """Return why a connection is not let in, or None if it is."""
+def refusal(connect: Connect, secret: str, engine: str = "") -> Refused | None:
+    """Return what to answer a connection that is not let in, or None if it is. `engine` is the cluster's Glassloom."""
     if not hmac.compare_digest(connect.secret.encode(), secret.encode()):
-        return "the secret is wrong: the caller is not of this user, or the registry record is of another cluster"
-    if connect.version != PROTOCOL_VERSION:
-        return f"the caller speaks version {connect.version} of the protocol, this cluster {PROTOCOL_VERSION}"
+        return Refused(
+            "the secret is wrong: the caller is not of this user, or the registry record is of another cluster"
+        )
+    if agreed_version(connect.version, connect.min_version) is None:
+        versions = (
+            f"versions {MIN_VERSION} to {PROTOCOL_VERSION}" if MIN_VERSION < PROTOCOL_VERSION else PROTOCOL_VERSION
+        )
+        older = "the caller's" if connect.version < PROTOCOL_VERSION else "the cluster's"
+        reason = (
+            f"the caller speaks version {connect.version} of the metrics protocol, this cluster {versions}: upgrade "
+            f"Glassloom in {older} environment"
+        )
+        return Refused(reason, PROTOCOL_VERSION, MIN_VERSION, engine)
     return None
 
 
@@ -54,12 +80,18 @@ class Publisher:
         What a connection must show.
     on_command
         Called with the name of each command that a subscriber sends.
+    now_s
+        The cluster's clock, for heartbeats.
     """
 
-    def __init__(self, recorder: Recorder, secret: str, on_command: CommandHandler) -> None:
+    def __init__(
+        self, recorder: Recorder, secret: str, on_command: CommandHandler, now_s: Callable[[], float] = time.time
+    ) -> None:
         self._recorder = recorder
         self._secret = secret
         self._on_command = on_command
+        self._now_s = now_s
+        self._notified = len(recorder)
         self._grown = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.AbstractServer | None = None
@@ -82,10 +114,10 @@ class Publisher:
 
     async def admit(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Check a connection's first frame; serve it until either side ends it, or refuse it and say why."""
-        if not isinstance(request, Connect) or request.role != "metrics":
-            await _refuse(writer, "a metrics connection begins with a `connect` frame of role 'metrics'")
-        elif reason := refusal(request, self._secret):
-            await _refuse(writer, reason)
+        if isinstance(request, Connect) and (refused := refusal(request, self._secret, self._recorder.hello.engine)):
+            await _refuse(writer, refused)
+        elif not isinstance(request, Connect) or request.role != "metrics":
+            await _refuse(writer, Refused("a metrics connection begins with a `connect` frame of role 'metrics'"))
         else:
             await self._serve_subscriber(request, reader, writer)
 
@@ -109,14 +141,19 @@ class Publisher:
             self._tasks.discard(task)
 
     def notify(self) -> None:
-        """Tell the subscribers that the log has grown."""
+        """Let the subscribers know if the log has grown since they were told last."""
+        if self._notified < len(self._recorder):
+            self._notified = len(self._recorder)
+            self._wake()
+
+    def _wake(self) -> None:
         self._grown.set()
         self._grown = asyncio.Event()
 
     async def close(self, timeout_s: float = 2.0) -> None:
         """Send what is left of the log, then end every connection."""
         self._closing = True
-        self.notify()
+        self._wake()
         if self._server is not None:
             self._server.close()
         if self._tasks:
@@ -127,23 +164,40 @@ class Publisher:
         await asyncio.gather(*late, return_exceptions=True)
 
     async def _send(self, connect: Connect, writer: asyncio.StreamWriter) -> None:
-        topics = None if connect.topics is None else {"hello", *connect.topics}
+        """Send what a subscriber wants; wait for it where it reads slowly, and for the head's other work at every turn."""
+        topics = None if connect.topics is None else frozenset(connect.topics)
         recorder = self._recorder
-        hello = recorder.read(0, limit=1)
-        position = 1 if connect.backlog else len(recorder)
-        writer.writelines(frame(payload) for _, payload in hello)
+        position = self._begin(connect, topics, writer)
         while True:
             grown = self._grown
             while position < len(recorder):
-                frames = recorder.read(position, limit=_READ_FRAMES)
-                position += len(frames)
-                chosen = (payload for topic, payload in frames if topics is None or topic in topics)
-                writer.writelines(frame(payload) for payload in chosen if payload)
+                dropped = recorder.dropped(position)
+                if dropped is not None:
+                    _write(writer, [dropped, *_chosen(recorder.snapshot(), topics)])
+                    position = dropped.last + 1
+                payloads, position = recorder.read(position, limit=_READ_FRAMES, topics=topics)
+                writer.writelines(map(frame, payloads))
                 await writer.drain()
+                await asyncio.sleep(0)  # `drain` returns at once where there is room
+            _write(writer, [Position(self._now_s(), position)])
+            await writer.drain()
             if self._closing:
                 writer.close()
                 return
-            await grown.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(HEARTBEAT_S):
+                    await grown.wait()
+
+    def _begin(self, connect: Connect, topics: frozenset[str] | None, writer: asyncio.StreamWriter) -> int:
+        """Send what comes before the log; return the number of the frame to begin with."""
+        recorder = self._recorder
+        _write(writer, [recorder.hello])
+        if connect.since == NOW:
+            position = len(recorder)
+            _write(writer, _chosen(recorder.snapshot(), topics))
+            return position
+        is_of_this_log = connect.log_id in ("", recorder.hello.log_id) and 0 < connect.since <= len(recorder)
+        return connect.since if is_of_this_log else 1
 
     async def _read_commands(self, reader: asyncio.StreamReader) -> None:
         while True:
@@ -155,8 +209,16 @@ class Publisher:
                 await self._on_command(request.name)
 
 
-async def _refuse(writer: asyncio.StreamWriter, reason: str) -> None:
-    writer.write(frame(encode(Refused(reason))))
+async def _refuse(writer: asyncio.StreamWriter, refused: Refused) -> None:
+    _write(writer, [refused])
     with contextlib.suppress(ConnectionError):
         await writer.drain()
     writer.close()
+
+
+def _chosen(messages: Iterable[Message], topics: frozenset[str] | None) -> list[Message]:
+    return [message for message in messages if topics is None or topic_of(message) in topics]
+
+
+def _write(writer: asyncio.StreamWriter, messages: Iterable[Message]) -> None:
+    writer.writelines(frame(encode(message)) for message in messages)

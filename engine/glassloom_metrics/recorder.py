@@ -1,33 +1,32 @@
-"""Keeps everything that a cluster told about itself, from its first moment. It sends nothing and has no clock.
+"""Keeps what a cluster told about itself, from its first moment, up to a bound. It sends nothing and has no clock.
 
-The log is a list of encoded frames. Past `memory_bytes` the oldest go to a spool file, which is a recording in the
-making (see `recording.py`): readers get them from there. If that file can't be written, the frames stay in memory up
-to twice the bound; beyond it the oldest are dropped. A recorder never raises because of its disk, or of a text that is
-not valid Unicode.
+Rows are collected in columns and sealed into frames, which a `FrameLog` keeps; a `Snapshot` says how things stand for
+readers whose frames are gone. A recorder never raises because of its disk, or of a text that is not valid Unicode.
 
->>> recorder = Recorder(Hello(1, "c1", "demo", "threads", 0.0))
+>>> from glassloom_metrics.protocol import decode
+>>> recorder = Recorder(Hello(2, "c1", "demo", "threads", 0.0))
 >>> recorder.add_layer(0, "sum", 1, "cell 3, line 1")
 >>> recorder.add_task(0, "3", worker=0, lane=1, start_s=1.0, stop_s=1.5, nbytes=8)
 >>> recorder.flush(now_s=2.0)
->>> [topic for topic, _ in recorder.read(0, limit=10)]
+>>> [topic_of(message) for message in map(decode, recorder.read(0, limit=10)[0])]
 ['hello', 'layers', 'tasks']
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
+import secrets
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from glassloom_metrics.framing import HEADER_BYTES, frame
+from glassloom_metrics.frame_log import DEFAULT_DISK_BYTES, DEFAULT_MEMORY_BYTES, FrameLog
 from glassloom_metrics.protocol import (
     COLUMN_TYPECODES,
     Action,
+    Dropped,
     Hello,
     Layers,
     Message,
@@ -36,13 +35,8 @@ from glassloom_metrics.protocol import (
     encode,
     topic_of,
 )
-from glassloom_metrics.recording import MAGIC
+from glassloom_metrics.snapshot import Snapshot
 
-DEFAULT_MEMORY_BYTES = 64 * 2**20
-DROPPED = "dropped"
-"""The topic of a frame that neither memory nor the disk had room for. Its payload is empty and is not sent."""
-_RETRY_BYTES = 2**20
-"""How much the log grows before a spool file that couldn't be written is tried again."""
 _MAX_INT = 2**63 - 1
 STATES = ("waiting", "ready", "running", "memory", "released", "erred")
 
@@ -57,36 +51,41 @@ class Recorder:
     Parameters
     ----------
     hello
-        The message that opens the log.
+        The message that opens the log; it is given a ``log_id``.
     memory_bytes
-        How many bytes of frames to hold before the oldest go to the spool file.
-    spool_path
-        Where that file is made; without one, the log stays in memory whatever its size.
+        How many bytes of frames to hold before the oldest go to files.
+    disk_bytes
+        How many bytes of files to keep before the oldest are deleted.
+    directory
+        Where these files are made; without one, the log stays in memory whatever its size.
     """
 
     def __init__(
-        self, hello: Hello, *, memory_bytes: int = DEFAULT_MEMORY_BYTES, spool_path: Path | None = None
+        self,
+        hello: Hello,
+        *,
+        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+        disk_bytes: int = DEFAULT_DISK_BYTES,
+        directory: Path | None = None,
     ) -> None:
-        self._memory_bytes = memory_bytes
-        self._spool_path = spool_path
-        self._hello = (topic_of(hello), encode(hello))
-        self._closed = False
-        self._spool: int | None = None  # a descriptor
-        self._spool_bytes = 0
-        self._spool_from_bytes = memory_bytes
-        self._spooled: list[tuple[str, int, int]] = []  # topic, offset of the payload, its length
-        self._frames: list[tuple[str, bytes]] = []
-        self._frames_bytes = 0
+        self.hello = msgspec.structs.replace(hello, log_id=hello.log_id or secrets.token_hex(8))
+        self._snapshot = Snapshot()
+        self._log = FrameLog(
+            (topic_of(hello), encode(self.hello)),
+            memory_bytes=memory_bytes,
+            disk_bytes=disk_bytes,
+            directory=directory,
+            preamble=lambda: [encode(message) for message in self._snapshot.messages()],
+        )
         self._rows = 0
         self._index: list[str] = []
         self._columns = _empty_columns()
         self._new_layers: dict[int, tuple[str, int, str]] = {}
         self._changed: dict[int, Sequence[int]] = {}
-        self.record(hello)
 
     def __len__(self) -> int:
         """Return the number of frames logged so far."""
-        return len(self._spooled) + len(self._frames)
+        return len(self._log)
 
     @property
     def rows(self) -> int:
@@ -96,15 +95,22 @@ class Recorder:
     @property
     def memory_bytes(self) -> int:
         """The size of the frames held in memory."""
-        return self._frames_bytes
+        return self._log.memory_bytes
+
+    @property
+    def disk_bytes(self) -> int:
+        """The size of the frames held in files."""
+        return self._log.disk_bytes
 
     def record(self, message: Message) -> None:
         """Append one message to the log."""
         try:
             payload = encode(message)
         except UnicodeEncodeError:  # half of a surrogate pair: what Python makes of undecodable file names
-            payload = encode(_with_valid_text(message))
-        self._append(topic_of(message), payload)
+            message = _with_valid_text(message)
+            payload = encode(message)
+        self._snapshot.apply(message)
+        self._log.append(topic_of(message), payload)
 
     def add_layer(self, layer: int, name: str, total: int, origin: str) -> None:
         """Announce a layer, or a new total of a known one, with the next flush."""
@@ -181,100 +187,33 @@ class Recorder:
             self.record(Progress(now_s, list(self._changed), **counts))
             self._changed = {}
 
-    def read(self, start: int, *, limit: int) -> list[tuple[str, bytes]]:
-        """Return up to `limit` (topic, payload) pairs of the log from frame number `start` on; no payload: it was dropped."""
-        spooled = self._spooled
-        if start >= len(spooled):
-            start -= len(spooled)
-            return self._frames[start : start + limit]
-        if self._closed:
-            raise ValueError("the recorder is closed")
-        stop = min(start + limit, len(spooled))
-        return [self._read_spooled(number) for number in range(start, stop)]
+    def read(self, start: int, *, limit: int, topics: Collection[str] | None = None) -> tuple[list[bytes], int]:
+        """Return up to `limit` payloads from frame number `start` on, and the number of the frame to go on with.
 
-    def save(self, path: Path) -> None:
-        """Write the whole log as a recording (see `recording.read_recording`)."""
-        with open(path, "wb") as file:
-            file.write(MAGIC)
-            position = 0
-            while frames := self.read(position, limit=256):  # fewer than the limit where the spool file ends
-                file.writelines(frame(payload) for _, payload in frames if payload)
-                position += len(frames)
+        Parameters
+        ----------
+        topics
+            Which are wanted; None: all. The hello counts as one.
+
+        Raises
+        ------
+        ValueError
+            If the recorder is closed.
+        """
+        return self._log.read(start, limit=limit, topics=topics)
+
+    def dropped(self, start: int) -> Dropped | None:
+        """Tell what is gone of the frames from number `start` on; None if nothing is."""
+        first = self._log.first
+        return Dropped(max(start, 1), first - 1) if max(start, 1) < first else None
+
+    def snapshot(self) -> list[Message]:
+        """Return messages that say how things stand, for a reader that doesn't know the log's beginning."""
+        return self._snapshot.messages()
 
     def close(self) -> None:
-        """Close and remove the spool file, if there is one."""
-        self._closed = True
-        if self._spool is not None and self._spool_path is not None:
-            with contextlib.suppress(OSError):
-                os.close(self._spool)
-            self._spool = None
-            with contextlib.suppress(OSError):
-                self._spool_path.unlink()
-
-    def _append(self, topic: str, payload: bytes) -> None:
-        self._frames.append((topic, payload))
-        self._frames_bytes += len(payload)
-        if self._frames_bytes > self._spool_from_bytes and self._spool_path is not None:
-            self._move_oldest(self._spool_path)
-
-    def _move_oldest(self, path: Path) -> None:
-        """Move the older half of the frames to the spool file; halves, so that a full log isn't written a frame at a time."""
-        if self._write_frames(path, self._count_down_to(self._memory_bytes // 2)):
-            self._spool_from_bytes = self._memory_bytes
-            return
-        if self._frames_bytes > 2 * self._memory_bytes:
-            self._forget_frames([(DROPPED, 0, 0)] * self._count_down_to(self._memory_bytes))
-        self._spool_from_bytes = self._frames_bytes + min(_RETRY_BYTES, self._memory_bytes)
-
-    def _count_down_to(self, goal_bytes: int) -> int:
-        """Return how many of the oldest frames must go until the others take no more than `goal_bytes`; never all of them."""
-        count, left_bytes = 0, self._frames_bytes
-        while left_bytes > goal_bytes and count < len(self._frames) - 1:
-            left_bytes -= len(self._frames[count][1])
-            count += 1
-        return count
-
-    def _write_frames(self, path: Path, count: int) -> bool:
-        """Append the `count` oldest frames to the spool file; return False if it has no room for them, or can't be opened."""
-        try:
-            if self._spool is None:
-                self._spool = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-                self._spool_bytes = 0
-            data = bytearray(b"" if self._spool_bytes else MAGIC)
-            moved = []
-            for topic, payload in self._frames[:count]:
-                moved.append((topic, self._spool_bytes + len(data) + HEADER_BYTES, len(payload)))
-                data += frame(payload)
-            _write_all(self._spool, data, self._spool_bytes)
-        except OSError:
-            return False
-        self._spool_bytes += len(data)
-        self._forget_frames(moved)
-        return True
-
-    def _forget_frames(self, moved: list[tuple[str, int, int]]) -> None:
-        """Take the oldest frames out of memory; `moved` says where they are now."""
-        self._frames_bytes -= sum(len(payload) for _, payload in self._frames[: len(moved)])
-        del self._frames[: len(moved)]
-        self._spooled += moved
-
-    def _read_spooled(self, number: int) -> tuple[str, bytes]:
-        """Return a frame that has left memory; without a payload if it was dropped or can't be read."""
-        topic, offset, length = self._spooled[number]
-        if not number:
-            return self._hello
-        try:
-            payload = b"" if self._spool is None else os.pread(self._spool, length, offset)
-        except OSError:
-            payload = b""
-        return (topic, payload) if length and len(payload) == length else (DROPPED, b"")
-
-
-def _write_all(descriptor: int, data: bytearray, offset: int) -> None:
-    """Write it all at an offset: a full disk may take a part of it before it refuses the rest."""
-    view, written = memoryview(data), 0
-    while written < len(view):
-        written += os.pwrite(descriptor, view[written:], offset + written)
+        """Delete the files."""
+        self._log.close()
 
 
 def _with_valid_text(message: Message) -> Message:

@@ -1,4 +1,4 @@
-"""Recordings: the frames of the metrics protocol in a file (``.glr``), after eight bytes that say so."""
+"""Reading recordings (``.glr``): a cluster's messages in a file, as `segments.py` writes them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import msgspec
 
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.framing import FrameError, FrameSplitter
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Message, decode
+from glassloom_metrics.protocol import MIN_VERSION, PROTOCOL_VERSION, Footer, Message, decode
+from glassloom_metrics.segments import MAGIC
 
-MAGIC = b"glsloom" + bytes([PROTOCOL_VERSION])
 _READ_BYTES = 2**20
 
 
@@ -23,13 +23,13 @@ def read_recording(path: str | os.PathLike[str]) -> Iterator[Message]:
     Raises
     ------
     RecordingError
-        If the file is no recording, of another version, or damaged.
+        If the file is no recording, of a version that can't be read, or damaged.
     """
     with open(path, "rb") as file:
         magic = file.read(len(MAGIC))
         if magic[:-1] != MAGIC[:-1]:
             raise RecordingError(f"{os.fspath(path)!r} is not a Glassloom recording (it begins with {magic!r})")
-        if magic != MAGIC:
+        if not MIN_VERSION <= magic[-1] <= PROTOCOL_VERSION:
             raise RecordingError(
                 f"{os.fspath(path)!r} is a recording of version {magic[-1]}; this Glassloom reads {PROTOCOL_VERSION}"
             )
@@ -37,6 +37,9 @@ def read_recording(path: str | os.PathLike[str]) -> Iterator[Message]:
         try:
             while data := file.read(_READ_BYTES):
                 for payload in splitter.feed(data):
-                    yield decode(payload)
+                    message = decode(payload)
+                    if isinstance(message, Footer):
+                        return
+                    yield message
         except (FrameError, msgspec.DecodeError) as error:
             raise RecordingError(f"{os.fspath(path)!r} is damaged near byte {file.tell()}: {error}") from error

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from glassloom_metrics.errors import CommandRefused, ConnectionRefused
 from glassloom_metrics.framing import frame
 from glassloom_metrics.peer import require_own
-from glassloom_metrics.protocol import Command, Connect, Hello, Message, Refused, decode, encode
+from glassloom_metrics.protocol import NOW, Command, Connect, Hello, Message, Position, Refused, decode, encode
 from glassloom_metrics.publisher import read_frame
 from glassloom_metrics.registry import ClusterRecord
 
@@ -32,9 +32,14 @@ async def _connected(
 
 
 async def subscribe_frames(
-    record: ClusterRecord, topics: Sequence[str] | None = None, *, backlog: bool = True
+    record: ClusterRecord, topics: Sequence[str] | None = None, *, since: int = 0, log_id: str = ""
 ) -> AsyncIterator[bytes]:
-    """Yield the payloads of the cluster's frames: the backlog, then the stream. Ends when the cluster ends.
+    """Yield the payloads of the cluster's frames: the backlog, then the stream, `Position`s in between. Ends when the cluster ends.
+
+    Parameters
+    ----------
+    topics, since, log_id
+        As `protocol.Connect`.
 
     Raises
     ------
@@ -43,7 +48,8 @@ async def subscribe_frames(
     OSError
         If it cannot be reached (`ConnectionError`, `FileNotFoundError`: it has just ended).
     """
-    connect = Connect("metrics", record.secret, topics=None if topics is None else list(topics), backlog=backlog)
+    chosen = None if topics is None else list(topics)
+    connect = Connect("metrics", record.secret, topics=chosen, since=since, log_id=log_id)
     async with _connected(record, connect) as (reader, _):
         try:
             first = await read_frame(reader)
@@ -58,19 +64,22 @@ async def subscribe_frames(
 
 
 async def subscribe(
-    record: ClusterRecord, topics: Sequence[str] | None = None, *, backlog: bool = True
+    record: ClusterRecord, topics: Sequence[str] | None = None, *, since: int = 0, log_id: str = ""
 ) -> AsyncIterator[Message]:
-    """Yield the cluster's messages; like `subscribe_frames`, decoded.
+    """Yield the cluster's messages; like `subscribe_frames`, decoded, without the `Position`s.
 
     Parameters
     ----------
     topics
         Message types to get, such as ``["samples", "progress"]``; None for all. `Hello` always comes first.
-    backlog
-        Whether to begin with everything since the cluster's start, or with what happens from now on.
+    since, log_id
+        Number of the frame to begin with, 0 for everything since the cluster's start, `protocol.NOW` for a snapshot and what
+        happens from now on; and the log that it is a number in.
     """
-    async for payload in subscribe_frames(record, topics, backlog=backlog):
-        yield decode(payload)
+    async for payload in subscribe_frames(record, topics, since=since, log_id=log_id):
+        message = decode(payload)
+        if not isinstance(message, Position):
+            yield message
 
 
 async def send_command(record: ClusterRecord, name: str) -> None:
@@ -83,7 +92,7 @@ async def send_command(record: ClusterRecord, name: str) -> None:
     ConnectionRefused, OSError
         As `subscribe_frames`.
     """
-    connect = Connect("metrics", record.secret, topics=[], backlog=False)
+    connect = Connect("metrics", record.secret, topics=[], since=NOW)
     async with _connected(record, connect) as (reader, writer):
         try:
             message = decode(await read_frame(reader))

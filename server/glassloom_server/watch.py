@@ -20,6 +20,7 @@ from logging import Logger, LoggerAdapter
 import msgspec
 from glassloom_metrics.errors import MetricsError
 from glassloom_metrics.folds import ClusterSummary
+from glassloom_metrics.protocol import NOW
 from glassloom_metrics.registry import ClusterRecord, read_records
 from glassloom_metrics.subscriber import subscribe
 
@@ -27,7 +28,7 @@ from glassloom_server.wire import describe_cluster
 
 INTERVAL_S = 1.0
 LINGER_S = 10.0
-"""How long the thread goes on without a listener, so that reloading a page does not read every backlog again."""
+"""How long the thread goes on without a listener, so that reloading a page does not lose the history of every cluster."""
 
 _SETTLE_S = 0.3
 _TOPICS = ["samples", "progress", "worker-joined", "worker-left"]
@@ -149,7 +150,7 @@ class _FollowerThread(threading.Thread):
             while not self._end.is_set():
                 is_new = self._update_following(read_records())
                 if is_new:
-                    await self._sleep(_SETTLE_S)  # let the backlog come in first
+                    await self._sleep(_SETTLE_S)  # let the snapshot come in first
                 self._publish_if_changed()
                 await self._sleep(self._interval_s)
         finally:
@@ -194,7 +195,7 @@ class _Following:
 
     async def _fold(self) -> None:
         try:
-            async for message in subscribe(self.record, _TOPICS):
+            async for message in subscribe(self.record, _TOPICS, since=NOW):
                 self.summary.apply(message)
         except (MetricsError, OSError, msgspec.DecodeError) as error:
             # Just starting, just ending, or of another version; the registry says which with the next look.

@@ -50,7 +50,7 @@ class Shape:
 
 def make_recorder(shape: Shape, cluster_id: str = "c1", name: str = "demo") -> Recorder:
     """Return the recorder of a made-up cluster of that shape, everything flushed."""
-    recorder = Recorder(Hello(1, cluster_id, name, "processes", STARTED_AT_S))
+    recorder = Recorder(Hello(2, cluster_id, name, "processes", STARTED_AT_S))
     recorder.record(Life(STARTED_AT_S, "started"))
     limit = 4096 * MIB
     for worker in range(shape.workers):

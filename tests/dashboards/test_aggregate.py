@@ -26,7 +26,7 @@ from glassloom_metrics.protocol import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-HELLO = Hello(1, "c1", "demo", "processes", 100.0)
+HELLO = Hello(2, "c1", "demo", "processes", 100.0)
 
 event = st.fixed_dictionaries(
     {
@@ -83,7 +83,7 @@ def test_random_batches_fold_to_what_plain_python_counts(batches, from_s, for_s)
 def test_rows_are_found_over_many_blocks_as_by_looking_at_each():
     recorder = synthetic.make_recorder(synthetic.Shape(tasks=40_000, workers=3))
     aggregate = ClusterAggregate()
-    for _, payload in recorder.read(0, limit=10**6):
+    for payload in recorder.read(0, limit=10**6)[0]:
         aggregate.apply(decode(payload))
     tasks = aggregate.tasks
     for from_s, to_s in ((0.0, 1.0), (500.0, 501.0), (990.0, 10**6), (-5.0, -1.0)):

@@ -39,7 +39,7 @@ FRAME_BYTES = 200_000
 
 def aggregate_of(shape: Shape) -> ClusterAggregate:
     aggregate = ClusterAggregate()
-    for _, payload in synthetic.make_recorder(shape).read(0, limit=10**6):
+    for payload in synthetic.make_recorder(shape).read(0, limit=10**6)[0]:
         aggregate.apply(decode(payload))
     return aggregate
 
@@ -225,7 +225,7 @@ def test_a_cluster_found_again_is_drawn_from_the_beginning():
     aggregate.apply(events(0, [(1.0, 2.0), (2.0, 3.0)]))
     opened = Opened("task-stream", aggregate)
     again = synthetic.make_recorder(Shape(tasks=0))
-    for _, payload in again.read(0, limit=100):
+    for payload in again.read(0, limit=100)[0]:
         aggregate.apply(decode(payload))
     aggregate.apply(events(0, [(7.0, 8.0), (8.0, 9.0)]))
     opened.update()
@@ -281,9 +281,9 @@ def test_memory_is_stacked_by_what_it_holds():
 
 def test_the_cpu_time_line_keeps_its_highest_values_when_it_is_thinned():
     aggregate = aggregate_of(Shape(workers=2, tasks=0))
-    synthetic_recorder = synthetic.Recorder(synthetic.Hello(1, "c1", "demo", "processes", STARTED_AT_S))
+    synthetic_recorder = synthetic.Recorder(synthetic.Hello(2, "c1", "demo", "processes", STARTED_AT_S))
     synthetic.record_samples(synthetic_recorder, Shape(workers=2), moments=1500)
-    for _, payload in synthetic_recorder.read(1, limit=5000):
+    for payload in synthetic_recorder.read(1, limit=5000)[0]:
         aggregate.apply(decode(payload))
     opened = Opened("workers-cpu", aggregate)
     line = opened.document.get_model_by_name("workers-cpu-history-source").data

@@ -117,12 +117,12 @@ def test_the_shared_fraction_bounds_the_results_in_shared_memory(share: float | 
 
 def test_the_log_of_events_goes_to_disk_when_it_is_larger_than_configured() -> None:
     with config.set(metrics__log_memory="1 kB"), Client(n_workers=1, threads_per_worker=1) as client:
-        spool = Path(client._record.directory, "spool.glr")
+        spool = Path(client._record.directory, "journal-000000.glr")
         while not spool.exists():  # until the bound on every test
             client.gather(client.map(abs, range(10), pure=False))
     with Client(n_workers=1, threads_per_worker=1) as client:
         client.gather(client.map(abs, range(10), pure=False))
-        assert not Path(client._record.directory, "spool.glr").exists()
+        assert not Path(client._record.directory, "journal-000000.glr").exists()
 
 
 def test_the_start_timeout_is_how_long_a_start_may_take(monkeypatch: pytest.MonkeyPatch) -> None:

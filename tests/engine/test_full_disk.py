@@ -71,7 +71,7 @@ print(os.statvfs(disk).f_bavail)
 make_room()
 for number in range(40):  # now the log can be spooled
     client.gather(client.map(tasks.inc, range(1000), pure=False))
-eventually(lambda: os.path.getsize(client._record.directory + "/spool.glr") > 0)
+eventually(lambda: os.path.getsize(client._record.directory + "/journal-000000.glr") > 0)
 client.close()
 print(os.listdir(disk))
 """

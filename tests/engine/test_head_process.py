@@ -188,7 +188,7 @@ def test_metrics_that_raise_are_lost_and_nothing_else(tmp_path: Path, monkeypatc
     with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
         assert client.gather(client.map(tasks.inc, range(100))) == list(range(1, 101))
         log = Path(client._record.directory, "cluster.log")
-        eventually(lambda: "metrics (_flush) are lost:" in log.read_text())
+        eventually(lambda: "metrics (flush) are lost:" in log.read_text())
         assert log.read_text().count("metrics (finished) are lost:") == 1
         assert client.submit(tasks.inc, 1).result() == 2
 
@@ -213,6 +213,6 @@ def test_a_head_without_descriptors_goes_on_and_recovers(monkeypatch: pytest.Mon
             caller.close()
         for _ in range(5):
             client.gather(client.map(tasks.inc, range(2000), pure=False))
-        eventually(lambda: Path(client._record.directory, "spool.glr").exists())
+        eventually(lambda: Path(client._record.directory, "journal-000000.glr").exists())
         with Client(client._record.name, set_as_default=False) as another:
             assert another.submit(tasks.inc, 1).result() == 2

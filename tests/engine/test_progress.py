@@ -58,13 +58,13 @@ def test_what_was_forgotten_stays_recorded(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("glassloom.head.metrics_writer.N_KEPT", 2)
     scheduler = Scheduler(lambda kind, task: kind)
     scheduler.worker_joined(0, "w", 1)
-    recorder = Recorder(Hello(PROTOCOL_VERSION, "c", "c", "processes", 0.0), spool_path=tmp_path / "spool")
+    recorder = Recorder(Hello(PROTOCOL_VERSION, "c", "c", "processes", 0.0), directory=tmp_path)
     metrics_writer = MetricsWriter(recorder, scheduler, Clock())
     summary = ClusterSummary()
     for number in range(6):
         run(scheduler, f"layer-{number}")
         metrics_writer.flush()
-    for _, payload in recorder.read(0, limit=1000):
+    for payload in recorder.read(0, limit=1000)[0]:
         summary.apply(decode(payload))
     recorder.close()
     assert len(scheduler.layers) == 2

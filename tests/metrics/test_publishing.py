@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import stat
 from contextlib import asynccontextmanager
@@ -11,20 +12,34 @@ from pathlib import Path
 import pytest
 from glassloom_metrics.errors import CommandRefused, ConnectionRefused
 from glassloom_metrics.framing import frame
-from glassloom_metrics.protocol import Command, Connect, Hello, Layers, Life, Refused, decode, encode
+from glassloom_metrics.protocol import (
+    NOW,
+    Command,
+    Connect,
+    Dropped,
+    Hello,
+    Layers,
+    Life,
+    Position,
+    Refused,
+    decode,
+    encode,
+)
 from glassloom_metrics.publisher import Publisher, read_frame
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord
-from glassloom_metrics.subscriber import send_command, subscribe
+from glassloom_metrics.subscriber import send_command, subscribe, subscribe_frames
 
 SECRET = "right"
-HELLO = Hello(1, "c1", "demo", "processes", 0.0)
+HELLO = Hello(2, "c1", "demo", "processes", 0.0, "log1", "1.2.3")
 
 
 class Cluster:
-    def __init__(self, directory: Path, secret: str, hello: Hello = HELLO) -> None:
+    def __init__(
+        self, directory: Path, secret: str, hello: Hello = HELLO, log_directory: Path | None = None, **log_options
+    ) -> None:
         self.path = str(directory / "s")
-        self.recorder = Recorder(hello)
+        self.recorder = Recorder(hello, directory=log_directory, **log_options)
         self.commands: list[str] = []
         self.publisher = Publisher(self.recorder, SECRET, self._handle_command)
         self.record = ClusterRecord(
@@ -41,8 +56,8 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(directory: Path, secret: str = SECRET, hello: Hello = HELLO):
-    running = Cluster(directory, secret, hello)
+async def cluster(directory: Path, secret: str = SECRET, hello: Hello = HELLO, **log_options):
+    running = Cluster(directory, secret, hello, **log_options)
     await running.publisher.serve(running.path)
     try:
         yield running
@@ -83,13 +98,12 @@ def test_a_late_subscriber_gets_the_backlog_and_then_what_happens(tmp_path):
     run(body, tmp_path)
 
 
-def test_topics_and_no_backlog_leave_out_the_rest_but_never_hello(tmp_path):
+def test_topics_and_no_backlog_leave_out_the_rest_but_never_hello_and_how_things_stand(tmp_path):
     async def body(cluster):
         cluster.add(Life(1.0, "started"), Layers([0], ["old"], [1], [""]))
         only = subscribe(cluster.record, ["layers"])
-        new = subscribe(cluster.record, backlog=False)
-        assert await anext(new) == HELLO
-        await asyncio.sleep(0.05)
+        new = subscribe(cluster.record, since=NOW)
+        assert [await anext(new) for _ in range(3)] == [HELLO, Layers([0], ["old"], [1], [""]), Life(1.0, "started")]
         cluster.add(Life(2.0, "later"), Layers([1], ["new"], [1], [""]))
         assert await take(only, 3) == [HELLO, Layers([0], ["old"], [1], [""]), Layers([1], ["new"], [1], [""])]
         assert await take(new, 2) == [Life(2.0, "later"), Layers([1], ["new"], [1], [""])]
@@ -118,7 +132,14 @@ def test_a_wrong_secret_is_refused_in_words(tmp_path):
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        (Connect("metrics", SECRET, version=7), "speaks version 7 of the protocol, this cluster 1"),
+        (
+            Connect("metrics", SECRET, version=7, min_version=5),
+            "the caller speaks version 7 of the metrics protocol, this cluster 2: upgrade Glassloom in the cluster's env",
+        ),
+        (
+            Connect("metrics", SECRET, version=1),
+            "the caller speaks version 1 of the metrics protocol, this cluster 2: upgrade Glassloom in the caller's env",
+        ),
         (Connect("worker", SECRET), "begins with a `connect` frame of role 'metrics'"),
         (Command("shutdown"), "begins with a `connect` frame of role 'metrics'"),
     ],
@@ -129,6 +150,7 @@ def test_whoever_does_not_begin_as_a_subscriber_of_this_version_is_told_why_not(
         writer.write(frame(encode(request_)))
         answer = decode(await read_frame(reader))
         assert isinstance(answer, Refused) and words in answer.reason
+        assert (answer.version, answer.engine) == ((2, "1.2.3") if "version" in words else (0, ""))
         assert await reader.read() == b""
         writer.close()
         assert cluster.commands == []
@@ -161,7 +183,7 @@ def test_a_pool_of_threads_takes_no_commands(tmp_path):
             await send_command(cluster.record, "shutdown")
         assert cluster.commands == []
 
-    run(body, tmp_path, hello=Hello(1, "c1", "demo", "threads", 0.0))
+    run(body, tmp_path, hello=Hello(2, "c1", "demo", "threads", 0.0, "log1"))
 
 
 def test_commands_arrive(tmp_path):
@@ -224,3 +246,79 @@ def test_a_cluster_that_is_gone_is_an_os_error(tmp_path):
             await take(subscribe(gone.record), 1)
 
     asyncio.run(main())
+
+
+async def everything(record: ClusterRecord, **options) -> list:
+    """Return a cluster's messages up to the first position."""
+    messages = []
+    async for payload in subscribe_frames(record, **options):
+        messages.append(decode(payload))
+        if isinstance(messages[-1], Position):
+            return messages
+    raise AssertionError(f"no position after {messages}")
+
+
+def test_a_newer_caller_that_can_speak_our_version_is_let_in(tmp_path):
+    async def body(cluster):
+        reader, writer = await asyncio.open_unix_connection(cluster.path)
+        writer.write(frame(encode(Connect("metrics", SECRET, version=7, min_version=2))))
+        assert decode(await read_frame(reader)) == HELLO
+        writer.close()
+
+    run(body, tmp_path)
+
+
+def test_a_subscriber_goes_on_where_it_was(tmp_path):
+    async def body(cluster):
+        lives = [Life(float(number), "x") for number in range(200)]
+        cluster.add(*lives)
+        *_, position = await everything(cluster.record)
+        assert position.next == 201
+        cluster.add(Life(300.0, "later"))
+        again = await everything(cluster.record, since=position.next, log_id="log1")
+        assert again[:2] == [HELLO, Life(300.0, "later")] and again[2].next == 202
+        of_another_log = await everything(cluster.record, since=position.next, log_id="log0")
+        assert of_another_log[:-1] == [HELLO, *lives, Life(300.0, "later")]
+        beyond = await everything(cluster.record, since=10**9)
+        assert beyond == of_another_log[:-1] + beyond[-1:]
+
+    run(body, tmp_path)
+
+
+def test_who_comes_too_late_for_the_oldest_frames_is_told_and_gets_a_snapshot(tmp_path):
+    async def body(cluster):
+        cluster.add(Layers([0], ["old"], [1], ["cell 1"]))
+        cluster.add(*(Life(float(number), "x" * 50) for number in range(500)))
+        hello, dropped, layers, life, *left, position = await everything(cluster.record)
+        assert (hello, dropped) == (HELLO, Dropped(1, cluster.recorder.dropped(0).last))
+        assert (layers, life) == (Layers([0], ["old"], [1], ["cell 1"]), Life(499.0, "x" * 50))
+        assert [message.at_s for message in left] == list(range(dropped.last - 1, 500))
+        assert position.next == len(cluster.recorder) == 502
+
+    run(body, tmp_path, memory_bytes=4000, log_directory=tmp_path / "missing")
+
+
+def test_an_idle_cluster_gives_signs_of_life(tmp_path):
+    async def body(cluster):
+        stream = subscribe_frames(cluster.record)
+        assert decode(await anext(stream)) == HELLO
+        beats = [decode(await anext(stream)) for _ in range(3)]
+        assert all(isinstance(beat, Position) and beat.next == 1 for beat in beats)
+        assert [later.at_s > earlier.at_s for earlier, later in itertools.pairwise(beats)] == [True, True]
+        await stream.aclose()
+
+    run(body, tmp_path)
+
+
+def test_a_long_backlog_lets_the_loop_do_other_things(tmp_path):
+    async def body(cluster):
+        cluster.add(*(Life(float(number), "x") for number in range(20_000)))
+        turns = 0
+        reading = asyncio.ensure_future(everything(cluster.record))
+        while not reading.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns > 20_000 / 64
+        assert len(reading.result()) == 20_002
+
+    run(body, tmp_path)

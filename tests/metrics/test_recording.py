@@ -6,12 +6,13 @@ import pytest
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.framing import frame
 from glassloom_metrics.protocol import Hello, Life, Log, encode
-from glassloom_metrics.recording import MAGIC, read_recording
+from glassloom_metrics.recording import read_recording
+from glassloom_metrics.segments import MAGIC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 MESSAGES = [
-    Hello(1, "c1", "demo", "threads", 0.0),
+    Hello(2, "c1", "demo", "threads", 0.0),
     Life(1.0, "started"),
     Log(2.0, -1, "info", "größer"),
     Life(3.0, "closing"),
@@ -50,7 +51,7 @@ def test_a_damaged_byte_gives_messages_or_a_recording_error_and_nothing_else(pat
     [
         (b"", "is not a Glassloom recording"),
         (b"PAR1....", "is not a Glassloom recording"),
-        (MAGIC[:-1] + b"\x09", "is a recording of version 9; this Glassloom reads 1"),
+        (MAGIC[:-1] + b"\x09", "is a recording of version 9; this Glassloom reads 2"),
         (MAGIC + frame(b"\xc1"), "is damaged near byte"),
         (MAGIC + frame(b"\x82\xa4type\xa3log\xa4text\xa2\xff\xfe"), "is damaged near byte"),
         (MAGIC + b"\xff\xff\xff\xff", "is damaged near byte"),

@@ -7,7 +7,7 @@ import json
 import threading
 
 import pytest
-from glassloom_metrics.protocol import Hello, WorkerJoined, WorkerSamples, decode
+from glassloom_metrics.protocol import Hello, Position, WorkerJoined, WorkerSamples, decode
 from tornado.httpclient import HTTPClientError
 
 
@@ -79,13 +79,16 @@ async def test_one_clusters_protocol_comes_through_frame_by_frame(jp_ws_fetch, s
     cluster = await start_cluster()
     socket = await jp_ws_fetch("glassloom", "api", "metrics", "c1")
     async with asyncio.timeout(10):
-        hello = decode(await socket.read_message())
-        joined = decode(await socket.read_message())
+        hello, joined, position = [decode(await socket.read_message()) for _ in range(3)]
+        assert isinstance(position, Position) and position.next == 2
         cluster.sample(cpu_percent=7.0, rss_bytes=1)
         sample = decode(await socket.read_message())
         await cluster.end()
-        assert await socket.read_message() is None
+        rest = []
+        while (payload := await socket.read_message()) is not None:
+            rest.append(decode(payload))
     assert (type(hello), type(joined), type(sample)) == (Hello, WorkerJoined, WorkerSamples)
+    assert {type(message) for message in rest} == {Position}
     assert (hello.cluster_id, sample.cpu_percent) == ("c1", [7.0])
 
 

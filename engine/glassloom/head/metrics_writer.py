@@ -183,14 +183,9 @@ class MetricsWriter:
         """Write what was measured of the GPUs."""
         self._recorder.record(sample)
 
-    def flush(self) -> bool:
-        """Seal what has come in since the last time, forget old layers; return whether the recorder's log has grown since then."""
-        before = len(self._recorder)
-        self._flush()
-        return len(self._recorder) > before
-
     @_never_raises
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Seal what has come in since the last time, and forget old layers."""
         note_layers(self._scheduler, self._recorder)
         progress_counts(self._scheduler, self._recorder)
         forget_old_layers(self._scheduler, N_KEPT)

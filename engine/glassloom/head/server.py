@@ -51,6 +51,7 @@ from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import failure, messages
 from glassloom.protocol.clock import Clock, monotonic_s
 from glassloom.protocol.failure import Failure
+from glassloom.protocol.identity import version
 from glassloom.protocol.options import HeadOptions
 from glassloom.protocol.places import ClusterPlaces, remove_what_the_dead_left
 from glassloom.sampling.process import has_ended
@@ -80,13 +81,13 @@ class Head:
         self._places = places
         self._secret = secrets.token_hex(16)
         self._clock = Clock()
-        hello = Hello(PROTOCOL_VERSION, places.cluster_id, options.name, "processes", self._clock.now_s())
-        self._recorder = Recorder(
-            hello, memory_bytes=options.log_memory_bytes, spool_path=Path(places.directory) / "spool.glr"
+        hello = Hello(
+            PROTOCOL_VERSION, places.cluster_id, options.name, "processes", self._clock.now_s(), engine=version()
         )
+        self._recorder = Recorder(hello, memory_bytes=options.log_memory_bytes, directory=Path(places.directory))
         self._scheduler = Scheduler(self._give_up, min_block=MIN_TASKS)
         self._metrics_writer = MetricsWriter(self._recorder, self._scheduler, self._clock)
-        self._publisher = Publisher(self._recorder, self._secret, self._handle_command)
+        self._publisher = Publisher(self._recorder, self._secret, self._handle_command, self._clock.now_s)
         self._worker_pool = WorkerPool(
             options,
             self._scheduler,
@@ -513,8 +514,8 @@ class Head:
                 if not self._options.detached and os.getppid() != parent:
                     self._end("the process that started the cluster has ended")
             self._worker_pool.enforce_limits()
-            if self._metrics_writer.flush():
-                self._publisher.notify()
+            self._metrics_writer.flush()
+            self._publisher.notify()
 
     def _collect_samples(self, now_s: float) -> None:
         """Write down how the workers are, let their number follow the work, forget code that no task uses."""

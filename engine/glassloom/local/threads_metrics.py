@@ -74,8 +74,8 @@ class ThreadsMetrics:
         self._secret = secrets.token_hex(16)
         self._before_flush = before_flush
         started_at_s = self.clock.now_s()
-        hello = Hello(PROTOCOL_VERSION, self.id, self.name, "threads", started_at_s)
-        self.recorder = Recorder(hello, memory_bytes=log_bytes, spool_path=Path(self._places.directory) / "spool.glr")
+        hello = Hello(PROTOCOL_VERSION, self.id, self.name, "threads", started_at_s, engine=version())
+        self.recorder = Recorder(hello, memory_bytes=log_bytes, directory=Path(self._places.directory))
         self.recorder.record(Life(started_at_s, "started"))
         self.recorder.record(WorkerJoined(started_at_s, _WORKER, self.name, os.getpid(), nthreads))
         self._lock = threading.Lock()
@@ -165,7 +165,7 @@ class ThreadsMetrics:
         _log.warning("computations on threads publish no more metrics: %s", crash.reason)
 
     async def _serve(self) -> None:
-        publisher = Publisher(self.recorder, self._secret, _ignore)
+        publisher = Publisher(self.recorder, self._secret, _ignore, self.clock.now_s)
         await publisher.serve(self._places.socket)
         pid = os.getpid()
         write_record(
@@ -196,15 +196,12 @@ class ThreadsMetrics:
         await publisher.close()
 
     def _flush(self, publisher: Publisher, *, sample: bool) -> None:
-        before = len(self.recorder)
         self._before_flush(self.recorder, self._lock)
         with self._lock:
             if sample:
                 self.recorder.record(self._sampler.sample(_WORKER, self.clock.now_s()))
             self.recorder.flush(self.clock.now_s())
-            grown = len(self.recorder) > before
-        if grown:
-            publisher.notify()
+        publisher.notify()
 
 
 async def _ignore(command: str) -> None:

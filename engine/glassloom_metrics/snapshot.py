@@ -1,0 +1,94 @@
+"""`Snapshot`: how things stand, as messages: what a reader needs who hasn't read the log from its beginning."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from glassloom_metrics.protocol import (
+    GpuSamples,
+    Layers,
+    Life,
+    Message,
+    Progress,
+    WorkerJoined,
+    WorkerLeft,
+    WorkerSamples,
+)
+
+MAX_ROWS = 10_000
+"""How many layers are kept: those that were mentioned last. A row takes about 200 bytes."""
+
+
+class Snapshot:
+    """The newest row of each layer, the workers that are there, and the last of each sample. Thread-safe.
+
+    >>> snapshot = Snapshot()
+    >>> snapshot.apply(WorkerJoined(0.0, 0, "w0", 1, 2))
+    >>> snapshot.apply(WorkerLeft(1.0, 0, "retired"))
+    >>> snapshot.messages()
+    []
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workers: dict[int, WorkerJoined] = {}
+        self._layers = _Rows()
+        self._progress = _Rows()
+        self._progress_at_s = 0.0
+        self._latest: dict[type, Message] = {}
+
+    def apply(self, message: Message) -> None:
+        """Take the next message of the log into account."""
+        with self._lock:
+            match message:
+                case Layers():
+                    self._layers.update(_columns(message, 0))
+                case Progress():
+                    self._progress_at_s = message.at_s
+                    self._progress.update(_columns(message, 1))
+                case WorkerJoined():
+                    self._workers[message.worker] = message
+                case WorkerLeft():
+                    self._workers.pop(message.worker, None)
+                case WorkerSamples() | GpuSamples() | Life():
+                    self._latest[type(message)] = message
+
+    def messages(self) -> list[Message]:
+        """Return messages that bring a reader up to date."""
+        with self._lock:
+            found: list[Message] = list(self._workers.values())
+            if self._layers:
+                found.append(Layers(*self._layers.columns()))
+            if self._progress:
+                found.append(Progress(self._progress_at_s, *self._progress.columns()))
+            return found + list(self._latest.values())
+
+
+class _Rows:
+    """Rows by their first element, the one that was set last last."""
+
+    def __init__(self) -> None:
+        self._rows: OrderedDict[int, tuple[Any, ...]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def update(self, columns: Iterable[Sequence[Any]]) -> None:
+        for row in zip(*columns, strict=True):
+            self._rows[row[0]] = row
+            self._rows.move_to_end(row[0])
+        while len(self._rows) > MAX_ROWS:
+            self._rows.popitem(last=False)
+
+    def columns(self) -> list[list[Any]]:
+        return [list(column) for column in zip(*self._rows.values(), strict=True)]
+
+
+def _columns(message: Message, start: int) -> list[Sequence[Any]]:
+    """Return the values of a message's fields from one on."""
+    return list(msgspec.structs.astuple(message)[start:])
