@@ -113,7 +113,7 @@ def test_waiting_ends_after_its_timeout(cluster: LocalCluster, tmp_path: Path) -
         (tmp_path / "go").touch()
         return callbacks
 
-    assert with_client(cluster, use) == []
+    assert with_client(cluster, use) == ()
 
 
 def test_collections_are_computed_and_persisted(cluster: LocalCluster) -> None:

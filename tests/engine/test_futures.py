@@ -54,7 +54,7 @@ def test_waiting_again_and_again_leaves_nothing_behind(client: Client, tmp_path:
     for _ in range(5):
         with pytest.raises(TimeoutError, match="no result after"):
             future.result(timeout=0.001)
-    assert future._state.callbacks == []
+    assert future._state.callbacks == ()
     (tmp_path / "go").touch()
 
 
@@ -123,7 +123,7 @@ def test_gather_raises_the_first_failure_without_waiting_for_the_others(client: 
     slow = client.submit(tasks.wait_for, str(tmp_path / "go"))
     with pytest.raises(ZeroDivisionError, match="division by zero"):
         client.gather([slow, client.submit(tasks.divide, 1, 0)])
-    assert (slow.status, slow._state.callbacks) == ("pending", [])
+    assert (slow.status, slow._state.callbacks) == ("pending", ())
     (tmp_path / "go").touch()
 
 

@@ -140,12 +140,10 @@ def test_a_callback_that_ends_its_thread_is_logged_and_the_next_is_called(client
 
 def test_what_is_said_of_a_former_task_does_not_touch_the_one_that_took_its_place() -> None:
     table = KeyTable([].append)
-    first = table.hold("x")
-    former = first.state
+    former = table.hold("x")
     table.mark_sent([former], 1)
     table.note_cancelling([former])
-    second = table.hold("x")
-    latter = second.state
+    latter = table.hold("x")
     table.end(["x"], "cancelled", None, handled=2)
     assert (former.status, latter.status) == ("cancelled", "pending")
     table.mark_sent([latter], 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -209,5 +209,5 @@ class _Note:
         self._completed = completed
         self._future = future
 
-    def __call__(self, state: KeyState) -> None:
+    def __call__(self, _: Sequence[KeyState]) -> None:
         self._completed._note(self._future)

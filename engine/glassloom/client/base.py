@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import FunctionType
-from typing import Any, Protocol
+from typing import Any
 
 from glassloom_metrics.registry import ClusterRecord
 
@@ -17,16 +17,6 @@ from glassloom.graph import Key
 from glassloom.protocol.identity import jupyter_base_url
 
 _PARTS = __name__.rpartition(".")[0] + "."
-
-
-class Holder(Protocol):
-    """Something that holds a key's result: a `Future`, to those who must not know it."""
-
-    key: Key
-
-    @property
-    def _state(self) -> KeyState:
-        """How its task stands."""
 
 
 class ClientBase:
@@ -75,8 +65,8 @@ class ClientBase:
         base_url = jupyter_base_url()
         return f"{base_url}glassloom/dash/{self.id}/status" if base_url else "run: glassloom dashboard"
 
-    def _fetch(self, futures: Sequence[Holder], deadline: Deadline) -> Operation[list[Any]]:
-        """Return the results of finished futures."""
+    def _fetch(self, keys: Sequence[Key], states: Sequence[KeyState], deadline: Deadline) -> Operation[list[Any]]:
+        """Return the results of keys that are finished."""
         raise NotImplementedError
 
     def cancel(self, futures: Any, force: bool = False, **others: Any) -> None:

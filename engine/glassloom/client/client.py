@@ -21,7 +21,7 @@ from glassloom.client.dask_names import DaskNames
 from glassloom.client.datasets import DatasetMethods
 from glassloom.client.function_calls import FunctionCalls
 from glassloom.client.future import Future, futures_of, send_for
-from glassloom.client.key_table import ERROR
+from glassloom.client.key_table import ERROR, KeyState
 from glassloom.client.open_clients import note_open
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.plugins import PluginMethods
@@ -291,7 +291,13 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
 
     def _submit(self, calls: FunctionCalls, handling: Annotations) -> list[Future]:
         tokens = {id(calls.function): calls.token} if calls.token else {}
-        return self._start(lambda encoder: calls.encode(encoder, _in_place(handling)), calls.keys, [], tokens)
+        states: list[KeyState] = []
+        try:
+            self._start(lambda encoder: calls.encode(encoder, _in_place(handling)), calls.keys, states, tokens)
+            with gc_paused() if len(states) > _FEW else nullcontext():
+                return Future.of_states(calls.keys, states, self)
+        finally:
+            states.clear()  # a traceback may keep it
 
     # Collections
 
@@ -449,29 +455,34 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             raise TypeError(
                 f"get() runs a glassloom graph, not a {type(graph).__name__}; for functions use submit() or delayed()"
             )
-        futures: list[Future] = []
+        states: list[KeyState] = []
         try:
-            self._hold(graph, keys, futures)
-            return list(run_sync(self._gather(futures, futures, "raise")))
+            self._start_graph(graph, keys, states)
+            return list(run_sync(self._results(keys, states)))
         finally:
-            release_all(futures)  # a traceback may keep them
+            states.clear()  # a traceback may keep it
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Future]:
         """Start a graph and return the futures of `keys`."""
-        return dict(zip(keys, self._hold(graph, keys, []), strict=True))
+        states: list[KeyState] = []
+        try:
+            self._start_graph(graph, keys, states)
+            return dict(zip(keys, Future.of_states(keys, states, self), strict=True))
+        finally:
+            states.clear()
 
-    def _hold(self, graph: Graph, keys: Sequence[Key], futures: list[Future]) -> list[Future]:
+    def _start_graph(self, graph: Graph, keys: Sequence[Key], states: list[KeyState]) -> None:
         handling = _in_place(current_annotations())
-        return self._start(lambda encoder: encoder.encode(graph, keys, handling), keys, futures, {})
+        self._start(lambda encoder: encoder.encode(graph, keys, handling), keys, states, {})
 
     def _start(
         self,
         encode: Callable[[CallEncoder], messages.Submit],
         keys: Sequence[Key],
-        futures: list[Future],
+        states: list[KeyState],
         function_tokens: Mapping[int, str],
-    ) -> list[Future]:
-        """Start tasks; add the futures of `keys` to `futures` and return it. An interrupt releases them."""
+    ) -> None:
+        """Start tasks; add the states of `keys`, which hold their results, to `states`."""
         self._connection.check_open()
         large: list[Future] = []
 
@@ -482,14 +493,10 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         try:
             with gc_paused() if len(keys) > _FEW else nullcontext():
                 message = encode(CallEncoder(place_large, function_tokens, self.id))
-                futures.extend(Future.of_keys(keys, self))
-            send_for(self._connection, message, futures)
-        except BaseException:
-            release_all(futures)
-            raise
+                states.extend(self._connection.hold_all(keys))
+            self._connection.submit(message, states[:])
         finally:
             release_all(large)  # the tasks hold them
-        return futures
 
     # Opening and closing
 

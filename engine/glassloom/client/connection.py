@@ -34,7 +34,7 @@ from glassloom.client.callbacks import UserCallbacks
 from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch, describe_process
 from glassloom.client.holders import explain_missing_results
-from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, KeyHold, KeyState, KeyTable
+from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, KeyState, KeyTable
 from glassloom.client.known_calls import KnownCalls
 from glassloom.client.outbox import Outbox, Outgoing
 from glassloom.client.output_printer import OutputPrinter
@@ -171,7 +171,6 @@ class Connection:
         self,
         message: messages.FromClient,
         states: Sequence[KeyState] = (),
-        holds: Sequence[KeyHold] = (),
         *,
         waits: bool = True,
     ) -> None:
@@ -179,8 +178,8 @@ class Connection:
 
         Parameters
         ----------
-        states, holds
-            Of the keys that the message asks for.
+        states
+            Of the keys that the message asks for: these are held until it is on its way.
         waits
             False for a small message that must not wait, whatever waits to be sent.
 
@@ -203,15 +202,15 @@ class Connection:
             self.check_open()
         failed = [(state, state.sent_as) for state in states if state.status == ERROR]
         single = message if isinstance(message, messages.Submit) and is_single(message) else None
-        self._outbox.put(Outgoing(data, states, holds, single))
+        self._outbox.put(Outgoing(data, states, single))
         if failed:
             self._keys.note_retrying(failed)
 
-    def submit(self, message: messages.Submit, states: Sequence[KeyState], holds: Sequence[KeyHold]) -> None:
+    def submit(self, message: messages.Submit, states: Sequence[KeyState]) -> None:
         """Let a message with tasks be sent, as `send` does. The pickled calls in it become numbers; the head is told of new ones."""
         with self._submit_lock:  # so that no other thread has the head forget them meanwhile
             message.code[:] = self._known_calls.numbers([code for code in message.code if isinstance(code, bytes)])
-            self.send(message, states, holds)
+            self.send(message, states)
 
     def sent_as(self, state: KeyState) -> int:
         """Return the number of the message that asks for a key, 0 if there is none. Waits until the writer has come to it.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Self
 
 from glassloom.client.base import ClientBase
@@ -11,7 +11,7 @@ from glassloom.client.blocking import Operation, Signal, WaitFor, run_async, run
 from glassloom.client.connection import Connection
 from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch
-from glassloom.client.key_table import CANCELLED, ERROR, FINISHED, LOST, PENDING, KeyHold, KeyState
+from glassloom.client.key_table import CANCELLED, ERROR, FINISHED, LOST, PENDING, KeyState
 from glassloom.client.open_clients import client_of
 from glassloom.errors import CancelledError, ClusterClosed
 from glassloom.graph import Handle, Key, key_text
@@ -23,6 +23,7 @@ from glassloom.units import format_bytes, parse_seconds
 from glassloom.worker.task_context import current_worker
 
 _MAX_NAMED = 5
+_client_of, _state_of = attrgetter("_client"), attrgetter("_state")
 
 
 class Future(Handle):
@@ -39,18 +40,17 @@ class Future(Handle):
     Any other pickle, such as a task's result, doesn't hold the future's result: keep a future of it until it is unpickled.
     """
 
-    def __init__(self, key: Key, client: ClientBase, hold: KeyHold | None = None) -> None:
+    __slots__ = ("__weakref__", "_client", "_state", "key")
+
+    def __init__(self, key: Key, client: ClientBase, state: KeyState | None = None) -> None:
         self.key = key
         self._client = client
-        self._connection = client._connection
-        self._hold: KeyHold | None = hold or self._connection.hold(key)
-        self._state: KeyState = self._hold.state
+        self._state: KeyState = client._connection.hold(key) if state is None else state
 
     @classmethod
-    def of_keys(cls, keys: Sequence[Key], client: ClientBase) -> list[Future]:
+    def of_states(cls, keys: Sequence[Key], states: Sequence[KeyState], client: ClientBase) -> list[Future]:
         """Return the futures of many keys."""
-        holds = client._connection.hold_all(keys)
-        return [cls(key, client, hold) for key, hold in zip(keys, holds, strict=True)]
+        return [cls(key, client, state) for key, state in zip(keys, states, strict=True)]
 
     def __glassloom_tokenize__(self) -> Key:
         return self.key
@@ -64,9 +64,7 @@ class Future(Handle):
         return attach_pickled_future, (record.id, record.name, self.key, maker)
 
     def __copy__(self) -> Self:
-        copied = object.__new__(type(self))
-        vars(copied).update(vars(self))
-        return copied
+        return type(self)(self.key, self._client, self._state)
 
     def __deepcopy__(self, _: Any) -> Self:
         return self.__copy__()
@@ -78,6 +76,10 @@ class Future(Handle):
     def client(self) -> Any:
         """The `Client` that made the future."""
         return self._client
+
+    @property
+    def _connection(self) -> Connection:
+        return self._client._connection
 
     @property
     def status(self) -> str:
@@ -108,7 +110,6 @@ class Future(Handle):
     def release(self) -> None:
         """Let go of the result, as deleting the future does. It is gone when the last future of its key lets go."""
         self._state = self._state.released()
-        self._hold = None
 
     @hides_engine_frames
     def result(self, timeout: float | str | None = None) -> Any:
@@ -150,15 +151,15 @@ class Future(Handle):
     def _result(self, timeout: float | str | None) -> Operation[Any]:
         deadline = self._deadline(timeout)
         yield from self._settle(deadline)
-        raise_unless_finished(self)
-        (result,) = yield from self._client._fetch([self], deadline)
+        raise_unless_finished(self.key, self._state, self._connection)
+        (result,) = yield from self._client._fetch([self.key], [self._state], deadline)
         return result
 
     def _exception(self, timeout: float | str | None) -> Operation[BaseException | None]:
         yield from self._settle(self._deadline(timeout))
         if self._state.status == ERROR and self._state.failure is not None:
             return failure.restore(self._state.failure)
-        raise_unless_finished(self)
+        raise_unless_finished(self.key, self._state, self._connection)
         return None
 
     def _traceback(self, timeout: float | str | None) -> Operation[Any]:
@@ -170,7 +171,10 @@ class Future(Handle):
         return Deadline(parse_seconds("timeout", timeout))
 
     def _settle(self, deadline: Deadline) -> Operation[None]:
-        if not self.done() and not (yield from settled([self], deadline, 1)):
+        if self.done():
+            return
+        states = {self._connection: [self._state]}
+        if not (yield from settled(states, self._client, deadline, 1, key_text(self.key))):
             raise TimeoutError(
                 f"{key_text(self.key)} has no result after {deadline.timeout_s} s; it is still {self.status}"
             )
@@ -260,47 +264,67 @@ def futures_of(value: Any) -> list[Future]:
     raise TypeError(f"expected futures or a persisted collection, got {type(value).__name__}: {value!r}")
 
 
-def raise_unless_finished(future: Future) -> None:
-    """Raise what kept a future from having a result."""
-    state, connection = future._state, future._connection
+def raise_unless_finished(key: Key, state: KeyState, connection: Connection) -> None:
+    """Raise what kept a key from having a result."""
     if state.status == ERROR and state.failure is not None:
         raise failure.harmless(failure.restore(state.failure))
     if state.status == CANCELLED:
-        raise CancelledError(_why_cancelled(future))
+        raise CancelledError(_why_cancelled(key, state))
     if state.status == LOST:
         connection.owner.require()
-        raise ClusterClosed(f"{key_text(future.key)} is lost: {connection.closed_because}")
+        raise ClusterClosed(f"{key_text(key)} is lost: {connection.closed_because}")
 
 
-def _why_cancelled(future: Future) -> str:
+def _why_cancelled(key: Key, state: KeyState) -> str:
     """Return how a future came to have no result, as far as this client knows."""
-    text = key_text(future.key)
-    if future._state.is_cancelling:
+    text = key_text(key)
+    if state.is_cancelling:
         return f"task {text} was cancelled by this client"
-    if future._hold is None:
+    if state.is_released:
         return f"the future of task {text} was released before the task had a result"
     return f"task {text} was cancelled, or its result was released before"
 
 
+def states_of(futures: Sequence[Future]) -> dict[Connection, list[KeyState]]:
+    """Return the states of futures by the connection that tells of them."""
+    if len(set(map(_client_of, futures))) == 1:
+        return {futures[0]._connection: list(map(_state_of, futures))}
+    states: dict[Connection, list[KeyState]] = {}
+    for future in futures:
+        states.setdefault(future._connection, []).append(future._state)
+    return states
+
+
 def settled(
-    futures: Sequence[Future], deadline: Deadline, n_wanted: int, *, stops_at_failure: bool = False
+    states: Mapping[Connection, Sequence[KeyState]],
+    client: ClientBase,
+    deadline: Deadline,
+    n_wanted: int,
+    what: str,
+    *,
+    stops_at_failure: bool = False,
 ) -> Operation[bool]:
-    """Wait until `n_wanted` futures are done, or one has failed if that is enough; return whether that is so.
+    """Wait until `n_wanted` keys are done, or one has failed if that is enough; return whether that is so.
 
     Warns if there is no worker to do it.
+
+    Parameters
+    ----------
+    states
+        Of the keys, by the connection that tells of them.
+    client
+        One of those that wait.
+    what
+        What is waited for, for messages.
     """
     if not n_wanted:
         return True
     enough = _Countdown(n_wanted, stops_at_failure)
-    states: dict[Connection, list[KeyState]] = {}
-    for future in futures:
-        states.setdefault(future._connection, []).append(future._state)
-    what = key_text(futures[0].key) if len(futures) == 1 else f"{n_wanted} of {len(futures)} futures"
     try:
         for connection, theirs in states.items():
             connection.owner.require()
             connection.when_done(theirs, enough.count)
-        return (yield from happens(enough.signal, deadline, futures[0]._client, what))
+        return (yield from happens(enough.signal, deadline, client, what))
     finally:
         if not enough.is_complete:
             for connection, theirs in states.items():
@@ -319,12 +343,7 @@ def happens(signal: Signal, deadline: Deadline, client: ClientBase, what: str) -
 
 def send_for(connection: Connection, message: messages.FromClient, futures: Sequence[Future]) -> None:
     """Send a message that asks for the keys of futures which no one else knows yet."""
-    holds = [future._hold for future in futures if future._hold is not None]
-    states = [future._state for future in futures]
-    if isinstance(message, messages.Submit):
-        connection.submit(message, states, holds)
-    else:
-        connection.send(message, states, holds)
+    connection.send(message, [future._state for future in futures])
 
 
 def attach_pickled_future(
@@ -346,10 +365,10 @@ def attach_pickled_future(
     """
     client = client_of(cluster_id, cluster_name, key)
     connection = client._connection
-    hold, is_new = connection.attach(key)
-    future = Future(key, client, hold)
+    state, is_new = connection.attach(key)
+    future = Future(key, client, state)
     if is_new:
-        connection.send(messages.Attach([key], maker), [hold.state], [hold], waits=False)
+        connection.send(messages.Attach([key], maker), [state], waits=False)
     return future
 
 
@@ -368,19 +387,29 @@ class _Countdown:
         self.is_complete = False
         self._n_wanted = n_wanted
         self._stops_at_failure = stops_at_failure
-        self._numbers = itertools.count(1)
+        self._counted = bytearray()
+        """A byte for each: it grows in one step, whichever thread counts."""
 
-    def count(self, state: KeyState) -> None:
-        if next(self._numbers) == self._n_wanted:
+    def count(self, states: Sequence[KeyState]) -> None:
+        self._counted.extend(bytes(len(states)))
+        if len(self._counted) >= self._n_wanted:
             self.is_complete = True
             self.signal.set()
-        elif self._stops_at_failure and state.status != FINISHED:
+        elif self._stops_at_failure and any([state.status != FINISHED for state in states]):
             self.signal.set()
+
+
+def describe_wait(n_wanted: int, n_futures: int, first: Key) -> str:
+    """Return what a wait for futures is called in messages."""
+    return key_text(first) if n_futures == 1 else f"{n_wanted} of {n_futures} futures"
 
 
 def _parted(futures: list[Future], deadline: Deadline, first_is_enough: bool) -> Operation[DoneAndNotDone]:
     n_wanted = min(1, len(futures)) if first_is_enough else len(futures)
-    if not (yield from settled(futures, deadline, n_wanted)):
+    if n_wanted:
+        what = describe_wait(n_wanted, len(futures), futures[0].key)
+        in_time = yield from settled(states_of(futures), futures[0]._client, deadline, n_wanted, what)
+    if n_wanted and not in_time:
         n_done = sum(future.done() for future in futures)
         raise TimeoutError(
             f"{n_done} of {len(futures)} futures are done after {deadline.timeout_s} s; still open: {still_open(futures)}"

@@ -26,6 +26,8 @@ def find_futures(value: Any, found: list[Future]) -> None:
     kind = type(value)
     if isinstance(value, Future):
         found.append(value)
+    elif is_flat(value):
+        found += value
     elif kind in _PLAIN:
         for item in value:
             find_futures(item, found)
@@ -37,6 +39,11 @@ def find_futures(value: Any, found: list[Future]) -> None:
             find_futures(item, found)
     elif hasattr(kind, "__next__"):
         raise TypeError(f"expected futures, got {kind.__name__}; make a list of it first")
+
+
+def is_flat(value: Any) -> bool:
+    """Tell whether a value is a list of futures and of nothing else."""
+    return type(value) is list and set(map(type, value)) == {Future}
 
 
 def replace_futures(value: Any, results: dict[Key, Any]) -> Any:

@@ -1,8 +1,9 @@
 """What a client knows of its keys: which results it holds, and how the tasks that make them stand.
 
-A key's result is held by a `KeyHold`, and given back when Python frees that: there is no count that an interrupt could
-leave wrong. How a task stands is a `KeyState`. A key that was cancelled, or is being, gets a new one when it is submitted
-again; a message of the head's about the former doesn't touch the latter (see `KeyState.sent_as`).
+A `KeyState` is both: it says how a key's task stands, and keeps the result held at the head for as long as it exists. The
+result is given back when Python frees the state: there is no count that an interrupt could leave wrong. A key that was
+cancelled, or is being, gets a new state when it is submitted again; a message of the head's about the former doesn't touch
+the latter (see `KeyState.sent_as`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby, repeat
+from operator import itemgetter
 from typing import Any
 
 from glassloom.graph import Key
@@ -18,54 +21,44 @@ from glassloom.protocol.failure import Failure
 PENDING, FINISHED, ERROR, CANCELLED, LOST = "pending", "finished", "error", "cancelled", "lost"
 NOT_SENT = 2**63
 """The number of a message that the writer hasn't come to yet."""
+_FEW = 8
 
-Callback = Callable[["KeyState"], None]
-"""What is called with the state of a key that is no longer pending, in the thread that reads, or in the caller's."""
+Callback = Callable[[Sequence["KeyState"]], None]
+"""What is called with states of keys that are no longer pending, in the thread that reads, or in the caller's."""
 
 
 class KeyState:
     """How one key's task stands, as far as the client knows. Changed by `KeyTable` only, under its lock.
 
-    Attributes
-    ----------
-    sent_as
-        Number of the client's last message that asked for it. What the head said before it had handled that message is
-        about `previous`.
-    previous
-        The state of the same key that this one took the place of while it was being cancelled.
+    Only futures, messages to be sent and calls that wait refer to a state: it keeps the result held. Most attributes of most
+    states never change, so the initial values are the class's: making a state takes next to no time.
     """
 
-    __slots__ = ("callbacks", "failure", "inline", "is_cancelling", "nbytes", "previous", "sent_as", "status")
-
-    def __init__(self, status: str = PENDING, previous: KeyState | None = None) -> None:
-        self.status = status
-        self.nbytes = 0
-        self.inline: bytes | None = None
-        self.failure: Failure | None = None
-        self.callbacks: list[Callback] | None = None
-        self.is_cancelling = False
-        self.sent_as = NOT_SENT
-        self.previous = previous
+    status: str = PENDING
+    nbytes: int = 0
+    inline: bytes | None = None
+    failure: Failure | None = None
+    callbacks: tuple[Callback, ...] = ()
+    is_cancelling: bool = False
+    is_released: bool = False
+    """Whether it is a copy for a future that has let go of the result: it holds nothing."""
+    sent_as: int = NOT_SENT
+    """Number of the client's last message that asked for it. What the head said before it had handled that message is about
+    `previous`."""
+    previous: KeyState | None = None
+    """The state of the same key that this one took the place of while it was being cancelled."""
 
     def released(self) -> KeyState:
         """Return how it stands for a future that lets go of it now, and will be told nothing more."""
-        state = KeyState(CANCELLED if self.status == PENDING else self.status)
+        state = KeyState()
+        state.status = CANCELLED if self.status == PENDING else self.status
         state.nbytes, state.inline, state.failure = self.nbytes, self.inline, self.failure
-        state.is_cancelling, state.sent_as = self.is_cancelling, self.sent_as
+        state.is_cancelling, state.sent_as, state.is_released = self.is_cancelling, self.sent_as, True
         return state
 
 
-class KeyHold:
-    """Keeps a key's result at the head for as long as it exists. Only futures, and messages to be sent, refer to it."""
-
-    __slots__ = ("__weakref__", "state")
-
-    def __init__(self, state: KeyState) -> None:
-        self.state = state
-
-
-class DroppedKey(weakref.ref[KeyHold]):
-    """A weak reference to a key's hold. When that is freed, the reference itself is handed on, in C: no interrupt, no lock."""
+class DroppedKey(weakref.ref[KeyState]):
+    """A weak reference to a key's state. When that is freed, the reference itself is handed on, in C: no interrupt, no lock."""
 
     __slots__ = ("key",)
     key: Key
@@ -77,7 +70,7 @@ class KeyTable:
     Parameters
     ----------
     on_dropped
-        Called with the reference to a hold that was freed, from the garbage collector, wherever that strikes. It must be
+        Called with the reference to a state that was freed, from the garbage collector, wherever that strikes. It must be
         a C function that takes no lock.
     """
 
@@ -89,44 +82,57 @@ class KeyTable:
 
     # Called by anyone. An interrupt between any two steps leaves a usable table.
 
-    def hold(self, key: Key) -> KeyHold:
-        """Return what holds a key, for a message that asks for it."""
-        return self.hold_all([key])[0]
-
-    def hold_all(self, keys: Sequence[Key]) -> list[KeyHold]:
-        """Return what holds each key, for a message that asks for them."""
-        held, on_dropped = self._holds, self._on_dropped
-        holds = []
+    def hold(self, key: Key) -> KeyState:
+        """Return the state of a key, for a message that asks for it."""
         with self._lock:
-            status = LOST if self._has_ended else PENDING
-            for key in keys:
-                reference = held.get(key)
-                hold = None if reference is None else reference()
-                if hold is None:
-                    hold = KeyHold(KeyState(status))
-                    reference = DroppedKey(hold, on_dropped)
-                    reference.key = key
-                    held[key] = reference
-                elif hold.state.status == CANCELLED:
-                    hold.state = KeyState()
-                elif hold.state.is_cancelling:
-                    hold.state = KeyState(previous=hold.state)
-                holds.append(hold)
-        return holds
+            reference = self._holds.get(key)
+            state = None if reference is None else reference()
+            if state is None or state.status == CANCELLED:
+                return self._hold_anew(key, None)
+            return self._hold_anew(key, state) if state.is_cancelling else state
+
+    def hold_all(self, keys: Sequence[Key]) -> list[KeyState]:
+        """Return the state of each key, for a message that asks for them."""
+        with self._lock:
+            are_new = len(keys) > _FEW and self._holds.keys().isdisjoint(keys) and len(set(keys)) == len(keys)
+            return self._hold_new(keys) if are_new else [self.hold(key) for key in keys]
+
+    def _hold_anew(self, key: Key, previous: KeyState | None) -> KeyState:
+        state = KeyState()
+        if previous is not None:
+            state.previous = previous
+        if self._has_ended:
+            state.status = LOST
+        reference = DroppedKey(state, self._on_dropped)
+        reference.key = key
+        self._holds[key] = reference
+        return state
+
+    def _hold_new(self, keys: Sequence[Key]) -> list[KeyState]:
+        """Hold many keys that aren't held, as `_hold_anew` does one."""
+        states = [KeyState() for _ in keys]
+        if self._has_ended:
+            for state in states:
+                state.status = LOST
+        references = list(map(DroppedKey, states, repeat(self._on_dropped)))
+        for reference, key in zip(references, keys, strict=True):
+            reference.key = key
+        self._holds.update(zip(keys, references, strict=True))
+        return states
 
     def holds(self, key: Key) -> bool:
         """Tell whether something holds a key."""
         return self._get(key) is not None
 
-    def attach(self, key: Key) -> tuple[KeyHold, bool]:
-        """Return what holds a key, as it stands, and whether that is new: then the head must be told of it."""
+    def attach(self, key: Key) -> tuple[KeyState, bool]:
+        """Return the state of a key, as it stands, and whether that is new: then the head must be told of it."""
         with self._lock:
-            hold = self._get(key)
-            return (self.hold(key), True) if hold is None else (hold, False)
+            state = self._get(key)
+            return (self.hold(key), True) if state is None else (state, False)
 
     def note_scattered(self, states: Iterable[KeyState], nbytes: Iterable[int], inline: Iterable[bytes | None]) -> None:
         """The client has placed these values itself: they are held as soon as the head handles the next message."""
-        wake: list[tuple[Callback, KeyState]] = []
+        wake: _Wake = []
         with self._lock:
             for state, size, data in zip(states, nbytes, inline, strict=True):
                 if state.status in (PENDING, ERROR) and not self._has_ended:
@@ -143,8 +149,8 @@ class KeyTable:
     def note_all_cancelling(self) -> None:
         """The head is about to be asked to cancel all unfinished tasks."""
         with self._lock:
-            holds = [self._get(key) for key in list(self._holds)]
-            self.note_cancelling(hold.state for hold in holds if hold is not None and hold.state.status == PENDING)
+            states = [self._get(key) for key in list(self._holds)]
+            self.note_cancelling(state for state in states if state is not None and state.status == PENDING)
 
     def note_retrying(self, failed: Iterable[tuple[KeyState, int]]) -> None:
         """The writer has a message that tries these again. Unless it is sent by now, they are pending from here on.
@@ -160,25 +166,26 @@ class KeyTable:
                     state.status, state.failure = PENDING, None
 
     def when_done(self, states: Iterable[KeyState], callback: Callback) -> None:
-        """Call `callback` with each state that is no longer pending: at once, or from the thread that reads."""
+        """Call `callback` with the states that are no longer pending: at once, or from the thread that reads, some at a time."""
         done = []
+        own = (callback,)
         with self._lock:
             for state in states:
                 if state.status != PENDING:
                     done.append(state)
-                elif state.callbacks is None:
-                    state.callbacks = [callback]
+                elif state.callbacks:
+                    state.callbacks += own
                 else:
-                    state.callbacks.append(callback)
-        for state in done:
-            callback(state)
+                    state.callbacks = own
+        if done:
+            callback(done)
 
     def forget_callback(self, states: Iterable[KeyState], callback: Callback) -> None:
         """Take back `when_done`."""
         with self._lock:
             for state in states:
-                if state.callbacks and callback in state.callbacks:
-                    state.callbacks.remove(callback)
+                if state.callbacks:
+                    state.callbacks = tuple([other for other in state.callbacks if other != callback])
 
     # Called by the thread that writes
 
@@ -191,12 +198,13 @@ class KeyTable:
                     state.status, state.failure = PENDING, None
 
     def drop(self, dropped: Iterable[DroppedKey]) -> list[Key]:
-        """Forget the keys whose holds were freed and that nothing holds anew; return them."""
+        """Forget the keys whose states were freed and that nothing holds anew; return them."""
         keys = []
+        held = self._holds
         with self._lock:
             for reference in dropped:
-                if self._holds.get(reference.key) is reference:
-                    del self._holds[reference.key]
+                if hasattr(reference, "key") and held.get(reference.key) is reference:  # else its maker was interrupted
+                    del held[reference.key]
                     keys.append(reference.key)
         return keys
 
@@ -204,18 +212,27 @@ class KeyTable:
 
     def finish(self, keys: Sequence[Key], nbytes: Sequence[int], inline: Sequence[bytes | None], handled: int) -> None:
         """The head holds these results; it had handled that many of the client's messages when it said so."""
-        wake: list[tuple[Callback, KeyState]] = []
+        wake: _Wake = []
+        reference_to = self._holds.get
         with self._lock:
             for key, size, data in zip(keys, nbytes, inline, strict=True):
-                state = self._find(key, handled)
-                if state is not None:
-                    state.nbytes, state.inline = size, data
-                    _settle(state, FINISHED, wake)
+                reference = reference_to(key)
+                state = None if reference is None else reference()
+                if state is not None and (state.previous is not None or state.sent_as > handled):
+                    state = _known_then(state, handled)
+                if state is None:
+                    continue
+                if state.previous is not None:
+                    _settle_previous(state, wake)
+                state.nbytes, state.inline, state.status = size, data, FINISHED
+                if state.callbacks:
+                    wake.append((state.callbacks, state))
+                    state.callbacks = ()
         _call_back(wake)
 
     def end(self, keys: Sequence[Key], status: str, failure: Failure | None, handled: int) -> None:
         """These keys will have no result."""
-        wake: list[tuple[Callback, KeyState]] = []
+        wake: _Wake = []
         with self._lock:
             for key in keys:
                 state = self._find(key, handled)
@@ -226,12 +243,11 @@ class KeyTable:
 
     def end_all(self) -> None:
         """The connection has ended: what is pending is lost."""
-        wake: list[tuple[Callback, KeyState]] = []
+        wake: _Wake = []
         with self._lock:
             self._has_ended = True
             for key in list(self._holds):
-                hold = self._get(key)
-                state = None if hold is None else hold.state
+                state = self._get(key)
                 while state is not None:
                     if state.status == PENDING:
                         _settle(state, LOST, wake)
@@ -243,40 +259,54 @@ class KeyTable:
         self._lock = threading.RLock()
         self._has_ended = True
         for key in list(self._holds):
-            hold = self._get(key)
-            if hold is not None and hold.state.status == PENDING:
-                hold.state.status = LOST
+            state = self._get(key)
+            if state is not None and state.status == PENDING:
+                state.status = LOST
 
     @property
     def holds_results(self) -> bool:
         """Whether a future, or a message to be sent, holds a key."""
         return any(self._get(key) is not None for key in list(self._holds))
 
-    def _get(self, key: Key) -> KeyHold | None:
+    def _get(self, key: Key) -> KeyState | None:
         reference = self._holds.get(key)
         return None if reference is None else reference()
 
     def _find(self, key: Key, handled: int) -> KeyState | None:
-        """Return the state that the head means: the newest that it knew of, having handled that many messages."""
-        hold = self._get(key)
-        state = None if hold is None else hold.state
-        while state is not None and state.sent_as > handled:
-            state = state.previous
-        return state
+        state = self._get(key)
+        return None if state is None else _known_then(state, handled)
 
 
-def _settle(state: KeyState, status: str, wake: list[tuple[Callback, KeyState]]) -> None:
+_Wake = list[tuple[tuple[Callback, ...], KeyState]]
+"""States that were settled, with what is to be called."""
+
+
+def _known_then(state: KeyState | None, handled: int) -> KeyState | None:
+    """Return the state that the head means: the newest that it knew of, having handled that many messages."""
+    while state is not None and state.sent_as > handled:
+        state = state.previous
+    return state
+
+
+def _settle(state: KeyState, status: str, wake: _Wake) -> None:
     if state.previous is not None:
-        former, state.previous = state.previous, None
-        if former.status == PENDING:  # the head won't mention it any more
-            _settle(former, CANCELLED, wake)
+        _settle_previous(state, wake)
     state.status = status
     if state.callbacks:
-        wake.extend([(callback, state) for callback in state.callbacks])
-        state.callbacks = None
+        wake.append((state.callbacks, state))
+        state.callbacks = ()
 
 
-def _call_back(wake: list[tuple[Callback, KeyState]]) -> None:
+def _settle_previous(state: KeyState, wake: _Wake) -> None:
+    """A state is settled: the head won't mention the one before it any more."""
+    former, state.previous = state.previous, None
+    if former is not None and former.status == PENDING:
+        _settle(former, CANCELLED, wake)
+
+
+def _call_back(wake: _Wake) -> None:
     """Tell of what was settled; not under the lock."""
-    for callback, state in wake:
-        callback(state)
+    for callbacks, group in groupby(wake, itemgetter(0)):
+        states = [state for _, state in group]
+        for callback in callbacks:
+            callback(states)

@@ -16,7 +16,7 @@ from typing import Any
 
 from glassloom._supervision import OnCrash, start_thread
 from glassloom.client.blocking import Operation, Signal, WaitFor
-from glassloom.client.key_table import DroppedKey, KeyHold, KeyState, KeyTable
+from glassloom.client.key_table import DroppedKey, KeyState, KeyTable
 from glassloom.protocol.merging import are_alike, merge
 from glassloom.protocol.messages import Release, Submit, framed
 
@@ -28,20 +28,17 @@ _ABOUT_A_KEY_BYTES = 64
 
 
 class Outgoing:
-    """A frame, the states of the keys that it asks for, and what keeps them held until it is on its way.
+    """A frame, and the states of the keys that it asks for, which keep them held until it is on its way.
 
     `single` is the frame's message if that submits a single task, and so may be merged with others.
     """
 
-    __slots__ = ("data", "holds", "single", "states")
+    __slots__ = ("data", "single", "states")
 
-    def __init__(
-        self, data: bytes, states: Sequence[KeyState], holds: Sequence[KeyHold], single: Submit | None = None
-    ) -> None:
+    def __init__(self, data: bytes, states: Sequence[KeyState], single: Submit | None = None) -> None:
         self.data = data
         self.single = single
         self.states = states
-        self.holds = holds
 
 
 class Outbox:
@@ -155,7 +152,7 @@ class Outbox:
             data = framed(merge([item.single for item in items if item.single is not None]))
             self._merged_bytes += sum([len(item.data) for item in items]) - len(data)
         for item in items:
-            item.states = item.holds = ()  # a traceback may keep the item
+            item.states = ()  # a traceback may keep the item
         return data
 
     def _send(self, frames: list[bytes]) -> None:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
-from glassloom.client.base import ClientBase, Holder
+from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation, run_async, run_sync
 from glassloom.client.deadline import Deadline
-from glassloom.client.future import Future, raise_unless_finished, send_for, settled
-from glassloom.client.future_tree import find_futures, rebuilt, replace_futures
-from glassloom.client.key_table import ERROR, FINISHED, PENDING
+from glassloom.client.future import Future, describe_wait, raise_unless_finished, send_for, settled, states_of
+from glassloom.client.future_tree import find_futures, is_flat, rebuilt, replace_futures
+from glassloom.client.key_table import ERROR, FINISHED, PENDING, KeyState
 from glassloom.client.other_options import refuse_other_options
-from glassloom.client.results import read_result
+from glassloom.client.results import read_result, read_small_results
 from glassloom.errors import CancelledError, OptionError
 from glassloom.graph import Key, key_text, tokenize
 from glassloom.protocol import failure, messages
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.store.segment import Location, SegmentWriter, free_location
+
+_NEVER = Deadline(None)
+_key_of, _state_of = attrgetter("key"), attrgetter("_state")
+_status_of, _inline_of = attrgetter("status"), attrgetter("inline")
 
 
 class ResultMethods(ClientBase):
@@ -63,17 +68,32 @@ class ResultMethods(ClientBase):
 
     def _gather(self, futures: Any, found: list[Future], errors: str) -> Operation[Any]:
         self._connection.owner.require()
-        never = Deadline(None)
-        pending = [future for future in found if future._state.status == PENDING]
-        if pending:
-            yield from settled(pending, never, len(pending), stops_at_failure=errors == "raise")
-        usable = [future for future in found if errors == "raise" or future.status == FINISHED]
-        for future in usable:
-            if future._state.status != FINISHED:
-                raise_unless_finished(future)
-        unique = {future.key: future for future in usable}
-        results = yield from self._fetch(list(unique.values()), never)
-        return replace_futures(futures, dict(zip(unique, results, strict=True)))
+        if PENDING in map(_status_of, map(_state_of, found)):
+            what, stops = describe_wait(len(found), len(found), found[0].key), errors == "raise"
+            yield from settled(states_of(found), found[0]._client, _NEVER, len(found), what, stops_at_failure=stops)
+        if set(map(_status_of, map(_state_of, found))) != {FINISHED}:
+            if errors == "raise":
+                _raise_first(found)
+            found = [future for future in found if future.status == FINISHED]
+        states = dict(zip(map(_key_of, found), map(_state_of, found), strict=True))
+        results = yield from self._fetch(list(states), list(states.values()), _NEVER)
+        if is_flat(futures) and len(futures) == len(results):
+            return results
+        return replace_futures(futures, dict(zip(states, results, strict=True)))
+
+    def _results(self, keys: Sequence[Key], states: list[KeyState]) -> Operation[list[Any]]:
+        """Wait for keys and return their results.
+
+        It makes no other list of states, as a traceback may keep that, and what the states hold with it.
+        """
+        if not keys:
+            return []
+        connection, what = self._connection, describe_wait(len(keys), len(keys), keys[0])
+        yield from settled({connection: states}, self, _NEVER, len(states), what, stops_at_failure=True)
+        for key, state in zip(keys, states, strict=True):
+            if state.status != FINISHED:
+                raise_unless_finished(key, state, connection)
+        return (yield from self._fetch(keys, states, _NEVER))
 
     def scatter(
         self,
@@ -136,27 +156,37 @@ class ResultMethods(ClientBase):
             raise
         return futures
 
-    def _fetch(self, futures: Sequence[Holder], deadline: Deadline) -> Operation[list[Any]]:
-        """Return the results of finished futures."""
+    def _fetch(self, keys: Sequence[Key], states: Sequence[KeyState], deadline: Deadline) -> Operation[list[Any]]:
+        inline = list(map(_inline_of, states))
+        if None not in inline and set(map(_status_of, states)) <= {FINISHED}:
+            return read_small_results(keys, inline)
         results: dict[Key, Any] = {}
-        remote: dict[Key, Holder] = {}
-        for future in futures:
-            state = future._state
+        remote: dict[Key, KeyState] = {}
+        for key, state in zip(keys, states, strict=True):
             if state.status == ERROR and state.failure is not None:
                 raise failure.harmless(failure.restore(state.failure))
+            if key in results or key in remote:
+                continue
             if state.inline is not None:
-                results[future.key] = read_result(future.key, state.inline)
+                results[key] = read_result(key, state.inline)
             else:
-                remote[future.key] = future
+                remote[key] = state
         if remote:
             locations = yield from self._connection.locate(list(remote), deadline)
-            for (key, future), location in zip(remote.items(), locations, strict=True):
+            for (key, state), location in zip(remote.items(), locations, strict=True):
                 if isinstance(location, Failure):
-                    if future._state.is_cancelling:  # it had finished before; the result went with the cancellation
+                    if state.is_cancelling:  # it had finished before; the result went with the cancellation
                         raise CancelledError(f"task {key_text(key)} was cancelled by this client")
                     raise failure.harmless(failure.restore(location))
                 results[key] = read_result(key, location)
-        return [results[future.key] for future in futures]
+        return [results[key] for key in keys]
+
+
+def _raise_first(futures: Sequence[Future]) -> None:
+    """Raise what kept the first of some futures that has none from having a result."""
+    for future in futures:
+        if future._state.status != FINISHED:
+            raise_unless_finished(future.key, future._state, future._connection)
 
 
 def release_all(futures: Iterable[Future]) -> None:

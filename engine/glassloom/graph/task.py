@@ -34,6 +34,7 @@ class TaskRef:
 class Handle:
     """A result that a cluster holds, known by its key: what a `Future` is to code that must not know the client."""
 
+    __slots__ = ()
     key: Key
 
 

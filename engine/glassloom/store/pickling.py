@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import io
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import cloudpickle
@@ -59,6 +59,11 @@ def dump_buffers(value: Any) -> tuple[bytes, list[memoryview]]:
 def loads(data: bytes | memoryview, buffers: Sequence[memoryview] = ()) -> Any:
     """Return the value of what `dumps` or `dump_buffers` made. Whatever unpickling raises is raised as it is."""
     return pickle.loads(data, buffers=buffers)
+
+
+def loads_all(pickles: Iterable[bytes]) -> list[Any]:
+    """Return the values of what `dumps` made. Whatever unpickling raises is raised as it is."""
+    return list(map(pickle.loads, pickles))
 
 
 def loads_result(data: bytes | memoryview, buffers: Sequence[memoryview] = ()) -> Any:

@@ -1,0 +1,108 @@
+"""The client's table of keys: many at once are held as one after the other, and what is held is given back once."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+from glassloom.client import key_table
+from glassloom.client.key_table import DroppedKey, KeyState, KeyTable
+from glassloom.graph import Key
+from hypothesis import given
+from hypothesis import strategies as st
+
+KEYS = st.lists(st.sampled_from(["a", "b", ("c", 1), ("c", 2), "d"]), max_size=12)
+
+
+class Held:
+    """What stays referred to while keys are held: as futures do."""
+
+    def __init__(self) -> None:
+        self.dropped: list[DroppedKey] = []
+        self.table = KeyTable(self.dropped.append)
+        self.states: list[list[KeyState]] = []
+
+    def given_back(self) -> list[Key]:
+        gc.collect()
+        taken, self.dropped[:] = self.dropped[:], []
+        return self.table.drop(taken)
+
+
+@given(st.lists(KEYS, max_size=4), st.integers(0, 12))
+def test_many_keys_are_held_at_once_as_one_after_the_other(groups: list[list[Key]], few: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_table, "_FEW", few)
+        held = Held()
+        known: dict[Key, KeyState] = {}
+        for keys in groups:
+            states = held.table.hold_all(keys)
+            held.states.append(states)
+            assert [known.setdefault(key, state) for key, state in zip(keys, states, strict=True)] == states
+        expected = set(known)
+        known.clear()
+        states = []
+        held.states.clear()
+        given_back = held.given_back()
+        assert set(given_back) == expected
+        assert len(given_back) == len(expected)
+        assert not held.table.holds_results
+
+
+def test_keys_that_are_held_after_the_end_are_lost() -> None:
+    table = KeyTable([].append)
+    table.end_all()
+    states = [*table.hold_all([f"k-{number}" for number in range(20)]), table.hold("x")]
+    assert {state.status for state in states} == {"lost"}
+
+
+def test_states_that_wait_for_the_same_are_told_of_together_and_each_once() -> None:
+    table = KeyTable([].append)
+    states = table.hold_all(["a", "b", "c", "d"])
+    table.mark_sent(states, 1)
+    told: list[list[KeyState]] = []
+    also: list[list[KeyState]] = []
+    table.when_done(states, lambda done: told.append(list(done)))
+    table.when_done(states[1:2], lambda done: also.append(list(done)))
+    table.finish(["a", "c"], [1, 1], [b"", b""], handled=1)
+    table.finish(["c", "b"], [1, 1], [b"", b""], handled=1)
+    table.end(["d"], "cancelled", None, handled=1)
+    assert told == [[states[0], states[2]], [states[1]], [states[3]]]
+    assert also == [[states[1]]]
+
+
+def test_a_callback_that_is_taken_back_is_not_called_and_others_are() -> None:
+    table = KeyTable([].append)
+    (state,) = table.hold_all(["a"])
+    table.mark_sent([state], 1)
+    told: list[Any] = []
+    other: list[Any] = []
+    table.when_done([state], told.append)
+    table.when_done([state], other.append)
+    table.forget_callback([state], told.append)
+    table.finish(["a"], [1], [None], handled=1)
+    assert (told, other) == ([], [[state]])
+
+
+def test_a_state_whose_making_was_interrupted_gives_nothing_back() -> None:
+    held = Held()
+    state = KeyState()
+    reference = DroppedKey(state, held.dropped.append)  # and then the interrupt came, before it had a key
+    del state
+    assert held.given_back() == []
+    del reference
+
+
+def test_a_future_of_before_does_not_hold_what_is_submitted_again_under_its_key() -> None:
+    held = Held()
+    former = held.table.hold("x")
+    held.table.mark_sent([former], 1)
+    held.table.note_cancelling([former])
+    latter: list[KeyState] = [held.table.hold("x")]
+    held.table.mark_sent(latter, 3)
+    held.table.finish(["x"], [8], [None], handled=3)
+    assert (former.status, latter[0].status) == ("cancelled", "finished")
+    latter.clear()
+    assert held.given_back() == ["x"]
+    del former
+    assert held.given_back() == []
