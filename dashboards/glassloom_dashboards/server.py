@@ -22,6 +22,7 @@ from tornado.web import RequestHandler
 from glassloom_dashboards.gate import Gate
 from glassloom_dashboards.hub import Hub, Watched
 from glassloom_dashboards.page import DEFAULT_THEME, PageView, template
+from glassloom_dashboards.sessions import Viewers
 from glassloom_dashboards.theme import PALETTES
 
 CONTENT_SECURITY_POLICY = "; ".join(
@@ -72,7 +73,9 @@ class DashboardServer(BokehTornado):
         self.hub = hub
         self._gate = gate
         applications = {
-            f"/{_SEGMENT}/{page.id}": Application(FunctionHandler(self._fill(page.id), trap_exceptions=False))
+            f"/{_SEGMENT}/{page.id}": Application(
+                FunctionHandler(self._fill(page.id), trap_exceptions=False), Viewers(self.cluster_of)
+            )
             for page in PAGES
         }
         super().__init__(
@@ -127,12 +130,6 @@ class DashboardServer(BokehTornado):
             watched = self.cluster_of(request)
             theme = request.arguments.get("theme", [b""])[0]
             view = PageView(page, watched.aggregate, watched.colours, _text(theme))
-            watched.viewers += 1
-
-            def leave(_: object) -> None:
-                watched.viewers -= 1
-
-            document.on_session_destroyed(leave)
             view.attach(document)
 
         return fill

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import json
 import os
 import re
@@ -13,26 +11,16 @@ import stat
 import subprocess
 import sys
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from bokeh_viewers import PREFIX
 from glassloom_dashboards.gate import SECRET_VARIABLE, SecretGate, TokenGate
-from glassloom_dashboards.hub import Hub
-from glassloom_dashboards.server import DashboardServer
 from glassloom_metrics.pages import PAGES
 from real_process import SECRET, dashboards
 from synthetic import Shape
-from tornado.httpclient import AsyncHTTPClient, HTTPRequest
-from tornado.httpserver import HTTPServer
-from tornado.ioloop import IOLoop
-from tornado.netutil import bind_sockets
-from tornado.websocket import websocket_connect
-
-PREFIX = "/user/some.one/glassloom/dash"
-GOOD = {"X-Glassloom-Secret": SECRET}
 
 
 class Answer:
@@ -244,53 +232,3 @@ def test_gates_refuse_an_empty_secret():
         SecretGate("")
     with pytest.raises(TypeError):
         TokenGate()
-
-
-def test_twenty_viewers_that_came_and_went_leave_no_callback_and_share_one_subscriber(publish):
-    publish(Shape(tasks=200))
-
-    async def visit() -> None:
-        hub = Hub()
-        server = DashboardServer(hub, SecretGate(SECRET), prefix=PREFIX, origins=["*"], lists_clusters=False)
-        sockets = bind_sockets(0, "127.0.0.1")
-        http = HTTPServer(server)
-        http.add_sockets(sockets)
-        server.initialize(IOLoop.current())
-        server.start()
-        base = f"127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}/c1/progress"
-        client = AsyncHTTPClient()
-        opened = []
-        for _ in range(20):
-            page = await client.fetch(HTTPRequest(f"http://{base}", headers=GOOD, request_timeout=60))
-            token = json.loads(re.search(r'"token":("[^"]+")', page.body.decode())[1])
-            request = HTTPRequest(f"ws://{base}/ws", headers=GOOD)
-            connection = await websocket_connect(request, subprotocols=["bokeh", token])
-            await connection.read_message()  # the first of the ACK's fragments
-            opened.append(connection)
-        (context,) = (context for key, context in server.applications.items() if key.endswith("/progress"))
-        sessions = list(context.sessions)
-        assert len(sessions) == 20
-        assert [len(session.document.session_callbacks) for session in sessions] == [1] * 20
-        assert (len(hub._tasks), hub.watch("c1").viewers) == (1, 20)
-        timers = [session._callbacks._group for session in sessions]
-        assert all(timer._periodic_callback_removers for timer in timers)
-        documents = [weakref.ref(session.document) for session in sessions]
-        for connection in opened:
-            connection.close()
-        while any(session.connection_count for session in sessions):
-            await asyncio.sleep(0.02)
-        while list(context.sessions):
-            await asyncio.sleep(0.02)
-            await context._cleanup_sessions(0)
-        assert not any(timer._periodic_callback_removers for timer in timers)
-        assert hub.watch("c1").viewers == 0
-        sessions.clear()
-        timers.clear()
-        await asyncio.sleep(0.3)  # longer than the period of a page
-        gc.collect()
-        assert [document() for document in documents] == [None] * 20
-        http.stop()
-        server.stop()
-        await hub.close()
-
-    asyncio.run(asyncio.wait_for(visit(), 120))

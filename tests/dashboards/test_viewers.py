@@ -1,0 +1,79 @@
+"""Viewers that come and go, on the real Bokeh server."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+
+import pytest
+from bokeh_viewers import Serving, serving
+from synthetic import Shape
+
+MANY = 100
+
+
+async def close_all(server: Serving, page: str, connections: list) -> None:
+    """Close the connections and let Bokeh discard their sessions, as it does some time later."""
+    context = server.context(page)
+    for connection in connections:
+        connection.close()
+    while any(session.connection_count for session in context.sessions):
+        await asyncio.sleep(0.02)
+    while list(context.sessions):
+        await asyncio.sleep(0.02)
+        await context._cleanup_sessions(0)
+
+
+def test_closing_a_hundred_tabs_runs_no_garbage_collection(publish, monkeypatch):
+    publish(Shape(tasks=50))
+
+    async def visit() -> tuple[list[int], int, int]:
+        collected: list[int] = []
+        async with serving() as server:
+            opened = [await server.open("/c1/progress") for _ in range(MANY)]
+            viewers = server.hub.watch("c1").viewers
+            with monkeypatch.context() as patch:
+                patch.setattr(gc, "collect", lambda *args: collected.append(1))
+                await close_all(server, "progress", opened)
+            return collected, viewers, server.hub.watch("c1").viewers
+
+    assert asyncio.run(asyncio.wait_for(visit(), 180)) == ([], MANY, 0)
+
+
+def test_twenty_viewers_that_came_and_went_leave_no_callback_and_share_one_subscriber(publish):
+    publish(Shape(tasks=200))
+
+    async def visit() -> None:
+        async with serving() as server:
+            opened = [await server.open("/c1/progress") for _ in range(20)]
+            sessions = list(server.context("progress").sessions)
+            assert len(sessions) == 20
+            assert [len(session.document.session_callbacks) for session in sessions] == [1] * 20
+            assert (len(server.hub._tasks), server.hub.watch("c1").viewers) == (1, 20)
+            timers = [session._callbacks._group for session in sessions]
+            assert all(timer._periodic_callback_removers for timer in timers)
+            documents = [weakref.ref(session.document) for session in sessions]
+            await close_all(server, "progress", opened)
+            assert not any(timer._periodic_callback_removers for timer in timers)
+            assert server.hub.watch("c1").viewers == 0
+            sessions.clear()
+            timers.clear()
+            await asyncio.sleep(0.3)  # longer than the period of a page
+            gc.collect()
+            assert [document() for document in documents] == [None] * 20
+
+    asyncio.run(asyncio.wait_for(visit(), 120))
+
+
+def test_a_viewer_whose_cluster_is_gone_counts_nowhere(publish):
+    cluster = publish(Shape(tasks=5))
+
+    async def visit() -> None:
+        async with serving() as server:
+            await asyncio.to_thread(cluster.stop)
+            with pytest.raises(Exception, match="404"):
+                await server.get("/c1/progress")
+            assert server.hub._watched == {}
+
+    asyncio.run(asyncio.wait_for(visit(), 60))
