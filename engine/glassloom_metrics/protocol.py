@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import get_args
 
 import msgspec
 
@@ -296,6 +297,45 @@ def decode(payload: bytes) -> Message:
         return _message_decoder.decode(payload)
     except UnicodeDecodeError as error:  # the one error that msgspec lets through as it is
         raise msgspec.DecodeError(str(error)) from error
+
+
+class _Tagged(msgspec.Struct):
+    type: str
+
+
+_tag_decoder: msgspec.msgpack.Decoder[_Tagged] = msgspec.msgpack.Decoder(_Tagged)
+_KNOWN_TAGS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Message))
+
+
+def decode_known(payload: bytes) -> Message | None:
+    """Return the message in `payload`, or None if it is of a type that this version doesn't know: every reader's way in.
+
+    Raises
+    ------
+    msgspec.DecodeError
+        If it is no message, or one whose columns aren't equally long.
+    """
+    try:
+        message = decode(payload)
+    except msgspec.ValidationError:
+        if _tag_decoder.decode(payload).type not in _KNOWN_TAGS:
+            return None
+        raise
+    if uneven := _uneven_columns(message):
+        raise msgspec.DecodeError(f"a message {topic_of(message)!r} has columns of different lengths: {uneven}")
+    return message
+
+
+def _uneven_columns(message: Message) -> dict[str, float]:
+    """Return the number of elements by column of a message whose lists and packed columns should be equally long, and aren't."""
+    lengths: dict[str, float] = {}
+    for name in message.__struct_fields__:
+        value = getattr(message, name)
+        if isinstance(value, list):
+            lengths[name] = len(value)
+        elif isinstance(value, bytes) and name in COLUMN_TYPECODES:
+            lengths[name] = len(value) / array(COLUMN_TYPECODES[name]).itemsize
+    return lengths if len(set(lengths.values())) > 1 else {}
 
 
 def decode_request(payload: bytes) -> Request:

@@ -4,42 +4,86 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from glassloom_metrics.errors import RecordingError
-from glassloom_metrics.framing import FrameError, FrameSplitter
-from glassloom_metrics.protocol import MIN_VERSION, PROTOCOL_VERSION, Footer, Message, decode
+from glassloom_metrics.framing import HEADER_BYTES
+from glassloom_metrics.protocol import MIN_VERSION, PROTOCOL_VERSION, Footer, Message, decode_known
 from glassloom_metrics.segments import MAGIC
 
-_READ_BYTES = 2**20
 
+class Recording:
+    """The messages of a recording in order, as far as they can be read.
 
-def read_recording(path: str | os.PathLike[str]) -> Iterator[Message]:
-    """Yield the messages of a recording in order.
+    A message of a type that this version doesn't know is left out. One that can't be read is left out and counted. A
+    file that ends within a frame, because its writer was killed, gives what is whole.
 
-    A file that ends within a frame (its writer was killed) yields what is whole.
+    Parameters
+    ----------
+    path
+        The file; it is opened anew for each iteration.
+
+    Attributes
+    ----------
+    unreadable
+        How many messages the latest iteration could not read.
+    damage
+        What is wrong with the file and at which byte it begins, as the latest iteration found it; ``""`` if nothing is.
 
     Raises
     ------
     RecordingError
-        If the file is no recording, of a version that can't be read, or damaged.
+        If the file is no recording, or of a version that can't be read.
     """
-    with open(path, "rb") as file:
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        self.unreadable = 0
+        self.damage = ""
+        with self._path.open("rb") as file:
+            self._check_magic(file)
+
+    def __iter__(self) -> Iterator[Message]:
+        """Yield the messages."""
+        self.unreadable, self.damage = 0, ""
+        with self._path.open("rb") as file:
+            self._check_magic(file)
+            size = os.fstat(file.fileno()).st_size
+            while header := file.read(HEADER_BYTES):
+                start, length = file.tell() - len(header), int.from_bytes(header, "little")
+                if len(header) < HEADER_BYTES or length > size - file.tell():
+                    self._note(f"it ends within a frame that begins at byte {start:,} of {size:,}")
+                    return
+                message = self._decode(file.read(length), start)
+                if isinstance(message, Footer):
+                    return
+                if message is not None:
+                    yield message
+
+    def _decode(self, payload: bytes, start: int) -> Message | None:
+        try:
+            return decode_known(payload)
+        except msgspec.DecodeError as error:
+            self.unreadable += 1
+            self._note(f"the message at byte {start:,} cannot be read: {error}")
+            return None
+
+    def _note(self, damage: str) -> None:
+        self.damage = self.damage or f"{os.fspath(self._path)!r} is damaged: {damage}"
+
+    def _check_magic(self, file: BinaryIO) -> None:
         magic = file.read(len(MAGIC))
         if magic[:-1] != MAGIC[:-1]:
-            raise RecordingError(f"{os.fspath(path)!r} is not a Glassloom recording (it begins with {magic!r})")
+            raise RecordingError(f"{os.fspath(self._path)!r} is not a Glassloom recording (it begins with {magic!r})")
         if not MIN_VERSION <= magic[-1] <= PROTOCOL_VERSION:
             raise RecordingError(
-                f"{os.fspath(path)!r} is a recording of version {magic[-1]}; this Glassloom reads {PROTOCOL_VERSION}"
+                f"{os.fspath(self._path)!r} is a recording of version {magic[-1]}; this Glassloom reads {PROTOCOL_VERSION}"
             )
-        splitter = FrameSplitter()
-        try:
-            while data := file.read(_READ_BYTES):
-                for payload in splitter.feed(data):
-                    message = decode(payload)
-                    if isinstance(message, Footer):
-                        return
-                    yield message
-        except (FrameError, msgspec.DecodeError) as error:
-            raise RecordingError(f"{os.fspath(path)!r} is damaged near byte {file.tell()}: {error}") from error
+
+
+def read_recording(path: str | os.PathLike[str]) -> Recording:
+    """Return the recording in a file; iterate over it for its messages (see `Recording`)."""
+    return Recording(path)

@@ -7,15 +7,35 @@ async for message in subscribe(find_record("my-cluster")):
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from glassloom_metrics.errors import CommandRefused, ConnectionRefused
+import msgspec
+
+from glassloom_metrics.errors import CommandRefused, ConnectionRefused, OtherVersion
 from glassloom_metrics.framing import frame
 from glassloom_metrics.peer import require_own
-from glassloom_metrics.protocol import NOW, Command, Connect, Hello, Message, Position, Refused, decode, encode
+from glassloom_metrics.protocol import (
+    NOW,
+    PROTOCOL_VERSION,
+    Command,
+    Connect,
+    Hello,
+    Message,
+    Position,
+    Refused,
+    decode_known,
+    encode,
+)
 from glassloom_metrics.publisher import read_frame
 from glassloom_metrics.registry import ClusterRecord
+
+_VERSION_OF_CLUSTER = re.compile(r"speaks version \d+ of the protocol, this cluster (\d+)")
+"""How a cluster of version 1 refuses callers of other versions: only in words."""
+
+log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -31,6 +51,23 @@ async def _connected(
         writer.close()
 
 
+def _check_hello(payload: bytes, record: ClusterRecord) -> Hello:
+    """Return the first message of a cluster; raises `ConnectionRefused` if we can't go on after it."""
+    try:
+        message = decode_known(payload)
+    except msgspec.DecodeError as error:
+        raise ConnectionRefused(f"cluster {record.name!r} sent a first message that cannot be read: {error}") from error
+    if isinstance(message, Hello):
+        return message
+    if isinstance(message, Refused):
+        in_words = _VERSION_OF_CLUSTER.search(message.reason)
+        version = message.version or (int(in_words[1]) if in_words else 0)
+        if version:
+            raise OtherVersion(record.name, version, PROTOCOL_VERSION, message.engine)
+        raise ConnectionRefused(f"cluster {record.name!r} refused the connection: {message.reason}")
+    raise ConnectionRefused(f"cluster {record.name!r} sent {message!r} where it should say hello")
+
+
 async def subscribe_frames(
     record: ClusterRecord, topics: Sequence[str] | None = None, *, since: int = 0, log_id: str = ""
 ) -> AsyncIterator[bytes]:
@@ -44,7 +81,7 @@ async def subscribe_frames(
     Raises
     ------
     ConnectionRefused
-        If the cluster does not let us in.
+        If the cluster does not let us in; `OtherVersion` if that is because of the protocol's version.
     OSError
         If it cannot be reached (`ConnectionError`, `FileNotFoundError`: it has just ended).
     """
@@ -53,9 +90,7 @@ async def subscribe_frames(
     async with _connected(record, connect) as (reader, _):
         try:
             first = await read_frame(reader)
-            message = decode(first)
-            if isinstance(message, Refused):
-                raise ConnectionRefused(f"cluster {record.name!r} refused the connection: {message.reason}")
+            _check_hello(first, record)
             yield first
             while True:
                 yield await read_frame(reader)
@@ -68,6 +103,8 @@ async def subscribe(
 ) -> AsyncIterator[Message]:
     """Yield the cluster's messages; like `subscribe_frames`, decoded, without the `Position`s.
 
+    A message of a type that this version doesn't know is left out. One that can't be read is logged and left out.
+
     Parameters
     ----------
     topics
@@ -77,8 +114,12 @@ async def subscribe(
         happens from now on; and the log that it is a number in.
     """
     async for payload in subscribe_frames(record, topics, since=since, log_id=log_id):
-        message = decode(payload)
-        if not isinstance(message, Position):
+        try:
+            message = decode_known(payload)
+        except msgspec.DecodeError as error:
+            log.warning("a message of cluster %r is left out, for it cannot be read: %s", record.name, error)
+            continue
+        if message is not None and not isinstance(message, Position):
             yield message
 
 
@@ -95,12 +136,9 @@ async def send_command(record: ClusterRecord, name: str) -> None:
     connect = Connect("metrics", record.secret, topics=[], since=NOW)
     async with _connected(record, connect) as (reader, writer):
         try:
-            message = decode(await read_frame(reader))
+            message = _check_hello(await read_frame(reader), record)
         except asyncio.IncompleteReadError as error:
             raise ConnectionResetError(f"cluster {record.name!r} closed the connection") from error
-        if not isinstance(message, Hello):
-            reason = message.reason if isinstance(message, Refused) else f"it sent {message!r}"
-            raise ConnectionRefused(f"cluster {record.name!r} refused the connection: {reason}")
         if message.kind == "threads":
             raise CommandRefused(
                 f"{record.name!r} is the pool of threads of process {record.pid}: it ends with that process, and can't be "

@@ -9,11 +9,13 @@ import stat
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
-from glassloom_metrics.errors import CommandRefused, ConnectionRefused
+from glassloom_metrics.errors import CommandRefused, ConnectionRefused, OtherVersion
 from glassloom_metrics.framing import frame
 from glassloom_metrics.protocol import (
     NOW,
+    PROTOCOL_VERSION,
     Command,
     Connect,
     Dropped,
@@ -156,6 +158,79 @@ def test_whoever_does_not_begin_as_a_subscriber_of_this_version_is_told_why_not(
         assert cluster.commands == []
 
     run(body, tmp_path)
+
+
+async def _answer_with(path: str, payloads: list[bytes]) -> asyncio.Server:
+    """Listen at `path` and answer every connection with these frames, whatever it asks."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_frame(reader)
+        writer.writelines(frame(payload) for payload in payloads)
+        await writer.drain()
+        writer.close()
+
+    return await asyncio.start_unix_server(answer, path)
+
+
+@pytest.mark.parametrize(
+    ("refused", "version", "words"),
+    [
+        # as version 1 says it
+        (Refused("the caller speaks version 2 of the protocol, this cluster 1"), 1, "'demo' speaks version 1 of the"),
+        (Refused("no", 9, 8, "7.0"), 9, r"'demo' \(Glassloom 7.0\) speaks version 9 of the"),
+    ],
+)
+def test_a_cluster_of_another_version_is_named_with_both_versions_and_what_to_do(tmp_path, refused, version, words):
+    async def body(cluster):
+        os.unlink(cluster.path)
+        server = await _answer_with(cluster.path, [encode(refused)])
+        with pytest.raises(OtherVersion, match=words) as caught:
+            await take(subscribe(cluster.record), 1)
+        assert (caught.value.cluster_version, caught.value.reader_version) == (version, PROTOCOL_VERSION)
+        older = "the cluster's environment" if version == 1 else "the environment of the dashboards"
+        assert str(caught.value).endswith(
+            f"metrics protocol; this Glassloom reads {PROTOCOL_VERSION}: upgrade Glassloom in {older}"
+        )
+        with pytest.raises(OtherVersion):
+            await send_command(cluster.record, "shutdown")
+        server.close()
+
+    run(body, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [
+        (b"\xc1", "sent a first message that cannot be read: "),
+        (encode(Life(0.0, "started")), r"sent Life\(.*\) where it should say hello"),
+        (msgspec.msgpack.encode({"type": "from-the-future"}), "sent None where it should say hello"),
+    ],
+)
+def test_a_cluster_that_does_not_say_hello_is_refused_in_words(tmp_path, first, words):
+    async def body(cluster):
+        os.unlink(cluster.path)
+        server = await _answer_with(cluster.path, [first])
+        with pytest.raises(ConnectionRefused, match=f"cluster 'demo' {words}"):
+            await take(subscribe(cluster.record), 1)
+        server.close()
+
+    run(body, tmp_path)
+
+
+def test_messages_that_are_unknown_or_cannot_be_read_do_not_end_a_subscription(tmp_path, caplog):
+    uneven = encode(Layers([1, 2], ["a"], [1], [""]))
+    future = msgspec.msgpack.encode({"type": "runs", "ids": [1]})
+    closing = Life(1.0, "closing")
+
+    async def body(cluster):
+        os.unlink(cluster.path)
+        server = await _answer_with(cluster.path, [encode(HELLO), uneven, b"\xc1", future, encode(closing)])
+        assert await take(subscribe(cluster.record), 2) == [HELLO, closing]
+        server.close()
+
+    run(body, tmp_path)
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2 and "'layers' has columns of different lengths: {'ids': 2, 'names': 1" in said[0]
 
 
 @pytest.mark.parametrize("junk", [b"", b"GET / HTTP/1.1\r\n\r\n", frame(b"\xc1"), frame(b"\x81\xa4type\xa2\xff\xfe")])
