@@ -165,6 +165,14 @@ class ClusterAggregate:
         ``errors``, ``life``. A page that remembers them knows whether there is anything to draw.
     generation
         Rises when the log begins anew, after the connection to the cluster was lost and found again.
+    state
+        ``"connecting"``, ``"live"``, ``"reconnecting"``, ``"ended"``, or ``"refused"``: it runs, but can't be read.
+    ended_reason
+        Why it has ended or can't be read.
+    heard_at_s
+        When it was last heard, or first asked, by the clock of whoever calls `hear`.
+    unreadable_messages
+        How many of its messages could not be read.
     """
 
     def __init__(self) -> None:
@@ -172,6 +180,7 @@ class ClusterAggregate:
         self.generation = 0
         self.state = "connecting"
         self.ended_reason = ""
+        self.heard_at_s: float | None = None
         self._begin("", "", "", 0.0)
 
     def _begin(self, cluster_id: str, name: str, kind: str, started_at_s: float) -> None:
@@ -194,6 +203,7 @@ class ClusterAggregate:
         self.error_count = 0
         self.logs: deque[Log] = deque(maxlen=MAX_LOGS)
         self.lost_events = 0
+        self.unreadable_messages = 0
 
     @property
     def compute_tasks(self) -> int:
@@ -264,7 +274,7 @@ class ClusterAggregate:
                 self.state = "live"
                 self.versions.update(("tasks", "layers", "progress", "workers", "samples", "gpus", "errors", "life"))
             case Refused():
-                self.end(message.reason)
+                self.refuse(message.reason)
 
     def set_state(self, state: str) -> None:
         """Say whether the cluster is ``"live"``, being ``"reconnecting"`` to, or ``"ended"``."""
@@ -277,6 +287,20 @@ class ClusterAggregate:
         if self.state != "ended":
             self.ended_reason = reason
         self.set_state("ended")
+
+    def refuse(self, reason: str) -> None:
+        """Note that the cluster runs, and that we can't read it."""
+        self.ended_reason = reason
+        self.set_state("refused")
+
+    def hear(self, now_s: float) -> None:
+        """Note that the cluster was heard at `now_s`, a monotonic clock of the caller's."""
+        self.heard_at_s = now_s
+
+    def skip_message(self) -> None:
+        """Note that a message could not be read."""
+        self.unreadable_messages += 1
+        self.versions["life"] += 1
 
     def _saw(self, at_s: float, part: str) -> None:
         self.last_at_s = max(self.last_at_s, at_s)

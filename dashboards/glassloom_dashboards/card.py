@@ -40,6 +40,8 @@ CONTROL_STYLE = """
 EMPTY_STYLE = """
 :host { font: 13px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-muted); text-align: center; }
 b { display: block; font-weight: 600; color: var(--gl-text); }
+.failed { background: var(--gl-background); border: 1px solid var(--gl-error); border-radius: 4px; padding: 10px 16px; }
+.failed b { color: var(--gl-error); }
 """
 
 
@@ -61,6 +63,9 @@ class Card(Protocol):
 
     def set_palette(self, palette: Palette) -> None:
         """Change colours."""
+
+    def forget(self) -> None:
+        """Make the next `update` draw everything, whatever the browser has."""
 
 
 class Seen:
@@ -120,9 +125,15 @@ def legend_html(entries: Sequence[tuple[str, str, str]], note: str = "") -> str:
     return f'<div class="legend">{chips}{noted}</div>'
 
 
-def show_empty(div: Div, title: str, words: str = "") -> None:
+def show_failure(card: Card) -> None:
+    """Show over the plot, as it was drawn last, that it couldn't be drawn again."""
+    words = "The reason is in the log of the dashboards. It is tried again with the next frame."
+    show_empty(card.empty, "This plot could not be drawn", words, css="failed")
+
+
+def show_empty(div: Div, title: str, words: str = "", *, css: str = "") -> None:
     """Show what the card is waiting for, or nothing if `title` is empty."""
-    text = f"<b>{html.escape(title)}</b>{html.escape(words)}" if title else ""
+    text = f'<div class="{css}"><b>{html.escape(title)}</b>{html.escape(words)}</div>' if title else ""
     if div.text != text:
         div.update(text=text, visible=bool(text))
 

@@ -11,9 +11,8 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 
-import msgspec
 from glassloom_metrics.errors import ClusterNotFound, ConnectionRefused
-from glassloom_metrics.protocol import Message, decode
+from glassloom_metrics.protocol import decode_known
 from glassloom_metrics.registry import ClusterRecord, find_record, read_records
 from glassloom_metrics.subscriber import subscribe_frames
 
@@ -27,6 +26,9 @@ _FIRST_RETRY_S = 0.25
 _LONGEST_RETRY_S = 5.0
 _FOLD_SLICE_S = 0.02
 """How long a backlog may be folded before viewers get their turn."""
+
+_LOGGED_MESSAGES = 10
+"""How many unreadable messages of a cluster the log has words for; the page counts them all."""
 
 log = logging.getLogger(__name__)
 
@@ -47,13 +49,19 @@ class Watched:
         self.viewers = 0
 
     def fold(self, payload: bytes) -> None:
-        """Add one frame to the aggregate; a message of a later protocol that we don't know is counted and left out."""
+        """Add one frame to the aggregate. One of a later protocol's types is left out; one that can't be read is counted too."""
         try:
-            message: Message = decode(payload)
-        except msgspec.DecodeError:
-            self.unknown_messages += 1
-            return
-        self.aggregate.apply(message)
+            message = decode_known(payload)
+            if message is None:
+                self.unknown_messages += 1
+            else:
+                self.aggregate.apply(message)
+        except (
+            Exception
+        ) as error:  # of another process, perhaps another version: whatever is in it must not end the page
+            self.aggregate.skip_message()
+            if self.aggregate.unreadable_messages <= _LOGGED_MESSAGES:
+                log.warning("a message of cluster %r is left out, for it cannot be read: %r", self.record.name, error)
 
 
 class Hub:
@@ -80,7 +88,7 @@ class Hub:
             return self.watch(record.id)
         self._forget_oldest_ended()
         watched = self._watched[record.id] = Watched(record)
-        self._tasks[record.id] = asyncio.get_running_loop().create_task(self._follow(watched))
+        self._tasks[record.id] = asyncio.get_running_loop().create_task(self._supervise(watched))
         return watched
 
     def clusters(self) -> list[ClusterRecord]:
@@ -98,6 +106,13 @@ class Hub:
         for key in ended[: max(len(ended) - MAX_ENDED + 1, 0)]:
             del self._watched[key], self._tasks[key]
 
+    async def _supervise(self, watched: Watched) -> None:
+        try:
+            await self._follow(watched)
+        except Exception as error:  # a fault of ours: said on the page, or it would be called live for ever
+            log.exception("cluster %r is no longer followed", watched.record.name)
+            watched.aggregate.refuse(f"the dashboards failed to follow this cluster: {error!r}")
+
     async def _follow(self, watched: Watched) -> None:
         """Read the cluster's log until it has ended, again from the beginning each time the connection is lost."""
         retry_s = _FIRST_RETRY_S
@@ -107,7 +122,7 @@ class Hub:
                 retry_s = _FIRST_RETRY_S
             except ConnectionRefused as error:
                 log.warning("%s", error)
-                watched.aggregate.end(str(error))
+                watched.aggregate.refuse(str(error))
                 return
             except OSError as error:
                 log.info("cluster %r cannot be reached: %s", watched.record.name, error)
@@ -122,9 +137,12 @@ class Hub:
 
     async def _read(self, watched: Watched) -> None:
         frames = self._frames(watched.record)
+        if watched.aggregate.heard_at_s is None:
+            watched.aggregate.hear(time.monotonic())
         slice_ends_s = time.monotonic() + _FOLD_SLICE_S
         async with contextlib.aclosing(frames):  # type: ignore[type-var]
             async for payload in frames:
+                watched.aggregate.hear(time.monotonic())
                 watched.fold(payload)
                 if time.monotonic() > slice_ends_s:
                     await asyncio.sleep(0)

@@ -84,13 +84,16 @@ def kinds_of(layer: NDArray[np.uint32], action: NDArray[np.uint8]) -> Integers:
     return (layer.astype(np.int64) << ACTION_BITS) | action
 
 
-def rows_in_view(tasks: TaskTable, lane_of_thread: Integers, view: View) -> Integers:
-    """Return the numbers of the events that are on screen, in recorded order."""
+def rows_in_view(tasks: TaskTable, lane_of_thread: Integers, view: View, lanes: int) -> Integers:
+    """Return the numbers of the events that are on screen, in recorded order.
+
+    ``lanes`` is the number of all lanes, of which those that never ran anything are in no event.
+    """
     rows = tasks.rows_between(view.start_s, view.stop_s)
-    if view.low <= 0 and view.high >= len(lane_of_thread):
+    if view.low <= 0 and view.high >= lanes:
         return rows
-    lanes = lane_of_thread[tasks["thread"][rows]]
-    return rows[(lanes >= view.low) & (lanes < view.high)]
+    lane = lane_of_thread[tasks["thread"][rows]]
+    return rows[(lane >= view.low) & (lane < view.high)]
 
 
 def grid_for(view: View, origin_s: float) -> Grid:
@@ -113,10 +116,10 @@ def _nice_width(at_least_s: float) -> float:
     return float(next(power * step for step in (1, 2, 5, 10) if power * step >= at_least_s * (1 - 1e-9)))
 
 
-def bin_events(tasks: TaskTable, lane_of_thread: Integers, grid: Grid) -> Bins:
-    """Return the bins of `grid` for all events in it."""
+def bin_events(tasks: TaskTable, lane_of_thread: Integers, grid: Grid, lanes: int) -> Bins:
+    """Return the bins of `grid` for all events in it; ``lanes`` is the number of all lanes."""
     view = View(grid.start_s, grid.stop_s, grid.low, grid.high)
-    rows = rows_in_view(tasks, lane_of_thread, view)
+    rows = rows_in_view(tasks, lane_of_thread, view, lanes)
     whole = len(rows) == len(tasks)
 
     def taken(name: str) -> NDArray:

@@ -1,4 +1,8 @@
-"""How often a viewer's page is drawn: often while drawing is cheap, less often when it isn't. Pure."""
+"""How often a viewer's page is drawn: often while drawing is cheap and the browser keeps up, never ahead of it. Pure.
+
+Each frame has a number that the browser sends back when it has shown it (see `static/page.js`). Until then no other frame
+is sent: a browser that is slow, asleep or gone costs no memory on the way. A hidden page answers without being drawn for.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +12,57 @@ PERIOD_S = 0.1
 MAX_SHARE = 0.1
 LONGEST_WAIT_S = 2.0
 
+BEAT_S = 2.0
+"""A frame is sent at least so often, though it be empty: it tells the browser that this process lives."""
+
 
 class Pacer:
-    """Keeps drawing below a tenth of one core for each viewer: frames are shed, never tasks.
+    """Keeps drawing below a tenth of one core for each viewer, and to one frame at a time: frames are shed, never tasks.
 
     >>> pacer = Pacer()
     >>> pacer.drew(started_s=0.0, stopped_s=0.05)
     >>> pacer.is_due(0.3), pacer.is_due(0.51)
     (False, True)
+    >>> number = pacer.send(0.51)
+    >>> pacer.is_due(9.9)
+    False
+    >>> pacer.acknowledge(number, is_visible=True)
+    >>> pacer.is_due(9.9)
+    True
     """
 
     def __init__(self) -> None:
         self._due_s = float("-inf")
+        self._sent = 0
+        self._sent_at_s = float("-inf")
+        self._shown = 0
+        self._is_visible = True
+
+    @property
+    def waits(self) -> bool:
+        """Whether a frame is still on its way."""
+        return self._shown < self._sent
 
     def is_due(self, now_s: float) -> bool:
         """Tell whether to draw now."""
-        return now_s >= self._due_s
+        return not self.waits and self._is_visible and now_s >= self._due_s
+
+    def is_beat_due(self, now_s: float) -> bool:
+        """Tell whether to send a frame now even if there is nothing in it."""
+        return not self.waits and now_s - self._sent_at_s >= BEAT_S
 
     def drew(self, *, started_s: float, stopped_s: float) -> None:
-        """Note that a frame took from `started_s` to `stopped_s`."""
+        """Note that drawing a frame took from `started_s` to `stopped_s`."""
         wait_s = (stopped_s - started_s) * (1 / MAX_SHARE - 1)
         self._due_s = stopped_s + min(wait_s, LONGEST_WAIT_S)
+
+    def send(self, now_s: float) -> int:
+        """Note that a frame is sent now, and return its number."""
+        self._sent += 1
+        self._sent_at_s = now_s
+        return self._sent
+
+    def acknowledge(self, number: int, *, is_visible: bool) -> None:
+        """Note that the browser has got the frame `number`, and whether anybody can see the page there."""
+        self._shown = max(self._shown, min(number, self._sent))
+        self._is_visible = is_visible

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import jinja2
 from bokeh.document import Document
+from bokeh.document.events import DocumentChangedEvent
 from bokeh.models import Spacer, UIElement
 from glassloom_metrics.pages import PAGES
 
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.card import TITLES, Card
+from glassloom_dashboards.card import TITLES, Card, show_empty, show_failure
 from glassloom_dashboards.pacing import PERIOD_S, Pacer
 from glassloom_dashboards.progress import ProgressBars
-from glassloom_dashboards.strip import Strip
+from glassloom_dashboards.strip import Strip, sentence
 from glassloom_dashboards.task_stream import TaskStream
 from glassloom_dashboards.theme import PALETTES, ColourBook, Palette
 from glassloom_dashboards.workers_cpu import WorkersCpu
@@ -23,6 +25,12 @@ from glassloom_dashboards.workers_memory import WorkersMemory
 
 DEFAULT_THEME = "light"
 THEME_MODEL = "glassloom-theme"
+FRAME_MODEL = "glassloom-frame"
+"""Its tag is the number of the frame that was sent last."""
+SHOWN_MODEL = "glassloom-shown"
+"""The browser's answer: the number of the frame that it has, and whether the page can be seen."""
+
+log = logging.getLogger(__name__)
 
 CardMaker = Callable[[ClusterAggregate, Palette, ColourBook], Card]
 
@@ -34,8 +42,9 @@ CARDS: dict[str, CardMaker] = {
 }
 PAGE_CARDS = {page.id: (tuple(CARDS) if page.id == "status" else (page.id,)) for page in PAGES}
 
+_HERE = Path(__file__).parent
 _TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True
+    loader=jinja2.FileSystemLoader([_HERE / "templates", _HERE / "static"]), autoescape=True, trim_blocks=True
 )
 
 
@@ -74,12 +83,17 @@ class PageView:
     def __init__(self, page: str, aggregate: ClusterAggregate, colours: ColourBook, theme: str) -> None:
         self._aggregate = aggregate
         self._pacer = Pacer()
+        self._is_changed = False
+        self._failures: dict[str, str] = {}
         palette = PALETTES.get(theme, PALETTES[DEFAULT_THEME])
         self.page = page
         self.cards = [CARDS[card](aggregate, palette, colours) for card in PAGE_CARDS[page]]
         self.strip = Strip(aggregate, full=page == "status")
         self.theme = Spacer(name=THEME_MODEL, tags=[palette.name], visible=False)
         self.theme.on_change("tags", self._on_theme)
+        self.frame = Spacer(name=FRAME_MODEL, tags=[0], visible=False)
+        self.shown = Spacer(name=SHOWN_MODEL, tags=[0, True], visible=False)
+        self.shown.on_change("tags", self._on_shown)
 
     def attach(self, document: Document) -> None:
         """Fill `document`, and draw into it until its session ends."""
@@ -93,7 +107,8 @@ class PageView:
         )
         with document.models.freeze():  # else every root makes Bokeh walk all models again
             document.add_root(self.strip.div)
-            document.add_root(self.theme)
+            for model in (self.theme, self.frame, self.shown):
+                document.add_root(model)
             for card in self.cards:
                 for model in _roots(card).values():
                     document.add_root(model)
@@ -101,19 +116,53 @@ class PageView:
             if card.ready is not None:
                 document.js_on_event("document_ready", card.ready)
         self.update(time.monotonic())
+        document.on_change(self._note_change)
         document.add_periodic_callback(self._tick, round(PERIOD_S * 1000))
 
     def update(self, now_s: float) -> None:
-        """Draw what is new in every part."""
-        self.strip.update(now_s)
+        """Draw what is new in every part. A part that can't be drawn says so in its place, and the others go on."""
+        self._contain("strip", lambda: self.strip.update(now_s))
         for card in self.cards:
-            card.update(now_s)
+            self._draw(card, now_s)
+
+    def _draw(self, card: Card, now_s: float) -> None:
+        aggregate = self._aggregate
+        if aggregate.state == "refused" and not aggregate.generation:  # nothing was ever heard of it
+            show_empty(card.empty, "This cluster cannot be read", sentence(aggregate.ended_reason))
+        elif not self._contain(card.id, lambda: card.update(now_s)):
+            card.forget()
+            show_failure(card)
+
+    def _contain(self, part: str, draw: Callable[[], None]) -> bool:
+        """Call `draw` and return whether it worked; if not, the log says why, once until it works again."""
+        try:
+            draw()
+        except Exception as error:  # whatever one plot stumbles over, the others must be drawn
+            if self._failures.get(part) != repr(error):
+                self._failures[part] = repr(error)
+                log.exception("%r of page %r of cluster %r could not be drawn", part, self.page, self._aggregate.name)
+            return False
+        self._failures.pop(part, None)
+        return True
 
     def _tick(self) -> None:
         started_s = time.monotonic()
-        if self._pacer.is_due(started_s) and has_viewer(self.strip.div.document):
+        if self._pacer.waits or not has_viewer(self.strip.div.document):
+            return
+        if self._pacer.is_due(started_s):
             self.update(started_s)
             self._pacer.drew(started_s=started_s, stopped_s=time.monotonic())
+        if self._is_changed or self._pacer.is_beat_due(started_s):
+            self.frame.tags = [self._pacer.send(started_s)]  # the last of the frame's changes
+            self._is_changed = False
+
+    def _note_change(self, event: DocumentChangedEvent) -> None:
+        self._is_changed |= event.setter is None  # else the browser has changed it
+
+    def _on_shown(self, attr: str, old: object, new: list[object]) -> None:
+        match new:
+            case [int(number), bool(is_visible)]:
+                self._pacer.acknowledge(number, is_visible=is_visible)
 
     def _on_theme(self, attr: str, old: object, new: list[str]) -> None:
         palette = PALETTES.get(new[0] if new else DEFAULT_THEME)

@@ -164,6 +164,10 @@ class ProgressBars:
         paint(self.plot, palette)
         self._seen.forget()
 
+    def forget(self) -> None:
+        """Make the next `update` draw everything."""
+        self._seen.forget()
+
     def update(self, now_s: float) -> None:
         """Draw what is new."""
         width = {"width": inner_width_px(self.plot, 360)}

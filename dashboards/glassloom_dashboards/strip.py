@@ -7,6 +7,7 @@ import html
 from glassloom_metrics.protocol import GpuSample, Reading
 
 from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.badge import Attention, Badge, badge_of
 from glassloom_dashboards.card import Seen, html_div, versions_of
 from glassloom_dashboards.theme import bytes_text, ellipsis
 
@@ -14,36 +15,55 @@ MAX_ERROR_LENGTH = 200
 MAX_NAME_LENGTH = 60
 MAX_GPUS = 16
 
-STATE_WORDS = {
-    "connecting": "connecting …",
-    "live": "live",
-    "reconnecting": "reconnecting …",
-    "ended": "ended",
-}
-
 STYLE = """
 :host { font: 13px/1.35 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-text); }
 .strip { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 26px; }
 .name { font-weight: 600; font-size: 15px; display: flex; align-items: center; gap: 8px; min-width: 0; overflow-wrap: anywhere; }
 .badge { font-size: 11px; font-weight: 600; padding: 1px 8px; border-radius: 9px; white-space: nowrap; }
 .badge.live { color: var(--gl-live); background: color-mix(in srgb, var(--gl-live) 14%, transparent); }
+.badge.silent, .badge.refused { color: var(--gl-warning); background: color-mix(in srgb, var(--gl-warning) 16%, transparent); }
 .badge.ended, .badge.connecting, .badge.reconnecting { color: var(--gl-muted); background: var(--gl-track); }
 .fact { display: flex; flex-direction: column; font-variant-numeric: tabular-nums; }
 .fact small { color: var(--gl-muted); font-size: 11px; }
 .fact b { font-weight: 600; white-space: nowrap; }
+.notice { flex: 1 1 100%; color: var(--gl-text); overflow-wrap: anywhere; font-size: 12px; }
 .error { flex: 1 1 100%; color: var(--gl-error); overflow-wrap: anywhere; font-size: 12px; }
 .error b { font-weight: 600; }
 """
 
 
-def strip_html(aggregate: ClusterAggregate, *, full: bool) -> str:
+def strip_html(aggregate: ClusterAggregate, badge: Badge, *, full: bool) -> str:
     """Return the strip; without `full` only the cluster's name and state."""
-    parts = [_name_html(aggregate)]
+    parts = [_name_html(aggregate, badge)]
     if full:
         parts += [_fact(words, value) for words, value in facts(aggregate)]
-        if aggregate.error_count:
-            parts.append(_error_html(aggregate))
+    parts += [f'<div class="notice">{html.escape(words)}</div>' for words in notices(aggregate)]
+    if full and aggregate.error_count:
+        parts.append(_error_html(aggregate))
     return f'<div class="strip">{"".join(parts)}</div>'
+
+
+def notices(aggregate: ClusterAggregate) -> list[str]:
+    """Return sentences about why what the page shows may be less than there is; plain text, not HTML."""
+    said = []
+    if aggregate.state == "refused":
+        said.append(sentence(aggregate.ended_reason))
+    if aggregate.unreadable_messages:
+        one = aggregate.unreadable_messages == 1
+        said.append(
+            f"{aggregate.unreadable_messages:,} message{'' if one else 's'} could not be read: what "
+            f"{'it' if one else 'they'} told is missing here. The log of the dashboards says more."
+        )
+    return said
+
+
+def sentence(words: str) -> str:
+    """Return words as a sentence.
+
+    >>> sentence("cluster 'a' has gone")
+    "Cluster 'a' has gone."
+    """
+    return f"{words[:1].upper()}{words[1:]}".rstrip(".") + "."
 
 
 def facts(aggregate: ClusterAggregate) -> list[tuple[str, str]]:
@@ -84,11 +104,11 @@ def _bytes_reading(value: Reading) -> str:
     return value if isinstance(value, str) else bytes_text(value)
 
 
-def _name_html(aggregate: ClusterAggregate) -> str:
-    state = aggregate.state
+def _name_html(aggregate: ClusterAggregate, badge: Badge) -> str:
     name = ellipsis(aggregate.name, MAX_NAME_LENGTH) or "cluster"
-    badge = f'<span class="badge {state}" title="{html.escape(aggregate.ended_reason)}">{STATE_WORDS[state]}</span>'
-    return f'<div class="name">{html.escape(name)} {badge}</div>'
+    reason = html.escape(aggregate.ended_reason)
+    shown = f'<span class="badge {badge.look}" title="{reason}">{html.escape(badge.words)}</span>'
+    return f'<div class="name">{html.escape(name)} {shown}</div>'
 
 
 def _fact(words: str, value: str) -> str:
@@ -108,14 +128,20 @@ class Strip:
     def __init__(self, aggregate: ClusterAggregate, *, full: bool) -> None:
         self._aggregate = aggregate
         self._full = full
+        self._attention = Attention()
+        self._badge: Badge | None = None
         self._seen = Seen()
         self.div = html_div("strip", STYLE, sizing_mode="stretch_width")
 
     def update(self, now_s: float) -> None:
         """Show what is new."""
         parts = ("life", "workers", "progress", "layers", "samples", "gpus", "errors") if self._full else ("life",)
-        if not self._seen.changed(versions_of(self._aggregate, *parts)):
+        self._attention.look(now_s)
+        badge = badge_of(self._aggregate, self._attention, now_s)
+        changed = self._seen.changed(versions_of(self._aggregate, *parts))
+        if not changed and badge == self._badge:
             return
-        text = strip_html(self._aggregate, full=self._full)
+        self._badge = badge
+        text = strip_html(self._aggregate, badge, full=self._full)
         if self.div.text != text:
             self.div.text = text

@@ -163,7 +163,7 @@ class Drawing:
 
     def columns(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
         """Return what to draw for `view`."""
-        rows = rows_in_view(self.aggregate.tasks, lanes.lane_of_thread, view)
+        rows = rows_in_view(self.aggregate.tasks, lanes.lane_of_thread, view, len(lanes))
         if len(rows) <= MAX_SINGLE_EVENTS:
             return self._single(rows, lanes, palette)
         return self._binned(lanes, view, palette)
@@ -190,7 +190,7 @@ class Drawing:
     def _binned(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
         started_at_s = self.aggregate.started_at_s
         grid = grid_for(view, started_at_s)
-        bins = bin_events(self.aggregate.tasks, lanes.lane_of_thread, grid)
+        bins = bin_events(self.aggregate.tasks, lanes.lane_of_thread, grid, len(lanes))
         numbers, colour, busy_s = self._kinds(bins.kind, bins.busy_s, palette)
         margin = (1 - LANE_HEIGHT) / 2
         binned: dict[str, Any] = {
@@ -474,6 +474,12 @@ class TaskStream:
         glyph.update(fill_color=palette.failed, line_color=palette.failed_hatch, hatch_color=palette.failed_hatch)
         self._sent_rows = None
         self._seen.forget()
+
+    def forget(self) -> None:
+        """Make the next `update` draw everything."""
+        self._sent_rows = None
+        for seen in (self._seen, self._lanes_seen, self._seen_layers):
+            seen.forget()
 
     def update(self, now_s: float) -> None:
         """Draw what is new; a view that the user is still moving waits until it rests for `DEBOUNCE_S`."""

@@ -152,6 +152,10 @@ class WorkersCpu:
         glyph_of(self.line, "line").line_color = palette.cpu
         self._seen.forget()
 
+    def forget(self) -> None:
+        """Make the next `update` draw everything."""
+        self._seen.forget()
+
     def update(self, now_s: float) -> None:
         """Draw what is new."""
         if not self._seen.changed(versions_of(self._aggregate, "workers", "samples")):

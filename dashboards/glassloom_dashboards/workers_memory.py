@@ -126,6 +126,10 @@ class WorkersMemory:
         paint(self.plot, palette)
         self._seen.forget()
 
+    def forget(self) -> None:
+        """Make the next `update` draw everything."""
+        self._seen.forget()
+
     def update(self, now_s: float) -> None:
         """Draw what is new."""
         if not self._seen.changed(versions_of(self._aggregate, "workers", "samples")):

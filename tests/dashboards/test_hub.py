@@ -10,8 +10,9 @@ import msgspec
 import pytest
 import synthetic
 from glassloom_dashboards.hub import MAX_ENDED, Hub
+from glassloom_metrics import publisher
 from glassloom_metrics.errors import ClusterNotFound
-from glassloom_metrics.protocol import Layers, Life
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Layers, Life, Progress, TaskEvents
 from glassloom_metrics.registry import write_record
 from synthetic import Shape
 
@@ -120,14 +121,14 @@ def test_a_wrong_secret_in_the_record_ends_in_a_clear_reason(publish):
     async def watch():
         hub = Hub()
         watched = hub.watch("c1")
-        await until(lambda: watched.aggregate.state == "ended", "the refusal")
+        await until(lambda: watched.aggregate.state == "refused", "the refusal")
         await hub.close()
         return watched.aggregate.ended_reason
 
     assert "the secret is wrong" in asyncio.run(watch())
 
 
-def test_a_message_of_a_later_protocol_is_counted_and_left_out(publish):
+def test_a_message_of_a_later_protocol_is_left_out(publish):
     publish(Shape(tasks=10))
 
     async def watch():
@@ -135,12 +136,85 @@ def test_a_message_of_a_later_protocol_is_counted_and_left_out(publish):
         watched = hub.watch("c1")
         await until(lambda: len(watched.aggregate.tasks) == 10, "the backlog")
         watched.fold(msgspec.msgpack.encode({"type": "from-the-future", "at_s": 1.0}))
-        watched.fold(b"\xc1")
         await hub.close()
         return watched
 
     watched = asyncio.run(watch())
-    assert (watched.unknown_messages, len(watched.aggregate.tasks)) == (2, 10)
+    assert (watched.unknown_messages, watched.aggregate.unreadable_messages, len(watched.aggregate.tasks)) == (1, 0, 10)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Progress(1.0, [0, 1], [1], [0], [0], [0], [0], [0]),
+        Layers([7, 8], ["a"], [1], [""]),
+        TaskEvents(10**9, b"12345", ["0"], *[b""] * 7),
+    ],
+)
+def test_a_message_that_cannot_be_read_is_counted_and_the_stream_goes_on(publish, caplog, bad):
+    cluster = publish(Shape(tasks=10))
+
+    async def watch():
+        hub = Hub()
+        watched = hub.watch("c1")
+        await asyncio.to_thread(cluster.add, bad, Layers([3], ["late"], [1], [""]))
+        await until(lambda: 3 in watched.aggregate.layers, "what comes after the bad message")
+        await hub.close()
+        return watched.aggregate
+
+    aggregate = asyncio.run(watch())
+    assert (aggregate.unreadable_messages, aggregate.state, len(aggregate.tasks)) == (1, "live", 10)
+    assert "a message of cluster 'demo' is left out, for it cannot be read: " in caplog.text
+
+
+def test_a_message_that_the_fold_fails_on_is_counted_too(publish, monkeypatch):
+    publish(Shape(tasks=0))
+
+    async def watch():
+        hub = Hub()
+        watched = hub.watch("c1")
+        await until(lambda: watched.aggregate.state == "live", "the connection")
+        monkeypatch.setattr(watched.aggregate, "apply", lambda message: 1 / 0)
+        watched.fold(msgspec.msgpack.encode(Life(1.0, "closing")))
+        await hub.close()
+        return watched.aggregate.unreadable_messages
+
+    assert asyncio.run(watch()) == 1
+
+
+def test_a_cluster_of_another_version_says_so_with_both_versions(publish, monkeypatch):
+    monkeypatch.setattr(publisher, "PROTOCOL_VERSION", 9)
+    publish(Shape(tasks=0))
+
+    async def watch():
+        hub = Hub()
+        watched = hub.watch("c1")
+        await until(lambda: watched.aggregate.state == "refused", "the refusal")
+        await hub.close()
+        return watched.aggregate.ended_reason
+
+    assert asyncio.run(watch()) == (
+        f"cluster 'demo' speaks version 9 of the metrics protocol; this Glassloom reads {PROTOCOL_VERSION}: upgrade "
+        "Glassloom in the environment of the dashboards"
+    )
+
+
+def test_a_fault_of_ours_while_following_is_said_on_the_page(publish, caplog):
+    publish(Shape(tasks=0))
+
+    async def frames(_record):
+        yield b""
+        raise ZeroDivisionError("made up")
+
+    async def watch():
+        hub = Hub(frames)
+        watched = hub.watch("c1")
+        await until(lambda: watched.aggregate.state == "refused", "the reason")
+        await hub.close()
+        return watched.aggregate.ended_reason
+
+    assert asyncio.run(watch()) == "the dashboards failed to follow this cluster: ZeroDivisionError('made up')"
+    assert "cluster 'demo' is no longer followed" in caplog.text
 
 
 def test_only_the_latest_ended_clusters_are_kept(publish):

@@ -61,9 +61,9 @@ def test_bins_conserve_tasks_failures_and_busy_time_and_never_exceed_their_cap(r
     tasks = table(start_s, length_s, lane=lane, layer=layer, ok=ok)
     lanes = positions(tasks)
     grid = grid_for(View(ORIGIN_S + from_s, ORIGIN_S + from_s + for_s, 0, len(lanes)), ORIGIN_S)
-    bins = bin_events(tasks, lanes, grid)
+    bins = bin_events(tasks, lanes, grid, len(lanes))
 
-    seen = rows_in_view(tasks, lanes, View(grid.start_s, grid.stop_s, 0, len(lanes)))
+    seen = rows_in_view(tasks, lanes, View(grid.start_s, grid.stop_s, 0, len(lanes)), len(lanes))
     inside_s = np.minimum(tasks["stop_s"][seen], grid.stop_s) - np.maximum(tasks["start_s"][seen], grid.start_s)
     assert grid.rows * grid.columns <= MAX_BINS
     assert len(bins.kind) <= MAX_BINS
@@ -73,9 +73,23 @@ def test_bins_conserve_tasks_failures_and_busy_time_and_never_exceed_their_cap(r
     assert grid.start_s <= ORIGIN_S + from_s and grid.stop_s >= ORIGIN_S + from_s + for_s
 
 
+@settings(max_examples=80, deadline=None)
+@given(events, st.integers(0, 20), st.integers(0, 30), st.integers(1, 30))
+def test_bins_of_some_lanes_among_idle_ones_hold_the_events_of_those_lanes_and_no_others(rows, idle, low, count):
+    start_s, length_s, lane, layer, ok = map(np.array, zip(*rows, strict=True))
+    tasks = table(start_s, length_s, lane=lane, layer=layer, ok=ok)
+    lanes = positions(tasks) * 2 + idle  # between and above them are lanes that never ran anything
+    view = View(ORIGIN_S, ORIGIN_S + 200, low, low + count)
+    grid = grid_for(view, ORIGIN_S)
+    bins = bin_events(tasks, lanes, grid, int(lanes.max()) + 1 + idle)
+    lane_of_row = lanes[tasks["thread"]]
+    assert bins.tasks.sum() == np.count_nonzero((lane_of_row >= low) & (lane_of_row < low + count))
+    assert (bins.low >= low).all() and (bins.high <= low + count).all()
+
+
 def test_a_bin_shows_the_layer_that_took_most_of_it():
     tasks = table([0.0, 4.0, 4.6], [4.0, 0.6, 0.4], layer=[1, 2, 3])
-    bins = bin_events(tasks, positions(tasks), grid_for(View(ORIGIN_S, ORIGIN_S + 399, 0, 1), ORIGIN_S))
+    bins = bin_events(tasks, positions(tasks), grid_for(View(ORIGIN_S, ORIGIN_S + 399, 0, 1), ORIGIN_S), 1)
     assert (bins.kind >> ACTION_BITS).tolist() == [1, 1, 1, 1, 2]
     assert bins.tasks.tolist() == [0, 0, 1, 0, 2]
     assert np.allclose(bins.utilisation, 1.0, atol=1e-5)
@@ -91,7 +105,7 @@ def test_many_lanes_share_rows_and_a_row_is_full_only_if_all_its_lanes_are():
     tasks = table([0.0] * 80, [10.0] * 80, lane=np.arange(80) * 2)
     everyone = np.arange(80) * 2  # every other lane is idle
     grid = grid_for(View(ORIGIN_S, ORIGIN_S + 10, 0, 160), ORIGIN_S)
-    bins = bin_events(tasks, everyone, grid)
+    bins = bin_events(tasks, everyone, grid, 160)
     assert grid.lanes_a_row == 2
     assert bins.utilisation.max() == pytest.approx(0.5)
 
@@ -101,7 +115,7 @@ def test_the_rarest_of_too_many_layers_are_shown_as_others():
     layer = np.concatenate([np.arange(count), np.arange(MAX_KINDS - 1)])
     tasks = table(np.arange(len(layer)), np.ones(len(layer)), layer=layer)
     grid = grid_for(View(ORIGIN_S, ORIGIN_S + len(layer), 0, 1), ORIGIN_S)
-    bins = bin_events(tasks, positions(tasks), grid)
+    bins = bin_events(tasks, positions(tasks), grid, 1)
     assert OTHER_KIND in bins.kind
     assert bins.tasks.sum() == len(layer)
 
@@ -111,14 +125,14 @@ def test_sparse_layer_numbers_are_binned_as_dense_ones():
     dense = table(start_s, length_s, layer=np.arange(50) % 5)
     sparse = table(start_s, length_s, layer=np.arange(50) % 5 * 800_000_000)
     grid = grid_for(View(ORIGIN_S, ORIGIN_S + 50, 0, 1), ORIGIN_S)
-    a, b = (bin_events(tasks, positions(tasks), grid) for tasks in (dense, sparse))
+    a, b = (bin_events(tasks, positions(tasks), grid, 1) for tasks in (dense, sparse))
     assert np.array_equal(a.busy_s, b.busy_s)
     assert ((b.kind >> ACTION_BITS) == (a.kind >> ACTION_BITS) * 800_000_000).all()
 
 
 def test_lanes_out_of_view_are_left_out():
     tasks = table([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], lane=[0, 1, 2])
-    assert rows_in_view(tasks, positions(tasks), View(ORIGIN_S, ORIGIN_S + 1, 1, 2)).tolist() == [1]
-    bins = bin_events(tasks, positions(tasks), grid_for(View(ORIGIN_S, ORIGIN_S + 1, 1, 2), ORIGIN_S))
+    assert rows_in_view(tasks, positions(tasks), View(ORIGIN_S, ORIGIN_S + 1, 1, 2), 3).tolist() == [1]
+    bins = bin_events(tasks, positions(tasks), grid_for(View(ORIGIN_S, ORIGIN_S + 1, 1, 2), ORIGIN_S), 3)
     assert bins.tasks.sum() == 1
     assert set(bins.low.tolist()) == {1}

@@ -1,0 +1,149 @@
+// What the page tells the dashboards process and its parent (the JupyterLab pane), and hears from them. The plots
+// themselves are Bokeh's.
+//
+// Each frame ends with its number; the page answers with it once it is shown. No frame for a while, though the socket is
+// open, means that the process doesn't respond.
+(() => {
+  const ALIVE_EVERY_MS = 2000;
+  const RETRY_EVERY_MS = 2000;
+  const LOOK_EVERY_MS = 500;
+  // Three times what the process takes between two frames at most (pacing.py).
+  const SILENCE_MS = 6000;
+  const LOST = 'Connection lost. Trying to reconnect …';
+  const alone = window.parent === window;
+  let connected = false;
+  let heardAtMs = 0;
+  let lookedAtMs = 0;
+  let answered = null;
+
+  const bokehDocument = () =>
+    (window.Bokeh && window.Bokeh.documents[0]) || null;
+  const model = name => bokehDocument()?.get_model_by_name(name) ?? null;
+
+  // A pane behind another tab of JupyterLab is hidden though the browser's tab isn't.
+  const isVisible = () =>
+    !document.hidden && (window.frameElement?.checkVisibility() ?? true);
+
+  const isSilent = () => performance.now() - heardAtMs > SILENCE_MS;
+
+  const sayAlive = () => {
+    if (connected && !alone && !isSilent()) {
+      window.parent.postMessage(
+        { type: 'glassloom:alive' },
+        window.location.origin
+      );
+    }
+  };
+
+  const setTheme = theme => {
+    if (theme !== 'light' && theme !== 'dark') {
+      return;
+    }
+    document.documentElement.dataset.theme = theme;
+    const known = model('glassloom-theme');
+    if (known && known.tags[0] !== theme) {
+      known.tags = [theme];
+    }
+  };
+
+  const answer = (number, visible) => {
+    const said = `${number} ${visible}`;
+    if (connected && said !== answered) {
+      answered = said;
+      model('glassloom-shown').tags = [number, visible];
+    }
+  };
+
+  const onFrame = () => {
+    heardAtMs = performance.now();
+    showNotice();
+    const number = model('glassloom-frame').tags[0];
+    if (isVisible()) {
+      // Runs when the browser has got round to drawing, and not at all while it doesn't draw.
+      requestAnimationFrame(() => answer(number, true));
+    } else {
+      answer(number, false);
+    }
+  };
+
+  // Not only on events: no event tells that the pane has been put behind another tab.
+  const look = () => {
+    const nowMs = performance.now();
+    if (nowMs - lookedAtMs > SILENCE_MS / 2) {
+      heardAtMs = nowMs; // This page stood still, so its not having heard anything means nothing.
+    }
+    lookedAtMs = nowMs;
+    if (!connected) {
+      return;
+    }
+    const number = model('glassloom-frame').tags[0];
+    if (!isVisible()) {
+      answer(number, false);
+    } else if (answered !== null && answered.endsWith('false')) {
+      answer(number, true);
+    }
+    showNotice();
+  };
+
+  const showNotice = () => {
+    let words = connected || heardAtMs === 0 ? '' : LOST;
+    if (connected && isSilent()) {
+      const seconds = Math.round((performance.now() - heardAtMs) / 1000);
+      words = `The dashboards are not responding. What is shown is ${seconds} s old.`;
+    }
+    const notice = document.getElementById('lost');
+    if (notice.textContent !== words) {
+      notice.textContent = words;
+      notice.hidden = words === '';
+    }
+  };
+
+  // Alone in a browser nobody else reloads the page once the server is back.
+  const reloadWhenBack = async () => {
+    const health = new URL(
+      '../health',
+      window.location.href.split(/[?#]/)[0]
+    );
+    try {
+      if ((await fetch(health, { cache: 'no-store' })).ok) {
+        return window.location.reload();
+      }
+    } catch {
+      // Still gone.
+    }
+    setTimeout(reloadWhenBack, RETRY_EVERY_MS);
+  };
+
+  const onLost = () => {
+    connected = false;
+    showNotice();
+    if (alone) {
+      setTimeout(reloadWhenBack, RETRY_EVERY_MS);
+    }
+  };
+
+  const waitForSession = () => {
+    const bokeh = bokehDocument();
+    if (!bokeh) {
+      return setTimeout(waitForSession, 50);
+    }
+    connected = true;
+    heardAtMs = performance.now();
+    bokeh.on_event('connection_lost', onLost);
+    model('glassloom-frame').properties.tags.change.connect(onFrame);
+    setTheme(document.documentElement.dataset.theme);
+    onFrame();
+    sayAlive();
+  };
+
+  window.addEventListener('message', event => {
+    const isOurs = event.origin === window.location.origin;
+    if (isOurs && event.data && event.data.type === 'glassloom:theme') {
+      setTheme(event.data.theme);
+    }
+  });
+  document.addEventListener('visibilitychange', look);
+  setInterval(sayAlive, ALIVE_EVERY_MS);
+  setInterval(look, LOOK_EVERY_MS);
+  waitForSession();
+})();
