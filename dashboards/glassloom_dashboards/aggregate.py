@@ -19,6 +19,7 @@ import numpy as np
 from glassloom_metrics.protocol import (
     COLUMN_TYPECODES,
     Action,
+    Dropped,
     GpuSample,
     GpuSamples,
     Hello,
@@ -26,6 +27,7 @@ from glassloom_metrics.protocol import (
     Life,
     Log,
     Message,
+    Position,
     Progress,
     Refused,
     TaskError,
@@ -173,6 +175,10 @@ class ClusterAggregate:
         When it was last heard, or first asked, by the clock of whoever calls `hear`.
     unreadable_messages
         How many of its messages could not be read.
+    log_id, next_frame
+        Where to go on reading (see `glassloom_metrics.protocol.Connect`).
+    dropped_frames
+        How many frames the cluster had no room to keep until they could be read.
     """
 
     def __init__(self) -> None:
@@ -181,14 +187,16 @@ class ClusterAggregate:
         self.state = "connecting"
         self.ended_reason = ""
         self.heard_at_s: float | None = None
-        self._begin("", "", "", 0.0)
+        self._begin(Hello(0, "", "", "", 0.0))
 
-    def _begin(self, cluster_id: str, name: str, kind: str, started_at_s: float) -> None:
-        self.cluster_id = cluster_id
-        self.name = name
-        self.kind = kind
-        self.started_at_s = started_at_s
-        self.last_at_s = started_at_s
+    def _begin(self, hello: Hello) -> None:
+        self.cluster_id = hello.cluster_id
+        self.name = hello.cluster_name
+        self.kind = hello.kind
+        self.log_id = hello.log_id
+        self.started_at_s = self.last_at_s = hello.started_at_s
+        self.next_frame = 0
+        self.dropped_frames = 0
         self.tasks = TaskTable()
         self.layers: dict[int, Layer] = {}
         self.progress: dict[int, tuple[int, ...]] = {}
@@ -269,12 +277,22 @@ class ClusterAggregate:
                     self.end("the cluster was closed")
                 self._saw(message.at_s, "life")
             case Hello():
-                self._begin(message.cluster_id, message.cluster_name, message.kind, message.started_at_s)
-                self.generation += 1
-                self.state = "live"
-                self.versions.update(("tasks", "layers", "progress", "workers", "samples", "gpus", "errors", "life"))
+                self._greet(message)
+            case Position():
+                self.next_frame = message.next
+            case Dropped():
+                self.dropped_frames += message.last - message.first + 1
+                self.versions["life"] += 1
             case Refused():
                 self.refuse(message.reason)
+
+    def _greet(self, hello: Hello) -> None:
+        """Begin, or go on if this is the log that we know: subscribers give `next_frame` and `log_id` when they call again."""
+        if not (self.next_frame and self.log_id and hello.log_id == self.log_id):
+            self._begin(hello)
+            self.generation += 1
+            self.versions.update(("tasks", "layers", "progress", "workers", "samples", "gpus", "errors", "life"))
+        self.set_state("live")
 
     def set_state(self, state: str) -> None:
         """Say whether the cluster is ``"live"``, being ``"reconnecting"`` to, or ``"ended"``."""

@@ -1,6 +1,6 @@
 """What the badge beside a cluster's name says: live, or when it was last heard. Pure: the times are the caller's.
 
-A cluster sends samples twice a second. An open connection alone proves nothing: its head may be stopped.
+A cluster says something at least once a second (`HEARTBEAT_S`). An open connection alone proves nothing: its head may be stopped.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator
+from typing import Protocol
 
 from glassloom_metrics.errors import ClusterNotFound, ConnectionRefused
 from glassloom_metrics.protocol import decode_known
@@ -32,7 +33,12 @@ _LOGGED_MESSAGES = 10
 
 log = logging.getLogger(__name__)
 
-Frames = Callable[[ClusterRecord], AsyncIterator[bytes]]
+
+class Frames(Protocol):
+    """What reads a cluster's frames: `subscribe_frames`."""
+
+    def __call__(self, record: ClusterRecord, *, since: int, log_id: str) -> AsyncGenerator[bytes]:
+        """Yield frames from number `since` of the log `log_id` on."""
 
 
 class Watched:
@@ -114,7 +120,7 @@ class Hub:
             watched.aggregate.refuse(f"the dashboards failed to follow this cluster: {error!r}")
 
     async def _follow(self, watched: Watched) -> None:
-        """Read the cluster's log until it has ended, again from the beginning each time the connection is lost."""
+        """Read the cluster's log until it has ended; each time the connection is lost, go on where it was."""
         retry_s = _FIRST_RETRY_S
         while True:
             try:
@@ -136,13 +142,14 @@ class Hub:
             retry_s = min(2 * retry_s, _LONGEST_RETRY_S)
 
     async def _read(self, watched: Watched) -> None:
-        frames = self._frames(watched.record)
-        if watched.aggregate.heard_at_s is None:
-            watched.aggregate.hear(time.monotonic())
+        aggregate = watched.aggregate
+        frames = self._frames(watched.record, since=aggregate.next_frame, log_id=aggregate.log_id)
+        if aggregate.heard_at_s is None:
+            aggregate.hear(time.monotonic())
         slice_ends_s = time.monotonic() + _FOLD_SLICE_S
-        async with contextlib.aclosing(frames):  # type: ignore[type-var]
+        async with contextlib.aclosing(frames):
             async for payload in frames:
-                watched.aggregate.hear(time.monotonic())
+                aggregate.hear(time.monotonic())
                 watched.fold(payload)
                 if time.monotonic() > slice_ends_s:
                     await asyncio.sleep(0)

@@ -54,6 +54,8 @@ def notices(aggregate: ClusterAggregate) -> list[str]:
             f"{aggregate.unreadable_messages:,} message{'' if one else 's'} could not be read: what "
             f"{'it' if one else 'they'} told is missing here. The log of the dashboards says more."
         )
+    if aggregate.dropped_frames:
+        said.append("The oldest part of this cluster's log is gone, as the log is bounded: what is shown begins later.")
     return said
 
 

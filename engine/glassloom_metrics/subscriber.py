@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -70,7 +70,7 @@ def _check_hello(payload: bytes, record: ClusterRecord) -> Hello:
 
 async def subscribe_frames(
     record: ClusterRecord, topics: Sequence[str] | None = None, *, since: int = 0, log_id: str = ""
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Yield the payloads of the cluster's frames: the backlog, then the stream, `Position`s in between. Ends when the cluster ends.
 
     Parameters

@@ -10,10 +10,24 @@ import msgspec
 import pytest
 import synthetic
 from glassloom_dashboards.hub import MAX_ENDED, Hub
+from glassloom_dashboards.strip import notices
 from glassloom_metrics import publisher
 from glassloom_metrics.errors import ClusterNotFound
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Layers, Life, Progress, TaskEvents
+from glassloom_metrics.protocol import (
+    PROTOCOL_VERSION,
+    Dropped,
+    Hello,
+    Layers,
+    Life,
+    Position,
+    Progress,
+    TaskError,
+    TaskEvents,
+    decode,
+    encode,
+)
 from glassloom_metrics.registry import write_record
+from glassloom_metrics.subscriber import subscribe_frames
 from synthetic import Shape
 
 
@@ -74,12 +88,41 @@ def test_a_lost_connection_is_made_again_and_nothing_counts_twice(publish):
         watched = hub.watch("c1")
         await until(lambda: len(watched.aggregate.tasks) == 50, "the backlog")
         await asyncio.to_thread(cluster.drop_connections)
-        await until(lambda: watched.aggregate.generation == 2, "the second connection")
-        await until(lambda: len(watched.aggregate.tasks) == 50, "the backlog again")
-        assert watched.aggregate.state == "live"
+        await until(lambda: watched.aggregate.state == "reconnecting", "the loss")
+        await asyncio.to_thread(cluster.add, TaskError(1.0, "k", 0, 0, "E", "no", "", ""))
+        await until(lambda: watched.aggregate.error_count == 1, "what happened meanwhile")
+        await asyncio.to_thread(cluster.drop_connections)
+        await until(lambda: watched.aggregate.state == "reconnecting", "the second loss")
+        await until(lambda: watched.aggregate.state == "live", "the third connection")
+        await asyncio.to_thread(cluster.add, Layers([3], ["late"], [1], [""]))
+        await until(lambda: 3 in watched.aggregate.layers, "what comes later")
         await hub.close()
+        return watched.aggregate
 
-    asyncio.run(watch())
+    aggregate = asyncio.run(watch())
+    assert (aggregate.generation, len(aggregate.tasks), aggregate.error_count) == (1, 50, 1), "it went on where it was"
+
+
+def test_a_log_whose_beginning_is_gone_is_shown_as_far_as_it_is_there(publish):
+    publish(Shape(tasks=50))
+
+    async def frames(_record, *, since, log_id):
+        for message in (Hello(2, "c1", "demo", "processes", 0.0, "log"), Dropped(1, 7), Position(1.0, 8)):
+            yield encode(message)
+        await asyncio.Event().wait()
+
+    async def watch():
+        hub = Hub(frames)
+        watched = hub.watch("c1")
+        await until(lambda: watched.aggregate.next_frame == 8, "the position")
+        await hub.close()
+        return watched.aggregate
+
+    aggregate = asyncio.run(watch())
+    assert (aggregate.dropped_frames, notices(aggregate)) == (
+        7,
+        ["The oldest part of this cluster's log is gone, as the log is bounded: what is shown begins later."],
+    )
 
 
 def test_an_ended_cluster_keeps_its_data(publish):
@@ -154,10 +197,16 @@ def test_a_message_of_a_later_protocol_is_left_out(publish):
 def test_a_message_that_cannot_be_read_is_counted_and_the_stream_goes_on(publish, caplog, bad):
     cluster = publish(Shape(tasks=10))
 
+    async def frames(record, *, since, log_id):
+        async for payload in subscribe_frames(record, since=since, log_id=log_id):
+            yield payload
+            if isinstance(decode(payload), Hello):
+                yield encode(bad)
+
     async def watch():
-        hub = Hub()
+        hub = Hub(frames)
         watched = hub.watch("c1")
-        await asyncio.to_thread(cluster.add, bad, Layers([3], ["late"], [1], [""]))
+        await asyncio.to_thread(cluster.add, Layers([3], ["late"], [1], [""]))
         await until(lambda: 3 in watched.aggregate.layers, "what comes after the bad message")
         await hub.close()
         return watched.aggregate
@@ -184,6 +233,7 @@ def test_a_message_that_the_fold_fails_on_is_counted_too(publish, monkeypatch):
 
 def test_a_cluster_of_another_version_says_so_with_both_versions(publish, monkeypatch):
     monkeypatch.setattr(publisher, "PROTOCOL_VERSION", 9)
+    monkeypatch.setattr(publisher, "agreed_version", lambda version, min_version: None)
     publish(Shape(tasks=0))
 
     async def watch():
@@ -202,7 +252,7 @@ def test_a_cluster_of_another_version_says_so_with_both_versions(publish, monkey
 def test_a_fault_of_ours_while_following_is_said_on_the_page(publish, caplog):
     publish(Shape(tasks=0))
 
-    async def frames(_record):
+    async def frames(_record, *, since, log_id):
         yield b""
         raise ZeroDivisionError("made up")
 
@@ -223,7 +273,7 @@ def test_only_the_latest_ended_clusters_are_kept(publish):
         publish(dataclasses.replace(Shape(tasks=0)), f"c{number}", f"demo-{number}")
 
     async def watch():
-        async def frames(_record):
+        async def frames(_record, *, since, log_id):
             yield msgspec.msgpack.encode(Life(0.0, "closing"))
 
         hub = Hub(frames)
