@@ -38,6 +38,7 @@ INSIDE_GLASSLOOM = {
     "glassloom.config": ("glassloom.config", "glassloom.errors", "glassloom.units"),
     "glassloom._gc": (),
     "glassloom._text": (),
+    "glassloom._names": ("glassloom.errors",),
     "glassloom._supervision": (),
     "glassloom._process_title": (),
     "glassloom._ownership": ("glassloom.errors",),
@@ -51,7 +52,7 @@ INSIDE_GLASSLOOM = {
         "glassloom.backends", "glassloom.config", "glassloom._gc", "glassloom.errors", "glassloom.expr", "glassloom.graph",
     ),
     "glassloom.protocol": (
-        "glassloom._text", "glassloom.backends", "glassloom.config", "glassloom.errors", "glassloom.graph", "glassloom.protocol", "glassloom.store", "glassloom.units",
+        "glassloom._names", "glassloom._text", "glassloom.backends", "glassloom.config", "glassloom.errors", "glassloom.graph", "glassloom.protocol", "glassloom.store", "glassloom.units",
     ),
     "glassloom.local": (
         *PROCESS, "glassloom._text", "glassloom.backends", "glassloom.config", "glassloom._gc", "glassloom.errors", "glassloom.graph", "glassloom.local", "glassloom.protocol",
@@ -67,14 +68,14 @@ INSIDE_GLASSLOOM = {
         "glassloom.scheduler", "glassloom.store", "glassloom.units", "glassloom.worker.fork_server",
     ),
     "glassloom.client": (
-        *PROCESS, "glassloom._gc", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.config", "glassloom.errors",
+        *PROCESS, "glassloom._gc", "glassloom._names", "glassloom._text", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.config", "glassloom.errors",
         "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol", "glassloom.reprs",
         "glassloom.store", "glassloom.units", "glassloom.worker.call_stacks", "glassloom.worker.plugins",
         "glassloom.worker.task_context", "glassloom.worker.uploads", "glassloom.worker.worker_of_task",
     ),
     "glassloom.cluster": (
         *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.client.deadline", "glassloom.cluster",
-        "glassloom.config", "glassloom.errors",
+        "glassloom._names", "glassloom.config", "glassloom.errors",
         "glassloom.protocol", "glassloom.reprs", "glassloom.sampling.limits", "glassloom.units",
     ),
     "glassloom.graph_drawing": ("glassloom.config", "glassloom.errors", "glassloom.expr", "glassloom.graph"),

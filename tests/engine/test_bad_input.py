@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tasks
-from glassloom import Client, LocalCluster, compute, delayed, wait
+from glassloom import (
+    Client,
+    Event,
+    LocalCluster,
+    Lock,
+    Queue,
+    Semaphore,
+    Variable,
+    annotate,
+    compute,
+    delayed,
+    wait,
+)
 from glassloom.client.future import futures_of
 from glassloom.cluster.options import parse_memory_limit
 from glassloom.errors import (
@@ -278,6 +292,107 @@ def test_keys_that_cannot_be_sent_are_refused_and_leave_the_client_usable(client
     odd.__name__ = "\udc80"
     assert client.submit(odd).result(timeout=20) == 5
     assert delayed(odd, name="\udc81")().compute(scheduler=client) == 5
+
+
+UNSENDABLE = "caf\udce9"
+"""A text as Python makes it of a file name that is no UTF-8."""
+
+NAMED_CALLS: dict[str, tuple[str, Callable[[Client, Any], Any]]] = {
+    "submit": ("key", lambda client, name: client.submit(abs, 1, key=name)),
+    "submit with a tuple": ("key", lambda client, name: client.submit(abs, 1, key=(name, 1))),
+    "map": ("key", lambda client, name: client.map(abs, [1], key=[name])),
+    "story": ("key", lambda client, name: client.story(name)),
+    "call_stack": ("key", lambda client, name: client.call_stack(keys=[name])),
+    "submit with resources": ("resources", lambda client, name: client.submit(abs, 1, resources={name: 1})),
+    "submit with workers": ("workers", lambda client, name: client.submit(abs, 1, workers=name)),
+    "annotate with resources": ("resources", lambda _, name: annotate(resources={name: 1}).__enter__()),
+    "annotate with workers": ("workers", lambda _, name: annotate(workers=[name]).__enter__()),
+    "run": ("workers", lambda client, name: client.run(int, workers=[name])),
+    "retire_workers": ("workers", lambda client, name: client.retire_workers([name])),
+    "processing": ("workers", lambda client, name: client.processing([name])),
+    "nthreads": ("workers", lambda client, name: client.nthreads([name])),
+    "has_what": ("workers", lambda client, name: client.has_what([name])),
+    "get_worker_logs": ("workers", lambda client, name: client.get_worker_logs(workers=[name])),
+    "Lock": ("name", lambda client, name: Lock(name, client)),
+    "Semaphore": ("name", lambda client, name: Semaphore(2, name, client)),
+    "Event": ("name", lambda client, name: Event(name, client)),
+    "Variable": ("name", lambda client, name: Variable(name, client)),
+    "Queue": ("name", lambda client, name: Queue(name, client)),
+    "publish_dataset": ("name", lambda client, name: client.publish_dataset(1, name=name)),
+    "get_dataset": ("name", lambda client, name: client.get_dataset(name)),
+    "get_dataset with a default": ("name", lambda client, name: client.get_dataset(name, 3)),
+    "unpublish_dataset": ("name", lambda client, name: client.unpublish_dataset(name)),
+    "datasets[]": ("name", lambda client, name: client.datasets[name]),
+    "datasets[] = ": ("name", lambda client, name: client.datasets.update({name: 1})),
+    "del datasets[]": ("name", lambda client, name: client.datasets.pop(name)),
+    "register_plugin": ("name", lambda client, name: client.register_plugin(Plugin(), name=name)),
+    "unregister_plugin": ("name", lambda client, name: client.unregister_plugin(name)),
+    "LocalCluster": ("name", lambda _, name: LocalCluster(0, 1, name=name)),
+    "LocalCluster with resources": ("resources", lambda _, name: LocalCluster(0, 1, resources={name: 1})),
+}
+"""For each public call that takes a name or a key: the argument, and the call."""
+
+
+class Plugin:
+    def setup(self, worker: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("call", NAMED_CALLS)
+def test_a_name_that_cannot_be_sent_is_refused_by_the_argument_that_has_it(client: Client, call: str) -> None:
+    argument, make = NAMED_CALLS[call]
+    with pytest.raises(OptionError, match=rf"^{argument}=.*caf\\udce9"):
+        make(client, UNSENDABLE)
+
+
+@pytest.mark.parametrize("call", NAMED_CALLS)
+def test_a_name_that_is_no_text_is_refused_by_the_argument_that_has_it(client: Client, call: str) -> None:
+    argument, make = NAMED_CALLS[call]
+    with pytest.raises(OptionError, match=rf"^{argument}=.*b'bytes'"):
+        make(client, b"bytes")
+
+
+def test_the_calls_with_names_are_all_that_there_are() -> None:
+    methods = {
+        name
+        for name in dir(Client)
+        if not name.startswith("_")
+        and callable(getattr(Client, name))
+        and {"name", "key", "keys", "workers", "resources"} & set(inspect.signature(getattr(Client, name)).parameters)
+    }
+    by_other_names = {"ncores", "register_worker_plugin", "unregister_worker_plugin"}
+    as_submit = {"compute", "persist"}  # they enter `annotate`
+    ignored = {"get", "hold", "scatter"}  # graphs' keys; `workers` is an option of Dask's
+    assert methods - by_other_names - as_submit - ignored <= {call.split()[0] for call in NAMED_CALLS}
+
+
+def test_names_may_be_of_classes_derived_from_text(client: Client) -> None:
+    name = np.array(["of-numpy"])[0]
+    assert type(name) is not str
+    client.publish_dataset(5, name=name)
+    assert client.get_dataset(name) == 5
+    client.unpublish_dataset(name)
+    Variable(name, client).set(3)
+    assert Variable("of-numpy", client).get(timeout=20) == 3
+    Variable(name, client).delete()
+    assert client.submit(abs, -1, workers=np.str_(next(iter(client.nthreads())))).result(timeout=20) == 1
+
+
+def test_code_whose_file_has_a_name_that_cannot_be_sent_runs(client: Client, tmp_path: Path) -> None:
+    path = tmp_path / f"{UNSENDABLE}.py"
+    path.write_text("def g(x): return x + 1\ndef submit(client): return client.submit(g, 1, key='in-a-file')\n")
+    made: dict[str, Any] = {}
+    exec(compile(path.read_text(), str(path), "exec"), made)
+    future = made["submit"](client)
+    assert future.result(timeout=20) == 2
+    assert "caf\\udce9.py:2" in client.story("in-a-file").origin
+    assert client.upload_file(path) == [UNSENDABLE]
+
+
+def test_what_a_call_overlooks_is_refused_when_it_is_sent(client: Client) -> None:
+    graph = Graph({UNSENDABLE: Task(UNSENDABLE, abs, (-1,))})
+    with pytest.raises(OptionError, match=r"^'caf\\udce9' can't be sent: it has characters that UTF-8 can't encode"):
+        client.get(graph, [UNSENDABLE])
 
 
 @pytest.mark.parametrize(

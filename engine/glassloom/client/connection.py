@@ -38,7 +38,7 @@ from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, KeyState, Key
 from glassloom.client.known_calls import KnownCalls
 from glassloom.client.outbox import Outbox, Outgoing
 from glassloom.client.output_printer import OutputPrinter
-from glassloom.errors import ClusterClosed
+from glassloom.errors import ClusterClosed, OptionError
 from glassloom.graph import Key, key_text
 from glassloom.protocol import messages
 from glassloom.protocol.coordination import Op, Outcome
@@ -192,7 +192,7 @@ class Connection:
         """
         self.check_open()
         assert self._outbox is not None
-        data = framed(message)
+        data = _frame_of(message)
         if waits and not self._outbox.has_room(len(data)):
             timeout_s = config.get("timeouts.request")
             if not run_sync(self._outbox.wait_for_room(len(data), timeout_s)):
@@ -492,6 +492,13 @@ class Connection:
                 if reply is not None:
                     reply.message = message
                     reply.arrived.set()
+
+
+def _frame_of(message: messages.FromClient) -> bytes:
+    try:
+        return framed(message)
+    except UnicodeEncodeError as error:  # the calls check what they are given; this is for what they overlook
+        raise OptionError(f"{error.object!r} can't be sent: it has characters that UTF-8 can't encode") from error
 
 
 def _topics() -> list[str]:

@@ -13,6 +13,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Self
 
+from glassloom._names import checked_name
 from glassloom.client.blocking import Operation, run_async
 from glassloom.client.call_names import VARIABLES
 from glassloom.client.client import Client
@@ -33,7 +34,7 @@ class _Shared:
     def __init__(self, name: str | None = None, client: Client | None = None) -> None:
         if name is not None and (not isinstance(name, str) or not name):
             raise OptionError(f"name={name!r} should be text, or None for a name of its own")
-        self.name = name or f"{type(self).__name__.lower()}-{uuid.uuid4().hex}"
+        self.name = checked_name("name", name or f"{type(self).__name__.lower()}-{uuid.uuid4().hex}")
         self._given_client = client
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Iterator, MutableMapping
 from functools import partial
 from typing import Any
 
+from glassloom._names import checked_name
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation, run_sync
 from glassloom.client.call_names import DATASETS
@@ -48,8 +49,7 @@ class Datasets(MutableMapping[str, Any]):
 def _publish(client: ClientBase, values: dict[str, Any], *, override: bool) -> Operation[None]:
     """Let the cluster keep values by name. Raises `KeyError` if it has one of a name, unless `override`."""
     for name, value in values.items():
-        if not isinstance(name, str) or not name:
-            raise OptionError(f"name={name!r} should be text")
+        name = checked_name("name", name)
         op = coordination.VariableSet(_SPACE, name, dump_with_futures(value), override)
         outcome = yield from client._connection.negotiate(op)
         if outcome.status == "refused":
@@ -58,7 +58,7 @@ def _publish(client: ClientBase, values: dict[str, Any], *, override: bool) -> O
 
 def _fetch(client: ClientBase, name: str, default: Any) -> Operation[Any]:
     """Return a dataset, or `default`."""
-    op = coordination.VariableGet(_SPACE, name, False)
+    op = coordination.VariableGet(_SPACE, checked_name("name", name), False)
     values = yield from client._connection.negotiate(op, None, partial(load_with_futures, client))
     if values is None:
         if default is not NO_DEFAULT:
@@ -69,7 +69,7 @@ def _fetch(client: ClientBase, name: str, default: Any) -> Operation[Any]:
 
 def _unpublish(client: ClientBase, name: str) -> Operation[None]:
     """Let the cluster forget a dataset. Its results are released unless something else holds them."""
-    outcome = yield from client._connection.negotiate(coordination.VariableDelete(_SPACE, name))
+    outcome = yield from client._connection.negotiate(coordination.VariableDelete(_SPACE, checked_name("name", name)))
     if outcome.status == "refused":
         raise (yield from _missing(client, name))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from glassloom._names import checked_name
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation
 from glassloom.client.deadline import Deadline
@@ -133,7 +134,9 @@ class IntrospectionMethods(ClientBase):
             raise OptionError(f"n={n!r} should be a number of lines, 0 or more, or None for all that are kept")
         if isinstance(workers, str):
             raise OptionError(f"workers={workers!r} should be a list of names")
-        return self._run(self._get_worker_logs(n, None if workers is None else list(workers)))
+        return self._run(
+            self._get_worker_logs(n, None if workers is None else [checked_name("workers", each) for each in workers])
+        )
 
     def _get_worker_logs(self, n: int | None, workers: list[str] | None) -> Operation[dict[str, list[tuple[str, str]]]]:
         logs: messages.WorkerLogs = yield from self._connection.ask(

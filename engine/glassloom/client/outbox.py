@@ -17,6 +17,7 @@ from typing import Any
 from glassloom._supervision import OnCrash, start_thread
 from glassloom.client.blocking import Operation, Signal, WaitFor
 from glassloom.client.key_table import DroppedKey, KeyState, KeyTable
+from glassloom.graph import Key
 from glassloom.protocol.merging import are_alike, merge
 from glassloom.protocol.messages import Release, Submit, framed
 
@@ -129,7 +130,7 @@ class Outbox:
                 keys = self._table.drop(item for item in group if isinstance(item, DroppedKey))
                 if keys:
                     self._n_sent += 1
-                    frames.append(framed(Release(keys)))
+                    frames.append(_release(keys))
             elif kind is Outgoing:
                 together: list[Outgoing] = []
                 for item in (each for each in group if isinstance(each, Outgoing)):
@@ -176,3 +177,19 @@ class Outbox:
 
 def _can_be_merged(first: Outgoing, item: Any) -> bool:
     return first.single is not None and item.single is not None and are_alike(first.single, item.single)
+
+
+def _release(keys: list[Key]) -> bytes:
+    """Return the frame that releases keys. The head has never heard of those that can't be sent."""
+    try:
+        return framed(Release(keys))
+    except UnicodeEncodeError:
+        return framed(Release([key for key in keys if _is_sendable(key)]))
+
+
+def _is_sendable(key: Key) -> bool:
+    try:
+        framed(Release([key]))
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from glassloom._names import checked_name
 from glassloom.client.blocking import Operation
 from glassloom.client.workers import WorkerMethods
 from glassloom.errors import OptionError
@@ -76,7 +77,7 @@ class PluginMethods(WorkerMethods):
         Exception
             What ``teardown`` raised.
         """
-        return self._run(self._unregister_plugin(name))
+        return self._run(self._unregister_plugin(checked_name("name", name)))
 
     unregister_worker_plugin = unregister_plugin
 
@@ -117,6 +118,4 @@ def _name_of(plugin: Any, name: Any) -> str:
     chosen = getattr(plugin, "name", None) if name is None else name
     if chosen is None:
         return f"{type(plugin).__name__}-{tokenize(plugin)}"
-    if not isinstance(chosen, str) or not chosen:
-        raise OptionError(f"name={chosen!r} should be text")
-    return chosen
+    return checked_name("name", chosen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from glassloom._names import check_encodable
 from glassloom.errors import OptionError
 
 
@@ -37,14 +38,5 @@ def check_key(key: Any) -> None:
     if not isinstance(parts[0], str) or not all(type(part) in (str, int) for part in parts):
         raise OptionError(f"key={key!r} should be text, or a tuple of text and whole numbers such as ('load', 3)")
     for part in parts:
-        if isinstance(part, str) and not is_encodable(part):
-            raise OptionError(f"key={key!r}: {part!r} has characters that UTF-8 can't encode; use another name")
-
-
-def is_encodable(text: str) -> bool:
-    """Whether a text can be sent: lone surrogates, as in undecodable file names, can't."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        if isinstance(part, str):
+            check_encodable("key", key, part)

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
 
+from glassloom._text import encodable
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation, Signal, WaitFor
 from glassloom.errors import OptionError
@@ -132,7 +133,7 @@ class WorkerMethods(ClientBase):
         return self._run(self._upload(path))
 
     def _upload(self, path: Path) -> Operation[list[str]]:
-        modules = yield from self._set_up(partial(uploads.install, str(path)), name=f"upload-{path.name}")
+        modules = yield from self._set_up(partial(uploads.install, str(path)), name=f"upload-{encodable(path.name)}")
         return next(iter(modules.values()), [])
 
     def _set_up(self, function: Callable[[], Any], name: str) -> Operation[dict[str, Any]]:

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
+from glassloom._text import encodable
+
 _OUR_FOLDER = str(Path(__file__).resolve().parent.parent) + os.sep
 _N_KEPT = 1024
 
@@ -30,7 +32,7 @@ class Origin(NamedTuple):
 def _text(filename: str, line: int, cell: int | None) -> str:
     place = f"cell {cell}, line {line}" if cell is not None else f"{filename}:{line}"
     source = linecache.getline(filename, line).strip()
-    return f"{place}: {source}" if source else place
+    return encodable(f"{place}: {source}" if source else place)
 
 
 def user_origin() -> Origin | None:

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
+from glassloom._names import checked_name
 from glassloom.errors import OptionError
 from glassloom.protocol.options import checked_resources
 
@@ -115,9 +116,13 @@ def current_annotations(
 def _checked_workers(workers: Any) -> tuple[int | str, ...]:
     if isinstance(workers, (int, str)):
         workers = (workers,)
-    if not isinstance(workers, (list, tuple, set, frozenset)) or not all(type(w) in (int, str) for w in workers):
+    if not isinstance(workers, (list, tuple, set, frozenset)) or not all(map(_is_worker, workers)):
         raise OptionError(f"workers={workers!r} should be numbers or names of workers")
-    return tuple(workers)
+    return tuple([worker if isinstance(worker, int) else checked_name("workers", worker) for worker in workers])
+
+
+def _is_worker(worker: Any) -> bool:
+    return isinstance(worker, str) or type(worker) is int
 
 
 def check_whole_number(name: str, value: Any, least: int = -(2**31)) -> None:

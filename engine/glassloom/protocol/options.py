@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
+from glassloom._names import checked_name
 from glassloom.errors import OptionError
 from glassloom.units import format_bytes
 
@@ -152,7 +153,7 @@ def checked_resources(resources: Mapping[str, float]) -> dict[str, float]:
     """Return resources as plain values; raise OptionError if they aren't amounts by name."""
     if not isinstance(resources, Mapping) or not all(_is_amount(*item) for item in resources.items()):
         raise OptionError(f"resources={resources!r} should be amounts of 0 or more by name, such as {{'GPU': 1}}")
-    return {name: float(amount) for name, amount in resources.items()}
+    return {checked_name("resources", name): float(amount) for name, amount in resources.items()}
 
 
 def checked_worker_resources(resources: Any, cluster_name: str | None) -> WorkerResources:
