@@ -156,11 +156,14 @@ class Recorder:
         stops_s: Sequence[float],
         nbytes: Sequence[int],
     ) -> None:
-        """Append computations that succeeded, one element of each sequence a row: the quick way for many."""
+        """Append computations that succeeded, one element of each sequence a row: the quick way for many.
+
+        A sequence that is an array of its column's typecode costs next to nothing.
+        """
         columns, count = self._columns, len(index)
         columns["layer"].extend(layers)
         self._index.extend(index)
-        columns["worker"].extend([worker] * count)
+        columns["worker"].extend(array(COLUMN_TYPECODES["worker"], [worker]) * count)
         columns["lane"].extend(lanes)
         columns["action"].frombytes(bytes([Action.COMPUTE]) * count)
         columns["start_s"].extend(starts_s)

@@ -135,11 +135,13 @@ def test_a_second_interrupt_while_the_first_one_leaves_loses_nothing(pool: Threa
 
     def twice(number: int) -> str | None:
         def cell() -> None:
-            timer = threading.Thread(target=_interrupt_when, args=(lambda: pool._pool.computations,))
+            has_left = threading.Event()
+            timer = threading.Thread(target=_interrupt_when, args=(lambda: pool._pool.computations, has_left))
             timer.start()
             try:
                 waiting.compute(scheduler=pool)
             finally:
+                has_left.set()
                 timer.join()
 
         try:
@@ -155,10 +157,9 @@ def test_a_second_interrupt_while_the_first_one_leaves_loses_nothing(pool: Threa
     holds_nothing(pool)
 
 
-def _interrupt_when(condition: Callable[[], Any]) -> None:
-    deadline_s = time.monotonic() + 0.2  # an earlier interrupt may have kept the computation from being posted
+def _interrupt_when(condition: Callable[[], Any], has_left: threading.Event) -> None:
     while not condition():
-        if time.monotonic() > deadline_s:
+        if has_left.is_set():  # an earlier interrupt has kept the computation from being posted
             return
         time.sleep(0.001)
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)

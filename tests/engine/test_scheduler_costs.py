@@ -36,6 +36,29 @@ def test_a_client_that_leaves_costs_what_it_wanted(min_block: int | None) -> Non
     assert (len(scheduler.tasks), clients._tasks, clients._alone) == (0, {}, {})
 
 
+class CountedKey(str):
+    """A key that counts how often any such key is looked up."""
+
+    n_lookups = 0
+
+    def __hash__(self) -> int:
+        CountedKey.n_lookups += 1
+        return super().__hash__()
+
+
+def test_a_small_block_of_tasks_is_submitted_without_looking_at_those_that_are_known() -> None:
+    scheduler = scheduler_with(min_block=10)
+    known = [CountedKey(f"a-{number}") for number in range(1000)]
+    for start in range(0, 1000, 5):
+        submit(scheduler, "me", known[start : start + 5])
+    submit(scheduler, "me", [f"b-{number}" for number in range(100)])
+    CountedKey.n_lookups = 0
+    submit(scheduler, "me", [f"c-{number}" for number in range(10)])
+    assert CountedKey.n_lookups == 0
+    assert len(scheduler.tasks) == 1110
+    assert len(scheduler.individual_tasks) == 1000
+
+
 def test_layers_are_forgotten_without_looking_at_those_that_live() -> None:
     layers = LayerTable()
     living = [layers.named(f"living-{number}", None) for number in range(100)]

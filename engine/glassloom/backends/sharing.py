@@ -49,6 +49,8 @@ def read_only_view(value: Any) -> Any:
 
 def private_copy(value: Any) -> Any:
     """Return a result as its user's own: a copy if it is an array that `read_only_view` has lent, and others may hold."""
+    if type(value) in _ATOMS:
+        return value
     numpy = sys.modules.get("numpy")
     if numpy is None or type(value) is not numpy.ndarray or value.flags.writeable or 0 in value.strides:
         return value

@@ -8,11 +8,13 @@ from typing import Any
 
 from glassloom.graph.lazy_registration import load_for
 
-_ATOM_BYTES = 32
+ATOM_BYTES = 32
+"""Taken for the size of a value of one of `ATOMS`, and of what can't be measured."""
 _MAX_BYTES = 2**62
 """What messages can carry as a number of bytes, also when a few of them are added up."""
 _SAMPLES = 10
-_ATOMS = frozenset([int, float, bool, type(None)])
+ATOMS = frozenset([int, float, bool, type(None)])
+"""Types of which every value is taken to be equally large."""
 _MRO = type.__dict__["__mro__"].__get__
 _registry: dict[type, Callable[[Any], int]] = {}
 
@@ -34,12 +36,12 @@ def sizeof(value: Any) -> int:
     >>> sizeof(np.zeros(1000))
     8000
     """
-    if type(value) in _ATOMS:
-        return _ATOM_BYTES
+    if type(value) in ATOMS:
+        return ATOM_BYTES
     try:
         return min(max(int(_measured(value)), 0), _MAX_BYTES)
     except Exception:  # the measured object is the user's; its size must not fail their task
-        return _ATOM_BYTES
+        return ATOM_BYTES
 
 
 def _measured(value: Any) -> int:

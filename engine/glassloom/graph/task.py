@@ -91,7 +91,7 @@ class Task:
     def run(self, results: Mapping[Key, Any]) -> Any:
         """Call the function, taking results of other tasks from `results`."""
         if not self.deps:
-            return self.func(*self.args, **(self.kwargs or {}))
+            return self.func(*self.args, **self.kwargs) if self.kwargs else self.func(*self.args)
         args = [resolve(arg, results) for arg in self.args]
         if not self.kwargs:
             return self.func(*args)

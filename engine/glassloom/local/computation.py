@@ -8,7 +8,7 @@ has stopped waiting: leaving a ``with`` block of a lock is one step of the inter
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from glassloom.errors import GraphError
@@ -36,17 +36,12 @@ class Computation:
     def __init__(self, graph: Graph, keys: Sequence[Key], annotations: Annotations) -> None:
         self.tasks: dict[Key, Task] = graph.tasks
         self.deps = _positions(graph)
-        self.keys = list(dict.fromkeys(keys))
-        unknown = [key for key in self.keys if key not in graph.tasks]
-        if unknown:
-            raise GraphError(
-                f"the caller asks for {unknown[0]!r}, which no task makes; the graph has {len(graph)} tasks"
-            )
+        self.keys = _distinct(keys, graph)
         self.annotations = annotations
         self.labels = graph.layer_texts()
         self.n_open = len(self.keys)
         """Results that are still missing. The pool's, under its lock."""
-        self._values: dict[Key, Any] = {}
+        self._values: list[Any] = []
         self._task_error: TaskError | None = None
         self._error: BaseException | None = None
         self._is_awaited = threading.Lock()
@@ -58,15 +53,15 @@ class Computation:
         """Whether the caller doesn't wait any more. It begins to wait before the pool learns of the computation."""
         return not self._is_awaited.locked()
 
-    def wait(self, post: Callable[[Computation], None]) -> Mapping[Key, Any]:
-        """Hand the computation to the pool by `post`, wait until it has ended, and return the results by key.
+    def wait(self, post: Callable[[Computation], None]) -> list[Any]:
+        """Hand the computation to the pool by `post`, wait until it has ended, and return the results in the order of `keys`.
 
         Raises the first failing task's exception, or the reason why the pool can't go on.
         """
         with self._is_awaited:
             post(self)
             self._is_done.acquire()
-        values, self._values = self._values, {}
+        values, self._values = self._values, []
         task_error, self._task_error = self._task_error, None  # the error's frames go with the error
         error, self._error = self._error, None
         try:
@@ -79,7 +74,7 @@ class Computation:
         finally:
             raised = error = task_error = None  # type: ignore[assignment]  # else these frames and the error hold each other
 
-    def succeed(self, values: dict[Key, Any]) -> None:
+    def succeed(self, values: list[Any]) -> None:
         """Wake the caller with results. This and the next two end the computation; the pool calls one of them, once."""
         self._values = values
         self._is_done.release()
@@ -95,11 +90,26 @@ class Computation:
         self._is_done.release()
 
 
-def _positions(graph: Graph) -> list[list[int]]:
+def _distinct(keys: Sequence[Key], graph: Graph) -> list[Key]:
+    """Return the keys that are asked for, each once."""
+    distinct = list(graph.tasks)
+    if distinct == keys:  # all, as for independent calls: then it is known without hashing them again
+        return distinct
+    distinct = list(dict.fromkeys(keys))
+    unknown = [key for key in distinct if key not in graph.tasks]
+    if unknown:
+        raise GraphError(f"the caller asks for {unknown[0]!r}, which no task makes; the graph has {len(graph)} tasks")
+    return distinct
+
+
+def _positions(graph: Graph) -> Sequence[Sequence[int]]:
     """Return the dependencies of each task as positions in the graph."""
+    below = [task.deps for task in graph.tasks.values()]
+    if not any(below):
+        return below  # type: ignore[return-value]  # no key is in it
     positions = {key: position for position, key in enumerate(graph.tasks)}
     try:
-        return [[positions[dep] for dep in task.deps] for task in graph.tasks.values()]
+        return [[positions[dep] for dep in deps] for deps in below]
     except KeyError as error:
         raise GraphError(
             f"a task needs {error.args[0]!r}, which no task makes; the graph has {len(positions)} tasks"

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import repeat
+from operator import sub
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -30,6 +31,7 @@ from glassloom.errors import DataLost, GraphError, ThreadPoolEnded, WorkerLost
 from glassloom.graph import Key
 from glassloom.local.computation import Computation, TaskError
 from glassloom.local.default import run_inside_task
+from glassloom.local.slot import Finished, SliceRun, Slot
 from glassloom.local.synchronous import SynchronousRuntime
 from glassloom.local.task_call import explain, measure
 from glassloom.local.threads_metrics import ThreadsMetrics, start_metrics
@@ -52,71 +54,6 @@ _generation = 0
 
 PIECE_S = 0.005
 """How much work a thread takes at once of a block of short tasks."""
-
-_Finished = tuple[int, int, float, float]
-"""Number of a task that has run, the size of its result, and when it began and ended."""
-
-
-class SliceRun:
-    """A slice of a block of tasks that a thread runs.
-
-    Attributes
-    ----------
-    position
-        Where in the block the task is that runs now.
-    todo
-        The positions of the tasks that haven't begun. Whoever takes one out, on whatever thread, sees to that task.
-    """
-
-    __slots__ = ("block", "position", "todo")
-
-    def __init__(self, piece: TaskSlice) -> None:
-        self.block = piece.block
-        self.position = piece.start
-        self.todo = deque(range(piece.start, piece.stop))
-
-
-class Slot:
-    """A thread of the pool. Its thread writes, others read; `finished` is emptied under the pool's lock.
-
-    Attributes
-    ----------
-    number
-        Of the thread, in its name and in the metrics.
-    item
-        What it runs: a task, or a slice of a block of tasks; None while it waits.
-    finished
-        What it has run since it last told the scheduler.
-    told_s
-        When that was.
-    cpu_clock
-        Tells how much CPU time the thread has used; None where the system has no such clock.
-    """
-
-    __slots__ = ("cpu_clock", "finished", "item", "number", "thread", "told_s")
-
-    def __init__(self, number: int) -> None:
-        self.thread: threading.Thread | None = None
-        self.number = number
-        self.item: TaskState | SliceRun | None = None
-        self.finished: list[_Finished] = []
-        self.told_s = 0.0
-        self.cpu_clock: int | None = None
-
-    def running(self) -> tuple[int, Key] | None:
-        """Return number and key of the task that the thread runs; None while it waits."""
-        item = self.item
-        if isinstance(item, SliceRun):
-            position = item.position
-            return item.block.first + position, item.block.keys[position]
-        return None if item is None else (item.number, item.key)
-
-    def cpu_s(self) -> float:
-        """Return the CPU time that the thread has used; always 0 where the system doesn't tell."""
-        try:
-            return 0.0 if self.cpu_clock is None else time.clock_gettime(self.cpu_clock)
-        except OSError:  # the thread has ended
-            return 0.0
 
 
 class ThreadPool:
@@ -228,10 +165,9 @@ class ThreadPool:
         if not slot.finished:
             return
         with self._lock:
-            batch = slot.finished[:]  # its thread may append meanwhile
-            del slot.finished[: len(batch)]
-            if batch:
-                self._tell(slot, batch)
+            finished = slot.take_finished()
+            if finished[0]:
+                self._tell(slot, finished)
             slot.told_s = monotonic_s()
 
     def release_abandoned(self) -> None:
@@ -363,14 +299,14 @@ class ThreadPool:
         if self._generation != _generation:
             exit_forked_child(None)
         results[task.number] = value
-        slot.finished.append((task.number, measure(value), start_s, stop_s))
+        slot.finished += (task.number, measure(value), start_s, stop_s)
         if stop_s - slot.told_s > BATCH_S:
             self.flush(slot)
 
     def _run_slice(self, slot: Slot, run: SliceRun) -> None:
-        """Run tasks of a block, as `_run` runs one."""
+        """Run tasks of a block, as `_run` runs one. What is looked up once here takes a third of such a task's time."""
         block, todo, results, finished = run.block, run.todo, self.results, slot.finished
-        states, specs, first = block.states, block.specs, block.first
+        states, specs, first, running, now_s = block.states, block.specs, block.first, int(RUNNING), monotonic_s
         if finished and block.layer.duration_s > BATCH_S:
             self.flush(slot)
         while todo and self._end_reason is None:
@@ -378,10 +314,10 @@ class ThreadPool:
                 run.position = position = todo.popleft()
             except IndexError:
                 return  # others have taken the last ones
-            if states[position] != RUNNING:  # recalled, or in the block no longer
+            if states[position] != running:  # recalled, or in the block no longer
                 self._give_back(first + position)
                 continue
-            start_s = monotonic_s()
+            start_s = now_s()
             try:
                 value = specs[position].run(_NO_INPUTS)
             except BaseException as error:
@@ -391,11 +327,11 @@ class ThreadPool:
                 origin = block.own_origin or block.layer.origin
                 self._fail(slot, first + position, block.keys[position], origin, error, start_s)
                 continue
-            stop_s = monotonic_s()
+            stop_s = now_s()
             if self._generation != _generation:
                 exit_forked_child(None)
             results[first + position] = value
-            finished.append((first + position, measure(value), start_s, stop_s))
+            finished += (first + position, measure(value), start_s, stop_s)
             if stop_s - slot.told_s > BATCH_S:
                 self.flush(slot)
 
@@ -441,11 +377,12 @@ class ThreadPool:
             if self.computations.pop(number, None) is not None:
                 computation.refuse(error)
 
-    def _tell(self, slot: Slot, batch: list[_Finished]) -> None:
+    def _tell(self, slot: Slot, finished: Finished) -> None:
+        numbers, nbytes, starts_s, stops_s = finished
         if self._metrics is not None:
-            self._metrics.add_tasks(self.scheduler.items_of([row[0] for row in batch]), batch, lane=slot.number)
-        numbers, nbytes, starts_s, stops_s = zip(*batch, strict=True)
-        durations_s = [stop_s - start_s for start_s, stop_s in zip(starts_s, stops_s, strict=True)]
+            items = self.scheduler.items_of(numbers)
+            self._metrics.add_tasks(items, nbytes, starts_s, stops_s, lane=slot.number)
+        durations_s = list(map(sub, stops_s, starts_s))
         self.scheduler.finished(_WORKER, numbers, nbytes, durations_s, [None] * len(numbers))
         self._carry_out()
 
@@ -482,8 +419,7 @@ class ThreadPool:
             computation.n_open -= sum(len(item) if isinstance(item, TaskSlice) else 1 for item in tasks)
             if not computation.n_open and self.computations.pop(number, None) is not None:
                 numbers = self.scheduler.numbers_of(computation.keys)
-                values = dict(zip(computation.keys, map(self.results.__getitem__, numbers), strict=True))
-                yield partial(computation.succeed, values)
+                yield partial(computation.succeed, list(map(self.results.__getitem__, numbers)))
                 self.scheduler.release(number, computation.keys)
         for number, failed in actions.erred.items():
             computation = self.computations.pop(number, None)

@@ -48,14 +48,24 @@ class ThreadsRuntime:
         self._pool = self._new_pool()
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
-        held = self.hold(graph, keys)
-        return [private_copy(held[key]) for key in keys]
+        computation = self._begun(graph, keys)
+        values = self._run(computation)
+        if computation.keys != keys:
+            by_key = dict(zip(computation.keys, values, strict=True))
+            values = [by_key[key] for key in keys]
+        return list(map(private_copy, values))
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Any]:
+        computation = self._begun(graph, keys)
+        return dict(zip(computation.keys, self._run(computation), strict=True))
+
+    def _begun(self, graph: Graph, keys: Sequence[Key]) -> Computation:
         refuse_held(graph)
         with gc_paused():
-            computation = Computation(graph, keys, current_annotations())
-        return computation.wait(self.pool().post) if keys else {}
+            return Computation(graph, keys, current_annotations())
+
+    def _run(self, computation: Computation) -> list[Any]:
+        return computation.wait(self.pool().post) if computation.keys else []
 
     def pool(self) -> ThreadPool:
         """Return the pool, started; a new one if the last one has ended."""

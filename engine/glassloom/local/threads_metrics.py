@@ -11,10 +11,12 @@ import logging
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, Life, TaskError, WorkerJoined
+from glassloom_metrics.protocol import COLUMN_TYPECODES, PROTOCOL_VERSION, Hello, Life, TaskError, WorkerJoined
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
@@ -91,7 +93,9 @@ class ThreadsMetrics:
     def add_tasks(
         self,
         items: Iterable[TaskState | TaskSlice | None],
-        rows: Sequence[tuple[int, int, float, float]],
+        nbytes: list[int],
+        starts_s: list[float],
+        stops_s: list[float],
         *,
         lane: int,
     ) -> None:
@@ -101,34 +105,35 @@ class ThreadsMetrics:
         ----------
         items
             The tasks, as `Scheduler.items_of` gives them: slices of blocks as one, None for those that nobody wants any more.
-        rows
-            Of each task the number, the size of its result, and when it began and ended by the monotonic clock.
+        nbytes
+            Of each task the size of its result.
+        starts_s, stops_s
+            When each task began and ended, by the monotonic clock.
         """
-        layers: list[int] = []
+        layers = array(COLUMN_TYPECODES["layer"])
         index: list[str] = []
-        known: list[tuple[int, int, float, float]] = []
-        at = 0
+        unwanted: list[int] = []
         for item in items:
-            n_tasks = len(item) if isinstance(item, TaskSlice) else 1
             if isinstance(item, TaskSlice):
-                layers += [item.block.layer.number] * n_tasks
+                layers += array(COLUMN_TYPECODES["layer"], [item.block.layer.number]) * len(item)
                 index += item.indices
             elif item is not None:
                 layers.append(item.layer.number)
                 index.append(item.index)
-            if item is not None:
-                known += rows[at : at + n_tasks]
-            at += n_tasks
+            else:
+                unwanted.append(len(index) + len(unwanted))
+        if unwanted:
+            nbytes, starts_s, stops_s = (_without(column, unwanted) for column in (nbytes, starts_s, stops_s))
         epoch_s = self.clock.epoch_s
         with self._lock:
             self.recorder.add_tasks(
                 layers,
                 index,
                 worker=_WORKER,
-                lanes=[lane] * len(known),
-                starts_s=[epoch_s + row[2] for row in known],
-                stops_s=[epoch_s + row[3] for row in known],
-                nbytes=[row[1] for row in known],
+                lanes=array(COLUMN_TYPECODES["lane"], [lane]) * len(index),
+                starts_s=[epoch_s + start_s for start_s in starts_s],
+                stops_s=[epoch_s + stop_s for stop_s in stops_s],
+                nbytes=nbytes,
             )
 
     def add_failure(self, task: TaskState, error: BaseException, *, lane: int, start_s: float, is_final: bool) -> None:
@@ -202,6 +207,12 @@ class ThreadsMetrics:
                 self.recorder.record(self._sampler.sample(_WORKER, self.clock.now_s()))
             self.recorder.flush(self.clock.now_s())
         publisher.notify()
+
+
+def _without(column: list[Any], positions: list[int]) -> list[Any]:
+    """Return a column without the elements at some positions."""
+    left_out = set(positions)
+    return [value for position, value in enumerate(column) if position not in left_out]
 
 
 async def _ignore(command: str) -> None:

@@ -10,7 +10,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from glassloom.graph.keys import Key
@@ -60,7 +60,7 @@ class BlockTable:
         """Return the keys of the tasks in blocks."""
         return list(self._by_key)
 
-    def knows_any(self, keys: Sequence[Key]) -> bool:
+    def knows_any(self, keys: Collection[Key]) -> bool:
         """Tell whether any of the keys belongs to a task in a block."""
         return not self._by_key.keys().isdisjoint(keys)
 
@@ -363,7 +363,10 @@ class BlockTable:
         """Forget that tasks were in the block."""
         n = stop - start
         block.states[start:stop] = bytes([_GONE]) * n
-        deque(map(self._by_key.pop, block.keys[start:stop]), maxlen=0)
+        if len(self._by_key) == n:
+            self._by_key.clear()  # they are all there are
+        else:
+            deque(map(self._by_key.pop, block.keys[start:stop]), maxlen=0)
         if is_ready:
             self._use_up(block, stop if start <= block.cursor else block.cursor, n)
         if block.layer.counts[FORGOTTEN] == block.layer.total:

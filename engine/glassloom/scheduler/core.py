@@ -237,8 +237,8 @@ class Scheduler:
         return (
             len(distinct) == len(keys)
             and (wanted == keys or distinct == set(wanted))
-            and distinct.isdisjoint(self._tables.tasks)
-            and not self._blocks.knows_any(keys)
+            and self._tables.tasks.keys().isdisjoint(distinct)  # so, as it goes through the smaller of two sets
+            and not self._blocks.knows_any(distinct)
             and not (isinstance(specs, list) and any([spec is None for spec in specs]))
         )
 
