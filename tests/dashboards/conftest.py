@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+import browsing
 import synthetic
 
 
@@ -34,3 +35,10 @@ def publish(runtime: Path) -> Iterator[Publish]:
             return stack.enter_context(synthetic.published(recorder, runtime, cluster_id, name))
 
         yield publish
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    """Return a browser. Of one module: Playwright's loop must be gone before other tests run loops of their own."""
+    with browsing.chromium() as browser:
+        yield browser

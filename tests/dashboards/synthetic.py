@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from glassloom_metrics.framing import frame
 from glassloom_metrics.protocol import (
     Action,
     GpuSample,
@@ -240,6 +241,21 @@ class ClusterHandle:
             await self._serve()
 
         self.run(drop())
+
+    def answer_with(self, payloads: list[bytes]) -> None:
+        """Answer every connection from now on with these frames and nothing else."""
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.writelines(frame(payload) for payload in payloads)
+            await writer.drain()
+            writer.close()
+
+        async def serve() -> None:
+            await self.publisher.close()
+            os.unlink(self.record.socket)
+            await asyncio.start_unix_server(answer, self.record.socket)
+
+        self.run(serve())
 
     def stop(self) -> None:
         """End the cluster and take it out of the registry."""

@@ -2,72 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from glassloom_metrics.protocol import Layers
-from real_process import dashboards
+from browsing import STATE, TIPS, open_tab, state_when, stopped
+from glassloom_metrics.protocol import Layers, Refused, encode
 from synthetic import HOSTILE_NAMES, Shape
 from test_pages import events
-
-playwright = pytest.importorskip("playwright.sync_api")
-
-CHROMIUM = os.environ.get("GLASSLOOM_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-
-STATE = """() => {
-  const doc = window.Bokeh?.documents[0], model = (name) => doc?.get_model_by_name(name)
-  if (!doc?.is_idle) return null
-  const plot = model('task-stream')
-  return {start: plot.x_range.start, end: plot.x_range.end, follow: model('task-stream-follow').active,
-    rows: model('task-stream-source').get_length(), tasks: model('task-stream-total').data.tasks[0]}
-}"""
-TIPS = """() => {
-  const found = []
-  const walk = (node) => { for (const el of node.querySelectorAll('*')) {
-    if (el.classList.contains('gl-tip')) found.push(el.innerText)
-    if (el.shadowRoot) walk(el.shadowRoot)
-  } }
-  walk(document)
-  return found.join('')
-}"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with playwright.sync_playwright() as driver:
-        try:
-            started = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=ARGUMENTS)
-        except playwright.Error as error:
-            pytest.fail(f"no browser: {error}; apt-get install chromium, or set GLASSLOOM_CHROMIUM")
-        yield started
-        started.close()
 
 
 @pytest.fixture
 def tab(browser, runtime) -> Iterator[object]:
-    """Return a browser tab that was let in, with `base` and a list of what went wrong in it."""
-    with dashboards("--port", "0") as process:
-        url = process.stdout.readline().strip()
-        tab = browser.new_page(viewport={"width": 1200, "height": 800})
-        tab.base, tab.process, tab.wrongs = url.split("/?")[0], process, []
-        tab.on("pageerror", lambda error: tab.wrongs.append(str(error)))
-        tab.on("dialog", lambda dialog: (tab.wrongs.append(f"dialog {dialog.message}"), dialog.dismiss()))
-        tab.on("console", lambda line: tab.wrongs.append(line.text) if line.type == "error" else None)
-        tab.on("request", lambda sent: tab.wrongs.append(sent.url) if not sent.url.startswith(tab.base) else None)
-        tab.goto(url)
+    """Return a browser tab beside a registry of this test alone."""
+    with open_tab(browser) as tab:
         yield tab
-        assert tab.wrongs == []
-        tab.close()
-
-
-def state_when(tab, condition: str) -> dict:
-    """Wait until `condition` (JavaScript, on `s`) holds for the page's state, and return that."""
-    return tab.wait_for_function(
-        f"() => {{ const s = ({STATE})(); return s && ({condition}) ? s : null }}"
-    ).json_value()
 
 
 def test_the_user_may_zoom_and_is_left_alone_until_asking_to_follow_again(publish, tab):
@@ -146,3 +94,52 @@ def test_a_page_says_that_the_connection_was_lost_and_stops_saying_it_is_alive(p
     tab.wait_for_function("() => !document.getElementById('lost').hidden")
     assert tab.locator("#lost").inner_text() == "Connection lost. Trying to reconnect …"
     tab.wrongs.clear()
+
+
+def test_every_frame_is_answered_and_a_process_that_stands_still_is_said_not_to_respond(publish, tab):
+    publish(Shape(tasks=5))
+    tab.goto(f"{tab.base}/c1/status")
+    tab.wait_for_function("() => Bokeh.documents[0]?.get_model_by_name('glassloom-shown')?.tags[0] >= 2")
+    assert tab.evaluate("Bokeh.documents[0].get_model_by_name('glassloom-shown').tags[1]") is True
+    with stopped(tab.process.pid):
+        tab.wait_for_function("() => document.getElementById('lost').textContent.includes('are not responding')")
+        assert tab.locator("#lost").is_visible()
+    tab.wait_for_function("() => document.getElementById('lost').hidden")
+
+
+def test_a_pane_that_is_hidden_is_not_drawn_for_and_still_lives(publish, tab):
+    cluster = publish(Shape(tasks=0))
+    tab.goto(f"{tab.base}/health")
+    tab.evaluate(
+        """(source) => {
+          window.alive = 0
+          window.addEventListener('message', () => { window.alive += 1 })
+          document.body.innerHTML = '<iframe width="900" height="600"></iframe>'
+          document.querySelector('iframe').src = source
+        }""",
+        f"{tab.base}/c1/task-stream",
+    )
+    tab.wait_for_function("() => window.alive > 0")
+    frame = tab.frames[1]
+    show = "value => { document.querySelector('iframe').style.display = value; window.alive = 0 }"
+    tab.evaluate(show, "none")
+    frame.wait_for_function("() => !Bokeh.documents[0].get_model_by_name('glassloom-shown').tags[1]")
+    before = frame.evaluate("Bokeh.documents[0].get_model_by_name('glassloom-frame').tags[0]")
+    cluster.add(Layers([0], ["sum"], [1], [""]), events(0, [(0.0, 1.0)]))
+    frame.wait_for_function(f"() => Bokeh.documents[0].get_model_by_name('glassloom-frame').tags[0] > {before}")
+    tab.wait_for_function("() => window.alive >= 2")
+    rows = "Bokeh.documents[0].get_model_by_name('task-stream-source').get_length()"
+    assert frame.evaluate(rows) == 0, "nothing was drawn for nobody"
+    tab.evaluate(show, "block")
+    frame.wait_for_function(f"() => {rows} == 1")
+
+
+def test_a_cluster_of_another_version_is_told_and_not_called_ended(publish, tab):
+    cluster = publish(Shape(tasks=0))
+    refused = encode(Refused("the caller speaks version 2 of the protocol, this cluster 1"))
+    cluster.answer_with([refused])
+    tab.goto(f"{tab.base}/c1/status")
+    words = "speaks version 1 of the metrics protocol; this Glassloom reads 2: upgrade Glassloom in the cluster's environment."
+    tab.get_by_text(words).first.wait_for()
+    assert tab.get_by_text("cannot be read", exact=True).count() == 1
+    assert tab.get_by_text("No tasks yet").count() == 0

@@ -1,0 +1,80 @@
+"""A real browser, and tabs of it that were let in to a dashboards process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from playwright import sync_api as playwright
+from real_process import dashboards
+
+CHROMIUM = os.environ.get("GLASSLOOM_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+
+STATE = """() => {
+  const doc = window.Bokeh?.documents[0], model = (name) => doc?.get_model_by_name(name)
+  if (!doc?.is_idle) return null
+  const plot = model('task-stream')
+  return {start: plot.x_range.start, end: plot.x_range.end, follow: model('task-stream-follow').active,
+    rows: model('task-stream-source').get_length(), tasks: model('task-stream-total').data.tasks[0]}
+}"""
+TIPS = """() => {
+  const found = []
+  const walk = (node) => { for (const el of node.querySelectorAll('*')) {
+    if (el.classList.contains('gl-tip')) found.push(el.innerText)
+    if (el.shadowRoot) walk(el.shadowRoot)
+  } }
+  walk(document)
+  return found.join('')
+}"""
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Run a browser until the block ends."""
+    with playwright.sync_playwright() as driver:
+        try:
+            started = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=ARGUMENTS)
+        except playwright.Error as error:
+            pytest.fail(f"no browser: {error}; apt-get install chromium, or set GLASSLOOM_CHROMIUM")
+        yield started
+        started.close()
+
+
+@contextmanager
+def open_tab(browser: Any) -> Iterator[Any]:
+    """Open a tab that was let in, with `base`, the dashboards' `process`, and a list of what went wrong in it."""
+    with dashboards("--port", "0") as process:
+        url = process.stdout.readline().strip()
+        tab = browser.new_page(viewport={"width": 1200, "height": 800})
+        tab.base, tab.process, tab.wrongs = url.split("/?")[0], process, []
+        tab.on("pageerror", lambda error: tab.wrongs.append(str(error)))
+        tab.on("dialog", lambda dialog: (tab.wrongs.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        tab.on("console", lambda line: tab.wrongs.append(line.text) if line.type == "error" else None)
+        tab.on("request", lambda sent: tab.wrongs.append(sent.url) if not sent.url.startswith(tab.base) else None)
+        tab.goto(url)
+        yield tab
+        assert tab.wrongs == []
+        tab.close()
+
+
+def state_when(tab, condition: str) -> dict:
+    """Wait until `condition` (JavaScript, on `s`) holds for the page's state, and return that."""
+    return tab.wait_for_function(
+        f"() => {{ const s = ({STATE})(); return s && ({condition}) ? s : null }}"
+    ).json_value()
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """Stop a process (SIGSTOP) until the block ends."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)

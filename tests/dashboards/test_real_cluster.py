@@ -1,0 +1,101 @@
+"""Pages of a real cluster in a real browser: nothing here is told by hand, also while the cluster is idle or stopped."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+
+import pytest
+from browsing import open_tab, stopped
+from glassloom import Client, LocalCluster, config
+from glassloom_metrics.registry import find_record
+
+BADGE = "() => Bokeh.documents[0]?.get_model_by_name('strip')?.text.match(/class=\"badge[^>]*>([^<]*)</)?.[1]"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    """Return a cluster with a registry and a short folder of its own."""
+    base = tempfile.mkdtemp(prefix="gl-", dir="/tmp")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_RUNTIME_DIR", f"{base}/rt")
+        patch.setenv("TMPDIR", base)
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setenv("GLASSLOOM_THREADS__PUBLISH", "false")
+        config.refresh()
+        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="1GB", name="real") as cluster:
+            yield cluster
+    shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture
+def tab(browser, cluster) -> Iterator[object]:
+    """Return the status page of the cluster."""
+    with open_tab(browser) as tab:
+        tab.set_default_timeout(40_000)
+        tab.goto(f"{tab.base}/{find_record('real').id}/status")
+        wait_for_badge(tab, "live")
+        yield tab
+
+
+def wait_for_badge(tab, words: str) -> None:
+    tab.wait_for_function(f"() => ({BADGE})()?.startsWith({words!r})")
+
+
+def lanes(tab) -> int:
+    return tab.evaluate("Bokeh.documents[0].get_model_by_name('task-stream-lanes').get_length()")
+
+
+def test_an_idle_cluster_shows_what_its_workers_do_and_how_many_there_are(tab, cluster):
+    history = "Bokeh.documents[0].get_model_by_name('workers-cpu-history-source').get_length()"
+    tab.wait_for_function(f"() => {history} > 0")
+    samples = tab.evaluate(history)
+    tab.wait_for_function(f"() => {history} > {samples + 3}")
+    cluster.scale(3)
+    tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('workers-memory-source').get_length() == 3")
+    cluster.scale(2)
+    tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('workers-memory-source').get_length() == 2")
+    assert tab.evaluate(f"({BADGE})()") == "live"
+
+
+def test_a_cluster_whose_head_is_stopped_is_not_called_live(tab, cluster):
+    with stopped(find_record("real").pid):
+        wait_for_badge(tab, "last heard ")
+        first = tab.evaluate(f"({BADGE})()")
+        tab.wait_for_function(f"() => ({BADGE})() != {first!r}")
+        assert tab.locator("#lost").is_hidden(), "it is the cluster, not the dashboards"
+    wait_for_badge(tab, "live")
+
+
+def test_a_page_opened_while_the_head_is_stopped_says_that_it_gets_no_answer(browser, cluster):
+    record = find_record("real")
+    with stopped(record.pid), open_tab(browser) as tab:
+        tab.goto(f"{tab.base}/{record.id}/status")
+        wait_for_badge(tab, "no answer for ")
+
+
+def test_dashboards_that_stood_still_blame_no_cluster(tab):
+    tab.evaluate(
+        f"""() => {{
+          window.badges = []
+          Bokeh.documents[0].get_model_by_name('strip').properties.text.change.connect(
+            () => window.badges.push(({BADGE})()))
+        }}"""
+    )
+    with stopped(tab.process.pid):
+        tab.wait_for_function("() => document.getElementById('lost').textContent.includes('are not responding')")
+        time.sleep(2)  # longer than a silent cluster is called live
+    tab.wait_for_function("() => document.getElementById('lost').hidden")
+    samples = "Bokeh.documents[0].get_model_by_name('workers-cpu-history-source').get_length()"
+    before = tab.evaluate(samples)
+    tab.wait_for_function(f"() => {samples} > {before}")
+    assert set(tab.evaluate("window.badges")) <= {"live"}
+
+
+def test_tasks_arrive_while_they_run(tab, cluster):
+    with Client(cluster, set_as_default=False) as client:
+        for future in client.map(abs, range(-20, 0)):
+            future.result(timeout=20)
+        tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('task-stream-total').data.tasks[0] == 20")
