@@ -14,6 +14,8 @@ HISTORY_SAMPLES = 60
 class ClusterSummary:
     """The state of a whole cluster in a handful of numbers.
 
+    ``problem`` is a sentence for people that says why nothing can be told of it, set by who reads the stream; else ``""``.
+
     >>> summary = ClusterSummary()
     >>> summary.apply(WorkerJoined(0.0, 0, "w0", 1, nthreads=2, memory_limit_bytes=10))
     >>> summary.as_dict()["threads"]
@@ -21,6 +23,7 @@ class ClusterSummary:
     """
 
     def __init__(self) -> None:
+        self.problem = ""
         self._workers: dict[int, WorkerJoined] = {}
         self._samples: dict[int, tuple[float, int]] = {}
         self._counts: dict[int, tuple[int, ...]] = {}
@@ -53,6 +56,7 @@ class ClusterSummary:
         limits = [worker.memory_limit_bytes for worker in self._workers.values()]
         totals = [sum(column) for column in zip(*self._counts.values(), strict=True)] or [0] * len(STATES)
         return {
+            "problem": self.problem,
             "workers": len(self._workers),
             "threads": sum(worker.nthreads for worker in self._workers.values()),
             "memory_bytes": sum(rss for _, rss in self._samples.values()),

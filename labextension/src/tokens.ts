@@ -32,6 +32,8 @@ export interface ICluster {
   cpu_percent: number;
   cpu_history: number[];
   tasks: ITaskCounts;
+  /** Why nothing can be told of it, such as another version; empty if all is well. */
+  problem?: string;
 }
 
 /** A dashboard page that every cluster has. */

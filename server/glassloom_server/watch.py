@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from logging import Logger, LoggerAdapter
 
 import msgspec
-from glassloom_metrics.errors import MetricsError
+from glassloom_metrics.errors import ConnectionRefused, MetricsError
 from glassloom_metrics.folds import ClusterSummary
 from glassloom_metrics.protocol import NOW
 from glassloom_metrics.registry import ClusterRecord, read_records
@@ -166,10 +166,13 @@ class _FollowerThread(threading.Thread):
         new = (current.keys() - self._following.keys()) | broken
         # Rebuilt in the registry's order, which is the order on screen.
         self._following = {
-            record.id: _Following(record, self._log) if record.id in new else self._following[record.id]
-            for record in records
+            record.id: self._follow(record) if record.id in new else self._following[record.id] for record in records
         }
         return bool(new - broken)
+
+    def _follow(self, record: ClusterRecord) -> _Following:
+        before = self._following.get(record.id)
+        return _Following(record, self._log, before.summary.problem if before else "")
 
     def _publish_if_changed(self) -> None:
         clusters = [describe_cluster(following.record, following.summary) for following in self._following.values()]
@@ -185,18 +188,26 @@ class _FollowerThread(threading.Thread):
 
 
 class _Following:
-    """One cluster's stream being folded. If the stream breaks off, the last numbers stay."""
+    """One cluster's stream being folded. If the stream breaks off, the last numbers stay.
 
-    def __init__(self, record: ClusterRecord, log: Logger | LoggerAdapter[Logger]) -> None:
+    ``problem`` is why it could not be read when it was tried last; it holds until the cluster says something.
+    """
+
+    def __init__(self, record: ClusterRecord, log: Logger | LoggerAdapter[Logger], problem: str = "") -> None:
         self.record = record
         self.summary = ClusterSummary()
+        self.summary.problem = problem
         self._log = log
         self.task = asyncio.ensure_future(self._fold())
 
     async def _fold(self) -> None:
         try:
             async for message in subscribe(self.record, _TOPICS, since=NOW):
+                self.summary.problem = ""
                 self.summary.apply(message)
+        except ConnectionRefused as error:  # of another version, or the record is of another cluster
+            self.summary.problem = str(error)
+            self._log.debug("Glassloom cluster %s refuses to be followed: %s", self.record.id, error)
         except (MetricsError, OSError, msgspec.DecodeError) as error:
-            # Just starting, just ending, or of another version; the registry says which with the next look.
+            # Just starting or just ending; the registry says which with the next look.
             self._log.debug("Glassloom cluster %s cannot be followed: %s", self.record.id, error)

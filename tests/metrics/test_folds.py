@@ -24,7 +24,7 @@ def summary_of(*messages) -> dict:
 
 def test_a_cluster_that_said_nothing_is_empty():
     assert summary_of(Life(0.0, "started")) == {
-        "workers": 0, "threads": 0, "memory_bytes": 0, "memory_limit_bytes": None, "cpu_percent": 0, "cpu_history": [],
+        "problem": "", "workers": 0, "threads": 0, "memory_bytes": 0, "memory_limit_bytes": None, "cpu_percent": 0, "cpu_history": [],
         "tasks": {"waiting": 0, "ready": 0, "running": 0, "memory": 0, "released": 0, "erred": 0},
     }  # fmt: skip
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
+from glassloom_metrics import publisher
+from glassloom_metrics.protocol import PROTOCOL_VERSION
 from tornado.httpclient import HTTPClientError
 
 READY = """
@@ -61,6 +64,7 @@ async def test_a_cluster_is_listed_with_its_numbers_and_without_its_secret(jp_fe
             "started_at": 0.0,
             "started_by": "script",
             "kernel_id": "k1",
+            "problem": "",
             "workers": 1,
             "threads": 2,
             "memory_bytes": 700,
@@ -71,6 +75,23 @@ async def test_a_cluster_is_listed_with_its_numbers_and_without_its_secret(jp_fe
         }
     ]
     assert b"sekret" not in response.body
+
+
+async def test_a_cluster_of_another_version_says_so(jp_fetch, start_cluster, monkeypatch):
+    monkeypatch.setattr(publisher, "PROTOCOL_VERSION", 9)
+    monkeypatch.setattr(publisher, "agreed_version", lambda version, min_version: None)
+    await start_cluster()
+    for _ in range(3):  # it is tried again each second, and says so all the time
+        while True:
+            response = await jp_fetch("glassloom", "api", "clusters")
+            (cluster,) = json.loads(response.body)["clusters"]
+            if cluster["problem"]:
+                break
+            await asyncio.sleep(0.05)
+        assert cluster["problem"].startswith(
+            f"cluster 'loom' speaks version 9 of the metrics protocol; this Glassloom reads {PROTOCOL_VERSION}: upgrade"
+        )
+        await asyncio.sleep(0.5)
 
 
 async def test_clusters_are_listed_in_the_order_in_which_they_started(jp_fetch, start_cluster):

@@ -50,6 +50,22 @@ describe('ClusterList', () => {
     list.dispose();
   });
 
+  it('shows why a cluster cannot be read, and no zeros', async () => {
+    const [model, commands] = setUp();
+    const list = new ClusterList(model, commands);
+    const node = await show(list);
+    const problem = 'cluster c1 speaks version 9 of the metrics protocol';
+    FakeSocket.last.tell(makeCluster({ problem, workers: 0 }));
+    await redrawn(list);
+    const text = node.textContent ?? '';
+    expect(text).toContain('Cannot be read');
+    expect(text).toContain(problem);
+    for (const part of ['0 workers', 'CPU', 'tasks']) {
+      expect(text).not.toContain(part);
+    }
+    list.dispose();
+  });
+
   it('shows the numbers of a cluster, and its name as text', async () => {
     const [model, commands] = setUp();
     const list = new ClusterList(model, commands);

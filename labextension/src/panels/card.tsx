@@ -71,10 +71,20 @@ export function ClusterCard(props: ICardProps): JSX.Element {
         )}
       </div>
       <div className="gl-Card-facts">
-        {isShuttingDown ? 'Shutting down…' : describeSize(cluster)}
+        {isShuttingDown
+          ? 'Shutting down…'
+          : cluster.problem
+            ? 'Cannot be read'
+            : describeSize(cluster)}
       </div>
-      <Meters cluster={cluster} />
-      <Tasks tasks={cluster.tasks} />
+      {cluster.problem ? (
+        <div className="gl-Card-problem">{cluster.problem}</div>
+      ) : (
+        <>
+          <Meters cluster={cluster} />
+          <Tasks tasks={cluster.tasks} />
+        </>
+      )}
       <div className="gl-Card-origin">
         {describeOrigin(cluster, props.nowMs)}
       </div>
