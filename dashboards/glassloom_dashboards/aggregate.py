@@ -20,6 +20,7 @@ from glassloom_metrics.protocol import (
     COLUMN_TYPECODES,
     Action,
     Dropped,
+    Errors,
     GpuSample,
     GpuSamples,
     Hello,
@@ -30,7 +31,6 @@ from glassloom_metrics.protocol import (
     Position,
     Progress,
     Refused,
-    TaskError,
     TaskEvents,
     WorkerJoined,
     WorkerLeft,
@@ -69,6 +69,23 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class ErrorGroup:
+    """Failures in one layer, with one exception, in one place: the first one, and how many (see `protocol.Errors`)."""
+
+    id: int
+    layer: int
+    exception: str
+    message: str
+    traceback: str
+    worker: int
+    origin: str
+    count: int
+    first_s: float
+    last_s: float
+    keys: list[str]
+
+
+@dataclass(frozen=True)
 class WorkerSample:
     """The latest measurement of one worker."""
 
@@ -80,11 +97,10 @@ class WorkerSample:
     spilled_bytes: int
     executing: int
     queued: int
-
-    @property
-    def unmanaged_bytes(self) -> int:
-        """Memory that holds no result of a task: the interpreter, libraries, what tasks use while they run."""
-        return max(self.rss_bytes - self.managed_bytes - self.shared_bytes, 0)
+    own_bytes: int = 0
+    unmanaged_bytes: int = 0
+    """Memory that holds no result of a task: the interpreter, libraries, what tasks use while they run."""
+    pressure: int = 0
 
 
 class TaskTable:
@@ -207,7 +223,8 @@ class ClusterAggregate:
         self.samples: dict[int, WorkerSample] = {}
         self.history = GrowingTable(_HISTORY_DTYPES)
         self.gpus: dict[str, GpuSample] = {}
-        self.errors: deque[TaskError] = deque(maxlen=MAX_ERRORS)
+        self.errors: dict[int, ErrorGroup] = {}
+        """The groups that grew last, the newest last."""
         self.error_count = 0
         self.logs: deque[Log] = deque(maxlen=MAX_LOGS)
         self.lost_events = 0
@@ -229,6 +246,16 @@ class ClusterAggregate:
         sums = [sum(column) for column in zip(*self.progress.values(), strict=True)] or [0] * len(STATES)
         total = sum(layer.total for layer in self.layers.values())
         return dict(zip(STATES, sums, strict=True)) | {"total": total}
+
+    def _add_errors(self, message: Errors) -> None:
+        for row in zip(*(getattr(message, name) for name in message.__struct_fields__), strict=True):
+            group = ErrorGroup(*row)
+            known = self.errors.pop(group.id, None)
+            self.errors[group.id] = group
+            self.error_count += group.count - (known.count if known else 0)
+            self._saw(group.last_s, "errors")
+        while len(self.errors) > MAX_ERRORS:
+            del self.errors[next(iter(self.errors))]
 
     def layer_name(self, layer: int) -> str:
         """Return the name of a layer by id, also of one that was never announced."""
@@ -265,10 +292,8 @@ class ClusterAggregate:
             case GpuSamples():
                 self.gpus.update((device.uuid, device) for device in message.devices)
                 self._saw(message.at_s, "gpus")
-            case TaskError():
-                self.errors.append(message)
-                self.error_count += 1
-                self._saw(message.at_s, "errors")
+            case Errors():
+                self._add_errors(message)
             case Log():
                 self.logs.append(message)
                 self._saw(message.at_s, "logs")
@@ -343,6 +368,8 @@ class ClusterAggregate:
         self.last_at_s = max(self.last_at_s, message.at_s)
 
     def _add_samples(self, message: WorkerSamples) -> None:
+        count = len(message.workers)
+        beyond_results = zip(message.rss_bytes, message.managed_bytes, message.shared_bytes, strict=True)
         rows = zip(
             message.cpu_percent,
             message.rss_bytes,
@@ -351,6 +378,9 @@ class ClusterAggregate:
             message.spilled_bytes,
             message.executing,
             message.queued,
+            message.own_bytes or [0] * count,
+            message.unmanaged_bytes or [max(0, rss - managed - shared) for rss, managed, shared in beyond_results],
+            message.pressure or [0] * count,
             strict=True,
         )
         for worker, row in zip(message.workers, rows, strict=True):

@@ -118,9 +118,10 @@ def _fact(words: str, value: str) -> str:
 
 
 def _error_html(aggregate: ClusterAggregate) -> str:
-    error = aggregate.errors[-1]
+    error = list(aggregate.errors.values())[-1]
     text = ellipsis(f"{error.exception}: {error.message}", MAX_ERROR_LENGTH)
-    where = ellipsis(f"{error.key} · {error.origin}" if error.origin else error.key, MAX_ERROR_LENGTH)
+    key = error.keys[0] if error.count == 1 else f"{error.count:,} tasks, first {error.keys[0]}"
+    where = ellipsis(f"{key} · {error.origin}" if error.origin else key, MAX_ERROR_LENGTH)
     return f'<div class="error">Latest error: <b>{html.escape(text)}</b> in {html.escape(where)}</div>'
 
 

@@ -180,6 +180,8 @@ class Progress(_Message, frozen=True, tag="progress"):
 
 
 class WorkerJoined(_Message, frozen=True, tag="worker-joined"):
+    """A worker is there. ``baseline_bytes`` is what its process had to itself when it started."""
+
     at_s: float
     worker: int
     name: str
@@ -187,6 +189,7 @@ class WorkerJoined(_Message, frozen=True, tag="worker-joined"):
     nthreads: int
     memory_limit_bytes: int | None = None
     devices: list[str] = []
+    baseline_bytes: int = 0
 
 
 class WorkerLeft(_Message, frozen=True, tag="worker-left"):
@@ -196,7 +199,11 @@ class WorkerLeft(_Message, frozen=True, tag="worker-left"):
 
 
 class WorkerSamples(_Message, frozen=True, tag="samples"):
-    """One measurement of each listed worker. ``cpu_percent``: 100 is one core busy."""
+    """One measurement of each listed worker. ``cpu_percent``: 100 is one core busy.
+
+    What a process has resident is its own or mapped: ``rss = own + mapped``. What is its own is results that it holds
+    (``managed``), or not (``unmanaged``): see `unmanaged_bytes`. Columns at the end may be empty: not known.
+    """
 
     at_s: float
     workers: list[int]
@@ -207,6 +214,59 @@ class WorkerSamples(_Message, frozen=True, tag="samples"):
     spilled_bytes: list[int]
     executing: list[int]
     queued: list[int]
+    own_bytes: list[int] = []
+    unmanaged_bytes: list[int] = []
+    pressure: list[int] = []
+
+
+class Pressure(IntEnum):
+    """How short of memory a worker is: at `PAUSED` it begins no task."""
+
+    NONE = 0
+    HIGH = 1
+    PAUSED = 2
+
+
+def unmanaged_bytes(own_bytes: int, managed_bytes: int) -> int:
+    """Return how much of what a process has to itself is not results: the interpreter, libraries, what tasks work with."""
+    return max(0, own_bytes - managed_bytes)
+
+
+class HostSamples(_Message, frozen=True, tag="host"):
+    """What the machine of a cluster does, once for all workers on it. Rates are since the last sample.
+
+    `Reading`s are what the system may not tell.
+    """
+
+    at_s: float
+    host: str
+    cpus: int
+    cpu_percent: float
+    memory_used_bytes: int
+    memory_total_bytes: int
+    swap_used_bytes: int
+    disk_read_bytes_s: Reading
+    disk_write_bytes_s: Reading
+    network_sent_bytes_s: Reading
+    network_received_bytes_s: Reading
+    shared_memory_used_bytes: Reading
+    shared_memory_total_bytes: Reading
+
+
+class EngineSamples(_Message, frozen=True, tag="engine"):
+    """What the cluster itself takes, since the last sample. Thread pools have none: all is in the user's process.
+
+    ``loop_lag_s`` is the longest time that its event loop was late; ``cpu_percent`` counts the head's process.
+    """
+
+    at_s: float
+    loop_lag_s: float
+    cpu_percent: float
+    rss_bytes: int
+    log_frames: int
+    log_memory_bytes: int
+    log_disk_bytes: int
+    subscribers: int
 
 
 class GpuSample(msgspec.Struct, frozen=True):
@@ -226,17 +286,28 @@ class GpuSamples(_Message, frozen=True, tag="gpu-samples"):
     devices: list[GpuSample]
 
 
-class TaskError(_Message, frozen=True, tag="error"):
-    """A task failed for good. ``message`` and ``traceback`` are the user's own text: escape them before showing."""
+class Errors(_Message, frozen=True, tag="errors"):
+    """Groups of failures, or new counts of known ones: what failed for good in one layer with one exception in one place.
 
-    at_s: float
-    key: str
-    layer: int
-    worker: int
-    exception: str
-    message: str
-    traceback: str
-    origin: str
+    Rows of id, layer, exception, the first failure's message, traceback, key, worker and line of the user's, how many there
+    were, when the first and the last came, and the keys of the first `MAX_ERROR_KEYS`. All texts are the user's own: escape
+    them before showing.
+    """
+
+    ids: list[int]
+    layers: list[int]
+    exceptions: list[str]
+    messages: list[str]
+    tracebacks: list[str]
+    workers: list[int]
+    origins: list[str]
+    counts: list[int]
+    first_s: list[float]
+    last_s: list[float]
+    keys: list[list[str]]
+
+
+MAX_ERROR_KEYS = 10
 
 
 class Log(_Message, frozen=True, tag="log"):
@@ -266,8 +337,10 @@ Message = (
     | WorkerJoined
     | WorkerLeft
     | WorkerSamples
+    | HostSamples
+    | EngineSamples
     | GpuSamples
-    | TaskError
+    | Errors
     | Log
     | Life
     | Refused

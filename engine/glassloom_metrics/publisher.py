@@ -140,6 +140,11 @@ class Publisher:
             writer.transport.abort() if task.cancelling() else writer.close()
             self._tasks.discard(task)
 
+    @property
+    def n_subscribers(self) -> int:
+        """How many are being served."""
+        return len(self._tasks)
+
     def notify(self) -> None:
         """Let the subscribers know if the log has grown since they were told last."""
         if self._notified < len(self._recorder):

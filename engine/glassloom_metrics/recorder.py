@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from glassloom_metrics.error_groups import ErrorGroups
 from glassloom_metrics.frame_log import DEFAULT_DISK_BYTES, DEFAULT_MEMORY_BYTES, FrameLog
 from glassloom_metrics.protocol import (
     COLUMN_TYPECODES,
@@ -82,6 +83,7 @@ class Recorder:
         self._columns = _empty_columns()
         self._new_layers: dict[int, tuple[str, int, str]] = {}
         self._changed: dict[int, Sequence[int]] = {}
+        self._errors = ErrorGroups()
 
     def __len__(self) -> int:
         """Return the number of frames logged so far."""
@@ -119,6 +121,30 @@ class Recorder:
     def set_progress(self, layer: int, counts: Sequence[int]) -> None:
         """Set the layer's number of tasks in each state (order: `STATES`) for the next flush."""
         self._changed[layer] = counts
+
+    def add_error(
+        self,
+        at_s: float,
+        *,
+        layer: int,
+        exception: str,
+        message: str,
+        traceback: str,
+        worker: int,
+        origin: str,
+        key: str,
+    ) -> None:
+        """Count a task's final failure, for the next flush: see `protocol.Errors`."""
+        self._errors.add(
+            at_s,
+            layer=layer,
+            exception=exception,
+            message=message,
+            traceback=traceback,
+            worker=worker,
+            origin=origin,
+            key=key,
+        )
 
     def add_task(
         self,
@@ -189,6 +215,9 @@ class Recorder:
             counts = dict(zip(STATES, map(list, zip(*self._changed.values(), strict=True)), strict=True))
             self.record(Progress(now_s, list(self._changed), **counts))
             self._changed = {}
+        errors = self._errors.take_changed()
+        if errors is not None:
+            self.record(errors)
 
     def read(self, start: int, *, limit: int, topics: Collection[str] | None = None) -> tuple[list[bytes], int]:
         """Return up to `limit` payloads from frame number `start` on, and the number of the frame to go on with.

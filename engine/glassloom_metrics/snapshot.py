@@ -10,7 +10,10 @@ from typing import Any
 import msgspec
 
 from glassloom_metrics.protocol import (
+    EngineSamples,
+    Errors,
     GpuSamples,
+    HostSamples,
     Layers,
     Life,
     Message,
@@ -20,8 +23,10 @@ from glassloom_metrics.protocol import (
     WorkerSamples,
 )
 
-MAX_ROWS = 10_000
+MAX_LAYERS = 10_000
 """How many layers are kept: those that were mentioned last. A row takes about 200 bytes."""
+MAX_ERRORS = 50
+"""How many groups of errors are kept; a row has a traceback."""
 
 
 class Snapshot:
@@ -37,8 +42,9 @@ class Snapshot:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._workers: dict[int, WorkerJoined] = {}
-        self._layers = _Rows()
-        self._progress = _Rows()
+        self._layers = _Rows(MAX_LAYERS)
+        self._progress = _Rows(MAX_LAYERS)
+        self._errors = _Rows(MAX_ERRORS)
         self._progress_at_s = 0.0
         self._latest: dict[type, Message] = {}
 
@@ -55,7 +61,9 @@ class Snapshot:
                     self._workers[message.worker] = message
                 case WorkerLeft():
                     self._workers.pop(message.worker, None)
-                case WorkerSamples() | GpuSamples() | Life():
+                case Errors():
+                    self._errors.update(_columns(message, 0))
+                case WorkerSamples() | HostSamples() | EngineSamples() | GpuSamples() | Life():
                     self._latest[type(message)] = message
 
     def messages(self) -> list[Message]:
@@ -66,13 +74,16 @@ class Snapshot:
                 found.append(Layers(*self._layers.columns()))
             if self._progress:
                 found.append(Progress(self._progress_at_s, *self._progress.columns()))
+            if self._errors:
+                found.append(Errors(*self._errors.columns()))
             return found + list(self._latest.values())
 
 
 class _Rows:
     """Rows by their first element, the one that was set last last."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._rows: OrderedDict[int, tuple[Any, ...]] = OrderedDict()
 
     def __bool__(self) -> bool:
@@ -82,7 +93,7 @@ class _Rows:
         for row in zip(*columns, strict=True):
             self._rows[row[0]] = row
             self._rows.move_to_end(row[0])
-        while len(self._rows) > MAX_ROWS:
+        while len(self._rows) > self._most:
             self._rows.popitem(last=False)
 
     def columns(self) -> list[list[Any]]:

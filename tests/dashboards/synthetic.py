@@ -21,7 +21,6 @@ from glassloom_metrics.protocol import (
     Layers,
     Life,
     Progress,
-    TaskError,
     TaskEvents,
     WorkerJoined,
     WorkerSamples,
@@ -60,18 +59,17 @@ def make_recorder(shape: Shape, cluster_id: str = "c1", name: str = "demo") -> R
     record_samples(recorder, shape)
     if shape.failures:
         for number in range(3):
-            recorder.record(
-                TaskError(
-                    STARTED_AT_S + 3,
-                    f"('sum-1', {number})",
-                    0,
-                    0,
-                    "ValueError",
-                    "<img src=x onerror=alert(1)> bad value",
-                    "Traceback ...",
-                    "cell 3, line 7",
-                )
+            recorder.add_error(
+                STARTED_AT_S + 3,
+                layer=0,
+                exception="ValueError",
+                message="<img src=x onerror=alert(1)> bad value",
+                traceback="Traceback ...",
+                worker=0,
+                origin="cell 3, line 7",
+                key=f"('sum-1', {number})",
             )
+        recorder.flush(STARTED_AT_S + 3)
     if shape.gpus:
         devices = [
             GpuSample(

@@ -11,11 +11,11 @@ from glassloom_dashboards.growing import GrowingTexts
 from glassloom_metrics.protocol import (
     COLUMN_TYPECODES,
     Action,
+    Errors,
     Hello,
     Layers,
     Life,
     Progress,
-    TaskError,
     TaskEvents,
     WorkerJoined,
     WorkerLeft,
@@ -161,9 +161,14 @@ def test_closing_ends_the_cluster_and_keeps_what_it_told():
 
 
 def test_errors_are_counted_beyond_those_that_are_kept():
-    errors = [TaskError(101.0, f"k{n}", 0, 0, "ValueError", "no", "", "") for n in range(130)]
-    aggregate = aggregate_of(*errors)
-    assert (aggregate.error_count, len(aggregate.errors), aggregate.errors[-1].key) == (130, 100, "k129")
+    groups = [
+        Errors([n], [0], ["ValueError"], ["no"], [""], [0], [""], [count], [101.0], [102.0], [[f"k{n}"]])
+        for n in range(130)
+        for count in (1, 3)
+    ]
+    aggregate = aggregate_of(*groups)
+    assert (aggregate.error_count, len(aggregate.errors)) == (390, 100)
+    assert list(aggregate.errors.values())[-1].keys == ["k129"]
 
 
 def test_a_new_run_begins_after_a_pause():

@@ -21,12 +21,12 @@ from glassloom_dashboards.theme import DARK, LIGHT, ColourBook, Palette, blend, 
 from glassloom_dashboards.workers import MAX_BARS, bars_of
 from glassloom_metrics.pages import PAGES
 from glassloom_metrics.protocol import (
+    Errors,
     GpuSample,
     GpuSamples,
     Layers,
     Life,
     Progress,
-    TaskError,
     TaskEvents,
     WorkerJoined,
     WorkerLeft,
@@ -304,7 +304,8 @@ def test_gpu_readings_that_are_text_are_shown_as_that_text():
 def test_whatever_users_name_things_no_html_of_theirs_gets_into_a_page():
     aggregate = aggregate_of(Shape(names=tuple(HOSTILE_NAMES), failures=True))
     aggregate.name = "<b>mine</b>"
-    aggregate.apply(TaskError(STARTED_AT_S, "<i>key</i>", 0, 0, "E", "<script>x</script>", "", "<u>cell</u>"))
+    texts = ["E"], ["<script>x</script>"], [""]
+    aggregate.apply(Errors([99], [0], *texts, [0], ["<u>cell</u>"], [1], [1.0], [1.0], [["<i>key</i>"]]))
     opened = Opened("status", aggregate)
     for card in PAGE_CARDS["status"]:
         for part in ("legend", "empty"):

@@ -14,6 +14,9 @@ import tasks
 from glassloom import Client, LocalCluster
 from glassloom.client.dask_names import INSTEAD
 from glassloom.errors import ClusterClosed, ClusterError, OptionError
+from glassloom_metrics.protocol import WorkerSamples
+from glassloom_metrics.registry import find_record
+from glassloom_metrics.subscriber import subscribe
 
 # The public names of distributed.Client (2025.4), attributes of objects included.
 NAMES = [
@@ -238,4 +241,14 @@ def test_a_fresh_workers_memory_is_told_and_counted_as_the_dashboards_count_it()
         assert worker["rss"] > 10 * 2**20
         assert ">0 B of" not in client._repr_html_()
         (worker,) = client.scheduler_info()["workers"].values()
-        assert worker["unmanaged"] == worker["rss"] - worker["managed"] - worker["shared"]
+        sampled = asyncio.run(_first_sample(client.id))
+        assert sampled.unmanaged_bytes[0] == sampled.own_bytes[0] - sampled.managed_bytes[0] <= sampled.rss_bytes[0]
+        assert 10 * 2**20 < worker["unmanaged"] <= worker["rss"]
+
+
+async def _first_sample(cluster: str) -> WorkerSamples:
+    async with asyncio.timeout(20):
+        async for message in subscribe(find_record(cluster), ["samples"]):
+            if isinstance(message, WorkerSamples):
+                return message
+    raise AssertionError("the cluster ended")

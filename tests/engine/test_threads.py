@@ -23,7 +23,7 @@ from glassloom.errors import GraphError, OptionError
 from glassloom.graph import Graph, Task, TaskRef
 from glassloom.local.synchronous import SynchronousRuntime
 from glassloom.local.threads import ThreadsRuntime
-from glassloom_metrics.protocol import Layers, Progress, TaskError, TaskEvents, column
+from glassloom_metrics.protocol import Errors, Layers, Progress, TaskEvents, column
 from glassloom_metrics.registry import find_record, read_records
 from glassloom_metrics.subscriber import subscribe
 from pools import end, eventually, holds_nothing
@@ -273,8 +273,8 @@ def test_the_pool_publishes_its_tasks_as_a_cluster() -> None:
     assert sum(np.frombuffer(event.ok, "u1").sum() for event in events) == 31
     names = dict(pair for m in messages if isinstance(m, Layers) for pair in zip(m.ids, m.names, strict=True))
     assert sorted(names.values()) == ["divide", "inc", "total"]
-    (error,) = [message for message in messages if isinstance(message, TaskError)]
-    assert (error.exception, error.message) == ("ZeroDivisionError", "division by zero")
+    (error,) = [message for message in messages if isinstance(message, Errors)]
+    assert (error.exceptions, error.messages, error.counts) == (["ZeroDivisionError"], ["division by zero"], [1])
     assert all(0 <= stop - start < 60 for event in events for start, stop in _times(event))
     assert record not in read_records()
 
@@ -282,7 +282,7 @@ def test_the_pool_publishes_its_tasks_as_a_cluster() -> None:
 def _is_whole(seen: list[Any]) -> bool:
     n_events = sum(len(message) for message in seen if isinstance(message, TaskEvents))
     kinds = {type(message) for message in seen}
-    return n_events == 32 and {Layers, Progress, TaskError} <= kinds
+    return n_events == 32 and {Layers, Progress, Errors} <= kinds
 
 
 def _times(event: TaskEvents) -> list[tuple[float, float]]:

@@ -25,7 +25,7 @@ from glassloom_metrics.protocol import (
 )
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.recording import read_recording
-from glassloom_metrics.snapshot import MAX_ROWS
+from glassloom_metrics.snapshot import MAX_LAYERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -259,13 +259,13 @@ def test_a_snapshot_says_how_things_stand(tmp_path):
 
 def test_a_snapshot_keeps_the_newest_layers_only():
     recorder = Recorder(HELLO)
-    for number in range(MAX_ROWS + 500):
+    for number in range(MAX_LAYERS + 500):
         recorder.add_layer(number, "x", 1, "")
         if number % 1000 == 0:
             recorder.flush(1.0)
     recorder.flush(2.0)
     (layers,) = recorder.snapshot()
-    assert layers.ids == list(range(500, MAX_ROWS + 500))
+    assert layers.ids == list(range(500, MAX_LAYERS + 500))
 
 
 def test_text_that_is_not_valid_unicode_is_recorded_with_escapes():

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from glassloom_metrics.protocol import unmanaged_bytes
+
 from glassloom.graph.keys import Key
 from glassloom.head.call_cache import PickledCall
 from glassloom.head.health import Health
@@ -124,22 +126,22 @@ class WorkerConnection:
             running=self.state.n_running,
             has=self.state.n_held,
             baseline_bytes=self.baseline_bytes,
-            unmanaged_bytes=max(0, sample.rss_bytes - sample.managed_bytes - self.shared_bytes),
+            unmanaged_bytes=unmanaged_bytes(sample.own_bytes, sample.managed_bytes),
             pressure=self.pressure.name.lower(),
             resources=options.resources,
         )
 
-    def unmanaged_bytes(self, own_bytes: int) -> int:
+    def grown_bytes(self, own_bytes: int) -> int:
         """Return how much of `own_bytes` is neither results nor what it took when it started."""
         managed_bytes = 0 if self.sample is None else self.sample.managed_bytes
-        return max(0, own_bytes - self.baseline_bytes - managed_bytes)
+        return max(0, unmanaged_bytes(own_bytes, managed_bytes) - self.baseline_bytes)
 
     def explain_memory(self, own_bytes: int) -> str:
         """Return for people what the process's memory is made of."""
         managed_bytes = 0 if self.sample is None else self.sample.managed_bytes
         return (
             f"of it {format_bytes(self.baseline_bytes)} when it started, {format_bytes(managed_bytes)} in results when it last "
-            f"told, and {format_bytes(self.unmanaged_bytes(own_bytes))} unmanaged: what its tasks work with or leave behind"
+            f"told, and {format_bytes(self.grown_bytes(own_bytes))} unmanaged: what its tasks work with or leave behind"
         )
 
 

@@ -7,15 +7,28 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from glassloom_metrics.protocol import Action, GpuSamples, Life, Log, TaskError, WorkerJoined, WorkerLeft, WorkerSamples
+from glassloom_metrics.protocol import (
+    Action,
+    EngineSamples,
+    GpuSamples,
+    HostSamples,
+    Life,
+    Log,
+    WorkerJoined,
+    WorkerLeft,
+    WorkerSamples,
+    unmanaged_bytes,
+)
 from glassloom_metrics.recorder import Recorder
 
 from glassloom.graph.keys import key_text
 from glassloom.head.cluster_log import write_log
+from glassloom.head.connections import WorkerConnection
 from glassloom.protocol import messages
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.options import WorkerOptions
+from glassloom.sampling.process import ProcessSampler
 from glassloom.sampling.progress import N_KEPT, forget_old_layers, note_layers, progress_counts
 from glassloom.scheduler import Scheduler, TaskSlice, TaskState, WorkerState
 from glassloom.store.segment import location_bytes
@@ -47,6 +60,7 @@ class MetricsWriter:
         self._recorder = recorder
         self._scheduler = scheduler
         self._clock = clock
+        self._sampler = ProcessSampler()
         self._lost: set[str] = set()
 
     @_never_raises
@@ -76,11 +90,12 @@ class MetricsWriter:
             write_log(f"error: metrics ({what}) are lost:\n{text}")
 
     @_never_raises
-    def worker_joined(self, options: WorkerOptions, pid: int) -> None:
-        """A worker is there."""
-        at_s, number = self._clock.now_s(), options.number
-        joined = WorkerJoined(at_s, number, options.name, pid, options.nthreads, options.memory.limit_bytes)
-        self._recorder.record(joined)
+    def worker_joined(self, options: WorkerOptions, pid: int, baseline_bytes: int) -> None:
+        """A worker is there; its process has so much to itself."""
+        at_s, number, limit_bytes = self._clock.now_s(), options.number, options.memory.limit_bytes
+        self._recorder.record(
+            WorkerJoined(at_s, number, options.name, pid, options.nthreads, limit_bytes, [], baseline_bytes)
+        )
 
     @_never_raises
     def worker_left(self, number: int, reason: str) -> None:
@@ -129,17 +144,15 @@ class MetricsWriter:
     @_never_raises
     def error(self, task: TaskState, error: Failure, worker: int = NO_WORKER) -> None:
         """A task has failed for good; on no worker if the scheduler gave it up."""
-        self._recorder.record(
-            TaskError(
-                self._clock.now_s(),
-                key_text(task.key),
-                task.layer.number,
-                worker,
-                error.exception,
-                error.message,
-                error.traceback,
-                task.origin,
-            )
+        self._recorder.add_error(
+            self._clock.now_s(),
+            layer=task.layer.number,
+            exception=error.exception,
+            message=error.message,
+            traceback=error.traceback,
+            worker=worker,
+            origin=task.origin,
+            key=key_text(task.key),
         )
 
     @_never_raises
@@ -158,23 +171,46 @@ class MetricsWriter:
                 self._event(Action(action), task, worker, start_s, stop_s, nbytes)
 
     @_never_raises
-    def samples(self, rows: Iterable[tuple[int, messages.Sample, int]]) -> None:
-        """Write the workers' latest samples, given with their numbers and shared bytes."""
-        rows = list(rows)
-        if not rows:
-            return
-        samples = [sample for _, sample, _ in rows]
+    def samples(self, workers: Iterable[WorkerConnection]) -> None:
+        """Write the latest samples of those workers that have sent one."""
+        rows = [(worker, worker.sample) for worker in workers if worker.sample is not None]
+        if rows:
+            samples = [sample for _, sample in rows]
+            self._recorder.record(
+                WorkerSamples(
+                    self._clock.now_s(),
+                    [worker.number for worker, _ in rows],
+                    [sample.cpu_percent for sample in samples],
+                    [sample.rss_bytes for sample in samples],
+                    [sample.managed_bytes for sample in samples],
+                    [worker.shared_bytes for worker, _ in rows],
+                    [sample.spilled_bytes for sample in samples],
+                    [sample.executing for sample in samples],
+                    [sample.queued for sample in samples],
+                    [sample.own_bytes for sample in samples],
+                    [unmanaged_bytes(sample.own_bytes, sample.managed_bytes) for sample in samples],
+                    [int(worker.pressure) for worker, _ in rows],
+                )
+            )
+
+    @_never_raises
+    def host(self, sample: HostSamples) -> None:
+        """Write what was measured of the machine."""
+        self._recorder.record(sample)
+
+    @_never_raises
+    def engine(self, loop_lag_s: float, n_subscribers: int) -> None:
+        """Write what the head takes: it was late by so much at most since the last time, and so many watch it."""
         self._recorder.record(
-            WorkerSamples(
+            EngineSamples(
                 self._clock.now_s(),
-                [number for number, _, _ in rows],
-                [sample.cpu_percent for sample in samples],
-                [sample.rss_bytes for sample in samples],
-                [sample.managed_bytes for sample in samples],
-                [shared for _, _, shared in rows],
-                [sample.spilled_bytes for sample in samples],
-                [sample.executing for sample in samples],
-                [sample.queued for sample in samples],
+                loop_lag_s,
+                self._sampler.cpu_percent(),
+                self._sampler.rss_bytes(),
+                len(self._recorder),
+                self._recorder.memory_bytes,
+                self._recorder.disk_bytes,
+                n_subscribers,
             )
         )
 

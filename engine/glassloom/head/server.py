@@ -54,9 +54,11 @@ from glassloom.protocol.failure import Failure
 from glassloom.protocol.identity import version
 from glassloom.protocol.options import HeadOptions
 from glassloom.protocol.places import ClusterPlaces, remove_what_the_dead_left
+from glassloom.sampling.host import HostSampler
 from glassloom.sampling.process import has_ended
 from glassloom.scheduler import MIN_TASKS, Actions, Scheduler, TaskState
 from glassloom.store.segment import Segment
+from glassloom.store.shared_memory import SHARED_MEMORY_DIR
 from glassloom.worker import fork_server
 
 FLUSH_S = 0.1
@@ -503,14 +505,21 @@ class Head:
     async def _tick(self) -> None:
         parent = os.getppid()
         next_sample_s = 0.0
+        host = HostSampler(SHARED_MEMORY_DIR)
+        lag_s = 0.0
         while True:
+            before_s = monotonic_s()
             await asyncio.sleep(FLUSH_S)
+            lag_s = max(lag_s, monotonic_s() - before_s - FLUSH_S)
             if self._scheduler.rebalance(FLUSH_S):
                 self._settle_soon()
             now_s = self._clock.now_s()
             if now_s >= next_sample_s:
                 next_sample_s = now_s + SAMPLE_S
                 self._collect_samples(now_s)
+                self._metrics_writer.host(host.sample(now_s))
+                self._metrics_writer.engine(lag_s, self._publisher.n_subscribers)
+                lag_s = 0.0
                 if not self._options.detached and os.getppid() != parent:
                     self._end("the process that started the cluster has ended")
             self._worker_pool.enforce_limits()
@@ -527,7 +536,7 @@ class Head:
         for worker in peers.values():
             if not worker.is_disconnected and has_ended(worker.pid):  # a child of its may still hold the connection
                 self._tasks.start("worker's end", self._follow_end_of(worker))
-        self._metrics_writer.samples((n, w.sample, w.shared_bytes) for n, w in peers.items() if w.sample is not None)
+        self._metrics_writer.samples(peers.values())
         if self._worker_pool.follow_work(now_s) | self._worker_pool.replace_failing(monotonic_s()):
             self._settle_soon()
         forgotten = self._call_cache.take_unused()

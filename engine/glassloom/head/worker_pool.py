@@ -96,7 +96,7 @@ class WorkerPool:
         worker = WorkerConnection(options, writer, ready.pid, state, baseline_bytes=ready.own_bytes)
         self.connections[ready.number] = worker
         self._failed_starts = 0
-        self._metrics_writer.worker_joined(options, ready.pid)
+        self._metrics_writer.worker_joined(options, ready.pid, ready.own_bytes)
         if len(self.connections) >= self._options.n_workers:
             self.all_ready.set()
         self._answer_waiting()

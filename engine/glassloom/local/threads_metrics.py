@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from glassloom_metrics.protocol import COLUMN_TYPECODES, PROTOCOL_VERSION, Hello, Life, TaskError, WorkerJoined
+from glassloom_metrics.protocol import COLUMN_TYPECODES, PROTOCOL_VERSION, Hello, Life, WorkerJoined
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
@@ -29,6 +29,7 @@ from glassloom.protocol import failure
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.identity import kernel_id, new_cluster_id, version
 from glassloom.protocol.places import make_places
+from glassloom.sampling.host import HostSampler
 from glassloom.sampling.process import ProcessSampler
 from glassloom.scheduler import TaskSlice, TaskState
 
@@ -83,6 +84,7 @@ class ThreadsMetrics:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._sampler = ProcessSampler()
+        self._host = HostSampler()
         self._thread = start_thread("glassloom-metrics", self._run, on_crash=self._crashed)
 
     def close(self) -> None:
@@ -153,9 +155,16 @@ class ThreadsMetrics:
                     ok=False,
                 )
                 if is_final:
-                    texts = described.exception, described.message, described.traceback, encodable(task.origin)
-                    key = encodable(key_text(task.key))
-                    self.recorder.record(TaskError(now_s, key, layer, _WORKER, *texts))
+                    self.recorder.add_error(
+                        now_s,
+                        layer=layer,
+                        exception=described.exception,
+                        message=described.message,
+                        traceback=described.traceback,
+                        worker=_WORKER,
+                        origin=encodable(task.origin),
+                        key=encodable(key_text(task.key)),
+                    )
         except BaseException as problem:  # describing runs the user's code, and the recorder may write to a full disk
             _log.warning("the failure of task %r could not be published: %r", task.key, problem)
 
@@ -204,7 +213,9 @@ class ThreadsMetrics:
         self._before_flush(self.recorder, self._lock)
         with self._lock:
             if sample:
-                self.recorder.record(self._sampler.sample(_WORKER, self.clock.now_s()))
+                now_s = self.clock.now_s()
+                self.recorder.record(self._sampler.sample(_WORKER, now_s))
+                self.recorder.record(self._host.sample(now_s))
             self.recorder.flush(self.clock.now_s())
         publisher.notify()
 

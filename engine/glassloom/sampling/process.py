@@ -40,7 +40,22 @@ class ProcessSampler:
 
     def sample(self, worker: int, at_s: float) -> WorkerSamples:
         """Return CPU and memory as a message; what the store holds is not known here and counts as unmanaged."""
-        return WorkerSamples(at_s, [worker], [self.cpu_percent()], [self.rss_bytes()], [0], [0], [0], [0], [0])
+        own_bytes = memory_of(self._process.pid).own_bytes
+        zero = [0]
+        return WorkerSamples(
+            at_s,
+            [worker],
+            [self.cpu_percent()],
+            [self.rss_bytes()],
+            managed_bytes=zero,
+            shared_bytes=zero,
+            spilled_bytes=zero,
+            executing=zero,
+            queued=zero,
+            own_bytes=[own_bytes],
+            unmanaged_bytes=[own_bytes],
+            pressure=zero,
+        )
 
 
 @dataclass(frozen=True)
