@@ -6,8 +6,8 @@ from typing import Any
 
 from glassloom.graph.keys import Key
 from glassloom.head.task_history import TaskHistory, format_duration
-from glassloom.protocol import messages
 from glassloom.protocol.clock import Clock
+from glassloom.protocol.finished import FinishedTasks, finished_message
 from glassloom.scheduler import Scheduler
 
 
@@ -25,8 +25,8 @@ def hand_in(history: TaskHistory, scheduler: Scheduler, keys: list[Key]) -> None
 
 def finish(history: TaskHistory, numbers: list[int]) -> None:
     n = len(numbers)
-    message = messages.Finished(numbers, [0] * n, [1.0] * n, [3.0] * n, [2048] * n, [None] * n)
-    history.note_worker_message("w0", message)
+    message = finished_message(numbers, [0] * n, [1.0] * n, [3.0] * n, [2048] * n, [None] * n)
+    history.finished("w0", FinishedTasks(message))
 
 
 def told(history: TaskHistory, scheduler: Scheduler, key: Any) -> list[str]:

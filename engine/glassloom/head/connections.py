@@ -8,7 +8,6 @@ import os
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from glassloom_metrics.protocol import unmanaged_bytes
 
@@ -25,8 +24,6 @@ from glassloom.units import format_bytes
 
 _MAX_OUTPUT_BYTES = 8 * 2**20
 """What may wait for a client that doesn't read before the output of tasks is left out."""
-
-_NO_DEPS: list[tuple[int, Any]] = []
 
 
 @dataclass(eq=False)
@@ -87,26 +84,25 @@ class WorkerConnection:
             self.send(messages.Calls(new))
 
     def run(self, tasks: Sequence[TaskState | TaskSlice]) -> None:
-        """Send tasks, with code that is new to it."""
+        """Send tasks in this order, after code that is new to it."""
+        batch: list[messages.ToWorker] = []
         run: list[RunTask] = []
         calls: dict[PickledCall, None] = {}
         for item in tasks:
             if isinstance(item, TaskSlice):
-                specs: TaskSpecs = item.block.specs
-                used = [specs.calls[position] for position in specs.positions[item.start : item.stop]]
-                calls.update(dict.fromkeys(used))
-                literals = specs.literals[item.start : item.stop]
-                run += [
-                    RunTask(number, call.number, literal, _NO_DEPS, specs.priority)
-                    for number, call, literal in zip(item.numbers, used, literals, strict=True)
-                ]
+                if run:
+                    batch.append(messages.Run(run))
+                    run = []
+                batch.append(_run_slice(item, calls))
             else:
                 spec = item.spec
                 calls[spec.call] = None
                 deps = [(dep.number, dep.shared_location) for dep in item.deps]
                 run.append(RunTask(item.number, spec.call.number, spec.literals, deps, spec.priority))
+        if run:
+            batch.append(messages.Run(run))
         self.send_calls(list(calls))
-        self.send(messages.Run(run))
+        self.writer.write(b"".join(map(framed, batch)))
 
     def info(self) -> messages.WorkerInfo:
         """Return what is known of it, for clients."""
@@ -191,6 +187,21 @@ class ClientConnection:
         """Send what tasks have printed, if it wants that and reads what it is sent."""
         if self.wants_output and self.writer.transport.get_write_buffer_size() < _MAX_OUTPUT_BYTES:
             self.send(output)
+
+
+def _run_slice(tasks: TaskSlice, calls: dict[PickledCall, None]) -> messages.RunSlice:
+    """Return how a worker is told of the tasks of a slice; add what they call to `calls`."""
+    specs: TaskSpecs = tasks.block.specs
+    positions = specs.positions[tasks.start : tasks.stop]
+    literals = specs.literals[tasks.start : tasks.stop]
+    first = tasks.numbers.start
+    if positions.count(positions[0]) == len(positions):
+        call = specs.calls[positions[0]]
+        calls[call] = None
+        return messages.RunSlice(first, call.number, literals, specs.priority)
+    used = [specs.calls[position] for position in positions]
+    calls.update(dict.fromkeys(used))
+    return messages.RunSlice(first, [call.number for call in used], literals, specs.priority)
 
 
 def keys_of(task: TaskState | TaskSlice) -> Sequence[Key]:

@@ -27,6 +27,7 @@ from glassloom.head.connections import WorkerConnection
 from glassloom.protocol import messages
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.failure import Failure
+from glassloom.protocol.finished import FinishedTasks
 from glassloom.protocol.options import WorkerOptions
 from glassloom.sampling.process import ProcessSampler
 from glassloom.sampling.progress import N_KEPT, forget_old_layers, note_layers, progress_counts
@@ -103,17 +104,17 @@ class MetricsWriter:
         self._recorder.record(WorkerLeft(self._clock.now_s(), number, reason))
 
     @_never_raises
-    def finished(self, worker: WorkerState, message: messages.Finished) -> None:
+    def finished(self, worker: WorkerState, finished: FinishedTasks) -> None:
         """Tasks were run. Call this before the scheduler learns of it: it may forget them then."""
         epoch_s = self._clock.epoch_s
         layers: list[int] = []
         index: list[str] = []
-        for item in self._scheduler.items_of(message.numbers):
+        for item in self._scheduler.items_of(finished.numbers):
             if isinstance(item, TaskSlice):
                 layers += [item.block.layer.number] * len(item)
                 index += item.indices
                 continue
-            task = item or worker.stopping.get(message.numbers[len(index)])
+            task = item or worker.stopping.get(finished.numbers[len(index)])
             if task is None:  # reported twice: the first report was recorded
                 return
             layers.append(task.layer.number)
@@ -122,10 +123,10 @@ class MetricsWriter:
             layers,
             index,
             worker=worker.number,
-            lanes=message.lanes,
-            starts_s=[epoch_s + start for start in message.starts_s],
-            stops_s=[epoch_s + stop for stop in message.stops_s],
-            nbytes=message.nbytes,
+            lanes=finished.lanes,
+            starts_s=[epoch_s + start for start in finished.starts_s],
+            stops_s=[epoch_s + stop for stop in finished.stops_s],
+            nbytes=finished.nbytes,
         )
 
     @_never_raises

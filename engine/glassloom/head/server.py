@@ -51,6 +51,7 @@ from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import failure, messages
 from glassloom.protocol.clock import Clock, monotonic_s
 from glassloom.protocol.failure import Failure
+from glassloom.protocol.finished import FinishedTasks
 from glassloom.protocol.identity import version
 from glassloom.protocol.options import HeadOptions
 from glassloom.protocol.places import ClusterPlaces, remove_what_the_dead_left
@@ -341,12 +342,7 @@ class Head:
         self._history.note_worker_message(worker.options.name, message)
         match message:
             case messages.Finished():
-                self._metrics_writer.finished(worker.state, message)
-                durations = [stop - start for start, stop in zip(message.starts_s, message.stops_s, strict=True)]
-                self._scheduler.finished(number, message.numbers, message.nbytes, durations, message.results)
-                for task_number, result in zip(message.numbers, message.results, strict=True):
-                    if result is not None and len(result) >= MIN_BYTES:
-                        self._inline_results.add(self._scheduler.by_number.get(task_number))
+                self._tasks_finished(worker, FinishedTasks(message))
             case messages.Failed():
                 self._task_failed(number, message)
             case messages.Published():
@@ -382,6 +378,16 @@ class Head:
                 answer = message.failure if message.result is None else message.result
                 if answer is not None:
                     self._queries.invoked(message.request, number, answer)
+
+    def _tasks_finished(self, worker: WorkerConnection, finished: FinishedTasks) -> None:
+        numbers, results = finished.numbers, finished.results
+        self._history.finished(worker.options.name, finished)
+        self._metrics_writer.finished(worker.state, finished)
+        self._scheduler.finished(worker.number, numbers, finished.nbytes, finished.durations_s, results)
+        if max(map(len, filter(None, results)), default=0) >= MIN_BYTES:
+            for number, result in zip(numbers, results, strict=True):
+                if result is not None and len(result) >= MIN_BYTES:
+                    self._inline_results.add(self._scheduler.by_number.get(number))
 
     def _task_output(self, worker: WorkerConnection, message: messages.TaskOutput) -> None:
         """Keep what tasks have printed, and pass it on to the clients that print it too."""

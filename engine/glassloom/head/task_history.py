@@ -19,6 +19,7 @@ from glassloom.graph.keys import Key
 from glassloom.protocol import messages
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.failure import first_line
+from glassloom.protocol.finished import FinishedTasks
 from glassloom.protocol.messages import TaskEvent
 from glassloom.scheduler import Scheduler, TaskSlice, TaskState
 from glassloom.store.segment import location_bytes
@@ -83,11 +84,13 @@ class TaskHistory:
 
     def note_worker_message(self, worker: str, message: messages.FromWorker) -> None:
         """A worker has said something. Call it before the scheduler learns of it."""
-        kind = type(message)
-        if kind is messages.Finished:  # the only one that comes for each task
-            self._keep(message.numbers, _ran, message, worker)  # type: ignore[union-attr]
-        elif kind in _NOTES:
-            _NOTES[kind](self, worker, message)
+        note = _NOTES.get(type(message))
+        if note is not None:
+            note(self, worker, message)
+
+    def finished(self, worker: str, finished: FinishedTasks) -> None:
+        """A worker has results. Called for each task: it keeps the columns as they are."""
+        self._keep(finished.numbers, _ran, finished, worker)
 
     def note_client_message(self, client: int, message: messages.FromClient) -> None:
         """A client has said something. Call it before the scheduler learns of it."""
@@ -204,9 +207,9 @@ def _sent(at_s: float, _place: int, _epoch_s: float) -> TaskEvent:
     return TaskEvent(at_s, "sent", "sent to a worker")
 
 
-def _ran(message: messages.Finished, place: int, epoch_s: float) -> TaskEvent:
-    start_s, stop_s = message.starts_s[place], message.stops_s[place]
-    size = format_bytes(message.nbytes[place])
+def _ran(finished: FinishedTasks, place: int, epoch_s: float) -> TaskEvent:
+    start_s, stop_s = finished.starts_s[place], finished.stops_s[place]
+    size = format_bytes(finished.nbytes[place])
     return TaskEvent(epoch_s + start_s, "ran", f"ran for {format_duration(stop_s - start_s)}; its result takes {size}")
 
 

@@ -368,15 +368,18 @@ def _position(key: Key, positions: dict[Key, int], external: dict[Key, int]) -> 
 class Call:
     """A call on the worker's side: fills the shape with values and calls the function."""
 
-    __slots__ = ("_args", "_is_flat", "_kwargs", "code", "function")
+    __slots__ = ("_args", "_is_flat", "_is_literal", "_kwargs", "code", "function")
 
     def __init__(self, code: bytes) -> None:
         self.code = code
         self.function, (self._args, self._kwargs) = loads(code)
         self._is_flat = not self._kwargs and all(type(shape) is int for shape in self._args)
+        self._is_literal = self._is_flat and bool(self._args) and all(shape < 0 for shape in self._args)
 
     def __call__(self, literals: bytes, deps: Sequence[Any]) -> Any:
         """Return the function's result; dependencies and literals take the places that the shape gives them."""
+        if self._is_literal:
+            return self.function(*loads(literals))
         rest = iter(loads(literals)) if literals else iter(())
         if self._is_flat:
             return self.function(*[next(rest) if shape < 0 else deps[shape] for shape in self._args])

@@ -59,6 +59,27 @@ class Run(_Message, frozen=True, tag="run"):
     tasks: list[RunTask]
 
 
+class RunSlice(_Message, frozen=True, tag="run-slice"):
+    """Tasks to run that have no dependencies and consecutive numbers.
+
+    Attributes
+    ----------
+    first
+        Number of the first task.
+    calls
+        The call that all of them make, or that of each.
+    literals
+        Of each task, pickled.
+    priority
+        As that of `RunTask`.
+    """
+
+    first: int
+    calls: int | list[int]
+    literals: list[bytes]
+    priority: int = 0
+
+
 class Publish(_Message, frozen=True, tag="publish"):
     """Put these results where every process can reach them: in shared memory, or on disk if that has its share."""
 
@@ -90,7 +111,7 @@ class Stop(_Message, frozen=True, tag="stop"):
     """End the process."""
 
 
-ToWorker = Calls | DropCalls | Run | Publish | Drop | Recall | Invoke | Stop
+ToWorker = Calls | DropCalls | Run | RunSlice | Publish | Drop | Recall | Invoke | Stop
 
 
 # Worker to head
@@ -105,13 +126,27 @@ class WorkerReady(_Message, frozen=True, tag="ready"):
 
 
 class Finished(_Message, frozen=True, tag="finished"):
-    """Results, as columns. Times are monotonic. ``results`` has the pickles of small ones, None for those kept."""
+    """Results, as columns: made by `finished.finished_message`, read by `finished.FinishedTasks`.
 
-    numbers: list[int]
-    lanes: list[int]
-    starts_s: list[float]
-    stops_s: list[float]
-    nbytes: list[int]
+    Attributes
+    ----------
+    runs
+        The tasks' numbers: the first of some that follow each other, how many these are, and so on.
+    lanes
+        The lane on which all of them ran, or that of each.
+    starts_s, stops_s
+        When each began and ended, monotonic; packed as `array("d")`.
+    nbytes
+        The size of all results, or that of each.
+    results
+        The pickles of small ones, None for those that the worker keeps.
+    """
+
+    runs: list[int]
+    lanes: int | list[int]
+    starts_s: bytes
+    stops_s: bytes
+    nbytes: int | list[int]
     results: list[bytes | None]
 
 

@@ -9,7 +9,7 @@ from types import FrameType
 from glassloom._text import type_name
 from glassloom.protocol.calls import Call
 from glassloom.protocol.tracebacks import is_engine_file
-from glassloom.worker.user_code import run_user_code
+from glassloom.worker.user_code import run_slice, run_user_code
 
 MAX_FRAMES = 100
 """How many frames of a stack are told, the innermost ones."""
@@ -62,6 +62,8 @@ def _stack_of_task(innermost: FrameType) -> tuple[int, list[Frame]] | None:
         code = frame.f_code
         if code is run_user_code.__code__:
             return (frame.f_locals["task"].number, frames) if frames else None
+        if code is run_slice.__code__:
+            return (frame.f_locals["number"], frames) if frames else None
         line = frame.f_lineno or code.co_firstlineno  # generated code has instructions of no line
         frames.append((code.co_filename, line, code.co_name))
         frame = frame.f_back

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from glassloom._ownership import exit_forked_child
 
-_children: list[int] = []
+child_pids: list[int] = []
 """The pid of this process if it is such a child; nothing in a worker."""
 
 
@@ -19,7 +19,7 @@ def on_fork(in_child: Callable[[], None]) -> None:
     """Have `in_child` called in each child of this process, in its only thread, before the code that forked goes on."""
 
     def note() -> None:
-        _children.append(os.getpid())
+        child_pids.append(os.getpid())
         in_child()
 
     os.register_at_fork(after_in_child=note)
@@ -33,5 +33,5 @@ def leave_if_child(error: BaseException | None = None) -> None:
     error
         What that code has raised; None if it has returned.
     """
-    if _children:
+    if child_pids:
         exit_forked_child(error)

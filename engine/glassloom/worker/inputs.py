@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from glassloom.protocol.pickled_futures import may_have_futures
 from glassloom.scheduler import MAX_QUEUED
 from glassloom.store.segment import Location, Segment, read_location
 from glassloom.store.store import Store
+from glassloom.worker.lane_results import LaneColumns, LaneResults
 
 
 class InputLost(Exception):
@@ -62,9 +64,17 @@ class RecentResults:
 
     The head sends a task ahead only of tasks that it takes to be unfinished, and no worker has more than `MAX_QUEUED` of
     those, so the results of twice as many are enough.
+
+    Attributes
+    ----------
+    unsent
+        Those of tasks in slices that have not left yet.
     """
 
     def __init__(self) -> None:
+        self.unsent: list[LaneResults] = []
+        self._batches: deque[tuple[list[int], list[bytes | None]]] = deque()
+        self._n_in_batches = 0
         self._lock = threading.Lock()
         self._new: dict[int, bytes] = {}
         self._old: dict[int, bytes] = {}
@@ -77,9 +87,28 @@ class RecentResults:
                 if len(self._new) > 2 * MAX_QUEUED:
                     self._old, self._new = self._new, {}
 
+    def take(self, lane: LaneResults, n: int) -> LaneColumns:
+        """Take the first `n` results of a lane, which are about to leave, and keep them for a while."""
+        with self._lock:
+            columns = lane.take(n)
+            self._batches.append((columns.numbers, columns.results))
+            self._n_in_batches += n
+            while self._n_in_batches - len(self._batches[0][0]) > 2 * MAX_QUEUED:
+                self._n_in_batches -= len(self._batches.popleft()[0])
+            return columns
+
     def get(self, number: int) -> bytes | None:
         """Return a result; None if it isn't here any more."""
-        return self._new.get(number) or self._old.get(number)
+        return self._new.get(number) or self._old.get(number) or self._find(number)
+
+    def _find(self, number: int) -> bytes | None:
+        """Look through the results of tasks in slices."""
+        with self._lock:
+            for lane in self.unsent:
+                if number in lane.numbers:
+                    return lane.results[lane.numbers.index(number)]
+            batches = (results[numbers.index(number)] for numbers, results in self._batches if number in numbers)
+            return next(batches, None)
 
 
 class Inputs:

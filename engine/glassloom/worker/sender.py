@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from glassloom._ownership import OwnerProcess
 from glassloom.protocol import messages
 from glassloom.protocol.clock import monotonic_s
+from glassloom.protocol.finished import finished_message
 from glassloom.protocol.messages import framed
+from glassloom.worker.inputs import RecentResults
+from glassloom.worker.lane_results import LaneResults
 from glassloom.worker.process_end import end_with_children
 from glassloom.worker.task_output import TaskOutput
 
@@ -69,22 +72,41 @@ class Sender:
 
 
 class Outbox:
-    """Results that are not sent yet, and what tasks have printed. Thread-safe."""
+    """Results that are not sent yet, and what tasks have printed. Thread-safe.
+
+    Results of individual tasks wait in one line; small ones of tasks in slices in the columns of each lane. The latter go
+    first: no task in a slice has read a result, but another may have read one of theirs.
+    """
 
     def __init__(self, sender: Sender, output: TaskOutput) -> None:
+        self.recent = RecentResults()
         self._sender = sender
         self._output = output
         self._flush_lock = threading.Lock()
         self._rows: deque[Row] = deque()
+        self._lanes: dict[int, LaneResults] = {}
         self._last_flush_s = 0.0
 
     def __bool__(self) -> bool:
         """Tell whether there is anything to send."""
-        return bool(self._rows)
+        return bool(self._rows) or any([lane.numbers for lane in list(self._lanes.values())])
 
     def add(self, row: Row) -> None:
         """Take a result, to be sent with the next batch. A deque's own methods need no lock, with or without the GIL."""
         self._rows.append(row)
+
+    def lane(self, number: int) -> LaneResults:
+        """Return the columns to which the thread of a lane appends."""
+        with self._flush_lock:
+            if number not in self._lanes:
+                lane = self._lanes[number] = LaneResults()
+                self.recent.unsent.append(lane)
+            return self._lanes[number]
+
+    @property
+    def due_s(self) -> float:
+        """When the last batch was sent so long ago that the next shall not wait."""
+        return self._last_flush_s + BATCH_S
 
     def is_due(self, now_s: float) -> bool:
         """Tell whether the last batch was sent so long ago that the next shall not wait."""
@@ -94,10 +116,21 @@ class Outbox:
         """Send what there is. When it returns, all is sent that was added or printed before."""
         with self._flush_lock:  # a result goes before those of the tasks that have read it
             rows = [self._rows.popleft() for _ in range(len(self._rows))]
-            self._last_flush_s = monotonic_s()
-            printed = self._output.take()  # goes before the results of the tasks that have printed it
-            if printed is not None:
-                self._sender.send(printed)
+            finished = self._take_lanes()
             if rows:
                 numbers, lanes, starts, stops, nbytes, results = map(list, zip(*rows, strict=True))
-                self._sender.send(messages.Finished(numbers, lanes, starts, stops, nbytes, results))
+                finished.append(finished_message(numbers, lanes, starts, stops, nbytes, results))
+            self._last_flush_s = monotonic_s()
+            printed = self._output.take()  # goes before the results of the tasks that have printed it
+            batch = finished if printed is None else [printed, *finished]
+            if batch:
+                self._sender.send_all(batch)
+
+    def _take_lanes(self) -> list[messages.FromWorker]:
+        finished: list[messages.FromWorker] = []
+        for number, lane in self._lanes.items():
+            n = len(lane.numbers)
+            if n:
+                numbers, starts, stops, nbytes, results = self.recent.take(lane, n)
+                finished.append(finished_message(numbers, number, starts, stops, nbytes, results))
+        return finished

@@ -35,13 +35,17 @@ class TaskOutput:
     """Lines that are to be sent, and those that haven't ended yet.
 
     Thread-safe, also where the garbage collector calls a function that prints while the lock is held: it is reentrant.
+
+    Attributes
+    ----------
+    partial
+        What of a line was printed so far, by thread and stream: the text, the task and since when.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._rows: list[tuple[int, str, str, float]] = []
-        self._partial: dict[tuple[int, str], tuple[str, int, float]] = {}
-        """What of a line was printed so far, by thread and stream: the text, the task and since when."""
+        self.partial: dict[tuple[int, str], tuple[str, int, float]] = {}
         self._window_ends_s = 0.0
         self._lines_left = self._chars_left = 0
         self._n_left_out = 0
@@ -67,24 +71,24 @@ class TaskOutput:
         number = NO_TASK if thread is None else thread.number
         key = (threading.get_ident(), stream)
         with self._lock:
-            before, _, since_s = self._partial.pop(key, ("", number, now_s))
+            before, _, since_s = self.partial.pop(key, ("", number, now_s))
             *lines, rest = (before + text[: 2 * MAX_CHARS]).split("\n")
             for line in lines:
                 self._add(number, stream, line, now_s)
             if len(rest) > MAX_LINE_CHARS:
                 self._add(number, stream, rest, now_s)
             elif rest:
-                self._partial[key] = (rest.rpartition("\r")[2] or rest, number, since_s)
+                self.partial[key] = (rest.rpartition("\r")[2] or rest, number, since_s)
 
     def end_line(self) -> None:
         """The calling thread's task has ended, and with it the line that it has begun, if any."""
-        if self._partial:
+        if self.partial:
             thread_id = threading.get_ident()
             self._end_lines(lambda key, since_s: key[0] == thread_id)
 
     def is_due(self, now_s: float) -> bool:
         """Tell whether there is something to send. Ends lines that have waited for their end for long."""
-        if self._partial:
+        if self.partial:
             self._end_lines(lambda key, since_s: now_s - since_s > PARTIAL_S)
         return bool(self._rows) or (self._n_left_out > 0 and now_s >= self._window_ends_s)
 
@@ -102,9 +106,9 @@ class TaskOutput:
 
     def _end_lines(self, is_meant: Callable[[tuple[int, str], float], bool]) -> None:
         with self._lock:
-            for key, (text, number, since_s) in list(self._partial.items()):
+            for key, (text, number, since_s) in list(self.partial.items()):
                 if is_meant(key, since_s):
-                    del self._partial[key]
+                    del self.partial[key]
                     self._add(number, key[1], text, since_s)
 
     def _add(self, number: int, stream: str, line: str, now_s: float) -> None:

@@ -9,14 +9,16 @@ from glassloom.protocol import messages
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.messages import RunTask
 from glassloom.store.store import Store
-from glassloom.worker.inputs import CallTable, Inputs, RecentResults
+from glassloom.worker.inputs import CallTable, Inputs
+from glassloom.worker.lane_results import LaneResults
 from glassloom.worker.memory_monitor import MemoryMonitor
 from glassloom.worker.sender import Outbox, Sender
+from glassloom.worker.slice_tasks import SliceTasks
 from glassloom.worker.task_context import TaskThread, set_task_thread
 from glassloom.worker.task_output import TaskOutput
 from glassloom.worker.task_queue import TaskQueue
 from glassloom.worker.thread_slots import ThreadSlots
-from glassloom.worker.user_code import Outcome, run_user_code
+from glassloom.worker.user_code import Outcome, Watch, run_slice, run_user_code
 
 
 class TaskRunner:
@@ -46,14 +48,14 @@ class TaskRunner:
         """Tasks that run now and have not seceded. Changed without a lock: ``+=`` on an attribute calls nothing in which
         CPython would switch threads. A build without the global lock needs one."""
         self.calls = CallTable()
-        self._recent = RecentResults()
-        self.inputs = Inputs(store, self._recent)
+        self.inputs = Inputs(store, outbox.recent)
         self._queue = queue
         self._store = store
         self._memory = memory
         self._sender = sender
         self._outbox = outbox
         self._output = output
+        self._watch = Watch(queue.urgent, queue.readers, output.partial)
         self._slots = ThreadSlots(n_threads, self._run_tasks, queue.wake, on_crash=on_crash)
 
     def start(self) -> None:
@@ -69,10 +71,14 @@ class TaskRunner:
         run_inside_task(SynchronousRuntime())
         thread = TaskThread(self._secede, self._rejoin)
         set_task_thread(thread)
+        lane = self._outbox.lane(slot)
         following: RunTask | None = None
         while not self._slots.must_end(has_seceded=thread.has_seceded):
-            task = following or self._queue.get()
-            following = None if task is None else self._run_task(task, slot, thread)
+            item = following or self._queue.get()
+            if isinstance(item, SliceTasks):
+                following = self._run_slice(item, slot, thread, lane)
+            else:
+                following = None if item is None else self._run_task(item, slot, thread)
         if following is not None:
             self._queue.put_back(following)
 
@@ -81,39 +87,57 @@ class TaskRunner:
         thread.number, thread.priority = task.number, task.priority
         self.n_executing += 1
         outcome = run_user_code(task, self.calls, self.inputs)
-        self._output.end_line()
         self.n_executing -= not thread.has_seceded
+        return self._ended(task.number, task, slot, outcome)
+
+    def _run_slice(self, tasks: SliceTasks, slot: int, thread: TaskThread, lane: LaneResults) -> RunTask | None:
+        """Run tasks of a slice for a while; return a task that has waited for the last of them, to be run next."""
+        thread.priority = tasks.priority
+        self.n_executing += 1
+        last = run_slice(tasks, self.calls, thread, lane, self._watch, self._outbox.due_s)
+        self.n_executing -= not thread.has_seceded
+        if last is None:
+            if self._queue.empty():
+                self._outbox.flush()
+            return None
+        number, outcome = last
+        if outcome is None:
+            return self._queue.ended(number, tasks)
+        return self._ended(number, tasks, slot, outcome)
+
+    def _ended(self, number: int, source: RunTask | SliceTasks, slot: int, outcome: Outcome) -> RunTask | None:
+        self._output.end_line()
         if outcome.lost is not None:
-            self._input_lost(task, *outcome.lost)
+            self._input_lost(number, source, *outcome.lost)
             return None
         if outcome.failure is not None:
-            self._failed(task, slot, outcome, outcome.failure)
+            self._failed(number, source, slot, outcome, outcome.failure)
             return None
-        return self._finished(task, slot, outcome)
+        return self._finished(number, source, slot, outcome)
 
-    def _finished(self, task: RunTask, slot: int, outcome: Outcome) -> RunTask | None:
+    def _finished(self, number: int, source: RunTask | SliceTasks, slot: int, outcome: Outcome) -> RunTask | None:
         if outcome.inline is None:
-            self._store.put(task.number, outcome.value, outcome.nbytes)
+            self._store.put(number, outcome.value, outcome.nbytes)
         else:
-            self._recent.put(task.number, outcome.inline)
+            self._outbox.recent.put(number, outcome.inline)
         outcome.value = None
-        self._outbox.add((task.number, slot, outcome.start_s, outcome.stop_s, outcome.nbytes, outcome.inline))
-        following = self._queue.ended(task)
+        self._outbox.add((number, slot, outcome.start_s, outcome.stop_s, outcome.nbytes, outcome.inline))
+        following = self._queue.ended(number, source)
         if self._outbox.is_due(outcome.stop_s) or (following is None and self._queue.empty()):
             self._outbox.flush()
         if outcome.inline is None:
             self._memory.note_result(outcome.nbytes)
         return following
 
-    def _failed(self, task: RunTask, slot: int, outcome: Outcome, failure: Failure) -> None:
+    def _failed(self, number: int, source: RunTask | SliceTasks, slot: int, outcome: Outcome, failure: Failure) -> None:
         self._outbox.flush()
-        waited_for_it = self._queue.gave_up(task)
-        self._sender.send(messages.Failed(task.number, slot, outcome.start_s, outcome.stop_s, failure))
+        waited_for_it = self._queue.gave_up(number, source)
+        self._sender.send(messages.Failed(number, slot, outcome.start_s, outcome.stop_s, failure))
         self.give_back(waited_for_it)
 
-    def _input_lost(self, task: RunTask, number: int, reason: str) -> None:
-        self._sender.send(messages.ResultsLost([number], reason))
-        self.give_back([task.number, *self._queue.gave_up(task)])
+    def _input_lost(self, number: int, source: RunTask | SliceTasks, lost: int, reason: str) -> None:
+        self._sender.send(messages.ResultsLost([lost], reason))
+        self.give_back([number, *self._queue.gave_up(number, source)])
 
     def _secede(self, thread: TaskThread) -> None:
         """The thread's task waits for others: first the head hears what this worker has finished."""

@@ -8,6 +8,7 @@ passed on without being looked at. The store writes and reads results under the 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sized
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -23,8 +24,11 @@ from glassloom.store import pickling, segment
 from glassloom.store.segment import Location, SegmentWriter, free_location, read_location
 from glassloom.store.store import Store
 from glassloom.worker import inputs as inputs_module
-from glassloom.worker.forked_child import leave_if_child
+from glassloom.worker.forked_child import child_pids, leave_if_child
 from glassloom.worker.inputs import CallTable, InputLost, Inputs
+from glassloom.worker.lane_results import LaneResults
+from glassloom.worker.slice_tasks import SliceTasks
+from glassloom.worker.task_context import TaskThread
 
 MAX_INVOKED_BYTES = 32 * 1024
 """How large what a function returns that `client.run` calls may be."""
@@ -52,19 +56,28 @@ class Outcome:
         The input that was gone, so that the function wasn't called: its number, and why.
     """
 
-    value: Any = None
-    nbytes: int = _UNKNOWN_BYTES
-    inline: bytes | None = None
-    failure: Failure | None = None
     lost: tuple[int, str] | None = None
 
-    def __init__(self) -> None:
-        self.start_s = self.stop_s = monotonic_s()
+    def __init__(
+        self,
+        start_s: float,
+        failure: Failure | None = None,
+        stop_s: float | None = None,
+        value: Any = None,
+        nbytes: int = _UNKNOWN_BYTES,
+        inline: bytes | None = None,
+    ) -> None:
+        self.start_s = start_s
+        self.stop_s = monotonic_s() if stop_s is None else stop_s
+        self.value = value
+        self.nbytes = nbytes
+        self.inline = inline
+        self.failure = failure
 
 
 def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs) -> Outcome:
     """Run a task and return what came of it. Never raises. Doesn't return in a process that the task has forked."""
-    outcome = Outcome()
+    outcome = Outcome(monotonic_s())
     try:
         call = calls.loaded.get(task.call) or _load_first(outcome, task.call, calls)
         value = outcome.value = call(task.literals, inputs.read(task.deps) if task.deps else ())
@@ -82,6 +95,71 @@ def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs) -> Outcome:
         else:
             outcome.nbytes, outcome.inline = _measure(value)
     return outcome
+
+
+class Watch(NamedTuple):
+    """What a thread that runs a slice sees at a glance after each task: whether there is more to do than to go on.
+
+    Attributes
+    ----------
+    urgent
+        Tasks that go before those of ordinary slices.
+    readers
+        Tasks that wait for the result of another.
+    lines
+        What tasks have printed of lines that haven't ended.
+    """
+
+    urgent: Sized
+    readers: Sized
+    lines: Sized
+
+
+def run_slice(
+    tasks: SliceTasks, calls: CallTable, thread: TaskThread, lane: LaneResults, watch: Watch, until_s: float
+) -> tuple[int, Outcome | None] | None:
+    """Run tasks of a slice, as `run_user_code` runs one, and keep their small results, until the caller has to do something.
+
+    Returns None if no task is left to begin. Otherwise the number of the last task; None if its result was kept and only
+    those that wait for it are to be told; else what came of it. Once `until_s` has passed, that is so after each task.
+    """
+    todo, left, loaded, readers, lines = tasks.todo, tasks.left, calls.loaded, watch.readers, watch.lines
+    urgent = watch.urgent if tasks.priority <= 0 else ()
+    start_s = monotonic_s()
+    while True:
+        try:
+            number, literals = todo.popitem()
+        except KeyError:
+            return None
+        thread.number = number
+        try:
+            call = loaded.get(tasks.call_of(number))
+            if call is None:
+                call = calls.load(tasks.call_of(number))
+                start_s = monotonic_s()
+            value = call(literals, ())
+        except BaseException as error:
+            leave_if_child(error)
+            return number, Outcome(start_s, describe_error(error))
+        if child_pids:
+            leave_if_child()
+        stop_s = monotonic_s()
+        if type(value) in _INLINE_TYPES:
+            nbytes = _UNKNOWN_BYTES
+            inline: bytes | None = pickle.dumps(value, 5)
+        else:
+            nbytes, inline = _measure(value)
+        if inline is None or stop_s > until_s or thread.has_seceded or urgent or lines:
+            return number, Outcome(start_s, None, stop_s, value, nbytes, inline)
+        lane.starts_s.append(start_s)
+        lane.stops_s.append(stop_s)
+        lane.nbytes.append(nbytes)
+        lane.results.append(inline)
+        lane.numbers.append(number)
+        left.discard(number)
+        if readers:
+            return number, None
+        start_s = stop_s
 
 
 def _load_first(outcome: Outcome, number: int, calls: CallTable) -> calls_module.Call:

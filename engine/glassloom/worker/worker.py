@@ -137,8 +137,10 @@ class Worker:
         match message:
             case messages.Run():
                 self._queue.put_all(message.tasks)
-                if self._memory.pressure is Pressure.PAUSED:  # they were on their way when the head was told
-                    self._runner.give_back(self._queue.recall_all())
+                self._give_back_if_paused()
+            case messages.RunSlice():
+                self._queue.put_slice(message)
+                self._give_back_if_paused()
             case messages.Calls():
                 self._runner.calls.add(message.calls)
             case messages.DropCalls():
@@ -159,6 +161,11 @@ class Worker:
                 self._stopping.set()
                 plugins.tear_down_all()
                 os._exit(0)  # threads may be in the middle of a task; nothing here outlives the process
+
+    def _give_back_if_paused(self) -> None:
+        """Tasks have come; they may have been on their way when the head was told that this worker takes none."""
+        if self._memory.pressure is Pressure.PAUSED:
+            self._runner.give_back(self._queue.recall_all())
 
     def _drop(self, number: int) -> None:
         self._publisher.drop(number)

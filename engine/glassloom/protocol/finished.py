@@ -1,0 +1,99 @@
+"""`messages.Finished` in use: a worker packs the columns of its results, the head unpacks them as sequences."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import chain
+from operator import sub
+
+from glassloom.protocol.messages import Finished
+
+
+def finished_message(
+    numbers: list[int],
+    lanes: list[int] | int,
+    starts_s: list[float],
+    stops_s: list[float],
+    nbytes: list[int],
+    results: list[bytes | None],
+) -> Finished:
+    """Return the message that tells of results, one element of each column a task, at least one."""
+    return Finished(
+        _runs(numbers),
+        lanes if isinstance(lanes, int) else _collapsed(lanes),
+        array("d", starts_s).tobytes(),
+        array("d", stops_s).tobytes(),
+        _collapsed(nbytes),
+        results,
+    )
+
+
+class FinishedTasks:
+    """The columns of a `Finished`, an element for each task.
+
+    Attributes
+    ----------
+    numbers
+        A range if the tasks follow each other.
+    """
+
+    __slots__ = ("_starts_s", "_stops_s", "lanes", "nbytes", "numbers", "results")
+
+    def __init__(self, message: Finished) -> None:
+        n = len(message.results)
+        self.numbers = _numbers(message.runs)
+        self.lanes = [message.lanes] * n if isinstance(message.lanes, int) else message.lanes
+        self.nbytes = [message.nbytes] * n if isinstance(message.nbytes, int) else message.nbytes
+        self.results = message.results
+        self._starts_s = message.starts_s
+        self._stops_s = message.stops_s
+
+    @property
+    def starts_s(self) -> array[float]:
+        """When the tasks began, monotonic."""
+        return _unpacked(self._starts_s)
+
+    @property
+    def stops_s(self) -> array[float]:
+        """When they ended, monotonic."""
+        return _unpacked(self._stops_s)
+
+    @property
+    def durations_s(self) -> list[float]:
+        """How long they took."""
+        return list(map(sub, self.stops_s, self.starts_s))
+
+
+def _runs(numbers: list[int]) -> list[int]:
+    """Return the first and the length of each run of numbers that follow each other.
+
+    >>> _runs([3, 4, 5, 9, 7, 8])
+    [3, 3, 9, 1, 7, 2]
+    """
+    first, n = numbers[0], len(numbers)
+    if numbers[-1] - first + 1 == n and numbers == list(range(first, first + n)):
+        return [first, n]
+    runs = [first, 0]
+    following = first
+    for number in numbers:
+        if number != following:
+            runs += (number, 0)
+        runs[-1] += 1
+        following = number + 1
+    return runs
+
+
+def _numbers(runs: list[int]) -> Sequence[int]:
+    ranges = [range(first, first + n) for first, n in zip(runs[::2], runs[1::2], strict=True)]
+    return ranges[0] if len(ranges) == 1 else list(chain.from_iterable(ranges))
+
+
+def _collapsed(values: list[int]) -> list[int] | int:
+    return values[0] if values.count(values[0]) == len(values) else values
+
+
+def _unpacked(column: bytes) -> array[float]:
+    values = array("d")
+    values.frombytes(column)
+    return values

@@ -1,0 +1,60 @@
+"""`SliceTasks`: the tasks of a `messages.RunSlice` on their way through a worker. No task has an object of its own."""
+
+from __future__ import annotations
+
+from glassloom.protocol.messages import RunSlice
+
+
+class SliceTasks:
+    """Tasks without dependencies, with consecutive numbers.
+
+    Threads take tasks from `todo` one by one, and the reading thread takes back those that are recalled, each in a single
+    step of the interpreter: whoever gets a task out of it has it alone, and no lock is needed.
+
+    Attributes
+    ----------
+    numbers
+        Of all tasks of the slice.
+    priority
+        Of the graph that they belong to.
+    todo
+        The pickled literals of the tasks that haven't begun, by number; ``popitem`` takes the first of them.
+    left
+        The tasks that haven't ended, those that run included.
+    """
+
+    __slots__ = ("_calls", "left", "numbers", "priority", "todo")
+
+    def __init__(self, message: RunSlice) -> None:
+        self._calls = message.calls
+        self.priority = message.priority
+        self.numbers = range(message.first, message.first + len(message.literals))
+        self.todo = dict(zip(reversed(self.numbers), reversed(message.literals), strict=True))
+        self.left = set(self.numbers)
+
+    def call_of(self, number: int) -> int:
+        """Return the number of a task's call."""
+        calls = self._calls
+        return calls if isinstance(calls, int) else calls[number - self.numbers.start]
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether no task is left that could begin."""
+        return not self.todo
+
+    def withdraw(self, number: int) -> bool:
+        """Take a task back if it hasn't begun; return whether it has not."""
+        if self.todo.pop(number, None) is None:
+            return False
+        self.left.discard(number)
+        return True
+
+    def withdraw_all(self) -> list[int]:
+        """Take all tasks back that haven't begun; return which."""
+        numbers = []
+        try:
+            while True:
+                numbers.append(self.todo.popitem()[0])
+        except KeyError:
+            self.left.difference_update(numbers)
+            return numbers
