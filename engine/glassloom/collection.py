@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Self
 
@@ -113,7 +114,7 @@ def compute(
     (6, [6, 'kept'])
     """
     found = _Found(traverse)
-    rebuild = [found.add(arg) for arg in args]
+    rebuild = found.add_all(args)
     if not found.collections:
         return args
     runtime = choose_runtime(scheduler)
@@ -123,9 +124,12 @@ def compute(
             roots = [root.in_place(root) for root in roots]
         graph, keys = lower(roots)
     flat = [key for group in keys for key in group]
-    results = iter(runtime.get(graph, flat))
-    values = [root.assemble([next(results) for _ in group]) for root, group in zip(roots, keys, strict=True)]
-    return tuple(make(values) for make in rebuild)
+    results = runtime.get(graph, flat)
+    stops = accumulate(map(len, keys))
+    values = [
+        root.assemble(results[stop - len(group) : stop]) for root, group, stop in zip(roots, keys, stops, strict=True)
+    ]
+    return rebuild(values)
 
 
 @hides_engine_frames
@@ -134,7 +138,7 @@ def persist(
 ) -> tuple[Any, ...]:
     """Start several collections at once; return equal ones whose blocks stay in memory. See `Collection.persist`."""
     found = _Found(traverse)
-    rebuild = [found.add(arg) for arg in args]
+    rebuild = found.add_all(args)
     if not found.collections:
         return args
     with gc_paused():
@@ -146,7 +150,7 @@ def persist(
         collection._with_expr(root.persisted({key: held[key] for key in group}))
         for collection, root, group in zip(found.collections, roots, keys, strict=True)
     ]
-    return tuple(make(values) for make in rebuild)
+    return rebuild(values)
 
 
 def optimize(*args: Any, traverse: bool = True) -> tuple[Any, ...]:
@@ -172,11 +176,11 @@ def optimize(*args: Any, traverse: bool = True) -> tuple[Any, ...]:
     Drawing(4 nodes, 2 edges)
     """
     found = _Found(traverse)
-    rebuild = [found.add(arg) for arg in args]
+    rebuild = found.add_all(args)
     with gc_paused():
         roots = optimize_plan([collection.expr for collection in found.collections], fuse_blocks=False)
     values = [collection._with_expr(root) for collection, root in zip(found.collections, roots, strict=True)]
-    return tuple(make(values) for make in rebuild)
+    return rebuild(values)
 
 
 def visualize(
@@ -217,6 +221,17 @@ class _Found:
         self.collections: list[Collection] = []
         self._traverse = traverse
 
+    def add_all(self, values: Iterable[Any], kind: Callable[[Iterable[Any]], Any] = tuple) -> _Rebuild:
+        """Note the collections in several values; return a function from their results to a `kind` of the values."""
+        values = list(values)
+        if values and all([isinstance(value, Collection) for value in values]):
+            start = len(self.collections)
+            stop = start + len(values)
+            self.collections += values
+            return lambda results: kind(results[start:stop])
+        parts = [self.add(value) for value in values]
+        return lambda results: kind([part(results) for part in parts])
+
     def add(self, value: Any) -> _Rebuild:
         """Note the collections in `value`; return a function from their results to `value` with results put in."""
         if isinstance(value, Collection):
@@ -225,8 +240,7 @@ class _Found:
             return lambda results: results[position]
         kind = type(value)
         if self._traverse and kind in (list, tuple, set):
-            parts = [self.add(item) for item in value]
-            return lambda results: kind(part(results) for part in parts)
+            return self.add_all(value, kind)
         if self._traverse and kind is dict:
             named = {name: self.add(item) for name, item in value.items()}
             return lambda results: {name: part(results) for name, part in named.items()}

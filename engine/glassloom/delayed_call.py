@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,11 +10,20 @@ from typing import Any
 from glassloom.collection import Collection
 from glassloom.errors import OptionError
 from glassloom.expr import Expr, Persisted
-from glassloom.graph import Key, Origin, Task, TaskRef, function_label, task_function, tokenize, user_origin
+from glassloom.graph import (
+    Key,
+    Origin,
+    Task,
+    TaskRef,
+    function_label,
+    random_token,
+    task_function,
+    tokenize,
+    user_origin,
+)
 from glassloom.reprs import render
 
 _PLAIN = frozenset([int, float, bool, str, bytes, type(None)])
-_TOKEN_BYTES = 16
 _NO_NODES: list[Expr] = []  # shared by many calls, as is the next: fewer objects for the garbage collector
 _NO_KWARGS: dict[str, Any] = {}
 
@@ -24,6 +32,11 @@ class Call(Expr):
     """A call whose arguments may hold other expressions.
 
     With a `token`, that names the call: its function and arguments, which may be large, aren't looked into.
+
+    Parameters
+    ----------
+    called
+        What `function_label` says of the function, if that is known.
     """
 
     parameters = ("function", "args", "kwargs", "token", "below")
@@ -44,11 +57,12 @@ class Call(Expr):
         below: tuple[Expr, ...],
         *,
         origin: Origin | None = None,
+        called: str | None = None,
     ) -> None:
         self.operands = (function, args, kwargs, token, below)
         self.origin = origin or user_origin()
         self.dependencies = list(below) if below else _NO_NODES
-        self.name = f"{function_label(function)}-{token or self.token_of_operands()}"
+        self.name = f"{called or function_label(function)}-{token or self.token_of_operands()}"
 
     @property
     def label(self) -> str:
@@ -58,13 +72,18 @@ class Call(Expr):
         return [self.name]
 
     def tasks(self) -> dict[Key, Task]:
+        only = self.only_task()
+        if only is not None:
+            return {self.name: only}
         tasks: dict[Key, Task] = {}
-        function, args, kwargs, _, below = self.operands
-        if below:
-            args = tuple([_lowered(arg, tasks) for arg in args])
-            kwargs = {name: _lowered(value, tasks) for name, value in kwargs.items()}
-        tasks[self.name] = Task(self.name, function, args, kwargs or None)
+        args = tuple([_lowered(arg, tasks) for arg in self.args])
+        kwargs = {name: _lowered(value, tasks) for name, value in self.kwargs.items()}
+        tasks[self.name] = Task(self.name, self.function, args, kwargs or None)
         return tasks
+
+    def only_task(self) -> Task | None:
+        function, args, kwargs, _, below = self.operands
+        return None if below else Task(self.name, function, args, kwargs or None)
 
     def substitute(self, replacement: Callable[[Expr], Expr]) -> Call:
         if not self.below:
@@ -116,6 +135,9 @@ class Delayed(Collection):
     >>> total.compute()
     13
     """
+
+    def __init__(self, expr: Expr) -> None:
+        object.__setattr__(self, "_expr", expr)  # past `__setattr__`, which takes as long as all the rest
 
     def __repr__(self) -> str:
         return f"Delayed({self.name!r})"
@@ -249,7 +271,8 @@ class DelayedFunction:
         if nout is not None and (not isinstance(nout, int) or nout < 0):
             raise ValueError(f"nout={nout!r} should be a number of results, 0 or more")
         self.function = task_function(function)
-        self._name = name
+        self._named_function = self.function if name is None else _Named(self.function, name)
+        self._called = function_label(self._named_function)
         self._pure = pure
         self._nout = nout
         self.__name__ = name or function_label(function)
@@ -271,7 +294,8 @@ class DelayedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         refuse_call_options(kwargs)
-        result = call(self.function, args, kwargs, pure=self._pure, label=self._name)
+        origin = user_origin(2)
+        result = call(self._named_function, args, kwargs, pure=self._pure, origin=origin, called=self._called)
         if self._nout is None:
             return result
         return DelayedTuple(result[position] for position in range(self._nout))
@@ -285,15 +309,29 @@ def call(
     pure: bool,
     label: str | None = None,
     origin: Origin | None = None,
+    called: str | None = None,
 ) -> Delayed:
-    """Return the lazy call ``function(*args, **kwargs)``."""
-    below: dict[str, Expr] = {}
-    plain_args = tuple([_unwrapped(arg, below) for arg in args])
-    plain_kwargs = {name: _unwrapped(value, below) for name, value in kwargs.items()} if kwargs else _NO_KWARGS
-    token = "" if pure else os.urandom(_TOKEN_BYTES).hex()
+    """Return the lazy call ``function(*args, **kwargs)``.
+
+    Parameters
+    ----------
+    pure
+        Whether equal calls are one.
+    label
+        What to call it instead of the function's own name.
+    origin
+        The user's line, if that is known.
+    called
+        What `function_label` says of the function, if that is known.
+    """
     if label is not None:
         function = _Named(function, label)
-    return Delayed(Call(function, plain_args, plain_kwargs, token, tuple(below.values()), origin=origin))
+    below: dict[str, Expr] = {}
+    if not _PLAIN.issuperset(map(type, args)):
+        args = tuple([_unwrapped(arg, below) for arg in args])
+    plain_kwargs = {name: _unwrapped(value, below) for name, value in kwargs.items()} if kwargs else _NO_KWARGS
+    token = "" if pure else random_token()
+    return Delayed(Call(function, args, plain_kwargs, token, tuple(below.values()), origin=origin, called=called))
 
 
 class _Named:

@@ -281,3 +281,21 @@ def test_a_delayed_value_has_a_key_and_takes_no_attributes() -> None:
 def test_dasks_name_of_a_call_is_refused_with_what_there_is_instead() -> None:
     with pytest.raises(OptionError, match=r"dask_key_name='one'.*delayed\(f, name=...\)"):
         delayed(tasks.inc)(1, dask_key_name="one")
+
+
+def test_equal_and_nested_calls_come_where_they_were_asked_for() -> None:
+    double = delayed(lambda value: 2 * value, pure=True)
+    one, two = double(1), double(2)
+    assert compute(one, two, double(1), [two, one], {"both": (one, two)}, 5) == (2, 4, 2, [4, 2], {"both": (2, 4)}, 5)
+    assert compute([], ()) == ([], ())
+    assert compute({one, two}) == ({2, 4},)
+
+
+def test_a_call_is_named_after_its_function_and_built_at_the_users_line() -> None:
+    def half(value: int) -> float:
+        return value / 2
+
+    expr = delayed(half)(3).expr  # here
+    assert expr.name.startswith("half-")
+    assert str(expr.origin).endswith("expr = delayed(half)(3).expr  # here")
+    assert delayed(half, name="part")(3).expr.name.startswith("part-")

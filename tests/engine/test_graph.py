@@ -211,6 +211,10 @@ def test_the_users_line_is_found() -> None:
     assert str(origin).endswith("origin = user_origin()  # this line")
 
 
+def test_a_callers_caller_that_is_missing_is_no_origin() -> None:
+    assert user_origin(1000) is None
+
+
 def test_an_origin_without_source_is_file_and_line() -> None:
     assert str(Origin("/no/such.py", 7, "f")) == "/no/such.py:7"
 

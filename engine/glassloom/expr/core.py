@@ -108,6 +108,10 @@ class Expr:
         """Return the tasks of this node alone; they may refer to the keys of its dependencies."""
         raise NotImplementedError
 
+    def only_task(self) -> Task | None:
+        """Return the only task of a node without dependencies, if that is quicker than asking for `tasks`; else None."""
+        return None
+
     def assemble(self, blocks: list[Any]) -> Any:
         """Return the concrete value made of the results of `output_keys`, in their order."""
         raise NotImplementedError
@@ -177,7 +181,19 @@ def walk(roots: Iterable[Expr]) -> list[Expr]:
     """Return all nodes below `roots`, each once, dependencies before dependants. Doesn't recurse: chains may be long."""
     order: list[Expr] = []
     seen: set[str] = set()
-    stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(list(roots))]
+    for root in roots:
+        if root.name in seen:
+            continue
+        if root.dependencies:
+            _walk_below(root, seen, order)
+        else:  # there may be many such calls
+            seen.add(root.name)
+            order.append(root)
+    return order
+
+
+def _walk_below(root: Expr, seen: set[str], order: list[Expr]) -> None:
+    stack: list[tuple[Expr, bool]] = [(root, False)]
     while stack:
         node, expanded = stack.pop()
         if expanded:
@@ -189,7 +205,6 @@ def walk(roots: Iterable[Expr]) -> list[Expr]:
                 stack.extend([(child, False) for child in reversed(below) if child.name not in seen])
             else:
                 order.append(node)
-    return order
 
 
 def ref(node: Expr, index: Sequence[int] = ()) -> TaskRef:

@@ -41,6 +41,12 @@ def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
     held: set[Key] = set()
     nodes = walk(roots)
     for node in nodes:
+        task = node.only_task()
+        if task is not None:
+            graph.tasks.setdefault(task.key, task)
+            if node.origin is not None:
+                graph.origins[key_layer(task.key)] = node.origin
+            continue
         tasks = node.tasks()
         if not node.dependencies:
             held.update([key for key in node.output_keys() if key not in tasks])

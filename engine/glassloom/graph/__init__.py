@@ -6,6 +6,7 @@ from glassloom.graph.graph import Graph, cull
 from glassloom.graph.keys import Key, function_label, key_index, key_layer, key_text, layer_name
 from glassloom.graph.lazy_registration import load_for, load_later
 from glassloom.graph.origin import Origin, user_origin
+from glassloom.graph.random_tokens import random_token
 from glassloom.graph.task import Handle, Task, TaskRef, find_refs, resolve
 from glassloom.graph.tokenize import CallTokenizer, extend_token, normalize_token, tokenize
 
@@ -29,6 +30,7 @@ __all__ = [
     "load_for",
     "load_later",
     "normalize_token",
+    "random_token",
     "resolve",
     "task_function",
     "tokenize",

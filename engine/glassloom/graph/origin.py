@@ -35,9 +35,18 @@ def _text(filename: str, line: int, cell: int | None) -> str:
     return encodable(f"{place}: {source}" if source else place)
 
 
-def user_origin() -> Origin | None:
-    """Return the innermost place on the stack that is not in this package, or None if there is none."""
-    frame: FrameType | None = sys._getframe(1)
+def user_origin(depth: int = 1) -> Origin | None:
+    """Return the innermost place on the stack that is not in this package, or None if there is none.
+
+    Parameters
+    ----------
+    depth
+        How many frames above this one to begin: 1 for the caller, 2 for its caller if it is known to be in this package.
+    """
+    try:
+        frame: FrameType | None = sys._getframe(depth)
+    except ValueError:  # nothing is above: a thread of a C library called us
+        return None
     while frame is not None:
         code = frame.f_code
         if not _is_ours(code.co_filename):
