@@ -9,19 +9,22 @@ import tasks
 from glassloom import Client
 from glassloom.errors import GraphError
 from glassloom.graph import Key
-from glassloom.protocol.merging import are_alike, is_single, merge, split
+from glassloom.protocol.annotations import Annotations
+from glassloom.protocol.merging import SingleTask, alike, is_single, merge, single_task, split
 from glassloom.protocol.messages import Submit
 from hypothesis import given
 from hypothesis import strategies as st
 
 KEYS = st.sampled_from(["a", "b", "c", ("d", 1)])
-CODES = st.sampled_from([b"code", 1, 2])
+USUAL = Annotations()
 
 
-def single(key: Key, code: bytes | int, below: list[Key], literals: bytes = b"", **options: Any) -> Submit:
-    external = list(dict.fromkeys(name for name in below if name != key))
-    deps = [[1 + external.index(name) for name in dict.fromkeys(below) if name != key]]
-    return Submit([key], [0], [literals], deps, [code], external, [key], {}, **options)
+def task(
+    key: Key, number: int, needs: list[Key], literals: bytes = b"", layer: str = "", line: str = "", **options: Any
+) -> SingleTask:
+    handling = Annotations(**options) if options else USUAL
+    needs = [name for name in dict.fromkeys(needs) if name != key]
+    return SingleTask(key, number, b"code %d" % number, literals, needs, layer, line, handling)
 
 
 def tasks_of(message: Submit) -> dict[Key, tuple[Any, ...]]:
@@ -31,42 +34,76 @@ def tasks_of(message: Submit) -> dict[Key, tuple[Any, ...]]:
     return {key: (message.code[call], data, [names[dep] for dep in deps]) for key, call, data, deps in columns}
 
 
-SINGLES = st.lists(st.builds(single, KEYS, CODES, st.lists(KEYS, max_size=3), st.binary(max_size=1)), min_size=1)
+TASKS = st.lists(
+    st.builds(task, KEYS, st.integers(1, 3), st.lists(KEYS, max_size=3), st.binary(max_size=1)), min_size=1
+)
+LABELLED = st.lists(
+    st.builds(task, KEYS, st.just(1), st.just([]), layer=st.sampled_from("fg"), line=st.sampled_from(["", "x.py:1", "x.py:2"])),
+    min_size=1,
+)  # fmt: skip
 
 
-@given(SINGLES)
-def test_merged_messages_have_the_first_task_of_each_key(messages: list[Submit]) -> None:
+@given(TASKS)
+def test_merged_tasks_are_the_first_of_each_key(tasks: list[SingleTask]) -> None:
     first: dict[Key, tuple[Any, ...]] = {}
-    for message in messages:
-        first.setdefault(message.keys[0], tasks_of(message)[message.keys[0]])
-    merged = merge(messages)
+    for each in tasks:
+        first.setdefault(each.key, (each.number, each.literals, each.needs))
+    merged = merge(tasks)
     assert tasks_of(merged) == first
     assert merged.wanted == merged.keys == list(first)
+    assert merged.is_merged == (len(first) > 1)
 
 
-@given(SINGLES)
-def test_tasks_of_a_merged_message_refer_to_tasks_before_them_or_to_external_ones(messages: list[Submit]) -> None:
-    merged = merge(messages)
+@given(TASKS)
+def test_tasks_of_a_merged_message_refer_to_tasks_before_them_or_to_external_ones(tasks: list[SingleTask]) -> None:
+    merged = merge(tasks)
     for position, deps in enumerate(merged.deps):
         assert all(dep < position or dep >= len(merged.keys) for dep in deps)
 
 
-@given(SINGLES)
-def test_split_messages_are_those_that_were_merged(messages: list[Submit]) -> None:
-    first = {message.keys[0]: message for message in reversed(messages)}
-    merged = merge(messages)
-    assert [tasks_of(message) for message in split(merged)] == [tasks_of(first[key]) for key in merged.keys]
-    assert all(is_single(message) for message in split(merged))
-    assert len(messages) == 1 or not is_single(merged)
+@given(TASKS)
+def test_split_messages_are_those_of_single_tasks(tasks: list[SingleTask]) -> None:
+    first = {each.key: each for each in reversed(tasks)}
+    merged = merge(tasks)
+    assert [tasks_of(message) for message in split(merged)] == [tasks_of(merge([first[key]])) for key in merged.keys]
+    assert all(is_single(message) and not message.is_merged for message in split(merged))
+
+
+@given(TASKS)
+def test_the_task_of_a_message_is_the_one_that_it_was_made_of(tasks: list[SingleTask]) -> None:
+    for each in tasks:
+        assert single_task(merge([each]), each.number, each.code) == each
+
+
+@given(LABELLED)
+def test_tasks_go_together_in_order_and_no_layer_has_two_lines_in_a_message(tasks: list[SingleTask]) -> None:
+    runs = [list(run) for run in alike(tasks)]
+    assert [each for run in runs for each in run] == tasks
+    for run in runs:
+        assert len({each.layer for each in run}) == len({(each.layer, each.line) for each in run})
+        first = {each.key: each for each in reversed(run)}.values()
+        assert merge(run).labels == {each.layer: ("", each.line) for each in first if each.line}
+
+
+def test_tasks_of_unlike_functions_go_together() -> None:
+    tasks = [task(f"{name}-{number}", 1, [], layer=name, line=name + ".py:1") for number in range(3) for name in "fg"]
+    assert [list(run) for run in alike(tasks)] == [tasks]
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"priority": 1}, {"retries": 1}, {"resources": {"GPU": 1.0}}, {"workers": [1]}, {"allow_other_workers": True}],
+    [
+        {"priority": 1},
+        {"retries": 1},
+        {"resources": (("GPU", 1.0),)},
+        {"workers": (1,)},
+        {"allow_other_workers": True},
+    ],
 )
 def test_tasks_that_are_treated_differently_are_not_alike(options: Any) -> None:
-    assert are_alike(single("a", 1, []), single("b", 2, ["a"]))
-    assert not are_alike(single("a", 1, []), single("b", 1, [], **options))
+    first, other, equal = task("a", 1, []), task("b", 1, [], **options), task("c", 1, [], priority=0)
+    assert [list(run) for run in alike([first, equal, other, other])] == [[first, equal], [other, other]]
+    assert single_task(merge([other]), 1, other.code) == other
 
 
 def test_of_tasks_that_are_submitted_together_only_the_wrong_one_is_refused(client: Client) -> None:

@@ -25,6 +25,7 @@ from glassloom.client.key_table import ERROR, KeyState
 from glassloom.client.open_clients import note_open
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.plugins import PluginMethods
+from glassloom.client.quick_calls import quick_call
 from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.result_methods import ResultMethods, release_all
 from glassloom.client.story import StoryMethods
@@ -40,6 +41,7 @@ from glassloom.local.default import current, set_current, unset_current
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations, annotate, current_annotations
 from glassloom.protocol.calls import CallEncoder
+from glassloom.protocol.merging import SingleTask
 from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.store.segment import SegmentWriter
 from glassloom.worker.task_context import task_thread
@@ -233,8 +235,22 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             workers=workers,
             allow_other_workers=allow_other_workers,
         )
+        if not kwargs:
+            task = quick_call(self._connection, func, args, key, _in_place(handling), pure=pure)
+            if task is not None:
+                return self._submit_single(task)
         calls = FunctionCalls.make(func, [args], kwargs, None if key is None else [key], pure=pure)
         return self._submit(calls, handling)[0]
+
+    def _submit_single(self, task: SingleTask) -> Future:
+        self._connection.check_open()
+        future = Future(task.key, self)
+        try:
+            self._connection.submit_single(task, future._state)
+        except BaseException:
+            future.release()  # a traceback may keep it
+            raise
+        return future
 
     def map(
         self,

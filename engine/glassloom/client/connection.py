@@ -12,7 +12,6 @@ import contextlib
 import itertools
 import os
 import socket
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from queue import SimpleQueue
@@ -36,19 +35,21 @@ from glassloom.client.head_watch import HeadWatch, describe_process
 from glassloom.client.holders import explain_missing_results
 from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, KeyState, KeyTable
 from glassloom.client.known_calls import KnownCalls
-from glassloom.client.outbox import Outbox, Outgoing
+from glassloom.client.outbox import Outbox, Outgoing, OutgoingTask, size_of
 from glassloom.client.output_printer import OutputPrinter
 from glassloom.errors import ClusterClosed, OptionError
 from glassloom.graph import Key, key_text
 from glassloom.protocol import messages
+from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.coordination import Op, Outcome
 from glassloom.protocol.failure import Failure
-from glassloom.protocol.merging import is_single
+from glassloom.protocol.merging import SingleTask, is_single, merge, single_task
 from glassloom.protocol.messages import framed
 from glassloom.store.segment import Location
 from glassloom.worker.task_context import current_worker
 
 _READ_BYTES = 2**20
+_ABOUT_A_TASK_BYTES = 128
 _FLUSH_TIMEOUT_S = 2.0
 _CLOSE_TIMEOUT_S = 5.0
 _WITHDRAW_TIMEOUT_S = 1.0
@@ -88,8 +89,9 @@ class Connection:
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._keys = KeyTable(self._queue.put)
         self._callbacks = UserCallbacks()
-        self._submit_lock = threading.RLock()  # the garbage collector may run a user's finaliser while it is held
-        self._known_calls = KnownCalls(self.send)
+        self._known_calls = KnownCalls()
+        self._sendable = Annotations()
+        """How the last task that was submitted by itself is treated: it is known that a message can say so."""
         self._printer = OutputPrinter()
         self._socket: socket.socket | None = None
         self._outbox: Outbox | None = None
@@ -191,26 +193,54 @@ class Connection:
             If the head doesn't take what was sent before.
         """
         self.check_open()
-        assert self._outbox is not None
-        data = _frame_of(message)
-        if waits and not self._outbox.has_room(len(data)):
-            timeout_s = config.get("timeouts.request")
-            if not run_sync(self._outbox.wait_for_room(len(data), timeout_s)):
-                raise TimeoutError(
-                    f"{self.head()} has read nothing for {timeout_s:g} s, so that a message of {len(data)} bytes can't be sent"
-                )
-            self.check_open()
-        failed = [(state, state.sent_as) for state in states if state.status == ERROR]
-        single = message if isinstance(message, messages.Submit) and is_single(message) else None
-        self._outbox.put(Outgoing(data, states, single))
-        if failed:
-            self._keys.note_retrying(failed)
+        self._put(Outgoing(_frame_of(message), states), states, waits=waits)
 
     def submit(self, message: messages.Submit, states: Sequence[KeyState]) -> None:
         """Let a message with tasks be sent, as `send` does. The pickled calls in it become numbers; the head is told of new ones."""
-        with self._submit_lock:  # so that no other thread has the head forget them meanwhile
-            message.code[:] = self._known_calls.numbers([code for code in message.code if isinstance(code, bytes)])
-            self.send(message, states)
+        self.check_open()
+        codes = [code for code in message.code if isinstance(code, bytes)]
+        numbers = list(map(self._known_calls.number, codes))
+        message.code[:] = numbers
+        calls = dict(zip(numbers, codes, strict=True))
+        data = _frame_of(message)
+        if is_single(message):
+            ((number, code),) = calls.items()
+            self._put((single_task(message, number, code), states[0], len(data)), states)
+        else:
+            self._put(Outgoing(data, states, calls), states)
+
+    def submit_single(self, task: SingleTask, state: KeyState) -> None:
+        """Let a task be submitted, as `submit` does, but with others that are submitted by themselves at the time.
+
+        What it is made of can be sent: this is not found out here, but for how it is to be treated.
+        """
+        self.check_open()
+        handling = task.handling
+        if handling is not self._sendable:
+            _frame_of(merge([task]))
+            self._sendable = handling
+        nbytes = len(task.literals) + _ABOUT_A_TASK_BYTES
+        if not self._known_calls.is_defined(task.number):
+            nbytes += len(task.code)
+        self._put((task, state, nbytes), [state])
+
+    def number_of_call(self, code: bytes) -> int:
+        """Return the number by which messages refer to a pickled call."""
+        return self._known_calls.number(code)
+
+    def _put(self, item: Outgoing | OutgoingTask, states: Sequence[KeyState], *, waits: bool = True) -> None:
+        assert self._outbox is not None
+        if waits and not self._outbox.has_room(item):
+            timeout_s = config.get("timeouts.request")
+            if not run_sync(self._outbox.wait_for_room(item, timeout_s)):
+                raise TimeoutError(
+                    f"{self.head()} has read nothing for {timeout_s:g} s, so that a message of {size_of(item)} bytes can't be sent"
+                )
+            self.check_open()
+        failed = [(state, state.sent_as) for state in states if state.status == ERROR]
+        self._outbox.put(item)
+        if failed:
+            self._keys.note_retrying(failed)
 
     def sent_as(self, state: KeyState) -> int:
         """Return the number of the message that asks for a key, 0 if there is none. Waits until the writer has come to it.
@@ -431,7 +461,7 @@ class Connection:
 
     def _read(self, connected: socket.socket) -> None:
         self._has_threads = True
-        self._outbox = Outbox(connected, self._keys, self._queue, on_crash=self._writer_crashed)
+        self._outbox = Outbox(connected, self._keys, self._queue, self._known_calls, on_crash=self._writer_crashed)
         self._opened.set()
         payloads = self._early
         try:
@@ -499,6 +529,8 @@ def _frame_of(message: messages.FromClient) -> bytes:
         return framed(message)
     except UnicodeEncodeError as error:  # the calls check what they are given; this is for what they overlook
         raise OptionError(f"{error.object!r} can't be sent: it has characters that UTF-8 can't encode") from error
+    except OverflowError as error:
+        raise OptionError(f"a whole number of more than 64 bits can't be sent: {error}") from error
 
 
 def _topics() -> list[str]:

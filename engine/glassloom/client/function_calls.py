@@ -13,7 +13,7 @@ from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import CallEncoder, function_token
 
-_RANDOM_BYTES = 16
+RANDOM_BYTES = 16
 
 
 class FunctionCalls(NamedTuple):
@@ -79,5 +79,5 @@ def _own_keys(label: str, token: str, arguments: Sequence[tuple[Any, ...]], kwar
     if token:
         tokenizer = CallTokenizer(token, kwargs)
         return [f"{label}-{tokenizer.tokenize(args)}" for args in arguments]
-    prefix = f"{label}-{os.urandom(_RANDOM_BYTES).hex()}"
+    prefix = f"{label}-{os.urandom(RANDOM_BYTES).hex()}"
     return [prefix] if len(arguments) == 1 else [f"{prefix}{number:x}" for number in range(len(arguments))]

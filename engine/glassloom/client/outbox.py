@@ -9,17 +9,18 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from glassloom._supervision import OnCrash, start_thread
 from glassloom.client.blocking import Operation, Signal, WaitFor
 from glassloom.client.key_table import DroppedKey, KeyState, KeyTable
+from glassloom.client.known_calls import KnownCalls
 from glassloom.graph import Key
-from glassloom.protocol.merging import are_alike, merge
-from glassloom.protocol.messages import Release, Submit, framed
+from glassloom.protocol.merging import SingleTask, alike, merge
+from glassloom.protocol.messages import Release, framed
 
 LIMIT_BYTES = 64 * 2**20
 """How much may wait to be written before callers wait too."""
@@ -29,17 +30,19 @@ _ABOUT_A_KEY_BYTES = 64
 
 
 class Outgoing:
-    """A frame, and the states of the keys that it asks for, which keep them held until it is on its way.
+    """A frame, the calls that it refers to by number, and the states of the keys that it asks for, which keep them held."""
 
-    `single` is the frame's message if that submits a single task, and so may be merged with others.
-    """
+    __slots__ = ("calls", "data", "nbytes", "states")
 
-    __slots__ = ("data", "single", "states")
-
-    def __init__(self, data: bytes, states: Sequence[KeyState], single: Submit | None = None) -> None:
+    def __init__(self, data: bytes, states: Sequence[KeyState] = (), calls: Mapping[int, bytes] | None = None) -> None:
         self.data = data
-        self.single = single
         self.states = states
+        self.calls = calls or {}
+        self.nbytes = len(data)
+
+
+OutgoingTask = tuple[SingleTask, KeyState, int]
+"""A task, the state of its key, and about how many bytes of a message it takes. Tasks that are alike go in one message."""
 
 
 class Outbox:
@@ -49,6 +52,8 @@ class Outbox:
     ----------
     table
         Told of each message that asks for keys, and of those that were dropped.
+    known_calls
+        Tells what the head must know of calls before a message that refers to them.
     queue
         Where `DroppedKey`s arrive too, from the garbage collector, and signals, to be set. After a None the socket is shut down.
     on_crash
@@ -56,41 +61,47 @@ class Outbox:
     """
 
     def __init__(
-        self, connected: socket.socket, table: KeyTable, queue: SimpleQueue[Any], *, on_crash: OnCrash
+        self,
+        connected: socket.socket,
+        table: KeyTable,
+        queue: SimpleQueue[Any],
+        known_calls: KnownCalls,
+        *,
+        on_crash: OnCrash,
     ) -> None:
         self._socket = connected
         self._table = table
         self._queue = queue
+        self._known_calls = known_calls
         self._n_sent = 0
         self._lock = threading.Lock()
         self._waiting_bytes = 0
-        self._merged_bytes = 0
         self._room: Signal | None = None
         self.written_bytes = 0
         """How much was written so far. Grows as long as the head reads."""
         self._thread = start_thread("glassloom-client-writer", self._write, on_crash=on_crash)
 
-    def has_room(self, nbytes: int) -> bool:
-        """Tell whether a frame of so many bytes may be put now. One that is larger than the limit may if it is alone."""
-        return not self._waiting_bytes or self._waiting_bytes + nbytes <= LIMIT_BYTES
+    def has_room(self, item: Outgoing | OutgoingTask) -> bool:
+        """Tell whether something may be put now. What is larger than the limit may if it is alone."""
+        return not self._waiting_bytes or self._waiting_bytes + size_of(item) <= LIMIT_BYTES
 
-    def wait_for_room(self, nbytes: int, timeout_s: float) -> Operation[bool]:
+    def wait_for_room(self, item: Outgoing | OutgoingTask, timeout_s: float) -> Operation[bool]:
         """Wait until there is room, or nothing was written for so long; return whether there is."""
         written_bytes = self.written_bytes
         while True:
             with self._lock:
                 room = self._room = self._room or Signal()
-            if self.has_room(nbytes):
+            if self.has_room(item):
                 return True
             if not (yield WaitFor(room, timeout_s)) and self.written_bytes == written_bytes:
                 return False
             written_bytes = self.written_bytes
 
-    def put(self, outgoing: Outgoing) -> None:
-        """Let a frame be written, after those that were put before. Never waits."""
+    def put(self, item: Outgoing | OutgoingTask) -> None:
+        """Let a frame or a task be written, after what was put before. Never waits."""
         with self._lock:
-            self._waiting_bytes += len(outgoing.data)
-        self._queue.put(outgoing)
+            self._waiting_bytes += size_of(item)
+        self._queue.put(item)
 
     def wait_for_writer(self, timeout_s: float, watch: Callable[[], None]) -> Operation[bool]:
         """Wait until what was put so far has a number; return whether it has. What `watch` raises ends the wait."""
@@ -106,55 +117,73 @@ class Outbox:
     def _write(self) -> None:
         is_open = True
         while is_open:
-            items = self._take()
+            items, nbytes = self._take()
             is_open = items[-1] is not None
-            self._send(self._frames(items))
-            items.clear()  # the last holds of a key may be among them
+            try:
+                self._send(self._frames(items))
+                self._make_room(nbytes, is_all=True)
+            finally:
+                items.clear()  # the last states of a key may be among them, and a traceback may keep the list
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
-    def _take(self) -> list[Outgoing | DroppedKey | Signal | None]:
-        """Wait for something to do; return it with what else is there, up to what one system call may write."""
+    def _take(self) -> tuple[list[Any], int]:
+        """Wait for something to do; return it with what else is there, up to what one system call may write, and its size."""
+        take = self._queue.get_nowait
         items = [self._queue.get()]
-        nbytes = 0
-        while items[-1] is not None and nbytes < _COALESCED_BYTES and not self._queue.empty():
-            items.append(self._queue.get())
-            nbytes += len(items[-1].data) if isinstance(items[-1], Outgoing) else _ABOUT_A_KEY_BYTES
-        return items
+        nbytes = size_of(items[0])
+        n_dropped = 0
+        with contextlib.suppress(Empty):
+            while items[-1] is not None and nbytes + n_dropped * _ABOUT_A_KEY_BYTES < _COALESCED_BYTES:
+                item = take()
+                items.append(item)
+                if type(item) is DroppedKey:
+                    n_dropped += 1
+                else:
+                    nbytes += size_of(item)
+        return items, nbytes
 
-    def _frames(self, items: list[Outgoing | DroppedKey | Signal | None]) -> list[bytes]:
-        """Return the frames to write, in order; those of keys that nothing holds any more together."""
-        frames = []
+    def _frames(self, items: list[Any]) -> list[bytes]:
+        """Return the frames to write, in order; those of keys that nothing holds any more together, and so tasks that are alike."""
+        frames: list[bytes] = []
         for kind, group in groupby(items, type):
             if kind is DroppedKey:
-                keys = self._table.drop(item for item in group if isinstance(item, DroppedKey))
+                keys = self._table.drop(group)
                 if keys:
-                    self._n_sent += 1
-                    frames.append(_release(keys))
+                    frames.append(self._numbered(_release(keys)))
+            elif kind is tuple:
+                frames += self._frames_of_tasks(list(group))
             elif kind is Outgoing:
-                together: list[Outgoing] = []
-                for item in (each for each in group if isinstance(each, Outgoing)):
-                    if together and not _can_be_merged(together[0], item):
-                        frames.append(self._frame(together))
-                        together = []
-                    together.append(item)
-                frames.append(self._frame(together))
+                for item in group:
+                    frames += self._frames_of(item)
             elif kind is Signal:
-                for passed in (item for item in group if isinstance(item, Signal)):
+                for passed in group:
                     passed.set()
         return frames
 
-    def _frame(self, items: list[Outgoing]) -> bytes:
-        """Return the frame of a message, or of several that are merged."""
+    def _numbered(self, data: bytes, states: Sequence[KeyState] = ()) -> bytes:
+        """Count a frame that goes out next; return it."""
         self._n_sent += 1
-        self._table.mark_sent([state for item in items for state in item.states], self._n_sent)
-        data = items[0].data
-        if len(items) > 1:
-            data = framed(merge([item.single for item in items if item.single is not None]))
-            self._merged_bytes += sum([len(item.data) for item in items]) - len(data)
-        for item in items:
-            item.states = ()  # a traceback may keep the item
+        if states:
+            self._table.mark_sent(states, self._n_sent)
         return data
+
+    def _frames_of(self, item: Outgoing) -> list[bytes]:
+        frames = [self._numbered(framed(message)) for message in self._known_calls.introduce(item.calls)]
+        frames.append(self._numbered(item.data, item.states))
+        item.states = ()  # a traceback may keep the item
+        return frames
+
+    def _frames_of_tasks(self, items: list[OutgoingTask]) -> list[bytes]:
+        frames = []
+        tasks, states, _ = zip(*items, strict=True)
+        sent = 0
+        for together in alike(tasks):
+            calls = {task.number: task.code for task in together}
+            frames += [self._numbered(framed(message)) for message in self._known_calls.introduce(calls)]
+            frames.append(self._numbered(framed(merge(together)), states[sent : sent + len(together)]))
+            sent += len(together)
+        return frames
 
     def _send(self, frames: list[bytes]) -> None:
         left = memoryview(frames[0] if len(frames) == 1 else b"".join(frames))
@@ -162,8 +191,8 @@ class Outbox:
             n_sent = self._socket.send(left[:_CHUNK_BYTES])
             left = left[n_sent:]
             self.written_bytes += n_sent
-            merged_bytes, self._merged_bytes = self._merged_bytes, 0
-            self._make_room(n_sent + merged_bytes, is_all=not left)
+            if left:
+                self._make_room(0, is_all=False)  # who waits sees that something was written
 
     def _make_room(self, nbytes: int, *, is_all: bool) -> None:
         with self._lock:
@@ -175,21 +204,26 @@ class Outbox:
             room.set()
 
 
-def _can_be_merged(first: Outgoing, item: Any) -> bool:
-    return first.single is not None and item.single is not None and are_alike(first.single, item.single)
-
-
 def _release(keys: list[Key]) -> bytes:
     """Return the frame that releases keys. The head has never heard of those that can't be sent."""
     try:
         return framed(Release(keys))
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, OverflowError):
         return framed(Release([key for key in keys if _is_sendable(key)]))
 
 
 def _is_sendable(key: Key) -> bool:
     try:
         framed(Release([key]))
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, OverflowError):
         return False
     return True
+
+
+def size_of(item: Any) -> int:
+    """Return how many bytes of the limit something takes."""
+    kind = type(item)
+    if kind is tuple:
+        nbytes: int = item[2]
+        return nbytes
+    return item.nbytes if kind is Outgoing else 0

@@ -40,3 +40,5 @@ def check_key(key: Any) -> None:
     for part in parts:
         if isinstance(part, str):
             check_encodable("key", key, part)
+        elif not -(2**63) <= part < 2**63:
+            raise OptionError(f"key={key!r}: {part} should have no more than 64 bits")

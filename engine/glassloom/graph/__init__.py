@@ -8,7 +8,7 @@ from glassloom.graph.lazy_registration import load_for, load_later
 from glassloom.graph.origin import Origin, user_origin
 from glassloom.graph.random_tokens import random_token
 from glassloom.graph.task import Handle, Task, TaskRef, find_refs, resolve
-from glassloom.graph.tokenize import CallTokenizer, extend_token, normalize_token, tokenize
+from glassloom.graph.tokenize import CallTokenizer, extend_token, normalize_token, token_of_plain_call, tokenize
 
 __all__ = [
     "CallTokenizer",
@@ -33,6 +33,7 @@ __all__ = [
     "random_token",
     "resolve",
     "task_function",
+    "token_of_plain_call",
     "tokenize",
     "user_origin",
 ]

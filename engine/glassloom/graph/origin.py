@@ -73,6 +73,8 @@ def notebook_execution() -> int:
 
 def _notebook_cell(filename: str) -> int | None:
     """Return the execution count of the cell that IPython compiled under this file name."""
+    if "IPython" not in sys.modules:
+        return None
     names = getattr(getattr(_ipython_shell(), "compile", None), "_filename_map", None)
     return names.get(filename) if names else None
 

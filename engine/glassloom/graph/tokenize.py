@@ -78,9 +78,7 @@ class CallTokenizer:
 
     def __init__(self, function_token: str, kwargs: Mapping[str, Any]) -> None:
         self._walk: _Walk | None = None
-        written = (
-            self._written((function_token, kwargs)) if kwargs else _write_str(function_token) + _CONTAINERS[dict] % 0
-        )
+        written = self._written((function_token, kwargs)) if kwargs else _start_of_call(function_token)
         self._start: Any = None if written is None else hashlib.blake2b(written, digest_size=_DIGEST_BYTES)
 
     def tokenize(self, args: tuple[Any, ...]) -> str:
@@ -100,6 +98,19 @@ class CallTokenizer:
             return self._walk.written(values)
         except (_NoToken, RecursionError):
             return None
+
+
+def token_of_plain_call(function_token: str, args: tuple[Any, ...]) -> str | None:
+    """Return the token that a `CallTokenizer` without keyword arguments makes of plain values and futures; None for others."""
+    written = _flat(args, tuple)
+    if written is None:
+        return None
+    return hashlib.blake2b(_start_of_call(function_token) + written, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+@functools.lru_cache(256)
+def _start_of_call(function_token: str) -> bytes:
+    return _write_str(function_token) + _CONTAINERS[dict] % 0
 
 
 def normalize_token(kind: type, *, is_simple: bool = False) -> Callable[[Normalizer], Normalizer]:

@@ -50,14 +50,65 @@ class _SharedKwargs(NamedTuple):
     shapes: tuple[tuple[str, Shape], ...]
 
 
-class _PickledCall(NamedTuple):
-    """A call, pickled, and the futures in it."""
+class PickledCall(NamedTuple):
+    """A call, pickled, and the futures in it: cluster ids and keys."""
 
     code: bytes
     futures: tuple[tuple[str, Key], ...]
 
 
 _NO_KWARGS = _SharedKwargs({}, [], ())
+
+
+def pickled_call(function: Callable[..., Any], shape: tuple[Any, ...], token: str | None) -> PickledCall:
+    """Return a call: that which was made when the function was called last, if it reads the same.
+
+    Parameters
+    ----------
+    token
+        What `function_token` has returned just now, if it was called.
+
+    Raises
+    ------
+    SerialisationError
+        If the function can't be pickled.
+    """
+    return _pickled_calls.get(function, shape, lambda: _pickle_call(function, shape), token, _code_bytes)
+
+
+def _pickle_call(function: Callable[..., Any], shape: tuple[Any, ...]) -> PickledCall:
+    noted: NotedFutures = {}
+    with noting_futures(noted):
+        code = dumps((function, shape))
+    return PickledCall(code, tuple(noted))
+
+
+def _code_bytes(call: PickledCall) -> int:
+    return len(call.code)
+
+
+def plain_shape(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], list[Key]] | None:
+    """Return a call's shape, literals and dependencies if each argument is plain or stands for a result, by itself; else None."""
+    shapes: list[Shape] = []
+    values: list[Any] = []
+    below: list[Key] = []
+    for arg in args:
+        kind = type(arg)
+        if kind in _PLAIN or (kind in _TEXT and len(arg) <= _SHORT_TEXT):
+            shapes.append(_LITERAL)
+            values.append(arg)
+        elif isinstance(arg, Handle):
+            if arg.key not in below:
+                below.append(arg.key)
+            shapes.append(below.index(arg.key))
+        else:
+            return None
+    return (tuple(shapes), ()), values, below
+
+
+def pickle_plain(values: list[Any]) -> bytes:
+    """Return the pickle of plain literals, empty if there are none."""
+    return pickle.dumps(values, _PROTOCOL) if values else b""
 
 
 class CallEncoder:
@@ -290,15 +341,8 @@ class CallEncoder:
             number = self._call_numbers[identity] = len(self._code) - 1
         return number
 
-    def _pickle_call(self, function: Callable[..., Any], shape: tuple[Any, ...]) -> _PickledCall:
-        def pickle_it() -> _PickledCall:
-            noted: NotedFutures = {}
-            with noting_futures(noted):
-                code = dumps((function, shape))
-            return _PickledCall(code, tuple(noted))
-
-        token = self._function_tokens.get(id(function))
-        return _pickled_calls.get(function, shape, pickle_it, token, lambda call: len(call.code))
+    def _pickle_call(self, function: Callable[..., Any], shape: tuple[Any, ...]) -> PickledCall:
+        return pickled_call(function, shape, self._function_tokens.get(id(function)))
 
     def _pickle_literals(self, key: Key, values: list[Any]) -> bytes:
         self._noted.clear()  # of what was pickled to see how large it is

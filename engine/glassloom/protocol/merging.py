@@ -1,81 +1,129 @@
-"""Messages of single tasks that were submitted one after the other, as one message: a head takes many tasks at once for less.
+"""Tasks that were submitted one by one, as one message: a head takes many tasks at once for less.
 
-What is merged means the same as the messages after each other. `split` gives them back, for a head that can't take them all.
+What is merged means the same as messages of one task after each other. `split` gives them back, for a head that can't take
+them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from glassloom.graph.keys import Key
+from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.messages import Submit
+
+
+class SingleTask(NamedTuple):
+    """A task that its sender wants, and submits by itself.
+
+    Attributes
+    ----------
+    number, code
+        The call: the number by which the head knows it, and its pickle.
+    needs
+        Keys of the results that it takes, by the numbers that the call's shape has for them.
+    layer, line
+        The layer of `key` and the user's line that built it, empty if that isn't known.
+    """
+
+    key: Key
+    number: int
+    code: bytes
+    literals: bytes
+    needs: Sequence[Key]
+    layer: str
+    line: str
+    handling: Annotations
 
 
 def is_single(message: Submit) -> bool:
     """Whether a message has one task, which its sender wants."""
-    return len(message.keys) == 1 and message.wanted == message.keys and not message.is_merged
+    return len(message.keys) == 1 and message.wanted == message.keys and len(message.labels) <= 1
 
 
-def are_alike(message: Submit, other: Submit) -> bool:
-    """Whether the tasks of two messages are to be treated alike, and were built in the same places."""
-    return (
-        message.labels == other.labels
-        and message.priority == other.priority
-        and message.retries == other.retries
-        and message.resources == other.resources
-        and message.workers == other.workers
-        and message.allow_other_workers == other.allow_other_workers
+def single_task(message: Submit, number: int, code: bytes) -> SingleTask:
+    """Return the task of a message that has one, whose call is known as `number`."""
+    (key,) = message.keys
+    names = [key, *message.external]
+    layer, (_, line) = next(iter(message.labels.items()), ("", ("", "")))
+    return SingleTask(
+        key, number, code, message.literals[0], [names[dep] for dep in message.deps[0]], layer, line, _handling(message)
     )
 
 
-def merge(messages: Sequence[Submit]) -> Submit:
-    """Return messages of single tasks that are alike as one. Of tasks with equal keys only the first counts."""
-    if len(messages) == 1:
-        return messages[0]
+def _handling(message: Submit) -> Annotations:
+    return Annotations(
+        message.priority,
+        message.retries,
+        tuple(message.resources.items()),
+        tuple(message.workers),
+        message.allow_other_workers,
+    )
+
+
+def alike(tasks: Sequence[SingleTask]) -> Iterator[Sequence[SingleTask]]:
+    """Yield runs of tasks that may be one message: treated alike, and each layer built in one place."""
+    first = tasks[0]
+    if all(
+        [task.handling is first.handling and task.line is first.line and task.layer is first.layer for task in tasks]
+    ):
+        yield tasks
+        return
+    start, handling, lines = 0, first.handling, {first.layer: first.line}
+    for position, task in enumerate(tasks):
+        if task.handling != handling or lines.setdefault(task.layer, task.line) != task.line:
+            yield tasks[start:position]
+            start, handling, lines = position, task.handling, {task.layer: task.line}
+    yield tasks[start:]
+
+
+def merge(tasks: Sequence[SingleTask]) -> Submit:
+    """Return tasks that are alike as one message. Of tasks with equal keys only the first counts."""
+    if len({task.key for task in tasks}) != len(tasks):
+        first: dict[Key, SingleTask] = {}
+        for task in tasks:
+            first.setdefault(task.key, task)
+        tasks = list(first.values())
+    keys, numbers, _, literals, needs, layers, lines, (handling, *_) = zip(*tasks, strict=True)
+    code = {number: place for place, number in enumerate(dict.fromkeys(numbers))}
+    deps, external = _positions(keys, needs) if any(needs) else ([[]] * len(keys), [])
+    names = list(keys)
+    return Submit(
+        names,
+        [0] * len(keys) if len(code) == 1 else [code[number] for number in numbers],
+        list(literals),
+        deps,
+        list(code),
+        external,
+        names,
+        {layer: ("", line) for layer, line in dict.fromkeys(zip(layers, lines, strict=True)) if line},
+        handling.priority,
+        handling.retries,
+        dict(handling.resources),
+        list(handling.workers),
+        handling.allow_other_workers,
+        is_merged=len(keys) > 1,
+    )
+
+
+def _positions(keys: Sequence[Key], needs: Sequence[Sequence[Key]]) -> tuple[list[list[int]], list[Key]]:
+    """Return where the dependencies of each task are, among the tasks before it or else external, and the external ones."""
     places: dict[Key, int] = {}
-    codes: dict[bytes | int, int] = {}
-    external: dict[Key, None] = {}
-    calls: list[int] = []
-    literals: list[bytes] = []
-    needs: list[list[Key]] = []
-    for message in messages:
-        (key,) = message.keys
-        if key in places:
-            continue
-        names = [key, *message.external]
-        below = [names[dep] for dep in message.deps[0]]
-        external.update(dict.fromkeys([name for name in below if name not in places]))
-        places[key] = len(places)
-        calls.append(codes.setdefault(message.code[0], len(codes)))
-        literals.append(message.literals[0])
-        needs.append(below)
-    deps = _positions(needs, places, {name: len(places) + number for number, name in enumerate(external)})
-    keys = list(places)
-    return msgspec.structs.replace(
-        messages[0],
-        keys=keys,
-        calls=calls,
-        literals=literals,
-        deps=deps,
-        code=list(codes),
-        external=list(external),
-        wanted=keys,
-        is_merged=True,
-    )
-
-
-def _positions(needs: list[list[Key]], places: dict[Key, int], external: dict[Key, int]) -> list[list[int]]:
-    """Return where the dependencies of each task are: among the tasks before it, or else external."""
-    return [
-        [place if (place := places.get(name, number)) < number else external[name] for name in below] if below else []
-        for number, below in enumerate(needs)
-    ]
+    external: dict[Key, int] = {}
+    deps = []
+    for place, (key, below) in enumerate(zip(keys, needs, strict=True)):
+        deps.append(
+            [places[name] if name in places else external.setdefault(name, len(keys) + len(external)) for name in below]
+        )
+        places[key] = place
+    return deps, list(external)
 
 
 def split(message: Submit) -> list[Submit]:
-    """Return merged messages as they were."""
+    """Return the tasks of a message that was merged as messages of one task."""
     names = [*message.keys, *message.external]
     return [
         msgspec.structs.replace(

@@ -1,0 +1,72 @@
+"""Calls of functions with plain arguments, one by one: what `FunctionCalls` and `CallEncoder` make of them, made in fewer steps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from glassloom.client.connection import Connection
+from glassloom.client.function_calls import RANDOM_BYTES
+from glassloom.client.validation import check_key
+from glassloom.errors import SerialisationError
+from glassloom.graph import Key, function_label, task_function, token_of_plain_call, user_origin
+from glassloom.graph.keys import key_layer
+from glassloom.protocol.annotations import Annotations
+from glassloom.protocol.calls import function_token, pickle_plain, pickled_call, plain_shape
+from glassloom.protocol.merging import SingleTask
+
+
+def quick_call(
+    connection: Connection,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    key: Key | None,
+    handling: Annotations,
+    *,
+    pure: bool,
+) -> SingleTask | None:
+    """Return a call that has only positional arguments, as a task.
+
+    Returns None if an argument is neither small and plain nor a future, or if something is wrong or unusual: then the general
+    way makes the task, or says what is wrong. Both give it the same key.
+
+    Raises
+    ------
+    TypeError
+        If `function` can't be called as a task.
+    OptionError
+        If `key` can't be one.
+    """
+    plain = plain_shape(args)
+    if plain is None or not callable(function):
+        return None
+    shape, values, below = plain
+    function = task_function(function)
+    token = function_token(function) if pure else None
+    if key is None:
+        layer = function_label(function)
+        suffix = os.urandom(RANDOM_BYTES).hex() if token is None else token_of_plain_call(token, args)
+        if suffix is None:
+            return None
+        key = f"{layer}-{suffix}"
+    else:
+        check_key(key)
+        layer = key_layer(key)
+    try:
+        call = pickled_call(function, shape, token)
+    except SerialisationError:
+        return None
+    if call.futures:
+        return None
+    origin = user_origin()
+    return SingleTask(
+        key,
+        connection.number_of_call(call.code),
+        call.code,
+        pickle_plain(values),
+        below,
+        layer,
+        "" if origin is None else str(origin),
+        handling,
+    )
