@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from glassloom.client.validation import check_key
-from glassloom.graph import CallTokenizer, Key, function_label, task_function, user_origin
+from glassloom.graph import CallTokenizer, Key, function_label, random_token, task_function, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import CallEncoder, function_token
-
-RANDOM_BYTES = 16
 
 
 class FunctionCalls(NamedTuple):
@@ -79,5 +76,5 @@ def _own_keys(label: str, token: str, arguments: Sequence[tuple[Any, ...]], kwar
     if token:
         tokenizer = CallTokenizer(token, kwargs)
         return [f"{label}-{tokenizer.tokenize(args)}" for args in arguments]
-    prefix = f"{label}-{os.urandom(RANDOM_BYTES).hex()}"
+    prefix = f"{label}-{random_token()}"
     return [prefix] if len(arguments) == 1 else [f"{prefix}{number:x}" for number in range(len(arguments))]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 from glassloom.client.connection import Connection
-from glassloom.client.function_calls import RANDOM_BYTES
 from glassloom.client.validation import check_key
 from glassloom.errors import SerialisationError
-from glassloom.graph import Key, function_label, task_function, token_of_plain_call, user_origin
+from glassloom.graph import Key, function_label, random_token, task_function, token_of_plain_call, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import function_token, pickle_plain, pickled_call, plain_shape
@@ -46,7 +44,7 @@ def quick_call(
     token = function_token(function) if pure else None
     if key is None:
         layer = function_label(function)
-        suffix = os.urandom(RANDOM_BYTES).hex() if token is None else token_of_plain_call(token, args)
+        suffix = random_token() if token is None else token_of_plain_call(token, args)
         if suffix is None:
             return None
         key = f"{layer}-{suffix}"
