@@ -15,7 +15,17 @@ from typing import Any
 
 import invariants
 from glassloom.errors import GraphError
-from glassloom.scheduler import Actions, Pressure, Restrictions, Scheduler, State, TaskSlice, TaskState, WorkerState
+from glassloom.scheduler import (
+    LOSSES_ALLOWED,
+    Actions,
+    Pressure,
+    Restrictions,
+    Scheduler,
+    State,
+    TaskSlice,
+    TaskState,
+    WorkerState,
+)
 
 
 @dataclass(frozen=True)
@@ -165,6 +175,9 @@ class Simulation:
         self.deaths = 0
         self._next = {"worker": 0, "client": 0, "location": 0}
         self._data: set[str] = set()
+        self._removed: set[int] = set()
+        """Locations whose files something has removed."""
+        self._n_removed: Counter[str] = Counter()
         self._failed_once: set[str] = set()
         self._key_of: dict[int, str] = {}
         self._misses_an_input: set[int] = set()
@@ -189,11 +202,13 @@ class Simulation:
             (1, self._kill_worker),
             (1, self._retire_worker),
             (1, self._lose_results),
+            (1, self._remove_a_file),
+            (1, self._report_a_removed_file),
             (1, self._change_pressure),
             (2, self._secede_or_rejoin),
             (1, self._let_time_pass),
         ]
-        self._quiet = self._events[:5]
+        self._quiet = [*self._events[:5], (1, self._report_a_removed_file)]
         if self.random.random() < 0.4:  # so that most tasks stay in their blocks
             rare = (self._let_time_pass, self._secede_or_rejoin, self._scatter, self._want_to_read, self._lose_results)
             self._events = [(weight, event) for weight, event in self._events if event not in rare]
@@ -462,6 +477,33 @@ class Simulation:
                 self._reasons_to_run[self._key_of[number]] += 1
             worker.outbox.append(("lost", numbers))
 
+    def _remove_a_file(self) -> None:
+        """The file of a shared result vanishes. Whoever tries to read it tells of it."""
+        tasks = [
+            task
+            for task in self.scheduler.individual_tasks.values()
+            if task.shared_location is not None
+            and task.spec is not None
+            and self._n_removed[task.key] < LOSSES_ALLOWED - 1
+        ]
+        if tasks:
+            task = self.random.choice(tasks)
+            self._removed.add(task.shared_location)
+            self._n_removed[task.key] += 1
+
+    def _report_a_removed_file(self) -> bool:
+        """A client has tried to read such a result."""
+        tasks = self.scheduler.individual_tasks.values()
+        for task in [task for task in tasks if task.clients and task.shared_location in self._removed]:
+            self._lose_shared(task.number, task.shared_location)
+            return True
+        return False
+
+    def _lose_shared(self, number: int, location: int) -> None:
+        for worker in self.workers:
+            self._note_readers(worker, [number])
+        self.scheduler.shared_result_lost(number, location)
+
     def _secede_or_rejoin(self) -> None:
         worker = self._one(lambda worker: worker.executing)
         if worker is not None:
@@ -524,6 +566,12 @@ class Simulation:
         inputs = []
         if any(location is None and number in worker.lost for number, _, location in step.run.deps):
             worker.executing.remove(step)
+            self._give_back(worker, [step.run, *worker.withdraw_readers({step.run.number})])
+            return True
+        removed = [(number, location) for number, _, location in step.run.deps if location in self._removed]
+        if removed:
+            worker.executing.remove(step)
+            worker.outbox.append(("shared-lost", *removed[0]))
             self._give_back(worker, [step.run, *worker.withdraw_readers({step.run.number})])
             return True
         for number, key, location in step.run.deps:
@@ -611,6 +659,9 @@ class Simulation:
             case ("rejoined", task):
                 for _ in range(n_times):
                     scheduler.rejoined(number, task)
+            case ("shared-lost", task, location):
+                for _ in range(n_times):
+                    self._lose_shared(task, location)
             case ("lost", tasks):
                 self._note_readers(worker, tasks)
                 for _ in range(n_times):

@@ -17,14 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import leaks
+import numpy as np
 import psutil
 import pytest
 import tasks
 from fault_helpers import both_workers, eventually, fork_server_of, head_of, kill, kill_a_worker, worker_pids
-from glassloom import Client, as_completed, wait
-from glassloom.errors import ClusterClosed, MemoryLimitExceeded, StoreFull, WorkerLost
+from glassloom import Client, Future, as_completed, wait
+from glassloom.client.results import read_result
+from glassloom.errors import ClusterClosed, DataLost, MemoryLimitExceeded, StoreFull, WorkerLost
 from glassloom.protocol.places import remove_what_the_dead_left
 from glassloom.store.segment import SegmentWriter, read_location
+from glassloom.store.shared_memory import SHARED_MEMORY_DIR
 from glassloom_metrics.protocol import Errors
 from glassloom_metrics.registry import find_record, read_records
 from glassloom_metrics.subscriber import subscribe
@@ -125,6 +128,92 @@ def test_a_worker_killed_while_another_waits_for_its_result_costs_only_time(clie
     (tmp_path / "go").touch()
     wait(hold)
     assert owner in pids
+
+
+SEGMENT_VANISHES = pytest.mark.fault("the file of a shared result is removed")
+
+
+def shared_files(client: Client) -> list[Path]:
+    """Return the files in which results are shared."""
+    prefix = client._connection.welcome.shm_prefix
+    return [path for path in SHARED_MEMORY_DIR.glob(f"{prefix}*") if path.suffix != ".owner"]
+
+
+def made_and_shared(client: Client, log: Path, mib: int = 1) -> Future:
+    """Return the future of an array that another process has read: one file in shared memory has it."""
+    future = client.submit(lambda: tasks.count_run(str(log), tasks.big(mib, 2.0)), pure=False)
+    assert float(future.result().max()) == 2.0
+    assert len(shared_files(client)) == 1
+    return future
+
+
+@SEGMENT_VANISHES
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: os.truncate(path, 1000)])
+def test_a_client_that_cannot_read_a_result_has_it_made_again(client: Client, tmp_path: Path, damage: Any) -> None:
+    future = made_and_shared(client, tmp_path / "runs")
+    for n_runs in (2, 3):
+        (path,) = shared_files(client)
+        damage(path)
+        assert float(future.result(timeout=30).max()) == 2.0
+        assert (tmp_path / "runs").read_text() == "x" * n_runs
+
+
+@SEGMENT_VANISHES
+def test_a_task_that_cannot_read_an_input_waits_until_it_is_made_again(client: Client, tmp_path: Path) -> None:
+    future = made_and_shared(client, tmp_path / "runs")
+    (path,) = shared_files(client)
+    path.unlink()
+    sums = client.map(lambda array, number: float(array.max()) + number, [future] * 20, range(20))
+    assert client.gather(sums) == [2.0 + number for number in range(20)]
+    assert (tmp_path / "runs").read_text() == "xx"
+    assert any("can't be read any more" in event.text for event in client.story(future).events)
+
+
+@SEGMENT_VANISHES
+def test_what_a_lost_result_was_made_of_is_made_again_too(client: Client, tmp_path: Path) -> None:
+    log = tmp_path / "runs"
+    first = client.submit(lambda: tasks.count_run(str(log), tasks.big(1, 2.0)))
+    second = client.submit(tasks.add, first, 1.0)
+    assert float(second.result().max()) == 3.0
+    del first
+    for path in shared_files(client):
+        path.unlink()
+    assert float(second.result(timeout=30).max()) == 3.0
+    assert log.read_text() == "xx"
+
+
+@SEGMENT_VANISHES
+def test_a_result_whose_file_is_removed_time_and_again_is_an_error_that_says_so(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    future = made_and_shared(client, tmp_path / "runs")
+
+    def remove_and_read(key: Any, location: Any) -> Any:
+        os.unlink(location.path)
+        return read_result(key, location)
+
+    monkeypatch.setattr("glassloom.client.result_methods.read_result", remove_and_read)
+    with pytest.raises(DataLost, match="couldn't be read 3 times, each time after it had been made: something removes"):
+        future.result(timeout=30)
+    monkeypatch.undo()
+    assert (tmp_path / "runs").read_text() == "xxx"
+    future.retry()
+    assert float(future.result(timeout=30).max()) == 2.0
+
+
+@SEGMENT_VANISHES
+def test_a_scattered_value_whose_file_is_removed_is_an_error_that_says_what_to_do(client: Client) -> None:
+    future = client.scatter(tasks.big(1, 4.0))
+    reading = client.submit(np.mean, future)
+    assert reading.result(timeout=20) == 4.0
+    (path,) = shared_files(client)
+    path.unlink()
+    with pytest.raises(DataLost, match=r"is gone, and it was not computed but handed in: scatter it again"):
+        future.result(timeout=30)
+    with pytest.raises(DataLost, match=r"is gone, and it was not computed but handed in: scatter it again"):
+        client.submit(np.max, future).result(timeout=30)
+    again = client.scatter(tasks.big(1, 4.0))
+    assert client.submit(np.max, again).result(timeout=30) == 4.0
 
 
 @pytest.mark.fault("kill -9 of all workers")

@@ -9,7 +9,7 @@ import invariants
 import pytest
 from glassloom.errors import GraphError
 from glassloom.sampling.progress import layer_counts
-from glassloom.scheduler import Actions, Pressure, Restrictions, Scheduler, State
+from glassloom.scheduler import LOSSES_ALLOWED, Actions, Pressure, Restrictions, Scheduler, State
 from glassloom.scheduler.task_block import TaskSlice
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -1077,6 +1077,99 @@ def test_a_task_that_had_read_what_was_lost_finishes_and_the_input_is_not_made_a
     bench.scheduler.results_lost(0, [bench.number("a")])
     bench.finish(0, "b")
     assert bench.act() == {"finished": {"me": ["b"]}}
+
+
+def share(bench: Bench, key: str, place: str) -> None:
+    """Let the one worker finish a task whose result lies where every process reads it."""
+    number = bench.number(key)
+    bench.finished(0, [number], [10], [LONG_S], [place])
+
+
+def test_a_shared_result_that_cannot_be_read_is_made_again_from_inputs_that_are_made_again() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"]}, ["b"])
+    bench.act()
+    share(bench, "a", "place-a")
+    assert bench.act() == {"run": {0: ["b"]}}
+    share(bench, "b", "place-b")
+    bench.act()  # 'a' is known below 'b', and not held
+    assert bench.scheduler.shared_result_lost(bench.number("b"), "place-b")
+    assert bench.act()["run"] == {0: ["a"]}
+    share(bench, "a", "another-a")
+    assert bench.act() == {"run": {0: ["b"]}}
+
+
+def test_a_shared_result_is_lost_only_where_it_is_to_be_read_now() -> None:
+    bench = Bench(1)
+    bench.submit({"a": []}, ["a"])
+    number = bench.number("a")
+    assert not bench.scheduler.shared_result_lost(number, "old")
+    bench.act()
+    share(bench, "a", "new")
+    assert not bench.scheduler.shared_result_lost(number, "old")
+    assert not bench.scheduler.shared_result_lost(99, "new")
+    assert (bench.state("a"), bench.scheduler.tasks["a"].shared_location) == (State.MEMORY, "new")
+    bench.act()
+
+
+def test_a_task_that_could_not_read_a_shared_input_runs_once_that_is_back() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"]}, ["b"])
+    bench.act()
+    share(bench, "a", "place")
+    bench.act()
+    bench.scheduler.shared_result_lost(bench.number("a"), "place")
+    bench.recalled(0, [bench.number("b")])
+    assert bench.act()["run"] == {0: ["a"]}
+    share(bench, "a", "another")
+    assert bench.act() == {"run": {0: ["b"]}}
+
+
+def test_a_result_that_is_lost_again_and_again_fails_with_what_waits_for_it() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"]}, ["a", "b"])
+    for _ in range(LOSSES_ALLOWED):
+        assert bench.act()["run"] == {0: ["a"]}
+        share(bench, "a", "place")
+        bench.act()
+        bench.scheduler.shared_result_lost(bench.number("a"), "place")
+        bench.recalled(0, [bench.number("b")])
+    assert (bench.state("a"), bench.state("b")) == (State.ERRED, State.ERRED)
+    assert bench.act()["erred"] == {"me": ["a", "b"]}
+    bench.submit({"a": []}, ["a"])  # another chance
+    assert bench.act() == {"run": {0: ["a"]}}
+    share(bench, "a", "place")
+    bench.scheduler.shared_result_lost(bench.number("a"), "place")
+    assert bench.act()["run"] == {0: ["a"]}
+
+
+def test_a_value_that_was_handed_in_and_is_lost_fails_with_what_waits_for_it() -> None:
+    bench = Bench(1)
+    bench.add_data("me", "data", "place", 10)
+    bench.submit({"b": []}, ["b"])
+    bench.scheduler.submit("me", ["c"], ["spec"], [(1,)], external=["data"], wanted=["c"])
+    bench.act()
+    bench.scheduler.shared_result_lost(bench.number("data"), "place")
+    assert (bench.state("data"), bench.state("c")) == (State.ERRED, State.ERRED)
+    bench.add_data("me", "data", "another", 10)
+    assert bench.state("data") is State.MEMORY
+    bench.act()
+
+
+def test_a_shared_result_that_nobody_needs_is_not_made_again() -> None:
+    bench = Bench(1)
+    bench.submit({"a": [], "b": ["a"]}, ["a", "b"])
+    bench.act()
+    share(bench, "a", "place")
+    bench.act()
+    share(bench, "b", "place-b")
+    bench.act()
+    bench.scheduler.shared_result_lost(bench.number("a"), "place")
+    assert bench.act()["run"] == {0: ["a"]}
+    bench.release("me", ["a"])
+    share(bench, "a", "third")
+    assert bench.scheduler.tasks["b"].state is State.MEMORY
+    bench.act()
 
 
 def test_a_task_given_back_unasked_goes_to_a_worker_with_room() -> None:

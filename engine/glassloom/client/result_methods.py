@@ -15,7 +15,7 @@ from glassloom.client.future_tree import find_futures, is_flat, rebuilt, replace
 from glassloom.client.key_table import ERROR, FINISHED, PENDING, KeyState
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.results import read_result, read_small_results
-from glassloom.errors import CancelledError, OptionError
+from glassloom.errors import CancelledError, DataLost, OptionError
 from glassloom.graph import Key, key_text, tokenize
 from glassloom.protocol import failure, messages
 from glassloom.protocol.failure import Failure
@@ -171,14 +171,19 @@ class ResultMethods(ClientBase):
                 results[key] = read_result(key, state.inline)
             else:
                 remote[key] = state
-        if remote:
+        while remote:  # the head sees to it that this ends
             locations = yield from self._connection.locate(list(remote), deadline)
-            for (key, state), location in zip(remote.items(), locations, strict=True):
+            for (key, state), location in list(zip(remote.items(), locations, strict=True)):
                 if isinstance(location, Failure):
                     if state.is_cancelling:  # it had finished before; the result went with the cancellation
                         raise CancelledError(f"task {key_text(key)} was cancelled by this client")
                     raise failure.harmless(failure.restore(location))
-                results[key] = read_result(key, location)
+                try:
+                    results[key] = read_result(key, location)
+                except DataLost as error:
+                    self._connection.send(messages.ReportLost(key, location, str(error)))
+                else:
+                    del remote[key]
         return [results[key] for key in keys]
 
 

@@ -22,6 +22,7 @@ from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import messages
 from glassloom.protocol.options import HeadOptions
 from glassloom.scheduler import Adaptive, Scheduler
+from glassloom.store.segment import Location
 
 HEAD_ITSELF = object()
 """The head as the scheduler's client: it wants what was fired and forgotten, until it is done."""
@@ -36,6 +37,8 @@ class ClientRequests:
         What every new worker calls first, by name; pickled.
     settle
         Lets the scheduler act on what it was told so far.
+    shared_result_lost
+        Called with a task's number, where its result couldn't be read, and why.
     end
         Ends the cluster for a reason.
     """
@@ -58,6 +61,7 @@ class ClientRequests:
         tasks: SupervisedTasks,
         now_s: Callable[[], float],
         settle: Callable[[], None],
+        shared_result_lost: Callable[[int | None, Location, str], None],
         end: Callable[[str], None],
     ) -> None:
         self._options = options
@@ -100,6 +104,9 @@ class ClientRequests:
             messages.Withdraw: self._withdraw,
             messages.Claim: self._claim,
             messages.Attach: lambda client, message: scheduler.want(client, message.keys),
+            messages.ReportLost: lambda client, message: shared_result_lost(
+                scheduler.number_of(message.key), message.location, message.reason
+            ),
             messages.WhoHas: queries.tell_holdings,
             messages.GetProcessing: lambda client, message: queries.tell_processing(client, message, worker_pool),
             messages.GetStory: self._get_story,

@@ -58,7 +58,7 @@ from glassloom.protocol.places import ClusterPlaces, remove_what_the_dead_left
 from glassloom.sampling.host import HostSampler
 from glassloom.sampling.process import has_ended
 from glassloom.scheduler import MIN_TASKS, Actions, Scheduler, TaskState
-from glassloom.store.segment import Segment
+from glassloom.store.segment import Location, Segment
 from glassloom.store.shared_memory import SHARED_MEMORY_DIR
 from glassloom.worker import fork_server
 
@@ -138,6 +138,7 @@ class Head:
             tasks=self._tasks,
             now_s=self._clock.now_s,
             settle=self._settle,
+            shared_result_lost=self._shared_result_lost,
             end=self._end,
         )
         self._settling = False
@@ -361,6 +362,8 @@ class Head:
                 if self._scheduler.results_lost(number, message.numbers):
                     text = f"a result on worker {worker.options.name} is made again: {message.reason}"
                     self._metrics_writer.log("warning", text, number)
+            case messages.SharedResultLost():
+                self._shared_result_lost(message.number, message.location, message.reason)
             case messages.WorkerLog():
                 self._metrics_writer.log("error", f"worker {worker.options.name}: {message.text}", number)
             case messages.TaskOutput():
@@ -422,6 +425,11 @@ class Head:
             self._shared_results.add(message.location, worker)
         self._scheduler.published(worker.number, message.number, message.location)
         self._inline_results.add(task)
+
+    def _shared_result_lost(self, task_number: int | None, location: Location, reason: str) -> None:
+        """A process couldn't read a result where every process reads it."""
+        if task_number is not None and self._scheduler.shared_result_lost(task_number, location):
+            self._metrics_writer.log("warning", f"a result can't be read any more: {reason}")
 
     # What clients say
 

@@ -10,7 +10,7 @@ from glassloom.errors import DataLost, MemoryLimitExceeded, NoSuchWorker, Serial
 from glassloom.graph.keys import key_text
 from glassloom.protocol import failure
 from glassloom.protocol.failure import Failure
-from glassloom.scheduler import TaskState
+from glassloom.scheduler import LOSSES_ALLOWED, TaskState
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,10 @@ def make_error(kind: str, task: TaskState, last_loss: WorkerLoss) -> Failure:
     errors = {
         "worker-lost": _blame(task, last_loss),
         "data-lost": DataLost(f"the value of {key} is gone, and it was not computed but handed in: scatter it again"),
+        "lost-again": DataLost(
+            f"the result of {key} couldn't be read {LOSSES_ALLOWED} times, each time after it had been made: something removes "
+            "or damages its file"
+        ),
         "pinned": SerialisationError(
             f"the result of {key} can't be sent to another process, and a task needs it together with another such "
             "result that lives elsewhere"

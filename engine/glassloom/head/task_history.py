@@ -98,6 +98,8 @@ class TaskHistory:
             self._note(self._numbers(message.keys), "cancelled", f"cancelled by client {client}")
         elif isinstance(message, messages.Retry):
             self._note(self._numbers(message.keys), "retried", f"retried by client {client}")
+        elif isinstance(message, messages.ReportLost):
+            self._note(self._numbers([message.key]), "lost", f"its result can't be read any more: {message.reason}")
 
     def worker_left(self, worker: str, ran: Sequence[TaskState], held: Sequence[TaskState], reason: str) -> None:
         """A worker is gone with what it ran and held. Call it before the scheduler learns of it."""
@@ -180,6 +182,9 @@ class TaskHistory:
         text = f"its result can't be read any more: {message.reason}"
         self._note(message.numbers, "lost", text, worker)
 
+    def _note_shared_loss(self, worker: str, message: messages.SharedResultLost) -> None:
+        self._note([message.number], "lost", f"its result can't be read any more: {message.reason}", worker)
+
     def _note_spills(self, worker: str, message: messages.StoreEvents) -> None:
         self._keep(message.numbers, _spilled, message, worker)
 
@@ -191,6 +196,7 @@ _NOTES: dict[type, Callable[[TaskHistory, str, Any], None]] = {
     messages.Seceded: TaskHistory._note_secession,
     messages.Rejoined: TaskHistory._note_rejoining,
     messages.ResultsLost: TaskHistory._note_loss,
+    messages.SharedResultLost: TaskHistory._note_shared_loss,
     messages.StoreEvents: TaskHistory._note_spills,
 }
 

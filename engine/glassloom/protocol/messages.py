@@ -220,6 +220,14 @@ class ResultsLost(_Message, frozen=True, tag="results-lost"):
     reason: str
 
 
+class SharedResultLost(_Message, frozen=True, tag="shared-result-lost"):
+    """A result can't be read where every process reads it."""
+
+    number: int
+    location: Location
+    reason: str
+
+
 class WorkerLog(_Message, frozen=True, tag="worker-log"):
     """Something that people should know of."""
 
@@ -267,6 +275,7 @@ FromWorker = (
     | StoreEvents
     | MemoryPressure
     | ResultsLost
+    | SharedResultLost
     | WorkerLog
     | WorkerCrashed
     | TaskOutput
@@ -349,6 +358,14 @@ class Locate(_Message, frozen=True, tag="locate"):
 
     request: int
     keys: list[Key]
+
+
+class ReportLost(_Message, frozen=True, tag="report-lost"):
+    """Couldn't read a result where the head has `Located` it."""
+
+    key: Key
+    location: Location
+    reason: str
 
 
 class GetInfo(_Message, frozen=True, tag="get-info"):
@@ -514,6 +531,7 @@ FromClient = (
     | Withdraw
     | Claim
     | Attach
+    | ReportLost
     | Shutdown
 )
 

@@ -11,11 +11,12 @@ from glassloom.scheduler.core import Scheduler
 from glassloom.scheduler.layers import Layer
 from glassloom.scheduler.order import order
 from glassloom.scheduler.restrictions import Restrictions
-from glassloom.scheduler.state import MAX_QUEUED, TaskState, WorkerState
+from glassloom.scheduler.state import LOSSES_ALLOWED, MAX_QUEUED, TaskState, WorkerState
 from glassloom.scheduler.states import Pressure, State
 from glassloom.scheduler.task_block import MIN_TASKS, TaskSlice
 
 __all__ = [
+    "LOSSES_ALLOWED",
     "MAX_QUEUED",
     "MIN_TASKS",
     "Actions",

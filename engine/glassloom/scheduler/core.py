@@ -23,7 +23,7 @@ from glassloom.scheduler.order import Cycle, order
 from glassloom.scheduler.placement import MAX_AHEAD_READERS, Placement
 from glassloom.scheduler.ready_queues import ReadyQueues
 from glassloom.scheduler.restrictions import Restrictions
-from glassloom.scheduler.state import TaskState, WorkerState
+from glassloom.scheduler.state import LOSSES_ALLOWED, TaskState, WorkerState
 from glassloom.scheduler.states import (
     ERRED,
     MEMORY,
@@ -46,8 +46,8 @@ class Scheduler:
     Parameters
     ----------
     make_error
-        Called with a kind (``"worker-lost"``, ``"data-lost"``, ``"pinned"``, ``"nowhere"``) and the task; returns what is kept as the
-        task's error. The scheduler itself never looks into errors.
+        Called with a kind (``"worker-lost"``, ``"data-lost"``, ``"lost-again"``, ``"pinned"``, ``"nowhere"``) and the task; returns
+        what is kept as the task's error. The scheduler itself never looks into errors.
     sends_ahead
         Whether a worker lets a task wait for inputs that are still being made there.
     min_block
@@ -515,6 +515,26 @@ class Scheduler:
             self._transitions.lose(task)
         self._transitions.review()
         return len(lost)
+
+    def shared_result_lost(self, task_number: int, location: Any) -> bool:
+        """A process couldn't read a task's result where every process reads it. It is made again if it is needed.
+
+        Only so often: then the task fails. Returns whether the result was to be read there; else it was made again already.
+
+        A task that was sent there and hasn't begun is given back by its worker (`recalled`).
+        """
+        task = self._blocks.numbered(task_number)
+        if task is None or task.state is not MEMORY or task.shared_location != location:
+            return False
+        n_lost = self._tables.n_lost
+        n_lost[task] = n_lost.get(task, 0) + 1
+        self._transitions.lose(task)
+        if n_lost[task] == LOSSES_ALLOWED:
+            del n_lost[task]
+            if task.state in UNDER_WAY:
+                self._transitions.fail(task, self._make_error("lost-again", task))
+        self._transitions.review()
+        return True
 
     def published(self, number: int, task_number: int, location: Any) -> None:
         """A worker has put a result where every process can reach it; `location` None: that cannot be done."""

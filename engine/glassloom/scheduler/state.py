@@ -11,6 +11,8 @@ from glassloom.scheduler.states import NO_PRESSURE, PAUSED, RELEASED, State
 
 DEATHS_ALLOWED = 3
 """A task whose worker died this often is blamed for it."""
+LOSSES_ALLOWED = 3
+"""A task whose result couldn't be read so often, where every process reads it, isn't run again."""
 PREFETCH_S = 0.010
 """How much work a worker's thread has queued, so that it doesn't wait for the head between short tasks."""
 MAX_QUEUED = 1000

@@ -31,6 +31,8 @@ class Tables:
         """Tasks that were stopped and whose worker hasn't answered for them yet."""
         self.sought: dict[TaskState, None] = {}
         """Tasks whose result is waited for by a reader."""
+        self.n_lost: dict[TaskState, int] = {}
+        """How often the result of a known task couldn't be read where every process reads it, if it couldn't."""
         self._next_number = 0
 
     def known_or_new(self, key: Key, labels: dict[str, tuple[str, str]] | None) -> TaskState:

@@ -394,6 +394,8 @@ class Transitions:
         """Forget a task that nobody wants and no known task depends on, then what only it depended on."""
         tables = self._tables
         del tables.tasks[task.key], tables.by_number[task.number]
+        if tables.n_lost:
+            tables.n_lost.pop(task, None)
         layer = task.layer
         if layer.counts[FORGOTTEN] == layer.total:
             tables.layers.note_end(layer)

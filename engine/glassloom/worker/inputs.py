@@ -18,11 +18,12 @@ from glassloom.worker.lane_results import LaneColumns, LaneResults
 
 
 class InputLost(Exception):
-    """A task can't begin: an input that only this worker had is gone."""
+    """A task can't begin: an input is gone, which only this worker had, or which every process reads at `location`."""
 
-    def __init__(self, number: int, reason: str) -> None:
+    def __init__(self, number: int, reason: str, location: Location | None = None) -> None:
         super().__init__(reason)
         self.number = number
+        self.location = location
 
 
 class CallTable:
@@ -130,7 +131,7 @@ class Inputs:
         Raises
         ------
         InputLost
-            If one of them was only here and is gone.
+            If one of them is gone.
         SerialisationError
             If one of them can't be unpickled.
         """
@@ -142,10 +143,13 @@ class Inputs:
     def _value(self, number: int, location: Location | None) -> Any:
         if location is None:
             return self._local(number)
-        if not isinstance(location, Segment):
-            return read_location(location)
-        if number not in self._mapped:
-            self._mapped[number] = read_location(location)
+        try:
+            if not isinstance(location, Segment):
+                return read_location(location)
+            if number not in self._mapped:
+                self._mapped[number] = read_location(location)
+        except DataLost as error:
+            raise InputLost(number, str(error), location) from None
         return self._mapped[number]
 
     def _local(self, number: int) -> Any:

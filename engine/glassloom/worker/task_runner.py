@@ -9,7 +9,7 @@ from glassloom.protocol import messages
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.messages import RunTask
 from glassloom.store.store import Store
-from glassloom.worker.inputs import CallTable, Inputs
+from glassloom.worker.inputs import CallTable, InputLost, Inputs
 from glassloom.worker.lane_results import LaneResults
 from glassloom.worker.memory_monitor import MemoryMonitor
 from glassloom.worker.sender import Outbox, Sender
@@ -108,7 +108,7 @@ class TaskRunner:
     def _ended(self, number: int, source: RunTask | SliceTasks, slot: int, outcome: Outcome) -> RunTask | None:
         self._output.end_line()
         if outcome.lost is not None:
-            self._input_lost(number, source, *outcome.lost)
+            self._input_lost(number, source, outcome.lost)
             return None
         if outcome.failure is not None:
             self._failed(number, source, slot, outcome, outcome.failure)
@@ -135,8 +135,11 @@ class TaskRunner:
         self._sender.send(messages.Failed(number, slot, outcome.start_s, outcome.stop_s, failure))
         self.give_back(waited_for_it)
 
-    def _input_lost(self, number: int, source: RunTask | SliceTasks, lost: int, reason: str) -> None:
-        self._sender.send(messages.ResultsLost([lost], reason))
+    def _input_lost(self, number: int, source: RunTask | SliceTasks, lost: InputLost) -> None:
+        if lost.location is None:
+            self._sender.send(messages.ResultsLost([lost.number], str(lost)))
+        else:
+            self._sender.send(messages.SharedResultLost(lost.number, lost.location, str(lost)))
         self.give_back([number, *self._queue.gave_up(number, source)])
 
     def _secede(self, thread: TaskThread) -> None:

@@ -53,10 +53,10 @@ class Outcome:
     failure
         What was raised instead.
     lost
-        The input that was gone, so that the function wasn't called: its number, and why.
+        Tells which input was gone, so that the function wasn't called.
     """
 
-    lost: tuple[int, str] | None = None
+    lost: InputLost | None = None
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs) -> Outcome:
         call = calls.loaded.get(task.call) or _load_first(outcome, task.call, calls)
         value = outcome.value = call(task.literals, inputs.read(task.deps) if task.deps else ())
     except InputLost as lost:
-        outcome.lost = (lost.number, str(lost))
+        outcome.lost = lost.with_traceback(None)  # it refers to the other inputs
     except BaseException as error:  # whatever the user's code raises is the task's result
         leave_if_child(error)
         outcome.stop_s = monotonic_s()
