@@ -79,7 +79,7 @@ class MemoryLimitExceeded(WorkerLost, MemoryError):
 
 
 class DataLost(ClusterError):
-    """A result is gone and cannot be computed again, because it was scattered, not computed."""
+    """A result is gone and cannot be computed again: it was scattered, or something removes its file time and again."""
 
 
 class SerialisationError(GlassloomError, TypeError):

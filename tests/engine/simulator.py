@@ -242,7 +242,7 @@ class Simulation:
         self._act()
         self.settle()
         scheduler = self.scheduler
-        assert (scheduler.tasks, scheduler.by_number) == ({}, {})
+        assert (scheduler.tasks, scheduler.by_number, scheduler._tables.n_lost) == ({}, {}, {})
         for worker in self.workers:
             state = worker.state
             assert (state.running, state.has, state.stopping, state.publishing) == ({}, {}, {}, {})
@@ -715,6 +715,10 @@ class Simulation:
             return
         deps = tuple([(dep.number, dep.key, dep.shared_location) for dep in task.deps])
         self._send_run(Run(task.number, task.key, deps), worker)
+        missing = [dep.number for dep in task.deps if dep.state is not State.MEMORY]
+        if len(missing) != task.n_awaited:  # an input was lost after this was decided: the worker gives the task back
+            self._misses_an_input.add(task.number)
+            worker.lost.update(missing)
 
     def _send_run(self, run: Run, worker: Worker) -> None:
         for other in self.workers:
