@@ -430,6 +430,7 @@ class Head:
         """A process couldn't read a result where every process reads it."""
         if task_number is not None and self._scheduler.shared_result_lost(task_number, location):
             self._metrics_writer.log("warning", f"a result can't be read any more: {reason}")
+            self._settle()  # if it has failed now, clients hear of that before they hear where it isn't
 
     # What clients say
 
