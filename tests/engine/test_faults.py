@@ -266,9 +266,9 @@ def test_the_blamed_tasks_error_carries_the_users_line(client: Client) -> None:
     assert error.__notes__[0].endswith("future = client.submit(tasks.leave, pure=False)  # here")
 
 
-def test_the_blamed_task_is_among_the_errors_that_dashboards_show(client: Client) -> None:
-    assert isinstance(client.submit(tasks.leave, pure=False).exception(timeout=30), WorkerLost)
-    error = asyncio.run(_first_error(client))
+def test_the_blamed_task_is_among_the_errors_that_dashboards_show(own_client: Client) -> None:
+    assert isinstance(own_client.submit(tasks.leave, pure=False).exception(timeout=30), WorkerLost)
+    error = asyncio.run(_first_error(own_client))
     assert (error.exceptions, error.workers) == (["WorkerLost"], [-1])
     assert error.keys[0][0].startswith("'leave-")
 
