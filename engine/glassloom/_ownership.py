@@ -48,7 +48,7 @@ class OwnerProcess:
         ForkedError
             It says which process made the object, and what to do instead.
         """
-        if not self.is_current:
+        if os.getpid() != self._pid:
             raise ForkedError(
                 f"the {self._what} belongs to process {self._pid} and can't be used in its forked child {os.getpid()}; "
                 "make a Client of your own in the child (Client('name of the cluster') attaches to the same one), or "

@@ -236,17 +236,18 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             allow_other_workers=allow_other_workers,
         )
         if not kwargs:
-            task = quick_call(self._connection, func, args, key, _in_place(handling), pure=pure)
+            number = self._connection.number_of_call
+            task = quick_call(number, func, args, key, _in_place(handling), pure=pure)
             if task is not None:
                 return self._submit_single(task)
         calls = FunctionCalls.make(func, [args], kwargs, None if key is None else [key], pure=pure)
         return self._submit(calls, handling)[0]
 
     def _submit_single(self, task: SingleTask) -> Future:
-        self._connection.check_open()
-        future = Future(task.key, self)
+        connection = self._connection
+        future = Future(task.key, self, connection.hold(task.key))
         try:
-            self._connection.submit_single(task, future._state)
+            connection.submit_single(task, future._state)
         except BaseException:
             future.release()  # a traceback may keep it
             raise

@@ -116,6 +116,7 @@ class Connection:
         self.when_done = self._keys.when_done
         self.forget_callback = self._keys.forget_callback
         self.call_user = self._callbacks.call
+        self.number_of_call = self._known_calls.number
 
     def open(self, timeout_s: float | None = None) -> None:
         """Connect, and start the threads.
@@ -222,23 +223,25 @@ class Connection:
         nbytes = len(task.literals) + _ABOUT_A_TASK_BYTES
         if not self._known_calls.is_defined(task.number):
             nbytes += len(task.code)
-        self._put((task, state, nbytes), [state])
-
-    def number_of_call(self, code: bytes) -> int:
-        """Return the number by which messages refer to a pickled call."""
-        return self._known_calls.number(code)
+        item = (task, state, nbytes)
+        assert self._outbox is not None
+        if state.status == ERROR or not self._outbox.has_room(nbytes):
+            self._put(item, [state])
+        else:
+            self._outbox.put(item, nbytes)
 
     def _put(self, item: Outgoing | OutgoingTask, states: Sequence[KeyState], *, waits: bool = True) -> None:
         assert self._outbox is not None
-        if waits and not self._outbox.has_room(item):
+        nbytes = size_of(item)
+        if waits and not self._outbox.has_room(nbytes):
             timeout_s = config.get("timeouts.request")
-            if not run_sync(self._outbox.wait_for_room(item, timeout_s)):
+            if not run_sync(self._outbox.wait_for_room(nbytes, timeout_s)):
                 raise TimeoutError(
-                    f"{self.head()} has read nothing for {timeout_s:g} s, so that a message of {size_of(item)} bytes can't be sent"
+                    f"{self.head()} has read nothing for {timeout_s:g} s, so that a message of {nbytes} bytes can't be sent"
                 )
             self.check_open()
         failed = [(state, state.sent_as) for state in states if state.status == ERROR]
-        self._outbox.put(item)
+        self._outbox.put(item, nbytes)
         if failed:
             self._keys.note_retrying(failed)
 

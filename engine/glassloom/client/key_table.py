@@ -85,27 +85,23 @@ class KeyTable:
     def hold(self, key: Key) -> KeyState:
         """Return the state of a key, for a message that asks for it."""
         with self._lock:
-            state = self._hold(key)
+            reference = self._holds.get(key)
+            state = None if reference is None else reference()
+            if state is None or state.is_cancelling or state.status == CANCELLED:
+                state = self._hold_anew(key, state)
         return state
 
     def hold_all(self, keys: Sequence[Key]) -> list[KeyState]:
         """Return the state of each key, for a message that asks for them."""
         with self._lock:
             are_new = len(keys) > _FEW and self._holds.keys().isdisjoint(keys) and len(set(keys)) == len(keys)
-            states = self._hold_new(keys) if are_new else [self._hold(key) for key in keys]
+            states = self._hold_new(keys) if are_new else [self.hold(key) for key in keys]
         return states
 
-    def _hold(self, key: Key) -> KeyState:
-        reference = self._holds.get(key)
-        state = None if reference is None else reference()
-        if state is None or state.status == CANCELLED:
-            return self._hold_anew(key, None)
-        return self._hold_anew(key, state) if state.is_cancelling else state
-
-    def _hold_anew(self, key: Key, previous: KeyState | None) -> KeyState:
+    def _hold_anew(self, key: Key, former: KeyState | None) -> KeyState:
         state = KeyState()
-        if previous is not None:
-            state.previous = previous
+        if former is not None and former.status != CANCELLED:
+            state.previous = former
         if self._has_ended:
             state.status = LOST
         reference = DroppedKey(state, self._on_dropped)

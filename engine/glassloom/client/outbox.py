@@ -81,26 +81,26 @@ class Outbox:
         """How much was written so far. Grows as long as the head reads."""
         self._thread = start_thread("glassloom-client-writer", self._write, on_crash=on_crash)
 
-    def has_room(self, item: Outgoing | OutgoingTask) -> bool:
-        """Tell whether something may be put now. What is larger than the limit may if it is alone."""
-        return not self._waiting_bytes or self._waiting_bytes + size_of(item) <= LIMIT_BYTES
+    def has_room(self, nbytes: int) -> bool:
+        """Tell whether so many bytes may be put now. More than the limit may if nothing else waits."""
+        return not self._waiting_bytes or self._waiting_bytes + nbytes <= LIMIT_BYTES
 
-    def wait_for_room(self, item: Outgoing | OutgoingTask, timeout_s: float) -> Operation[bool]:
+    def wait_for_room(self, nbytes: int, timeout_s: float) -> Operation[bool]:
         """Wait until there is room, or nothing was written for so long; return whether there is."""
         written_bytes = self.written_bytes
         while True:
             with self._lock:
                 room = self._room = self._room or Signal()
-            if self.has_room(item):
+            if self.has_room(nbytes):
                 return True
             if not (yield WaitFor(room, timeout_s)) and self.written_bytes == written_bytes:
                 return False
             written_bytes = self.written_bytes
 
-    def put(self, item: Outgoing | OutgoingTask) -> None:
-        """Let a frame or a task be written, after what was put before. Never waits."""
+    def put(self, item: Outgoing | OutgoingTask, nbytes: int) -> None:
+        """Let a frame or a task, of that size, be written after what was put before. Never waits."""
         with self._lock:
-            self._waiting_bytes += size_of(item)
+            self._waiting_bytes += nbytes
         self._queue.put(item)
 
     def wait_for_writer(self, timeout_s: float, watch: Callable[[], None]) -> Operation[bool]:
@@ -137,7 +137,10 @@ class Outbox:
             while items[-1] is not None and nbytes + n_dropped * _ABOUT_A_KEY_BYTES < _COALESCED_BYTES:
                 item = take()
                 items.append(item)
-                if type(item) is DroppedKey:
+                kind = type(item)
+                if kind is tuple:
+                    nbytes += item[2]
+                elif kind is DroppedKey:
                     n_dropped += 1
                 else:
                     nbytes += size_of(item)

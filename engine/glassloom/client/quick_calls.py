@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from glassloom.client.connection import Connection
 from glassloom.client.validation import check_key
 from glassloom.errors import SerialisationError
 from glassloom.graph import Key, function_label, random_token, task_function, token_of_plain_call, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import function_token, pickle_plain, pickled_call, plain_shape
-from glassloom.protocol.merging import SingleTask
+from glassloom.protocol.merging import SingleTask, new_single_task
 
 
 def quick_call(
-    connection: Connection,
+    number_of_call: Callable[[bytes], int],
     function: Callable[..., Any],
     args: tuple[Any, ...],
     key: Key | None,
@@ -25,6 +24,8 @@ def quick_call(
     pure: bool,
 ) -> SingleTask | None:
     """Return a call that has only positional arguments, as a task.
+
+    `number_of_call` is that of the connection.
 
     Returns None if an argument is neither small and plain nor a future, or if something is wrong or unusual: then the general
     way makes the task, or says what is wrong. Both give it the same key.
@@ -58,13 +59,7 @@ def quick_call(
     if call.futures:
         return None
     origin = user_origin()
-    return SingleTask(
-        key,
-        connection.number_of_call(call.code),
-        call.code,
-        pickle_plain(values),
-        below,
-        layer,
-        "" if origin is None else str(origin),
-        handling,
+    line = "" if origin is None else str(origin)
+    return new_single_task(
+        (key, number_of_call(call.code), call.code, pickle_plain(values), below, layer, line, handling)
     )

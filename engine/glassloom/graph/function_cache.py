@@ -108,13 +108,11 @@ class FunctionCache:
         ):
             return None
         entry = self._entries.get(function)
-        if entry is not None and not self._is_due(entry) and entry.reads.still_hold():
+        if entry is not None and not (entry.reads.has_large and self._is_due(entry)) and entry.reads.still_hold():
             return entry
         return self._look(function, entry)
 
     def _is_due(self, entry: _Entry) -> bool:
-        if not entry.reads.has_large:
-            return False
         is_time = (self._now_s() - entry.looked_s) * _MOST_SHARE > entry.took_s
         return is_time or self._execution() != entry.execution
 

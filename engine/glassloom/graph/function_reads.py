@@ -42,7 +42,11 @@ class FunctionReads:
         self.has_large = False
         self._checks: list[Callable[[], bool]] = []
         self._seen: set[int] = set()
-        self._add(weakref.ref(function))
+        if type(function) is types.FunctionType and import_path(function) is None:
+            self._seen.add(id(function))
+            self._add_function(weakref.ref(function))
+        else:
+            self._add(weakref.ref(function))
 
     def still_hold(self) -> bool:
         """Tell whether the parts are what they were."""
@@ -89,12 +93,25 @@ class FunctionReads:
         self._checks.append(lambda: tokenize(read()) == token)
 
     def _add_function(self, function: Callable[[], Any]) -> None:
-        content = _definition(function())
-        self._checks.append(lambda: _are_same(_definition(function()), content))
-        self._add(lambda: function().__defaults__)
-        self._add(lambda: function().__kwdefaults__ or None)
-        self._add(lambda: function().__dict__ or None)
-        self._add(lambda: getattr(function(), "__annotate__", None) or function().__annotations__ or None)
+        code, doc, module, qualname = _definition(function())
+        is_bare = _is_bare(function())
+
+        def is_same() -> bool:
+            now = function()
+            return (
+                now.__code__ is code
+                and now.__doc__ is doc
+                and now.__module__ is module
+                and now.__qualname__ is qualname
+                and (not is_bare or _is_bare(now))
+            )
+
+        self._checks.append(is_same)
+        if not is_bare:
+            self._add(lambda: function().__defaults__)
+            self._add(lambda: function().__kwdefaults__ or None)
+            self._add(lambda: function().__dict__ or None)
+            self._add(lambda: getattr(function(), "__annotate__", None) or function().__annotations__ or None)
         for position in range(len(function().__closure__ or ())):
             self._add(lambda position=position: _content(function().__closure__[position]))  # type: ignore[misc]
         for name in globals_read(function().__code__):
@@ -105,8 +122,14 @@ def _definition(function: Any) -> tuple[Any, ...]:
     return (function.__code__, function.__doc__, function.__module__, function.__qualname__)
 
 
-def _are_same(parts: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
-    return all([part is other for part, other in zip(parts, others, strict=True)])
+def _is_bare(function: Any) -> bool:
+    """Whether a function has no defaults, attributes or annotations."""
+    return (
+        function.__defaults__ is None
+        and not function.__kwdefaults__
+        and not function.__dict__
+        and not function.__annotations__
+    )
 
 
 def _content(cell: types.CellType) -> Any:

@@ -5,6 +5,7 @@ Tasks whose keys share a layer are shown as one row of progress and drawn in one
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -93,11 +94,17 @@ def function_label(function: Any) -> str:
     >>> function_label(math.log1p), function_label(lambda: None)
     ('log1p', 'lambda')
     """
-    name = str(getattr(function, "__name__", None) or type(function).__name__)
+    return _label(
+        getattr(function, "__name__", None) or type(function).__name__, getattr(function, "__module__", None) or ""
+    )
+
+
+@functools.lru_cache(1024)
+def _label(name: Any, module: Any) -> str:
+    name = str(name)
     name = name.encode(errors="backslashreplace").decode()  # keys are sent as UTF-8
     if name == "<lambda>":
         return "lambda"
-    module = getattr(function, "__module__", None) or ""
     if not str(module).startswith("glassloom."):
         return name
     return re.sub(r"(_of)?_blocks?$", "", name.strip("_")).replace("_", "-")

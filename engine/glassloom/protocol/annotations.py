@@ -94,6 +94,8 @@ def current_annotations(
     allow_other_workers: bool | None = None,
 ) -> Annotations:
     """Return how tasks are treated that are started here: as the block says, but for what is given."""
+    if priority is retries is resources is workers is allow_other_workers is None:
+        return _current.get()  # as most calls
     changes: dict[str, Any] = {}
     if priority is not None:
         check_whole_number("priority", priority)

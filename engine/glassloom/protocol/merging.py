@@ -6,8 +6,9 @@ them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -37,6 +38,10 @@ class SingleTask(NamedTuple):
     layer: str
     line: str
     handling: Annotations
+
+
+new_single_task: Callable[[tuple[Any, ...]], SingleTask] = functools.partial(tuple.__new__, SingleTask)
+"""Makes a task of its attributes, in their order, in half the time that the class takes."""
 
 
 def is_single(message: Submit) -> bool:
