@@ -77,6 +77,37 @@ def test_a_plugin_of_the_same_name_takes_the_others_place(own: Client, tmp_path:
     assert noted(tmp_path) == sorted([f"setup-{pid}-1", f"teardown-{pid}-1", f"setup-{pid}-2"])
 
 
+def test_a_restart_tears_plugins_down_and_the_new_workers_set_them_up(own: Client, tmp_path: Path) -> None:
+    own.register_plugin(Noting(tmp_path))
+    (first,) = worker_pids(own)
+    begun = tmp_path / "begun"
+    future = own.submit(tasks.begin_and_wait, str(begun), str(tmp_path / "never"), 1)
+    eventually(begun.exists)
+    begun.unlink()
+    own.restart()  # doesn't wait for tasks
+    assert future.cancelled()
+    (second,) = worker_pids(own)
+    assert list(own.run(lambda: get_worker().noted).values()) == [""]
+    assert noted(tmp_path) == sorted([f"setup-{first}", f"teardown-{first}", f"setup-{second}"])
+
+
+def test_a_worker_that_is_let_go_by_scaling_down_tears_plugins_down(tmp_path: Path) -> None:
+    with LocalCluster(2, 1) as cluster, Client(cluster, set_as_default=False) as client:
+        client.register_plugin(Noting(tmp_path))
+        before = worker_pids(client)
+        cluster.scale(1)
+        (left,) = worker_pids(client)
+        (gone,) = set(before) - {left}
+        assert noted(tmp_path) == sorted([*(f"setup-{pid}" for pid in before), f"teardown-{gone}"])
+
+
+def test_a_restart_does_not_wait_long_for_a_teardown(own: Client) -> None:
+    own.register_plugin(Slow())
+    (first,) = worker_pids(own)
+    own.restart()
+    assert worker_pids(own) != [first]
+
+
 @pytest.mark.fault("kill a worker that has a plugin")
 def test_the_worker_that_takes_a_killed_ones_place_sets_the_plugin_up(own: Client, tmp_path: Path) -> None:
     own.register_plugin(Noting(tmp_path))

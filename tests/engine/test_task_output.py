@@ -299,3 +299,15 @@ def test_a_script_that_ends_at_once_shows_what_its_tasks_have_printed(tmp_path: 
     path.write_text(SCRIPT)
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=50, check=True)
     assert lines(done.stdout) == ["(0) last words"], done.stderr
+
+
+def test_what_a_tasks_subprocess_prints_goes_to_the_clusters_log_alone() -> None:
+    def say() -> None:
+        subprocess.run(["echo", "from a subprocess"], check=True)
+        print("from the task")
+
+    with config.set({"cluster.print-task-output": False}), Client(n_workers=1, set_as_default=False) as client:
+        client.submit(say).result(timeout=20)
+        (lines,) = client.get_worker_logs().values()
+        assert lines == [("stdout", "from the task")]
+        assert "from a subprocess" in Path(client._record.directory, "cluster.log").read_text()

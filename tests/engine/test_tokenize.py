@@ -317,6 +317,17 @@ def test_a_cached_function_has_one_token_however_often_it_was_called() -> None:
     assert tokenize(function) == before
 
 
+def test_copying_an_object_does_not_change_the_token_of_its_class() -> None:
+    class Box:
+        def __init__(self, content: int) -> None:
+            self.content = content
+
+    first = tokenize(Box(1))
+    copy.copy(Box(1))  # as tokenizing does too: the class keeps the names of its slots from now on
+    assert "__slotnames__" in vars(Box)
+    assert (tokenize(Box(1)), tokenize(Box)) == (first, tokenize(Box))
+
+
 def test_looking_a_flag_up_does_not_change_the_token_of_its_class() -> None:
     flag = in_main("class F(enum.Flag):\n    A = 1\n    B = 2", "F")
     before = tokenize(flag)

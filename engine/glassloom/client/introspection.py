@@ -109,6 +109,10 @@ class IntrospectionMethods(ClientBase):
 
         Clients print these lines too, when they come (the option ``cluster.print-task-output``).
 
+        These are what Python code writes to ``sys.stdout`` and ``sys.stderr``, or logs. What processes print that a task
+        starts (``subprocess.run``), and what compiled code prints by itself, goes to the cluster's log alone; to see it
+        here, capture it in the task: ``print(subprocess.run(..., capture_output=True, text=True).stdout)``.
+
         Parameters
         ----------
         n

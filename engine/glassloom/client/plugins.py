@@ -26,8 +26,9 @@ class PluginMethods(WorkerMethods):
         kept there as attributes. Each worker has a copy of the object. What ``setup`` raises on a later worker is shown by
         the clients like what tasks log, and the worker works all the same.
 
-        ``teardown`` is not called where the process is killed: by `restart`, by the memory limit, by the system. All plugins
-        of a worker together have 2 s for it at the end.
+        ``teardown`` is called when workers are let go (`retire_workers`, scaling down, adaptive scaling), at `restart`, and
+        when the cluster ends. All plugins of a worker together have 2 s for it. It is not called where the process is killed:
+        because of its memory, because it doesn't answer or a task doesn't end, by the system, or with the head's process.
 
         Parameters
         ----------

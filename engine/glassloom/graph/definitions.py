@@ -26,7 +26,7 @@ _CODE_CONTENT = (
 
 _NO_CLASS_CONTENT = frozenset(
     ["__dict__", "__weakref__", "__module__", "__qualname__", "__firstlineno__", "__static_attributes__",
-     "__annotations_cache__", "_abc_impl"]
+     "__annotations_cache__", "__slotnames__", "_abc_impl"]
 )  # fmt: skip
 """What a class's namespace has that differs between equal definitions, or that is told apart from it."""
 

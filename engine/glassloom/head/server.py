@@ -47,7 +47,7 @@ from glassloom.head.supervised_tasks import SupervisedTasks
 from glassloom.head.task_errors import WorkerLoss, make_error
 from glassloom.head.task_history import TaskHistory
 from glassloom.head.worker_logs import WorkerLogs
-from glassloom.head.worker_pool import WorkerPool
+from glassloom.head.worker_pool import TEARDOWN_TIMEOUT_S, WorkerPool
 from glassloom.protocol import failure, messages
 from glassloom.protocol.clock import Clock, monotonic_s
 from glassloom.protocol.failure import Failure
@@ -69,8 +69,6 @@ _NO_REQUEST = -1
 _READ_BYTES = 2**20
 _STATUS_TIMEOUT_S = 0.5
 """How long the head waits to be told how a worker has ended."""
-_TEARDOWN_TIMEOUT_S = 2.5
-"""How long the head waits at its end for workers that tear plugins down: a little longer than they do."""
 _LOOK_AGAIN_S = 0.02
 _PARTING_TIMEOUT_S = 1.0
 """How long the head waits at its end for clients to read why."""
@@ -99,6 +97,7 @@ class Head:
             secret=self._secret,
             on_lost=self._worker_lost,
             on_hopeless=self._end,
+            has_plugins=self._has_plugins,
         )
         self._inline_results = InlineResults(places, self._metrics_writer.log)
         self._queries = ClientQueries(self._scheduler, self._inline_results)
@@ -176,14 +175,17 @@ class Head:
             await fork_server_client.close()
             self._places.remove()
 
+    def _has_plugins(self) -> bool:
+        return any(name.startswith(messages.PLUGIN_PREFIX) for name in self._setups)
+
     async def _tear_plugins_down(self) -> None:
         """If there are plugins, let workers end by themselves, so that they are torn down; but not for long."""
         workers = self._worker_pool.connections.values()
-        if any(name.startswith(messages.PLUGIN_PREFIX) for name in self._setups):
+        if self._has_plugins():
             for worker in workers:
                 worker.send(messages.Stop())
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_TEARDOWN_TIMEOUT_S):
+                async with asyncio.timeout(TEARDOWN_TIMEOUT_S):
                     while not all(has_ended(worker.pid) for worker in workers):
                         await asyncio.sleep(_LOOK_AGAIN_S)
 

@@ -19,6 +19,8 @@ from glassloom.scheduler import Adaptive, Pressure, Scheduler, State
 from glassloom.units import format_bytes
 
 MAX_FAILED_STARTS = 5
+TEARDOWN_TIMEOUT_S = 2.5
+"""How long a worker's process has to end by itself that tears plugins down: a little longer than it takes for them."""
 
 
 class WorkerPool:
@@ -34,6 +36,8 @@ class WorkerPool:
         Called with a worker that is gone and why, after it was taken off the list.
     on_hopeless
         Called with the reason when no worker can be started.
+    has_plugins
+        Tells whether workers have plugins to tear down.
     """
 
     def __init__(
@@ -46,6 +50,7 @@ class WorkerPool:
         secret: str,
         on_lost: Callable[[WorkerConnection, str], None],
         on_hopeless: Callable[[str], None],
+        has_plugins: Callable[[], bool],
     ) -> None:
         self.connections: dict[int, WorkerConnection] = {}
         self.all_ready = asyncio.Event()
@@ -56,6 +61,7 @@ class WorkerPool:
         self._places, self._secret = places, secret
         self._on_lost = on_lost
         self._on_hopeless = on_hopeless
+        self._has_plugins = has_plugins
         self._starting: dict[int, WorkerOptions] = {}
         self._n_wanted = options.n_workers
         self._adaptive: Adaptive | None = None
@@ -158,6 +164,14 @@ class WorkerPool:
         for number, worker in self.connections.items():
             worker.ending, worker.expected = "restarted", True
             self._restarting.add(number)
+            self._end(worker)
+
+    def _end(self, worker: WorkerConnection) -> None:
+        """End a worker's process, whatever it runs: at once, or when its plugins are torn down, which it has little time for."""
+        if self._has_plugins():
+            worker.send(messages.Stop())
+            asyncio.get_running_loop().call_later(TEARDOWN_TIMEOUT_S, worker.kill)
+        else:
             worker.kill()
 
     def answer_when_settled(self, client: ClientConnection, request: int) -> None:
