@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from glassloom.errors import SerialisationError
-from glassloom.graph import Graph, Handle, Key, Task
+from glassloom.graph import Graph, Handle, Key, Task, TaskRef
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import LARGE_LITERAL_BYTES, Call, CallEncoder
 from glassloom.protocol.messages import Submit
@@ -116,6 +116,37 @@ def test_calls_of_one_function_are_given_the_same_the_quick_way(
         message = encode(argument_lists, kwargs, places, quick=quick)
         assert message.wanted == message.keys == [f"f-{number}" for number in range(len(argument_lists))]
         assert run(message, places) == expected
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([1, "x", None, "y" * 2000, [2]]), max_size=3).map(tuple), max_size=5),
+    st.booleans(),
+)
+def test_calls_are_given_the_same_whether_all_of_them_are_plain_or_some(
+    argument_lists: list[tuple[Any, ...]], has_kwargs: bool
+) -> None:
+    kwargs = {"x": 5} if has_kwargs else {}
+    for quick in (False, True):
+        places = Places()
+        message = encode(argument_lists, kwargs, places, quick=quick)
+        assert run(message, places) == [(args, kwargs) for args in argument_lists]
+
+
+def test_tasks_of_a_graph_are_given_results_wherever_they_stand_in_plain_arguments() -> None:
+    graph = Graph({
+        "a": Task("a", given_arguments, (1, "x")),
+        "b": Task("b", given_arguments, (TaskRef("a"), 2, TaskRef("held"), TaskRef("a"))),
+        "c": Task("c", given_arguments, (Held("held"), [TaskRef("b")])),
+        "d": Task("d", given_arguments),
+    })  # fmt: skip
+    message = CallEncoder(Places().place).encode(graph, ["c"], Annotations())
+    places = Places()
+    assert run(message, places) == [
+        ((1, "x"), {}),
+        (("a", 2, "held", "a"), {}),
+        (("held", ["b"]), {}),
+        ((), {}),
+    ]
 
 
 @pytest.mark.parametrize("quick", [False, True], ids=["graph", "calls"])

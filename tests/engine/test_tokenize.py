@@ -621,3 +621,15 @@ def test_code_of_a_notebook_has_the_same_token_in_another_process(other_process:
         pytest.skip("cloudpickle can't send it")
     function = in_main(DEFINITIONS[kind].format(1), "f")
     assert other_process(function) == tokenize(function)
+
+
+def test_many_calls_have_the_tokens_that_each_has_by_itself() -> None:
+    calls: list[Any] = [(1,), (2**70,), ("x",), (None,), (1.5, True), (), ([1],), (b"y",), (memoryview(b"z"),)]
+    assert CallTokenizer("f", {}).tokenize_all(calls) == [tokenize("f", {}, call) for call in calls]
+    assert CallTokenizer("f", {"a": 1}).tokenize_all(calls) == [tokenize("f", {"a": 1}, call) for call in calls]
+
+
+def test_a_call_with_what_has_no_token_has_a_random_one() -> None:
+    objects = memoryview(np.array([object()]))
+    tokenizer = CallTokenizer("f", {})
+    assert tokenizer.tokenize((objects,)) != tokenizer.tokenize((objects,))

@@ -74,7 +74,6 @@ class FunctionCalls(NamedTuple):
 
 def _own_keys(label: str, token: str, arguments: Sequence[tuple[Any, ...]], kwargs: Mapping[str, Any]) -> list[Key]:
     if token:
-        tokenizer = CallTokenizer(token, kwargs)
-        return [f"{label}-{tokenizer.tokenize(args)}" for args in arguments]
+        return [f"{label}-{of_call}" for of_call in CallTokenizer(token, kwargs).tokenize_all(arguments)]
     prefix = f"{label}-{random_token()}"
     return [prefix] if len(arguments) == 1 else [f"{prefix}{number:x}" for number in range(len(arguments))]

@@ -83,12 +83,28 @@ class CallTokenizer:
 
     def tokenize(self, args: tuple[Any, ...]) -> str:
         """Return the token of a call with these positional arguments."""
-        written = _flat(args, tuple) or self._written((args,))
-        if self._start is None or written is None:
-            return _random_token()
-        state = self._start.copy()
-        state.update(written)
-        return str(state.hexdigest())
+        return self.tokenize_all([args])[0]
+
+    def tokenize_all(self, arguments: Iterable[tuple[Any, ...]]) -> list[str]:
+        """Return the tokens of calls with these positional arguments."""
+        start = self._start
+        tokens = []
+        for args in arguments:
+            atom = _SHORT_ATOMS.get(type(args[0])) if len(args) == 1 else None
+            written = self._written_args(args) if atom is None else b"t1:" + atom(args[0])
+            if start is None or written is None:
+                tokens.append(_random_token())
+                continue
+            state = start.copy()
+            state.update(written)
+            tokens.append(state.hexdigest())
+        return tokens
+
+    def _written_args(self, args: tuple[Any, ...]) -> bytes | None:
+        try:
+            return _flat(args, tuple) or self._written((args,))
+        except _NoToken:
+            return None
 
     def _written(self, values: tuple[Any, ...]) -> bytes | None:
         """Return what is hashed of values; None if they have no token."""
@@ -450,6 +466,9 @@ _ATOMS: dict[type, Callable[[Any], bytes]] = {
     pickle.PickleBuffer: lambda value: _write_memory(memoryview(value)),
     range: lambda value: b"r" + _write_int(value.start) + _write_int(value.stop) + _write_int(value.step),
 }
+
+_SHORT_ATOMS = {kind: _ATOMS[kind] for kind in (int, str, float, bool, type(None))}
+"""Those of which most arguments are."""
 
 _codes: IdentityCache[str] = IdentityCache()
 

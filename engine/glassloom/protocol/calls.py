@@ -7,8 +7,10 @@ dict of these.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from glassloom.backends.sizeof import sizeof
@@ -48,6 +50,12 @@ class _SharedKwargs(NamedTuple):
     below: dict[Key, int]
     values: list[Any]
     shapes: tuple[tuple[str, Shape], ...]
+
+
+@functools.lru_cache(64)
+def _all_literals(n_args: int) -> tuple[Any, ...]:
+    """Return the shape of a call that has so many arguments, each a literal by itself."""
+    return ((_LITERAL,) * n_args, ())
 
 
 class PickledCall(NamedTuple):
@@ -97,7 +105,7 @@ def plain_shape(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], list[K
         if kind in _PLAIN or (kind in _TEXT and len(arg) <= _SHORT_TEXT):
             shapes.append(_LITERAL)
             values.append(arg)
-        elif isinstance(arg, Handle):
+        elif kind is TaskRef or isinstance(arg, Handle):
             if arg.key not in below:
                 below.append(arg.key)
             shapes.append(below.index(arg.key))
@@ -158,6 +166,8 @@ class CallEncoder:
         self._positions = {key: position for position, key in enumerate(graph.tasks)}
         with noting_futures(self._noted):
             for task in graph.tasks.values():
+                if not task.kwargs and self._add_plain(task.key, task.func, task.args):
+                    continue
                 kwargs = self._share(task.key, task.kwargs) if task.kwargs else _NO_KWARGS
                 self._add(task.key, task.func, task.args, kwargs)
         return self._message(wanted, graph.layer_texts(), handling)
@@ -196,6 +206,8 @@ class CallEncoder:
     def _add_calls(self, function: Callable[..., Any], calls: Mapping[Key, tuple[Any, ...]], kwargs: Kwargs) -> None:
         shared = self._share(next(iter(self._positions)), kwargs) if kwargs and calls else _NO_KWARGS
         is_plain = not shared.below and _are_plain(shared.values)
+        if is_plain and self._add_columns(function, calls, shared):
+            return
         numbers: dict[int, int] = {}  # of calls, by how many arguments they have
         for key in self._positions:
             args = calls[key]
@@ -209,6 +221,24 @@ class CallEncoder:
             self._calls.append(number)
             self._literals.append(pickle.dumps([*args, *shared.values], _PROTOCOL))
             self._deps.append(self._deps_of([dep for dep in self._call_futures[number] if dep != key]))
+
+    def _add_columns(
+        self, function: Callable[..., Any], calls: Mapping[Key, tuple[Any, ...]], shared: _SharedKwargs
+    ) -> bool:
+        """Add all calls at once if they have equally many arguments, all of them plain; return False if they don't."""
+        if not self._positions or len(set(map(len, calls.values()))) != 1:
+            return False
+        n_args = len(next(iter(calls.values())))
+        if not n_args or not _are_plain_columns(calls.values()):
+            return False
+        number = self._call_number(next(iter(self._positions)), function, ((_LITERAL,) * n_args, shared.shapes))
+        if self._call_futures[number]:
+            return False
+        values = shared.values
+        self._calls = [number] * len(self._positions)
+        self._literals = [pickle.dumps([*calls[key], *values], _PROTOCOL) for key in self._positions]
+        self._deps = [[]] * len(self._positions)
+        return True
 
     def _message(self, wanted: Sequence[Key], labels: dict[str, tuple[str, str]], handling: Annotations) -> Submit:
         return Submit(
@@ -226,6 +256,26 @@ class CallEncoder:
             list(handling.workers),
             handling.allow_other_workers,
         )
+
+    def _add_plain(self, key: Key, function: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+        """Add a task whose arguments are plain, or results, by themselves; return False if they aren't."""
+        below: list[Key] = []
+        if args and _are_plain(args):
+            shape, values = _all_literals(len(args)), list(args)
+        else:
+            plain = plain_shape(args)
+            if plain is None:
+                return False
+            shape, values, below = plain
+        number = self._call_numbers.get((id(function), shape))
+        if number is None:
+            number = self._call_number(key, function, shape)
+        if self._call_futures[number]:
+            return False
+        self._calls.append(number)
+        self._literals.append(pickle_plain(values))
+        self._deps.append(self._deps_of(below) if below else [])
+        return True
 
     def _add(self, key: Key, function: Callable[..., Any], args: Sequence[Any], kwargs: _SharedKwargs) -> None:
         """Add a task. The dependencies of its keyword arguments are numbered first."""
@@ -361,6 +411,14 @@ def _are_plain(values: Iterable[Any]) -> bool:
         if kind not in _PLAIN and (kind not in _TEXT or len(value) > _SHORT_TEXT):
             return False
     return True
+
+
+def _are_plain_columns(arguments: Collection[Iterable[Any]]) -> bool:
+    """Whether all arguments of many calls are plain."""
+    kinds = set(map(type, itertools.chain.from_iterable(arguments)))
+    if kinds <= _PLAIN:
+        return True
+    return kinds <= _PLAIN | _TEXT and all(map(_are_plain, arguments))
 
 
 def _is_large_container(value: Any) -> bool:
