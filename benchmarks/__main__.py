@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import platform
 import statistics
 import subprocess
@@ -42,13 +43,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = [case for case in options.cases if case not in CASES]
     if unknown:
         parser.error(f"no case {unknown[0]!r}; there are {', '.join(CASES)}")
-    measured = {case: _measure(case, options.rounds) for case in options.cases or CASES}
     print(f"{platform.machine()}, {cpu_count()} CPUs, Python {platform.python_version()}")
-    for case, rounds in measured.items():
-        _print_case(case, rounds)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(measured, file, indent=1)
+    measured: dict[str, Rounds] = {}
+    for case in options.cases or CASES:
+        measured[case] = _measure(case, options.rounds)
+        _print_case(case, measured[case])
+        if options.json:  # after each case: the next one may be interrupted
+            with open(options.json, "w") as file:
+                json.dump(measured, file, indent=1)
     return int(any(None in figures for rounds in measured.values() for figures in rounds.values()))
 
 
@@ -82,7 +84,7 @@ def _run(case: str, contender: str) -> Figures | None:
 
 def _print_case(case: str, rounds: Rounds) -> None:
     """Print each contender's medians, and each peer's ratio to the one of ours before it."""
-    print(f"\n{case}")
+    print(f"\n{case}, load {os.getloadavg()[0]:.1f}")
     ours = ""
     for contender, figures in rounds.items():
         is_peer = not contender.startswith("glassloom")
@@ -98,6 +100,7 @@ def _print_case(case: str, rounds: Rounds) -> None:
             if ratios:
                 line += f"   {statistics.median(ratios):.2f}x {ours}"
             print(line)
+    sys.stdout.flush()
 
 
 def _ratios(theirs: list[Figures | None], ours: list[Figures | None], name: str) -> list[float]:
