@@ -1,6 +1,7 @@
 """What the head, its workers and its clients say to each other: msgpack arrays in length-prefixed frames.
 
-User data and code are opaque bytes here: the head passes them on and never unpickles them.
+User data and code are opaque bytes here: the head passes them on and never unpickles them. The messages of clients are
+defined here, the others in `worker_messages` and `messages_to_clients`; all of them are found here.
 """
 
 from __future__ import annotations
@@ -9,277 +10,160 @@ import msgspec
 from glassloom_metrics.framing import frame
 
 from glassloom.graph.keys import Key
-from glassloom.protocol.coordination import Op, Outcome
-from glassloom.protocol.failure import Failure
+from glassloom.protocol.coordination import Op
+from glassloom.protocol.message import Message as _Message
+from glassloom.protocol.messages_to_clients import (
+    Ack,
+    CancelledAll,
+    ClientOutput,
+    CoordinationReply,
+    Ended,
+    FromHead,
+    Holdings,
+    Info,
+    KeyErred,
+    KeysCancelled,
+    KeysFinished,
+    Located,
+    Processing,
+    RanOnHead,
+    RanOnWorkers,
+    Story,
+    SubmitRefused,
+    TaskEvent,
+    Welcome,
+    WorkerInfo,
+    WorkerLogs,
+    WorkerTasks,
+)
+from glassloom.protocol.worker_messages import (
+    Calls,
+    Drop,
+    DropCalls,
+    Failed,
+    Finished,
+    FromWorker,
+    Invoke,
+    Invoked,
+    MemoryPressure,
+    Publish,
+    Published,
+    Recall,
+    Recalled,
+    Rejoined,
+    ResultsLost,
+    Run,
+    RunSlice,
+    RunTask,
+    Sample,
+    Seceded,
+    SharedResultLost,
+    Stop,
+    StoreEvents,
+    TaskOutput,
+    ToWorker,
+    WorkerCrashed,
+    WorkerLog,
+    WorkerReady,
+)
 from glassloom.store.segment import Location
 
-_Location = Location | None
+__all__ = [
+    "Ack",
+    "Adapt",
+    "Attach",
+    "Calls",
+    "Cancel",
+    "CancelAll",
+    "CancelledAll",
+    "Claim",
+    "ClientOutput",
+    "Coordinate",
+    "CoordinationReply",
+    "DefineCall",
+    "Drop",
+    "DropCalls",
+    "Ended",
+    "Failed",
+    "Finished",
+    "FireAndForget",
+    "ForgetCalls",
+    "FromClient",
+    "FromHead",
+    "FromWorker",
+    "GetInfo",
+    "GetProcessing",
+    "GetStory",
+    "GetWorkerLogs",
+    "Holdings",
+    "Info",
+    "Invoke",
+    "Invoked",
+    "KeyErred",
+    "KeysCancelled",
+    "KeysFinished",
+    "Locate",
+    "Located",
+    "MemoryPressure",
+    "NO_MAKER",
+    "OUTPUT_TOPIC",
+    "PLUGIN_PREFIX",
+    "Ping",
+    "Processing",
+    "Publish",
+    "Published",
+    "RanOnHead",
+    "RanOnWorkers",
+    "Recall",
+    "Recalled",
+    "Rejoined",
+    "Release",
+    "ReportLost",
+    "Restart",
+    "ResultsLost",
+    "Retire",
+    "Retry",
+    "Run",
+    "RunOnHead",
+    "RunOnWorkers",
+    "RunSlice",
+    "RunTask",
+    "Sample",
+    "Scale",
+    "Scatter",
+    "Seceded",
+    "SharedResultLost",
+    "Shutdown",
+    "Stop",
+    "StoreEvents",
+    "Story",
+    "Submit",
+    "SubmitRefused",
+    "TaskEvent",
+    "TaskOutput",
+    "ToWorker",
+    "Welcome",
+    "WhoHas",
+    "Withdraw",
+    "WorkerCrashed",
+    "WorkerInfo",
+    "WorkerLog",
+    "WorkerLogs",
+    "WorkerReady",
+    "WorkerTasks",
+    "framed",
+    "from_client_decoder",
+    "from_head_decoder",
+    "from_worker_decoder",
+    "to_worker_decoder",
+]
+
 OUTPUT_TOPIC = "task-output"
 """The topic of a client's `Connect` that asks for `ClientOutput`."""
 
 
 PLUGIN_PREFIX = "plugin-"
 """How the names of those setups begin that have something to tear down: see `RunOnWorkers`."""
-
-
-class _Message(msgspec.Struct, array_like=True, frozen=True):
-    pass
-
-
-# Head to worker
-
-
-class RunTask(msgspec.Struct, array_like=True, frozen=True):
-    """One task to run: its number, its call, the pickled literals, and its dependencies.
-
-    A dependency is a number and how to reach its value; None: the worker holds it, or will: a task that was sent to it
-    before makes it. What the task submits itself goes before others of its `priority`.
-    """
-
-    number: int
-    call: int
-    literals: bytes
-    deps: list[tuple[int, _Location]]
-    priority: int = 0
-
-
-class Calls(_Message, frozen=True, tag="calls"):
-    """Code, pickled once: calls by number, see `calls.CallEncoder`."""
-
-    calls: dict[int, bytes]
-
-
-class DropCalls(_Message, frozen=True, tag="drop-calls"):
-    """No task will use these calls any more."""
-
-    calls: list[int]
-
-
-class Run(_Message, frozen=True, tag="run"):
-    tasks: list[RunTask]
-
-
-class RunSlice(_Message, frozen=True, tag="run-slice"):
-    """Tasks to run that have no dependencies and consecutive numbers.
-
-    Attributes
-    ----------
-    first
-        Number of the first task.
-    calls
-        The call that all of them make, or that of each.
-    literals
-        Of each task, pickled.
-    priority
-        As that of `RunTask`.
-    """
-
-    first: int
-    calls: int | list[int]
-    literals: list[bytes]
-    priority: int = 0
-
-
-class Publish(_Message, frozen=True, tag="publish"):
-    """Put these results where every process can reach them: in shared memory, or on disk if that has its share."""
-
-    numbers: list[int]
-    on_disk: bool = False
-
-
-class Drop(_Message, frozen=True, tag="drop"):
-    """Nobody will ask for these results any more."""
-
-    numbers: list[int]
-
-
-class Recall(_Message, frozen=True, tag="recall"):
-    """Don't begin these tasks if you haven't."""
-
-    numbers: list[int]
-
-
-class Invoke(_Message, frozen=True, tag="invoke"):
-    """Call a function beside the tasks and send back what it returns; if `is_setup`, before any task sent later begins."""
-
-    request: int
-    call: bytes
-    is_setup: bool = False
-
-
-class Stop(_Message, frozen=True, tag="stop"):
-    """End the process."""
-
-
-ToWorker = Calls | DropCalls | Run | RunSlice | Publish | Drop | Recall | Invoke | Stop
-
-
-# Worker to head
-
-
-class WorkerReady(_Message, frozen=True, tag="ready"):
-    """The worker can run tasks; this is the memory that it takes before the first (see `Sample.own_bytes`)."""
-
-    number: int
-    pid: int
-    own_bytes: int
-
-
-class Finished(_Message, frozen=True, tag="finished"):
-    """Results, as columns: made by `finished.finished_message`, read by `finished.FinishedTasks`.
-
-    Attributes
-    ----------
-    runs
-        The tasks' numbers: the first of some that follow each other, how many these are, and so on.
-    lanes
-        The lane on which all of them ran, or that of each.
-    starts_s, stops_s
-        When each began and ended, monotonic; packed as `array("d")`.
-    nbytes
-        The size of all results, or that of each.
-    results
-        The pickles of small ones, None for those that the worker keeps.
-    """
-
-    runs: list[int]
-    lanes: int | list[int]
-    starts_s: bytes
-    stops_s: bytes
-    nbytes: int | list[int]
-    results: list[bytes | None]
-
-
-class Failed(_Message, frozen=True, tag="failed"):
-    number: int
-    lane: int
-    start_s: float
-    stop_s: float
-    failure: Failure
-
-
-class Published(_Message, frozen=True, tag="published"):
-    """Where a result can be reached; None and a reason if it can't be."""
-
-    number: int
-    location: _Location
-    reason: str
-    start_s: float
-    stop_s: float
-
-
-class Recalled(_Message, frozen=True, tag="recalled"):
-    """Tasks that this worker hasn't begun and won't."""
-
-    numbers: list[int]
-
-
-class Seceded(_Message, frozen=True, tag="seceded"):
-    """A running task waits for others: another may run in its place."""
-
-    number: int
-
-
-class Rejoined(_Message, frozen=True, tag="rejoined"):
-    """A task that stood aside goes on."""
-
-    number: int
-
-
-class Invoked(_Message, frozen=True, tag="invoked"):
-    request: int
-    result: bytes | None
-    failure: Failure | None
-
-
-class Sample(_Message, frozen=True, tag="sample"):
-    at_s: float
-    cpu_percent: float
-    rss_bytes: int
-    managed_bytes: int
-    spilled_bytes: int
-    executing: int
-    queued: int
-    own_bytes: int = 0
-    """What the process has to itself: resident, without results that it only maps."""
-    spillable_bytes: int = 0
-    """Memory that spilling could still give back."""
-
-
-class MemoryPressure(_Message, frozen=True, tag="memory-pressure"):
-    """Memory has become short, or isn't any more: a `scheduler.Pressure`, and what the process has to itself."""
-
-    pressure: int
-    own_bytes: int
-
-
-class ResultsLost(_Message, frozen=True, tag="results-lost"):
-    """Results that only this worker had can't be read any more."""
-
-    numbers: list[int]
-    reason: str
-
-
-class SharedResultLost(_Message, frozen=True, tag="shared-result-lost"):
-    """A result can't be read where every process reads it."""
-
-    number: int
-    location: Location
-    reason: str
-
-
-class WorkerLog(_Message, frozen=True, tag="worker-log"):
-    """Something that people should know of."""
-
-    text: str
-
-
-class WorkerCrashed(_Message, frozen=True, tag="worker-crashed"):
-    """A thread of the engine's own has raised: the worker's process ends, and this is why."""
-
-    reason: str
-
-
-class TaskOutput(_Message, frozen=True, tag="task-output"):
-    """Lines that tasks have printed or logged, as columns: the task's number (-1: none's), the stream, text, monotonic time.
-
-    The stream is ``"stdout"``, ``"stderr"`` or the level of a log record, such as ``"warning"``.
-    """
-
-    numbers: list[int]
-    streams: list[str]
-    texts: list[str]
-    at_s: list[float]
-
-
-class StoreEvents(_Message, frozen=True, tag="store-events"):
-    """Spills, as columns: action, result's number, monotonic start and stop, bytes."""
-
-    actions: list[int]
-    numbers: list[int]
-    starts_s: list[float]
-    stops_s: list[float]
-    nbytes: list[int]
-
-
-FromWorker = (
-    WorkerReady
-    | Finished
-    | Failed
-    | Published
-    | Recalled
-    | Seceded
-    | Rejoined
-    | Invoked
-    | Sample
-    | StoreEvents
-    | MemoryPressure
-    | ResultsLost
-    | SharedResultLost
-    | WorkerLog
-    | WorkerCrashed
-    | TaskOutput
-)
 
 
 # Client to head
@@ -535,210 +419,6 @@ FromClient = (
     | Shutdown
 )
 
-
-# Head to client
-#
-# `handled` of what is said about keys: how many messages of the client the head had handled by then. What it says of a key
-# is about the task that it knew then, not about one that the client has submitted meanwhile under the same key.
-
-
-class WorkerInfo(msgspec.Struct, frozen=True):
-    number: int
-    name: str
-    pid: int
-    nthreads: int
-    memory_limit_bytes: int | None
-    rss_bytes: int
-    managed_bytes: int
-    spilled_bytes: int
-    shared_bytes: int
-    cpu_percent: float
-    running: int
-    has: int
-    baseline_bytes: int = 0
-    """What the process had to itself when it started."""
-    unmanaged_bytes: int = 0
-    """What it takes besides results, as the dashboards count it: resident, less its results and those that it has shared."""
-    pressure: str = "none"
-    """How short of memory it is: ``"none"``, ``"high"`` or ``"paused"``."""
-    resources: dict[str, float] = {}
-    """What tasks can ask for of it."""
-
-
-class Info(_Message, frozen=True, tag="info"):
-    request: int
-    workers: list[WorkerInfo]
-    tasks: dict[str, int]
-    n_wanted: int
-    is_adaptive: bool
-
-
-class Welcome(_Message, frozen=True, tag="welcome"):
-    cluster_id: str
-    cluster_name: str
-    directory: str
-    shm_prefix: str
-    client: int
-
-
-class KeysFinished(_Message, frozen=True, tag="keys-finished"):
-    """Results are held; small ones come along."""
-
-    keys: list[Key]
-    nbytes: list[int]
-    inline: list[bytes | None]
-    handled: int
-
-
-class KeyErred(_Message, frozen=True, tag="key-erred"):
-    key: Key
-    failure: Failure
-    handled: int
-
-
-class KeysCancelled(_Message, frozen=True, tag="keys-cancelled"):
-    keys: list[Key]
-    handled: int
-
-
-class SubmitRefused(_Message, frozen=True, tag="submit-refused"):
-    """A graph was not taken; none of its keys will come."""
-
-    keys: list[Key]
-    failure: Failure
-    handled: int
-
-
-class Located(_Message, frozen=True, tag="located"):
-    """Where results can be reached; a failure for those that can't be."""
-
-    request: int
-    locations: list[Location | Failure]
-
-
-class ClientOutput(_Message, frozen=True, tag="client-output"):
-    """Lines that tasks of a worker have printed or logged: see `TaskOutput`. For clients that want the topic ``task-output``."""
-
-    worker: str
-    streams: list[str]
-    texts: list[str]
-
-
-class WorkerLogs(_Message, frozen=True, tag="worker-logs"):
-    """The last lines of each worker, oldest first: stream and text."""
-
-    request: int
-    lines: dict[str, list[tuple[str, str]]]
-
-
-class RanOnWorkers(_Message, frozen=True, tag="ran-on-workers"):
-    request: int
-    workers: list[str]
-    results: list[bytes | Failure]
-
-
-class RanOnHead(_Message, frozen=True, tag="ran-on-head"):
-    """A pickled result, what the function raised, or why there is neither."""
-
-    request: int
-    result: bytes | None
-    failure: Failure | None
-    reason: str
-    timed_out: bool
-
-
-class Ack(_Message, frozen=True, tag="ack"):
-    """What was asked for has happened."""
-
-    request: int
-
-
-class Holdings(_Message, frozen=True, tag="holdings"):
-    """Held results: key, bytes, and the name of the worker that holds it privately (None: all can reach it)."""
-
-    request: int
-    keys: list[Key]
-    nbytes: list[int]
-    workers: list[str | None]
-
-
-class TaskEvent(msgspec.Struct, array_like=True, frozen=True):
-    """Something that happened to a task: when (seconds since the epoch), a word for programs, a sentence for people."""
-
-    at_s: float
-    what: str
-    text: str
-    worker: str = ""
-
-
-class Story(_Message, frozen=True, tag="story"):
-    """How a task stands, what it waits for, and what is still known of what has happened to it."""
-
-    request: int
-    state: str
-    explanation: str
-    origin: str
-    events: list[TaskEvent]
-    forgotten_before_s: float
-
-
-class CancelledAll(_Message, frozen=True, tag="cancelled-all"):
-    """So many tasks were given up."""
-
-    request: int
-    n_tasks: int
-
-
-class WorkerTasks(msgspec.Struct, array_like=True, frozen=True):
-    """The tasks that a worker was sent and hasn't finished, in that order."""
-
-    worker: str
-    number: int
-    pid: int
-    numbers: list[int]
-    keys: list[Key]
-
-
-class Processing(_Message, frozen=True, tag="processing"):
-    """What the workers are at."""
-
-    request: int
-    workers: list[WorkerTasks]
-
-
-class CoordinationReply(_Message, frozen=True, tag="coordination-reply"):
-    """What came of a `Coordinate`."""
-
-    request: int
-    outcome: Outcome
-
-
-class Ended(_Message, frozen=True, tag="ended"):
-    """The cluster ends, and why. Nothing comes after it."""
-
-    reason: str
-
-
-FromHead = (
-    Welcome
-    | Ended
-    | KeysFinished
-    | KeyErred
-    | KeysCancelled
-    | SubmitRefused
-    | Located
-    | Info
-    | ClientOutput
-    | WorkerLogs
-    | RanOnWorkers
-    | RanOnHead
-    | Ack
-    | Holdings
-    | Story
-    | Processing
-    | CancelledAll
-    | CoordinationReply
-)
 
 _encoder = msgspec.msgpack.Encoder()
 to_worker_decoder: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
