@@ -45,6 +45,8 @@ MAX_ERRORS = 100
 MAX_LOGS = 1000
 RUN_GAP_S = 2.0
 """After so long without any event, the next one begins a new run."""
+DATA_LANE = 0xFFFF
+"""The lane of a worker for what its threads don't do: publishing, spilling, moving data."""
 UNKNOWN_LAYER = "unknown layer"
 
 _DTYPES = {"I": "<u4", "H": "<u2", "B": "u1", "d": "<f8", "q": "<i8"}
@@ -106,6 +108,8 @@ class WorkerSample:
 class TaskTable:
     """The task events of a cluster as columns (see `TaskEvents`; ``thread`` numbers the pairs of worker and lane).
 
+    What isn't computing is in the worker's `DATA_LANE`: other threads do it, over what the workers' own do meanwhile.
+
     Attributes
     ----------
     start_s, stop_s
@@ -118,6 +122,8 @@ class TaskTable:
         self._events = GrowingTable(_EVENT_DTYPES)
         self._blocks = GrowingTable({"start_s": "<f8", "stop_s": "<f8"})
         self._threads: dict[int, int] = {}
+        self._thread_start_s = np.empty(0)
+        self._thread_stop_s = np.empty(0)
         self.index = GrowingTexts()
         self.start_s = np.inf
         self.stop_s = -np.inf
@@ -140,10 +146,13 @@ class TaskTable:
         if not index:
             return
         first = len(self)
-        codes = (columns["worker"].astype(np.int64) << 16) | columns["lane"]
+        lane = np.where(columns["action"] == Action.COMPUTE, columns["lane"], DATA_LANE)
+        codes = (columns["worker"].astype(np.int64) << 16) | lane
         distinct, inverse = np.unique(codes, return_inverse=True)
         numbers = [self._threads.setdefault(code, len(self._threads)) for code in distinct.tolist()]
-        self._events.extend(columns | {"thread": np.array(numbers, np.uint32)[inverse]})
+        thread = np.array(numbers, np.uint32)[inverse]
+        self._note_times(thread, columns["start_s"], columns["stop_s"])
+        self._events.extend(columns | {"thread": thread})
         self.index.extend(index)
         earliest_s = float(columns["start_s"].min())
         if earliest_s > self.stop_s + RUN_GAP_S:
@@ -152,6 +161,20 @@ class TaskTable:
         self.stop_s = max(self.stop_s, float(columns["stop_s"].max()))
         self.compute_tasks += int(np.count_nonzero(columns["action"] == Action.COMPUTE))
         self._close_blocks(first)
+
+    def _note_times(
+        self, thread: NDArray[np.uint32], start_s: NDArray[np.float64], stop_s: NDArray[np.float64]
+    ) -> None:
+        """Keep the first start and the last stop of each thread."""
+        missing = len(self._threads) - len(self._thread_stop_s)
+        self._thread_start_s = np.append(self._thread_start_s, np.full(missing, np.inf))
+        self._thread_stop_s = np.append(self._thread_stop_s, np.full(missing, -np.inf))
+        np.minimum.at(self._thread_start_s, thread, start_s)
+        np.maximum.at(self._thread_stop_s, thread, stop_s)
+
+    def threads_between(self, start_s: float, stop_s: float) -> NDArray[np.bool_]:
+        """Tell of each thread whether the time from its first event to its last overlaps that from `start_s` to `stop_s`."""
+        return (self._thread_start_s <= stop_s) & (self._thread_stop_s >= start_s)
 
     def rows_between(self, start_s: float, stop_s: float) -> NDArray[np.int64]:
         """Return the numbers of the rows that overlap the time from `start_s` to `stop_s`, in recorded order."""
@@ -216,7 +239,9 @@ class ClusterAggregate:
         self.tasks = TaskTable()
         self.layers: dict[int, Layer] = {}
         self.progress: dict[int, tuple[int, ...]] = {}
-        self.progress_changed_at: dict[int, int] = {}
+        self._sums = [0] * len(STATES)  # of all layers, kept up to date: a cluster may have had 10^5 of them
+        self._total = 0
+        self._known_total = 0  # of the layers whose progress is known
         self.workers: dict[int, WorkerJoined] = {}
         self.left_workers: dict[int, WorkerLeft] = {}
         self.worker_names: dict[int, str] = {}
@@ -242,10 +267,9 @@ class ClusterAggregate:
 
     @property
     def task_counts(self) -> dict[str, int]:
-        """The number of tasks of all layers in each state, and ``total``."""
-        sums = [sum(column) for column in zip(*self.progress.values(), strict=True)] or [0] * len(STATES)
-        total = sum(layer.total for layer in self.layers.values())
-        return dict(zip(STATES, sums, strict=True)) | {"total": total}
+        """The number of tasks of all layers in each state, ``cancelled`` ones (in no state any more), and ``total``."""
+        cancelled = max(self._known_total - sum(self._sums), 0)
+        return dict(zip(STATES, self._sums, strict=True)) | {"cancelled": cancelled, "total": self._total}
 
     def _add_errors(self, message: Errors) -> None:
         for row in zip(*(getattr(message, name) for name in message.__struct_fields__), strict=True):
@@ -276,9 +300,7 @@ class ClusterAggregate:
             case WorkerSamples():
                 self._add_samples(message)
             case Layers():
-                rows = zip(message.ids, message.names, message.totals, message.origins, strict=True)
-                self.layers.update((row[0], Layer(*row)) for row in rows)
-                self.versions["layers"] += 1
+                self._set_layers(message)
             case WorkerJoined():
                 self.workers[message.worker] = message
                 self.left_workers.pop(message.worker, None)
@@ -359,12 +381,27 @@ class ClusterAggregate:
         self.tasks.extend(columns, message.index[skip:])
         self._saw(self.tasks.stop_s, "tasks")
 
+    def _set_layers(self, message: Layers) -> None:
+        for row in zip(message.ids, message.names, message.totals, message.origins, strict=True):
+            layer = Layer(*row)
+            known = self.layers.get(layer.id)
+            added = layer.total - (known.total if known else 0)
+            self._total += added
+            if layer.id in self.progress:
+                self._known_total += added
+            self.layers[layer.id] = layer
+        self.versions["layers"] += 1
+
     def _set_progress(self, message: Progress) -> None:
+        none = (0,) * len(STATES)
         rows = zip(*(getattr(message, state) for state in STATES), strict=True)
-        self.versions["progress"] += 1
         for layer, counts in zip(message.layers, rows, strict=True):
+            known = self.progress.get(layer)
+            if known is None and layer in self.layers:
+                self._known_total += self.layers[layer].total
+            self._sums = [sum_ + new - old for sum_, new, old in zip(self._sums, counts, known or none, strict=True)]
             self.progress[layer] = counts
-            self.progress_changed_at[layer] = self.versions["progress"]
+        self.versions["progress"] += 1
         self.last_at_s = max(self.last_at_s, message.at_s)
 
     def _add_samples(self, message: WorkerSamples) -> None:

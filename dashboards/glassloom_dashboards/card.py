@@ -24,6 +24,7 @@ LEGEND_STYLE = """
 .legend em { font-style: normal; overflow: hidden; text-overflow: ellipsis; }
 .legend i { flex: none; width: 10px; height: 10px; border-radius: 2px; }
 .legend i.hatched { background-image: repeating-linear-gradient(45deg, #0003 0 2px, transparent 2px 4px); }
+.legend i.line { width: 3px; height: 12px; border-radius: 0; }
 .legend i.failed { background: repeating-linear-gradient(45deg, var(--gl-failed) 0 2px, #111 2px 4px); }
 .legend span.note { white-space: normal; max-width: none; }
 """

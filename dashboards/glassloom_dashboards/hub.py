@@ -18,7 +18,7 @@ from glassloom_metrics.registry import ClusterRecord, find_record, read_records
 from glassloom_metrics.subscriber import subscribe_frames
 
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.theme import ColourBook
+from glassloom_dashboards.colours import ColourBook
 
 MAX_ENDED = 8
 """How many ended clusters are kept, so that a long-lived process doesn't hold every cluster that ever was."""

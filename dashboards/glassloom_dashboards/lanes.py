@@ -1,48 +1,69 @@
-"""The order of the task stream's lanes: one for each thread (or device stream) of each worker, from top to bottom."""
+"""The order of the task stream's lanes: one for each thread of each worker, and below them one for moving its data."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.theme import ellipsis, plain
+from glassloom_dashboards.aggregate import DATA_LANE, ClusterAggregate
+from glassloom_dashboards.theme import middle_cut, plain
 
 MAX_LABELS = 20
 MAX_LABEL_LENGTH = 18
+
+NO_LANE = -1
+"""The lane of a thread that isn't shown."""
+
+Key = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class ThreadSlots:
     """The lanes in order, each a (worker, lane) pair, and where each thread of the `TaskTable` is among them."""
 
-    keys: tuple[tuple[int, int], ...]
+    keys: tuple[Key, ...]
     lane_of_thread: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.keys)
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ThreadSlots)
+            and self.keys == other.keys
+            and np.array_equal(self.lane_of_thread, other.lane_of_thread)
+        )
 
-def lanes_of(aggregate: ClusterAggregate) -> ThreadSlots:
-    """Return the lanes of all threads that ran anything, and of all that could."""
+
+def lanes_of(aggregate: ClusterAggregate, start_s: float, stop_s: float, kept: Sequence[Key] = ()) -> ThreadSlots:
+    """Return the lanes to show for a time: of the workers that are there, and of those gone that did anything then.
+
+    `kept` are lanes that stay where they are, before all others.
+    """
     threads = aggregate.tasks.threads
-    idle = {(worker.worker, lane) for worker in aggregate.workers.values() for lane in range(worker.nthreads)}
-    keys = tuple(sorted(idle.union(threads)))
+    present = {(worker.worker, lane) for worker in aggregate.workers.values() for lane in range(worker.nthreads)}
+    in_view = aggregate.tasks.threads_between(start_s, stop_s)
+    shown = [key for key, is_seen in zip(threads, in_view, strict=True) if is_seen or key[0] in aggregate.workers]
+    wanted = present.union(shown).difference(kept)
+    keys = (*kept, *sorted(wanted))
     place = {key: number for number, key in enumerate(keys)}
-    return ThreadSlots(keys, np.array([place[thread] for thread in threads], np.int64))
+    return ThreadSlots(keys, np.array([place.get(thread, NO_LANE) for thread in threads], np.int64))
 
 
 def lane_names(lanes: ThreadSlots, aggregate: ClusterAggregate) -> list[str]:
-    """Return what a person calls each lane, such as ``"w0 · 1"``."""
-    lanes_a_worker: dict[int, int] = {}
-    for worker, _ in lanes.keys:
-        lanes_a_worker[worker] = lanes_a_worker.get(worker, 0) + 1
+    """Return what a person calls each lane, such as ``"w0 · 1"``, or ``"w0 · data"`` for moving data."""
+    threads_a_worker = Counter(worker for worker, lane in lanes.keys if lane != DATA_LANE)
     names = []
     for worker, lane in lanes.keys:
-        name = ellipsis(aggregate.worker_name(worker), MAX_LABEL_LENGTH)
-        names.append(name if lanes_a_worker[worker] == 1 else f"{name} · {lane}")
+        name = middle_cut(aggregate.worker_name(worker), MAX_LABEL_LENGTH)
+        if lane == DATA_LANE:
+            names.append(f"{name} · data")
+        else:
+            names.append(name if threads_a_worker[worker] == 1 else f"{name} · {lane}")
     return names
 
 
@@ -55,7 +76,7 @@ def lane_labels(lanes: ThreadSlots, aggregate: ClusterAggregate) -> dict[int, st
         first_of_worker.setdefault(worker, place)
     every = -(-len(first_of_worker) // MAX_LABELS)
     return {
-        place: plain(ellipsis(aggregate.worker_name(worker), MAX_LABEL_LENGTH))
+        place: plain(middle_cut(aggregate.worker_name(worker), MAX_LABEL_LENGTH))
         for number, (worker, place) in enumerate(first_of_worker.items())
         if number % every == 0
     }

@@ -19,7 +19,7 @@ MAX_BIN_ROWS = 80
 MAX_BIN_COLUMNS = 400
 MAX_KINDS = 512
 OTHER_KIND = -1
-ACTION_BITS = 3
+ACTION_BITS = 8
 """A kind is ``layer << ACTION_BITS | action``; bins of more than `MAX_KINDS` kinds count the rarest as `OTHER_KIND`."""
 
 Floats = NDArray[np.float64]
@@ -87,10 +87,11 @@ def kinds_of(layer: NDArray[np.uint32], action: NDArray[np.uint8]) -> Integers:
 def rows_in_view(tasks: TaskTable, lane_of_thread: Integers, view: View, lanes: int) -> Integers:
     """Return the numbers of the events that are on screen, in recorded order.
 
-    ``lanes`` is the number of all lanes, of which those that never ran anything are in no event.
+    ``lanes`` is the number of all lanes, of which those that never ran anything are in no event; threads without a lane
+    (`NO_LANE`) are not on screen.
     """
     rows = tasks.rows_between(view.start_s, view.stop_s)
-    if view.low <= 0 and view.high >= lanes:
+    if view.low <= 0 and view.high >= lanes and (lane_of_thread >= 0).all():
         return rows
     lane = lane_of_thread[tasks["thread"][rows]]
     return rows[(lane >= view.low) & (lane < view.high)]

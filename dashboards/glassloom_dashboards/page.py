@@ -15,11 +15,12 @@ from glassloom_metrics.pages import PAGES
 
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import TITLES, Card, show_empty, show_failure
+from glassloom_dashboards.colours import ColourBook
 from glassloom_dashboards.pacing import PERIOD_S, Pacer
 from glassloom_dashboards.progress import ProgressBars
 from glassloom_dashboards.strip import Strip, sentence
 from glassloom_dashboards.task_stream import TaskStream
-from glassloom_dashboards.theme import PALETTES, ColourBook, Palette
+from glassloom_dashboards.theme import PALETTES, Palette
 from glassloom_dashboards.workers_cpu import WorkersCpu
 from glassloom_dashboards.workers_memory import WorkersMemory
 

@@ -1,16 +1,19 @@
-"""Progress by layer: one bar each, newest on top."""
+"""Progress by layer: one bar each; those that run on top, then those that haven't begun, then those that are done."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from bokeh.core.properties import value as constant
-from bokeh.models import ColumnDataSource, CustomJS, CustomJSHover, HoverTool, Range1d, Toolbar, UIElement
+from bokeh.layouts import row as row_of
+from bokeh.models import Button, ColumnDataSource, CustomJS, HoverTool, InlineStyleSheet, Range1d, Toolbar, UIElement
 from bokeh.plotting import figure
 
 from glassloom_dashboards.aggregate import STATES, ClusterAggregate, Layer
 from glassloom_dashboards.card import (
+    CONTROL_STYLE,
     Seen,
     empty_div,
     inner_width_px,
@@ -20,63 +23,90 @@ from glassloom_dashboards.card import (
     show_empty,
     versions_of,
 )
-from glassloom_dashboards.theme import FONT, Palette, ellipsis, glyph_of, style_figure, tooltip
+from glassloom_dashboards.scripts import hover
+from glassloom_dashboards.theme import FONT, Palette, ellipsis, glyph_of, middle_cut, style_figure, tooltip
 
 SOURCE = "progress-source"
-MAX_LAYERS = 30
+MAX_LAYERS = 60
+"""Bars at a time: a taller canvas costs the browser too much. The buttons lead to the others."""
 ROW_PX = 38
 MAX_NAME_LENGTH = 300
 """Longer names are cut in the hover too."""
 
 _CHARACTER_PX = 6.6
-_COUNT_PX = 96
 
+PARTS = ("memory", "released", "erred", "cancelled", "running")
+"""The parts of a bar, from the left; the rest of it is waiting."""
+ODD_STATES = {"erred": "failed", "cancelled": "cancelled"}
 COLUMNS = (
     "y",
     "text_y",
     "row_y",
-    "memory_stop",
-    "released_stop",
-    "erred_stop",
-    "running_stop",
+    *(f"{part}_stop" for part in PARTS),
     "label",
     "count",
     "name",
     "origin",
     "total",
     *STATES,
+    "cancelled",
 )
 
 
-def shown_layers(aggregate: ClusterAggregate) -> list[Layer]:
-    """Return the layers to show: those in which something happened last, newest first."""
-    changed_at = aggregate.progress_changed_at
-    by_activity = sorted(aggregate.layers.values(), key=lambda layer: (changed_at.get(layer.id, 0), layer.id))
-    return sorted(by_activity[-MAX_LAYERS:], key=lambda layer: layer.id, reverse=True)
+def ordered_layers(aggregate: ClusterAggregate) -> list[Layer]:
+    """Return all layers: first those that run, then those that haven't begun, then those that are done; newest first."""
+    return sorted(aggregate.layers.values(), key=lambda layer: (_stage(aggregate, layer), -layer.id))
 
 
-def columns(aggregate: ClusterAggregate, label_length: int) -> dict[str, list[Any]]:
-    """Return one row a layer: where its bar's parts end (0 to 1), its label cut to `label_length`, and its counts."""
+def _stage(aggregate: ClusterAggregate, layer: Layer) -> int:
+    counts = aggregate.progress.get(layer.id)
+    if counts is None:
+        return 1
+    waiting, ready, running = counts[:3]
+    left = waiting + ready + running
+    if not left:
+        return 2
+    return 0 if running or left < layer.total else 1
+
+
+def counts_of(aggregate: ClusterAggregate, layer: Layer) -> dict[str, int]:
+    """Return the number of a layer's tasks in each state, and how many were ``cancelled``: are in no state any more."""
+    known = aggregate.progress.get(layer.id)
+    counts = dict(zip(STATES, known or (0,) * len(STATES), strict=True))
+    return counts | {"cancelled": max(layer.total - sum(counts.values()), 0) if known else 0}
+
+
+def count_text(counts: dict[str, int], total: int) -> str:
+    """Return how far a layer is.
+
+    >>> count_text({"memory": 100, "released": 48, "erred": 2, "cancelled": 0}, 150)
+    '148 / 150, 2 failed'
+    """
+    said = [f"{counts['memory'] + counts['released']:,} / {total:,}"]
+    said += [f"{counts[state]:,} {words}" for state, words in ODD_STATES.items() if counts[state]]
+    return ", ".join(said)
+
+
+def columns(aggregate: ClusterAggregate, layers: Sequence[Layer], width_px: int) -> dict[str, list[Any]]:
+    """Return one row a layer: where its bar's parts end (0 to 1), its label as long as fits, and its counts."""
     rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    for place, layer in enumerate(shown_layers(aggregate)):
-        counts = dict(zip(STATES, aggregate.progress.get(layer.id, (0,) * len(STATES)), strict=True))
+    for place, layer in enumerate(layers):
+        counts = counts_of(aggregate, layer)
         total = max(layer.total, sum(counts.values()), 1)
-        stops = np.cumsum([counts[state] for state in ("memory", "released", "erred", "running")]) / total
-        done = counts["memory"] + counts["released"]
+        stops = np.cumsum([counts[state] for state in PARTS]) / total
+        text = count_text(counts, layer.total)
+        room = int(width_px / _CHARACTER_PX - len(text)) - 2
         row = counts | {
             "y": place + 0.68,
             "text_y": place + 0.3,
             "row_y": place + 0.5,
-            "memory_stop": float(stops[0]),
-            "released_stop": float(stops[1]),
-            "erred_stop": float(stops[2]),
-            "running_stop": float(stops[3]),
-            "label": ellipsis(layer.name, label_length),
-            "count": f"{done:,} / {layer.total:,}",
+            "label": middle_cut(layer.name, max(room, 8)),
+            "count": text,
             "name": ellipsis(layer.name, MAX_NAME_LENGTH),
             "origin": ellipsis(layer.origin, MAX_NAME_LENGTH) or "unknown",
             "total": layer.total,
         }
+        row |= {f"{part}_stop": float(stop) for part, stop in zip(PARTS, stops, strict=True)}
         for name, value in row.items():
             rows[name].append(value)
     return rows
@@ -100,22 +130,22 @@ def plot(source: ColumnDataSource, palette: Palette) -> figure:
     row = bars.hbar(y="row_y", height=1, left=0, right=1, source=source, fill_alpha=0, line_color=None, name="row")
     style: dict[str, Any] = {"y": "y", "height": 0.2, "source": source, "line_color": None}
     bars.hbar(left=0, right=1, **style, name="track")
-    bars.hbar(left=0, right="memory_stop", **style, name="memory")
-    bars.hbar(left="memory_stop", right="released_stop", **style, name="released")
-    bars.hbar(left="released_stop", right="erred_stop", **style, name="erred")
-    bars.hbar(left="erred_stop", right="running_stop", **style, name="running")
+    left: Any = 0
+    for part in PARTS:
+        bars.hbar(left=left, right=f"{part}_stop", **style, name=part)
+        left = f"{part}_stop"
     text: dict[str, Any] = {"y": "text_y", "source": source, "text_baseline": "middle", "text_font": constant(FONT)}
     bars.text(x=0, text="label", text_font_size="12px", **text, name="label")
     bars.text(x=1, text="count", text_align="right", text_font_size="11px", **text, name="count")
-    share = CustomJSHover(code="return `${value.toLocaleString('en')}`")
-    states = [(state, f"@{state}{{custom}}") for state in STATES]
+    share = hover("count")
+    states = [(ODD_STATES.get(state, state), f"@{state}{{custom}}") for state in (*STATES, "cancelled")]
     bars.toolbar = Toolbar(
         logo=None,
         tools=[
             HoverTool(
                 renderers=[row],
                 tooltips=tooltip("@name", [("from", "@origin"), ("tasks", "@total{custom}"), *states]),
-                formatters={f"@{name}": share for name in ("total", *STATES)},
+                formatters={f"@{name}": share for name in ("total", *STATES, "cancelled")},
                 point_policy="follow_mouse",
             )
         ],
@@ -128,24 +158,49 @@ def plot(source: ColumnDataSource, palette: Palette) -> figure:
 def paint(bars: figure, palette: Palette) -> None:
     """Colour the parts of the bars."""
     style_figure(bars, palette)
-    fills = {
-        "track": palette.track,
-        "memory": palette.memory,
-        "released": palette.released,
-        "erred": palette.erred,
-        "running": palette.running,
-    }
-    for name, colour in fills.items():
-        glyph_of(bars, name).fill_color = colour
+    for name in ("track", *PARTS):
+        glyph_of(bars, name).fill_color = getattr(palette, name)
+    hatched(glyph_of(bars, "erred"), palette)
+    hatched(glyph_of(bars, "cancelled"), palette)
     glyph_of(bars, "label").text_color = palette.text
     glyph_of(bars, "count").text_color = palette.muted_text
+
+
+def hatched(glyph: Any, palette: Palette) -> None:
+    """Tell a part apart by more than its colour."""
+    glyph.update(hatch_pattern="/", hatch_color=palette.background, hatch_alpha=0.45, hatch_scale=6)
+
+
+class Pager:
+    """Two buttons and the number of the first row of what is shown of a long list; hidden where everything is shown."""
+
+    def __init__(self, name: str, rows: int) -> None:
+        self._rows = rows
+        self.first = 0
+        style = [InlineStyleSheet(css=CONTROL_STYLE)]
+        self.back = Button(label="‹ Earlier", name=f"{name}-back", margin=0, stylesheets=style)
+        self.forth = Button(label="More ›", name=f"{name}-forth", margin=0, stylesheets=style)
+        self.back.on_click(lambda: self._move(-rows))
+        self.forth.on_click(lambda: self._move(rows))
+        self.body = row_of(self.back, self.forth, name=name, visible=False, spacing=4)
+
+    def _move(self, rows: int) -> None:
+        self.first = max(self.first + rows, 0)
+
+    def show(self, total: int) -> slice:
+        """Return which of `total` rows to show."""
+        self.first = min(self.first, max(total - 1, 0) // self._rows * self._rows)
+        states = ((self.body, "visible", total > self._rows), (self.back, "disabled", self.first == 0))
+        for model, state, value in (*states, (self.forth, "disabled", self.first + self._rows >= total)):
+            if getattr(model, state) != value:
+                setattr(model, state, value)
+        return slice(self.first, self.first + self._rows)
 
 
 class ProgressBars:
     """The card of progress by layer for one viewer."""
 
     id = "progress"
-    controls: UIElement | None = None
     ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
@@ -157,6 +212,8 @@ class ProgressBars:
         self.empty = empty_div("progress-empty")
         self.plot = plot(self.source, palette)
         self.body: UIElement = self.plot
+        self.pager = Pager("progress-pager", MAX_LAYERS)
+        self.controls: UIElement | None = self.pager.body
 
     def set_palette(self, palette: Palette) -> None:
         """Change colours."""
@@ -170,12 +227,13 @@ class ProgressBars:
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
-        width = {"width": inner_width_px(self.plot, 360)}
-        if not self._seen.changed(versions_of(self._aggregate, "layers", "progress") | width):
+        layout = {"width": inner_width_px(self.plot, 360), "first": self.pager.first}
+        if not self._seen.changed(versions_of(self._aggregate, "layers", "progress") | layout):
             return
-        rows = columns(self._aggregate, max(int((width["width"] - _COUNT_PX) / _CHARACTER_PX), 8))
-        if self.source.data != rows:
-            replace_data(self.source, rows)
+        layers = ordered_layers(self._aggregate)
+        part = self.pager.show(len(layers))
+        rows = columns(self._aggregate, layers[part], layout["width"])
+        replace_data(self.source, rows)
         count = max(len(rows["y"]), 1)
         if self.plot.height != count * ROW_PX:
             self.plot.height = count * ROW_PX
@@ -186,15 +244,19 @@ class ProgressBars:
         )
 
     def _update_legend(self) -> None:
-        palette, more = self._palette, len(self._aggregate.layers) - MAX_LAYERS
+        aggregate, palette = self._aggregate, self._palette
         entries = [
             (palette.memory, "in memory", ""),
             (palette.released, "released", ""),
             (palette.running, "running", ""),
             (palette.track, "waiting", ""),
         ]
-        if any(counts[STATES.index("erred")] for counts in self._aggregate.progress.values()):
-            entries.append((palette.erred, "erred", ""))
-        text = legend_html(entries, f"+{more:,} more layers" if more > 0 else "")
+        counts = aggregate.task_counts
+        for state, words in ODD_STATES.items():
+            if counts[state]:
+                entries.append((getattr(palette, state), words, "hatched"))
+        first, count = self.pager.first, len(aggregate.layers)
+        last = min(first + MAX_LAYERS, count)
+        text = legend_html(entries, f"layers {first + 1:,} to {last:,} of {count:,}" if count > MAX_LAYERS else "")
         if self.legend.text != text:
             self.legend.text = text

@@ -83,11 +83,14 @@ def facts(aggregate: ClusterAggregate) -> list[tuple[str, str]]:
         ("running", f"{counts['running']:,}"),
         ("memory", memory),
     ]
+    shown += [
+        (words, f"{counts[state]:,}")
+        for state, words in (("erred", "failed"), ("cancelled", "cancelled"))
+        if counts[state]
+    ]
     spilled = sum(sample.spilled_bytes for sample in samples)
     if spilled:
         shown.append(("spilled", bytes_text(spilled)))
-    if aggregate.error_count:
-        shown.append(("errors", f"{aggregate.error_count:,}"))
     gpus = list(aggregate.gpus.values())
     shown += [(f"GPU {ellipsis(gpu.name, 30)}", gpu_text(gpu)) for gpu in gpus[:MAX_GPUS]]
     if len(gpus) > MAX_GPUS:

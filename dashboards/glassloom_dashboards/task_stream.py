@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +9,6 @@ from bokeh.events import Reset
 from bokeh.models import (
     BoxZoomTool,
     ColumnDataSource,
-    CustomJS,
-    CustomJSHover,
     FixedTicker,
     HoverTool,
     InlineStyleSheet,
@@ -26,7 +21,6 @@ from bokeh.models import (
     WheelZoomTool,
 )
 from bokeh.plotting import figure
-from glassloom_metrics.protocol import Action
 
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import (
@@ -35,34 +29,33 @@ from glassloom_dashboards.card import (
     empty_div,
     inner_width_px,
     legend_div,
-    legend_html,
     replace_data,
     show_empty,
     versions_of,
 )
-from glassloom_dashboards.lanes import ThreadSlots, lane_labels, lane_names, lanes_of
+from glassloom_dashboards.colours import ColourBook
+from glassloom_dashboards.lanes import lane_labels, lane_names, lanes_of
 from glassloom_dashboards.lod import (
-    ACTION_BITS,
-    MAX_SINGLE_EVENTS,
-    OTHER_KIND,
     View,
-    bin_events,
-    grid_for,
-    kinds_of,
-    rows_in_view,
 )
+from glassloom_dashboards.scripts import callback
+from glassloom_dashboards.stream_drawing import (
+    BIN_COLUMNS,
+    FAILED_COLUMNS,
+    LANE_HEIGHT,
+    SINGLE_COLUMNS,
+    Drawing,
+    Frame,
+    KindBook,
+    fit_texts,
+    kind_name,
+    no_rows,
+)
+from glassloom_dashboards.stream_hovers import bin_hover, task_hover
 from glassloom_dashboards.theme import (
-    ACTION_WORDS,
-    HOVER_BYTES_JS,
-    HOVER_SECONDS_JS,
-    ColourBook,
     Palette,
-    blend,
-    ellipsis,
-    rgba,
     set_seconds_axis,
     style_figure,
-    tooltip,
 )
 
 SOURCE = "task-stream-source"
@@ -76,189 +69,10 @@ FOLLOW_LABELS = ["All", "Latest run"]
 DEBOUNCE_S = 0.15
 EMPTY_SPAN_S = 10.0
 SHORTEST_SPAN_S = 1e-3
-LANE_HEIGHT = 0.84
 LEAST_LANES = 4
-INDEX_TEXT_BYTES = 40_000
 NAMES_TEXT_BYTES = 40_000
-MAX_INDEX_LENGTH = 60
 MAX_NAME_LENGTH = 120
-MAX_LEGEND_LAYERS = 8
 SEPARATE_FROM_PX = 5
-
-SINGLE_COLUMNS = ("left", "right", "lane", "colour", "kind", "nbytes", "ok", "index")
-BIN_COLUMNS = ("left", "right", "top", "bottom", "colour", "kind", "tasks", "failed", "utilisation")
-FAILED_COLUMNS = ("left", "right", "lane")
-
-
-class KindBook:
-    """Numbers the kinds (see `lod.kinds_of`) that one viewer has been sent, in order of appearance.
-
-    The browser keeps their names and is sent only those that are new to it.
-    """
-
-    def __init__(self) -> None:
-        self.kinds: list[int] = []
-        self._numbers: dict[int, int] = {}
-
-    def number(self, kind: int) -> int:
-        """Return the number of `kind`, a new one if it has none."""
-        number = self._numbers.setdefault(kind, len(self.kinds))
-        if number == len(self.kinds):
-            self.kinds.append(kind)
-        return number
-
-
-@dataclass(frozen=True)
-class Frame:
-    """Everything that a task stream shows at one moment, as columns ready to send.
-
-    ``rows`` are the numbers of the events drawn singly, or None if there are bins. ``busy_s`` is the time by kind.
-    """
-
-    single: dict[str, Any]
-    bins: dict[str, Any]
-    failed: dict[str, Any]
-    rows: np.ndarray | None
-    busy_s: dict[int, float]
-    events: int
-    bin_width_s: float
-
-
-def kind_name(kind: int, aggregate: ClusterAggregate) -> tuple[str, str]:
-    """Return the layer's name and the action in words."""
-    if kind == OTHER_KIND:
-        return "other layers", "many"
-    return aggregate.layer_name(kind >> ACTION_BITS), ACTION_WORDS[_action(kind)]
-
-
-def kind_colour(kind: int, aggregate: ClusterAggregate, colours: ColourBook, palette: Palette) -> str:
-    """Return the colour of a kind: its layer's, or its action's if that isn't computing."""
-    if kind == OTHER_KIND:
-        return palette.many
-    fixed = palette.actions.get(_action(kind))
-    return fixed or palette.layers[colours.place(aggregate.layer_name(kind >> ACTION_BITS))]
-
-
-def _action(kind: int) -> Action:
-    number = kind & (1 << ACTION_BITS) - 1
-    return Action(number) if number in Action._value2member_map_ else Action.COMPUTE
-
-
-def fit_texts(texts: Sequence[str], length: int, limit_bytes: int) -> list[str]:
-    """Return `texts` cut to `length`, or as much shorter as it takes to send them in `limit_bytes`."""
-    cut = [ellipsis(text, length) for text in texts]
-    while length > 1 and len(json.dumps(cut)) > limit_bytes:
-        length = length * 2 // 3
-        cut = [ellipsis(text, length) for text in cut]
-    return cut
-
-
-class Drawing:
-    """What it takes to turn events into columns: the cluster, the order of its lanes, colours, and known kinds."""
-
-    def __init__(self, aggregate: ClusterAggregate, colours: ColourBook, book: KindBook) -> None:
-        self.aggregate = aggregate
-        self.colours = colours
-        self.book = book
-
-    def columns(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
-        """Return what to draw for `view`."""
-        rows = rows_in_view(self.aggregate.tasks, lanes.lane_of_thread, view, len(lanes))
-        if len(rows) <= MAX_SINGLE_EVENTS:
-            return self._single(rows, lanes, palette)
-        return self._binned(lanes, view, palette)
-
-    def _single(self, rows: np.ndarray, lanes: ThreadSlots, palette: Palette) -> Frame:
-        tasks, started_at_s = self.aggregate.tasks, self.aggregate.started_at_s
-        start_s, stop_s, ok = (tasks[name][rows] for name in ("start_s", "stop_s", "ok"))
-        numbers, colour, busy_s = self._kinds(
-            kinds_of(tasks["layer"][rows], tasks["action"][rows]), stop_s - start_s, palette
-        )
-        single: dict[str, Any] = {
-            "left": start_s - started_at_s,
-            "right": stop_s - started_at_s,
-            "lane": lanes.lane_of_thread[tasks["thread"][rows]].astype(np.float32),
-            "colour": colour,
-            "kind": numbers,
-            "nbytes": tasks["nbytes"][rows].astype(np.float32),
-            "ok": ok,
-            "index": fit_texts(tasks.index.take(rows), MAX_INDEX_LENGTH, INDEX_TEXT_BYTES),
-        }
-        failed = {name: single[name][ok == 0] for name in FAILED_COLUMNS}
-        return Frame(single, _none(BIN_COLUMNS), failed, rows, busy_s, len(rows), 0.0)
-
-    def _binned(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
-        started_at_s = self.aggregate.started_at_s
-        grid = grid_for(view, started_at_s)
-        bins = bin_events(self.aggregate.tasks, lanes.lane_of_thread, grid, len(lanes))
-        numbers, colour, busy_s = self._kinds(bins.kind, bins.busy_s, palette)
-        margin = (1 - LANE_HEIGHT) / 2
-        binned: dict[str, Any] = {
-            "left": bins.start_s - started_at_s,
-            "right": bins.stop_s - started_at_s,
-            "top": (bins.low - 0.5 + margin).astype(np.float32),
-            "bottom": (bins.high - 0.5 - margin).astype(np.float32),
-            "colour": blend(colour, palette.background, 0.15 + 0.85 * bins.utilisation),
-            "kind": numbers,
-            "tasks": bins.tasks.astype(np.uint32),
-            "failed": bins.failed.astype(np.uint32),
-            "utilisation": (100 * bins.utilisation).astype(np.float32),
-        }
-        bad = bins.failed > 0
-        failed = {"left": binned["left"][bad], "right": binned["right"][bad]}
-        failed["lane"] = ((bins.low + bins.high - 1) / 2).astype(np.float32)[bad]
-        return Frame(_none(SINGLE_COLUMNS), binned, failed, None, busy_s, int(bins.tasks.sum()), grid.width_s)
-
-    def _kinds(
-        self, kinds: np.ndarray, busy_s: np.ndarray, palette: Palette
-    ) -> tuple[np.ndarray, np.ndarray, dict[int, float]]:
-        """Return the number and the colour of each of `kinds`, and the seconds by kind."""
-        distinct, place = np.unique(kinds, return_inverse=True)
-        listed = distinct.tolist()
-        numbers = np.array([self.book.number(kind) for kind in listed], np.uint32)
-        colours = [rgba(kind_colour(kind, self.aggregate, self.colours, palette)) for kind in listed]
-        sums = np.bincount(place, busy_s, minlength=len(listed)).tolist()
-        return numbers[place], np.array(colours, np.uint32)[place], dict(zip(listed, sums, strict=True))
-
-
-def _none(names: Sequence[str]) -> dict[str, Any]:
-    return {name: [] for name in names}
-
-
-def legend(frame: Frame, aggregate: ClusterAggregate, colours: ColourBook, palette: Palette) -> str:
-    """Return the legend of what is in view: the layers that took most time, other actions, and what bins mean."""
-    by_layer: dict[str, tuple[float, str]] = {}
-    actions: dict[str, str] = {}
-    for kind, busy_s in frame.busy_s.items():
-        colour = kind_colour(kind, aggregate, colours, palette)
-        name, words = kind_name(kind, aggregate)
-        if words == ACTION_WORDS[Action.COMPUTE]:
-            by_layer[name] = (by_layer.get(name, (0.0, ""))[0] + busy_s, colour)
-        else:
-            actions[words if kind != OTHER_KIND else name] = colour
-    main = sorted(by_layer, key=lambda name: -by_layer[name][0])[:MAX_LEGEND_LAYERS]
-    entries = [(by_layer[name][1], name, "") for name in by_layer if name in main]
-    entries += [(colour, words, "") for words, colour in actions.items()]
-    if len(frame.failed["left"]):
-        entries.append((palette.failed, "failed", "failed"))
-    notes = []
-    if len(by_layer) > len(main):
-        notes.append(f"+{len(by_layer) - len(main)} more layers")
-    if frame.rows is None:
-        notes.append(f"{frame.events:,} tasks in bins of {span_text(frame.bin_width_s)}; zoom in for single tasks")
-    return legend_html(entries, " · ".join(notes))
-
-
-def span_text(span_s: float) -> str:
-    """Return a round time span for people.
-
-    >>> span_text(0.005), span_text(20.0)
-    ('5 ms', '20 s')
-    """
-    for unit, size_s in (("s", 1.0), ("ms", 1e-3)):
-        if span_s >= size_s:
-            return f"{span_s / size_s:.6g} {unit}"
-    return f"{span_s * 1e6:.6g} µs"
 
 
 def extent(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
@@ -274,15 +88,6 @@ def extent(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
     return start_s - 0.01 * span_s, stop_s + 0.02 * span_s
 
 
-_FOLLOW_JS = """
-// The browser alone moves the ranges, so that a frame under way never undoes what the user has just zoomed to.
-if (follow.active != null && extent.data.left.length > 0) {
-  x_range.setv({start: extent.data.left[0], end: extent.data.right[0]})
-  y_range.setv({start: extent.data.bottom[0], end: extent.data.top[0]})
-}
-"""
-
-
 class TaskStream:
     """The task stream's card for one viewer.
 
@@ -294,9 +99,8 @@ class TaskStream:
     def __init__(self, aggregate: ClusterAggregate, palette: Palette, colours: ColourBook) -> None:
         self._aggregate = aggregate
         self._palette = palette
-        self._colours = colours
         self._seen = Seen()
-        self._lanes = lanes_of(aggregate)
+        self._lanes = lanes_of(aggregate, -np.inf, np.inf)
         self._lanes_seen = Seen()
         self._book = KindBook()
         self._drawing = Drawing(aggregate, colours, self._book)
@@ -308,9 +112,9 @@ class TaskStream:
         self._moved = False
         self.legend = legend_div("task-stream-legend")
         self.empty = empty_div("task-stream-empty")
-        self.single = ColumnDataSource(name=SOURCE, data=_none(SINGLE_COLUMNS))
-        self.bins = ColumnDataSource(name=BINS_SOURCE, data=_none(BIN_COLUMNS))
-        self.failed = ColumnDataSource(name=FAILED_SOURCE, data=_none(FAILED_COLUMNS))
+        self.single = ColumnDataSource(name=SOURCE, data=no_rows(SINGLE_COLUMNS))
+        self.bins = ColumnDataSource(name=BINS_SOURCE, data=no_rows(BIN_COLUMNS))
+        self.failed = ColumnDataSource(name=FAILED_SOURCE, data=no_rows(FAILED_COLUMNS))
         self.names = ColumnDataSource(name="task-stream-names", data={"name": [], "action": []})
         self.lane_names = ColumnDataSource(name="task-stream-lanes", data={"name": []})
         self.total = ColumnDataSource(name=TOTAL_SOURCE, data={"tasks": [0], "events": [0]})
@@ -318,7 +122,7 @@ class TaskStream:
         self.follow = RadioButtonGroup(
             name="task-stream-follow",
             labels=FOLLOW_LABELS,
-            active=ALL,
+            active=LATEST_RUN,
             margin=0,
             stylesheets=[InlineStyleSheet(css=CONTROL_STYLE)],
         )
@@ -328,7 +132,7 @@ class TaskStream:
         self._connect()
 
     def _plot(self) -> figure:
-        left, right = extent(self._aggregate, ALL)
+        left, right = extent(self._aggregate, LATEST_RUN)
         plot = figure(
             name="task-stream",
             x_range=Range1d(left, right),
@@ -343,7 +147,9 @@ class TaskStream:
         )
         wheel = WheelZoomTool(dimensions="width")
         plot.toolbar = Toolbar(
-            tools=[PanTool(), wheel, BoxZoomTool(), ResetTool(), *self._hovers(plot)], active_scroll=wheel, logo=None
+            tools=[PanTool(), wheel, BoxZoomTool(), ResetTool(), *self._draw_glyphs(plot)],
+            active_scroll=wheel,
+            logo=None,
         )
         set_seconds_axis(plot)
         plot.xaxis.axis_label = "time since the cluster's start"
@@ -351,21 +157,14 @@ class TaskStream:
         style_figure(plot, self._palette)
         return plot
 
-    def _hovers(self, plot: figure) -> list[HoverTool]:
-        style: dict[str, Any] = {
-            "fill_color": {"field": "colour"},
-            "line_color": {"field": "colour"},
-            "line_width": 0.75,
-        }
-        bins = plot.quad("left", "right", "top", "bottom", source=self.bins, **style | {"line_width": 1})
-        self._single_glyph = plot.hbar(
-            y="lane", left="left", right="right", height=LANE_HEIGHT, source=self.single, **style
-        )
+    def _draw_glyphs(self, plot: figure) -> list[HoverTool]:
+        """Add what is drawn to the plot; return the hover tools for it."""
+        style: dict[str, Any] = {"fill_color": {"field": "colour"}, "line_color": {"field": "colour"}}
+        bins = plot.quad("left", "right", "top", "bottom", source=self.bins, line_width=1, **style)
+        bars: dict[str, Any] = {"y": "lane", "left": "left", "right": "right", "height": LANE_HEIGHT}
+        self._single_glyph = plot.hbar(**bars, source=self.single, line_width=0.75, **style)
         self._failed_glyph = plot.hbar(
-            y="lane",
-            left="left",
-            right="right",
-            height=LANE_HEIGHT,
+            **bars,
             source=self.failed,
             fill_color=self._palette.failed,
             line_color=self._palette.failed_hatch,
@@ -375,89 +174,23 @@ class TaskStream:
             hatch_scale=7,
             hatch_weight=2,
         )
-        name = CustomJSHover(args={"names": self.names}, code="return names.data.name[value] ?? ''")
-        action = CustomJSHover(args={"names": self.names}, code="return names.data.action[value] ?? ''")
-        lane = CustomJSHover(args={"lanes": self.lane_names}, code="return lanes.data.name[Math.round(value)] ?? ''")
-        lanes = CustomJSHover(
-            args={"lanes": self.lane_names, "source": self.bins},
-            code="""
-            const i = special_vars.index, names = lanes.data.name
-            const low = Math.round(source.data.top[i] + 0.4), high = Math.round(source.data.bottom[i] - 0.4)
-            return low == high ? names[low] ?? "" : `${names[low]} to ${names[high]}`
-            """,
-        )
-        duration = CustomJSHover(
-            args={"source": self.single},
-            code="value = source.data.right[special_vars.index] - value\n" + HOVER_SECONDS_JS,
-        )
-        width = CustomJSHover(
-            args={"source": self.bins},
-            code="value = source.data.right[special_vars.index] - value\n" + HOVER_SECONDS_JS,
-        )
-        index = CustomJSHover(code="return value === '' ? '' : `[${value}]`")
-        tasks = CustomJSHover(
-            code="return value == 0 ? 'part of a longer task' : value == 1 ? '1 task' : value + ' tasks'"
-        )
-        status = CustomJSHover(code="return value ? 'ok' : 'failed'")
-        nbytes = CustomJSHover(code=HOVER_BYTES_JS)
-        started = CustomJSHover(code="return value.toFixed(6) + ' s'")
-        single_card = tooltip(
-            "@kind{name}@index{custom}",
-            [
-                ("action", "@{kind}{action}"),
-                ("duration", "@left{custom}"),
-                ("started", "@{left}{started}"),
-                ("worker", "@lane{custom}"),
-                ("bytes", "@nbytes{custom}"),
-                ("status", "@ok{custom}"),
-            ],
-        )
-        bins_card = tooltip(
-            "@tasks{custom}",
-            [
-                ("mostly", "@kind{custom}"),
-                ("busy", "@utilisation{0.0} %"),
-                ("failed", "@failed"),
-                ("bin", "@left{custom} wide"),
-                ("lanes", "@top{custom}"),
-            ],
-        )
-        # A formatter belongs to a place as it is spelt, so `@left` and `@{left}` may show two things of one column.
         return [
-            HoverTool(
-                renderers=[self._single_glyph],
-                tooltips=single_card,
-                formatters={
-                    "@kind": name,
-                    "@{kind}": action,
-                    "@index": index,
-                    "@left": duration,
-                    "@{left}": started,
-                    "@lane": lane,
-                    "@nbytes": nbytes,
-                    "@ok": status,
-                },
-            ),
-            HoverTool(
-                renderers=[bins],
-                tooltips=bins_card,
-                formatters={"@kind": name, "@tasks": tasks, "@left": width, "@top": lanes},
-            ),
+            task_hover(self._single_glyph, source=self.single, names=self.names, lanes=self.lane_names),
+            bin_hover(bins, source=self.bins, names=self.names, lanes=self.lane_names),
         ]
 
     def _connect(self) -> None:
         plot, follow = self.plot, self.follow
-        args = {"follow": follow, "extent": self.extent, "x_range": plot.x_range, "y_range": plot.y_range}
-        # The total is among them only because a model that nothing refers to isn't part of the document.
-        move = CustomJS(args=args | {"total": self.total}, code=_FOLLOW_JS)
+        # The total is among the models only because one that nothing refers to isn't part of the document.
+        move = callback(
+            "follow", mode=follow, extent=self.extent, x_range=plot.x_range, y_range=plot.y_range, total=self.total
+        )
         self.ready = move
         self.extent.js_on_change("data", move)
         follow.js_on_change("active", move)
-        plot.js_on_event("rangesupdate", CustomJS(args={"follow": follow}, code="follow.active = null"))
-        plot.js_on_event(
-            Reset, CustomJS(args={"follow": follow}, code=f"setTimeout(() => {{ follow.active = {ALL} }}, 0)")
-        )
-        plot.js_on_event("doubletap", CustomJS(args={"follow": follow}, code=f"follow.active = {ALL}"))
+        plot.js_on_event("rangesupdate", callback("letGo", mode=follow))
+        plot.js_on_event(Reset, callback("reset", mode=follow))
+        plot.js_on_event("doubletap", callback("showAll", mode=follow))
         for range_ in (plot.x_range, plot.y_range):
             range_.on_change("start", self._on_moved)
             range_.on_change("end", self._on_moved)
@@ -498,23 +231,28 @@ class TaskStream:
             self._generation, self._sent_rows = self._aggregate.generation, None
         self._update_lanes()
         self._update_total()
-        self._send(self._drawing.columns(self._lanes, self._view(), self._palette))
+        frame = self._drawing.columns(self._lanes, self._view(), self._palette)
+        self._send(frame)
         waiting = not len(self._aggregate.tasks)
         show_empty(
             self.empty, "No tasks yet" if waiting else "", "Compute something on this cluster to see its threads work."
         )
 
-    def _view(self) -> View:
-        """Return what is on screen; while following, that is the extent, wherever the browser's ranges still are."""
-        started_at_s = self._aggregate.started_at_s
+    def _times(self) -> tuple[float, float]:
+        """Return the times on screen; while following, those of the extent, wherever the browser's ranges still are."""
         if self.follow.active is not None:
-            left, right = extent(self._aggregate, self.follow.active)
-            high = max(len(self._lanes), 1)
+            return extent(self._aggregate, self.follow.active)
+        left, right = sorted((float(self.plot.x_range.start), float(self.plot.x_range.end)))
+        return left, right
+
+    def _view(self) -> View:
+        """Return what is on screen."""
+        started_at_s = self._aggregate.started_at_s
+        left, right = self._times()
+        if self.follow.active is not None:
             self._send_extent(left, right)
-            return View(started_at_s + left, started_at_s + right, 0, high)
-        x_range, y_range = self.plot.x_range, self.plot.y_range
-        top, bottom = sorted((float(y_range.start), float(y_range.end)))
-        left, right = sorted((float(x_range.start), float(x_range.end)))
+            return View(started_at_s + left, started_at_s + right, 0, max(len(self._lanes), 1))
+        top, bottom = sorted((float(self.plot.y_range.start), float(self.plot.y_range.end)))
         low = max(int(np.floor(top + 0.5)), 0)
         high = min(int(np.ceil(bottom + 0.5)), max(len(self._lanes), 1))
         return View(started_at_s + left, started_at_s + right, low, max(high, low + 1))
@@ -528,15 +266,21 @@ class TaskStream:
             self.extent.data = data
 
     def _update_lanes(self) -> None:
-        threads = {"threads": len(self._aggregate.tasks.threads)}
-        if not self._lanes_seen.changed(versions_of(self._aggregate, "workers") | threads):
+        """Give lanes to what is on screen. Under a user's own view lanes are only added, below: none may move there."""
+        aggregate = self._aggregate
+        started_at_s, (left, right) = aggregate.started_at_s, self._times()
+        kept = self._lanes.keys if self.follow.active is None else ()
+        lanes = lanes_of(aggregate, started_at_s + left, started_at_s + right, kept=kept)
+        is_new = self._lanes_seen.changed(versions_of(aggregate, "workers"))
+        if not is_new and lanes == self._lanes:
             return
-        self._lanes = lanes_of(self._aggregate)
-        labels = lane_labels(self._lanes, self._aggregate)
+        self._lanes = lanes
+        labels = lane_labels(lanes, aggregate)
         axis = self.plot.yaxis[0]
-        axis.ticker.ticks = list(labels)
-        axis.major_label_overrides = labels
-        self.lane_names.data = {"name": lane_names(self._lanes, self._aggregate)}
+        if axis.major_label_overrides != labels:
+            axis.ticker.ticks = list(labels)
+            axis.major_label_overrides = labels
+        replace_data(self.lane_names, {"name": lane_names(lanes, aggregate)})
         self._sent_rows = None
 
     def _update_total(self) -> None:
@@ -546,6 +290,8 @@ class TaskStream:
 
     def _send(self, frame: Frame) -> None:
         self._send_names()
+        if frame.is_recoloured:
+            self._sent_rows = None
         if frame.rows is None:
             replace_data(self.bins, frame.bins)
             replace_data(self.single, frame.single)
@@ -555,7 +301,7 @@ class TaskStream:
         self._sent_rows = frame.rows
         replace_data(self.failed, frame.failed)
         self._separate(frame)
-        text = legend(frame, self._aggregate, self._colours, self._palette)
+        text = self._drawing.legend(frame, self._palette)
         if self.legend.text != text:
             self.legend.text = text
 

@@ -1,20 +1,20 @@
 """Colours, fonts and number formats of the pages, light and dark. It draws nothing.
 
-Layer colours are told apart also by people with a colour vision deficiency: Paul Tol's "muted" and "bright" schemes
-(https://personal.sron.nl/~pault/), lightened where a dark page needs it. What isn't computing has colours of its own.
+Layer colours are told apart also by people with a colour vision deficiency: after Paul Tol's "muted" and "bright" schemes
+(https://personal.sron.nl/~pault/), lightened where a dark page needs it. Reds, oranges and greys are left to what isn't
+computing: moving, spilling, failing.
 """
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from bokeh.models import AdaptiveTicker, CompositeTicker, CustomJSTickFormatter, NoOverlap
+from bokeh.models import AdaptiveTicker, CompositeTicker, NoOverlap
 from bokeh.plotting import figure
 from glassloom_metrics.protocol import Action
-from numpy.typing import NDArray
+
+from glassloom_dashboards.scripts import ticks
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 
@@ -37,6 +37,8 @@ class Palette:
     released: str
     running: str
     erred: str
+    cancelled: str
+    limit: str
     managed: str
     shared: str
     unmanaged: str
@@ -55,16 +57,14 @@ LIGHT = Palette(
     layers=(
         "#4477aa",
         "#44aa99",
-        "#ddcc77",
-        "#cc6677",
         "#332288",
-        "#88ccee",
         "#117733",
         "#aa4499",
         "#999933",
-        "#882255",
-        "#7799dd",
+        "#56b4e9",
+        "#9384e0",
         "#66bb77",
+        "#8c6d46",
     ),
     actions={
         Action.TRANSFER: "#ee3311",
@@ -80,6 +80,8 @@ LIGHT = Palette(
     released="#9dbbd8",
     running="#44aa99",
     erred="#c62828",
+    cancelled="#9e9e9e",
+    limit="#b3261e",
     managed="#4477aa",
     shared="#44aa99",
     unmanaged="#b7c3cf",
@@ -98,16 +100,14 @@ DARK = Palette(
     layers=(
         "#6699cc",
         "#4fbfac",
-        "#ddcc77",
-        "#e07f8f",
-        "#8c7ae6",
-        "#99ddff",
+        "#7f6ae6",
         "#3f9f5f",
         "#cc66bb",
         "#b5b54a",
-        "#b9507f",
-        "#8faaf0",
+        "#99ddff",
+        "#b9a8ff",
         "#7fd08f",
+        "#a98a63",
     ),
     actions={
         Action.TRANSFER: "#ff5a3c",
@@ -123,6 +123,8 @@ DARK = Palette(
     released="#3d5a78",
     running="#4fbfac",
     erred="#ef5350",
+    cancelled="#7d8287",
+    limit="#ff8a80",
     managed="#6699cc",
     shared="#4fbfac",
     unmanaged="#566370",
@@ -140,63 +142,11 @@ ACTION_WORDS = {
     Action.SPILL_READ: "read back from disk",
     Action.DEVICE_TO_HOST: "device to host",
     Action.HOST_TO_DEVICE: "host to device",
-    Action.SERIALISE: "serialise",
+    Action.SERIALISE: "publish to other processes",
 }
 
 
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-
-
-class ColourBook:
-    """Gives each layer name a colour: by the name's hash, or the next one that is still free in this cluster.
-
-    When none is free, the one that was given out longest ago: layers of one computation then differ.
-
-    >>> book = ColourBook()
-    >>> book.place("sum") == book.place("sum") == ColourBook().place("sum")
-    True
-    """
-
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-
-    def place(self, name: str) -> int:
-        """Return the place of `name`'s colour in `Palette.layers`."""
-        if name not in self._places:
-            count = len(LIGHT.layers)
-            wanted = zlib.crc32(name.encode("utf-8", "surrogatepass")) % count
-            taken = set(self._places.values())
-            free = (place for place in ((wanted + step) % count for step in range(count)) if place not in taken)
-            place = next(free, None)
-            self._places[name] = self._longest_ago() if place is None else place
-        return self._places[name]
-
-    def _longest_ago(self) -> int:
-        last_given = {place: turn for turn, place in enumerate(self._places.values())}
-        return min(last_given, key=last_given.__getitem__)
-
-
-def rgba(colour: str, alpha: float = 1.0) -> int:
-    """Return ``#rrggbb`` as the number 0xRRGGBBAA, which is how a column of colours travels.
-
-    >>> hex(rgba("#4477aa"))
-    '0x4477aaff'
-    """
-    return int(colour[1:], 16) << 8 | round(255 * alpha)
-
-
-def blend(colours: NDArray[np.uint32], background: str, share: NDArray[np.float64]) -> NDArray[np.uint32]:
-    """Return 0xRRGGBBAA colours mixed with the background; a `share` of 1 leaves a colour as it is.
-
-    Mixing, not opacity: neighbouring rectangles then overlap by their outlines without a seam.
-    """
-    mixed = np.full(len(colours), 0xFF, np.uint32)
-    under = rgba(background)
-    for shift in (8, 16, 24):
-        over = (colours >> np.uint32(shift)) & np.uint32(0xFF)
-        channel = np.rint(over * share + (under >> shift & 0xFF) * (1 - share)).astype(np.uint32)
-        mixed |= channel << np.uint32(shift)
-    return mixed
 
 
 def plain(text: str) -> str:
@@ -224,36 +174,29 @@ def ellipsis(text: str, length: int) -> str:
     return text if len(text) <= length else text[: max(length - 1, 0)] + "…"
 
 
+def middle_cut(text: str, length: int) -> str:
+    """Return `text`, or its two ends if it is longer than `length`: names often differ in their last characters alone.
+
+    >>> middle_cut("customer-churn-2024-w17", 14)
+    'custome…24-w17'
+    """
+    if len(text) <= length:
+        return text
+    tail = max(length - 1, 0) // 2
+    return f"{text[: max(length - 1 - tail, 0)]}…{text[len(text) - tail :]}"
+
+
 def bytes_text(count: float) -> str:
     """Return a number of bytes for people.
 
-    >>> bytes_text(1536), bytes_text(3 * 2**30)
-    ('1.50 KiB', '3.00 GiB')
+    >>> bytes_text(1536), bytes_text(3 * 2**30), bytes_text(88 * 2**20)
+    ('1.50 KiB', '3.00 GiB', '88.0 MiB')
     """
     power = 0
     while abs(count) >= 1024 and power < len(_BYTE_UNITS) - 1:
         count, power = count / 1024, power + 1
-    digits = 0 if power == 0 or abs(count) >= 100 else 2
+    digits = 0 if power == 0 or abs(count) >= 100 else 1 if abs(count) >= 10 else 2
     return f"{count:.{digits}f} {_BYTE_UNITS[power]}"
-
-
-_SECONDS_JS = """
-const trim = (value, digits) => String(Number(value.toFixed(digits)))
-const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : 1
-if (Math.abs(tick) < 1e-12) return "0"
-if (step < 1e-3) return trim(tick * 1e3, 4) + " ms"
-if (step < 60) return trim(tick, 3) + " s"
-const whole = Math.round(tick), two = (n) => String(n).padStart(2, "0")
-const h = Math.floor(whole / 3600), m = Math.floor(whole / 60) % 60, s = whole % 60
-return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)} min`
-"""
-
-_BYTES_JS = """
-const units = ["B", "KiB", "MiB", "GiB", "TiB"]
-let value = tick, unit = 0
-while (Math.abs(value) >= 1024 && unit < 4) { value /= 1024; unit += 1 }
-return tick == 0 ? "0" : `${Number(value.toFixed(1))} ${units[unit]}`
-"""
 
 
 def set_seconds_axis(plot: figure) -> None:
@@ -265,13 +208,13 @@ def set_seconds_axis(plot: figure) -> None:
             AdaptiveTicker(base=24, mantissas=[1, 2, 4, 6, 8, 12], min_interval=3600),
         ]
     )
-    plot.xaxis.formatter = CustomJSTickFormatter(code=_SECONDS_JS)
+    plot.xaxis.formatter = ticks("secondsTick")
 
 
 def set_bytes_axis(plot: figure) -> None:
     """Give the x axis ticks in B, KiB, MiB and so on."""
     plot.xaxis.ticker = AdaptiveTicker(base=1024, mantissas=[2**power for power in range(10)], desired_num_ticks=4)
-    plot.xaxis.formatter = CustomJSTickFormatter(code=_BYTES_JS)
+    plot.xaxis.formatter = ticks("bytesTick")
 
 
 def style_figure(plot: figure, palette: Palette) -> None:
@@ -312,17 +255,3 @@ def tooltip(title: str, rows: list[tuple[str, str]]) -> str:
     """Return the template of a hover card; `title` and the second words hold Bokeh's ``@column`` places."""
     cells = "".join(f"<tr><td>{word}</td><td>{value}</td></tr>" for word, value in rows)
     return f"<div class='gl-tip'>{TOOLTIP_CSS}<b>{title}</b><table>{cells}</table></div>"
-
-
-HOVER_SECONDS_JS = """
-if (value < 1e-3) return (value * 1e6).toFixed(0) + " µs"
-if (value < 1) return (value * 1e3).toPrecision(3) + " ms"
-return value.toFixed(value < 100 ? 3 : 1) + " s"
-"""
-HOVER_BYTES_JS = """
-if (value < 0) return "unknown"
-const units = ["B", "KiB", "MiB", "GiB", "TiB"]
-let unit = 0
-while (value >= 1024 && unit < 4) { value /= 1024; unit += 1 }
-return (unit ? value.toFixed(2) : value.toFixed(0)) + " " + units[unit]
-"""

@@ -6,14 +6,16 @@ shown and cut into equal groups, of which a bar shows the mean; the legend says 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bokeh.models import FixedTicker, Range1d
+from bokeh.core.properties import value as constant
+from bokeh.models import ColumnDataSource, FixedTicker, Range1d
 from bokeh.plotting import figure
 
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.theme import FONT, ellipsis, glyph_of, plain
+from glassloom_dashboards.card import inner_width_px
+from glassloom_dashboards.theme import FONT, Palette, glyph_of, middle_cut, plain
 
 MAX_BARS = 60
 MAX_LABELS = 12
@@ -21,6 +23,9 @@ MAX_LABEL_LENGTH = 14
 BAR_HEIGHT = 0.72
 THIN_FROM_BARS = 30
 """With more bars there is no room for gaps between them."""
+
+MAX_NUMBERED_BARS = 16
+"""With more bars there is no room for numbers beside them."""
 
 LEAST_ROWS = 4
 """A figure has room for so many bars at least, so that one worker's isn't as thick as the page."""
@@ -46,7 +51,7 @@ def bars_of(aggregate: ClusterAggregate, values: dict[int, float]) -> list[Bar]:
 
 
 def _some_names(group: Sequence[int], aggregate: ClusterAggregate) -> str:
-    names = [ellipsis(aggregate.worker_name(worker), MAX_LABEL_LENGTH) for worker in group[:3]]
+    names = [middle_cut(aggregate.worker_name(worker), MAX_LABEL_LENGTH) for worker in group[:3]]
     return ", ".join(names) + (", …" if len(group) > 3 else "")
 
 
@@ -78,15 +83,15 @@ def bar_figure(name: str, label: str) -> figure:
     return plot
 
 
-def label_bars(plot: figure, bars: Sequence[Bar], glyphs: Sequence[str]) -> None:
-    """Set the range and the labels of the y axis, and the thickness of the named glyphs, for `bars`."""
+def label_bars(plot: figure, bars: Sequence[Bar], glyphs: Mapping[str, float]) -> None:
+    """Set the range and the labels of the y axis for `bars`, and the thickness of glyphs, given as that of few bars."""
     rows = max(len(bars), LEAST_ROWS)
     if plot.y_range.start != rows - 0.5:
         plot.y_range.update(start=rows - 0.5, end=-0.5)
     single = all(len(bar.workers) == 1 for bar in bars)
     every = -(-len(bars) // MAX_LABELS) if bars else 1
     labels = {
-        place: plain(ellipsis(bar.label, MAX_LABEL_LENGTH)) for place, bar in enumerate(bars) if place % every == 0
+        place: plain(middle_cut(bar.label, MAX_LABEL_LENGTH)) for place, bar in enumerate(bars) if place % every == 0
     }
     if not single:
         labels = {}
@@ -94,8 +99,43 @@ def label_bars(plot: figure, bars: Sequence[Bar], glyphs: Sequence[str]) -> None
     if axis.major_label_overrides != labels:
         axis.ticker.ticks = list(labels)
         axis.major_label_overrides = labels
-    height = BAR_HEIGHT if len(bars) <= THIN_FROM_BARS else 1.0
-    for name in glyphs:
+    thickness = 1.0 if len(bars) <= THIN_FROM_BARS else 1 / BAR_HEIGHT
+    for name, height in glyphs.items():
         glyph = glyph_of(plot, name)
-        if glyph.height != height:
-            glyph.height = height
+        if glyph.height != height * thickness:
+            glyph.height = height * thickness
+
+
+_CHARACTER_PX = 6.2
+
+
+def add_numbers(plot: figure, source: ColumnDataSource, at: str) -> None:
+    """Write the column ``text`` right of the column `at`."""
+    plot.text(
+        x=at,
+        y="y",
+        text="text",
+        source=source,
+        x_offset=6,
+        text_baseline="middle",
+        text_font=constant(FONT),
+        text_font_size="11px",
+        name="numbers",
+    )
+
+
+def paint_numbers(plot: figure, palette: Palette) -> None:
+    """Colour the numbers."""
+    glyph_of(plot, "numbers").text_color = palette.muted_text
+
+
+def has_numbers(bars: Sequence[Bar]) -> bool:
+    """Tell whether there is room for numbers beside these bars."""
+    return len(bars) <= MAX_NUMBERED_BARS
+
+
+def end_beside_numbers(plot: figure, longest: float, texts: Sequence[str]) -> float:
+    """Return where the axis must end so that the longest of `texts` fits right of a bar that ends at `longest`."""
+    width_px = inner_width_px(plot, 300)
+    text_px = 6 + _CHARACTER_PX * max(map(len, texts), default=0)
+    return 1.02 * longest / max(1 - text_px / max(width_px, 1), 0.35)

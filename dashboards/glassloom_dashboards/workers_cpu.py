@@ -11,14 +11,35 @@ from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Range1d, Toolbar
 from bokeh.plotting import figure
 
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.card import Seen, empty_div, legend_div, legend_html, replace_data, show_empty, versions_of
+from glassloom_dashboards.card import (
+    Seen,
+    empty_div,
+    inner_width_px,
+    legend_div,
+    legend_html,
+    replace_data,
+    show_empty,
+    versions_of,
+)
 from glassloom_dashboards.theme import Palette, ellipsis, glyph_of, set_seconds_axis, style_figure, tooltip
-from glassloom_dashboards.workers import BAR_HEIGHT, Bar, bar_figure, bars_of, grouping_note, label_bars
+from glassloom_dashboards.workers import (
+    BAR_HEIGHT,
+    Bar,
+    add_numbers,
+    bar_figure,
+    bars_of,
+    end_beside_numbers,
+    grouping_note,
+    has_numbers,
+    label_bars,
+    paint_numbers,
+)
 
 SOURCE = "workers-cpu-source"
 HISTORY_SOURCE = "workers-cpu-history-source"
 MAX_HISTORY_POINTS = 400
-COLUMNS = ("y", "label", "cpu", "most", "executing", "queued")
+COLUMNS = ("y", "label", "text", "reach", "cpu", "most", "executing", "queued")
+HEIGHTS = {"track": BAR_HEIGHT, "cpu": BAR_HEIGHT}
 
 
 def cpu_of_workers(aggregate: ClusterAggregate) -> dict[int, float]:
@@ -32,7 +53,7 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
     for place, bar in enumerate(bars):
         samples = [aggregate.samples[worker] for worker in bar.workers if worker in aggregate.samples]
         count = max(len(samples), 1)
-        row = {
+        row: dict[str, Any] = {
             "y": place,
             "label": ellipsis(bar.label, 80),
             "cpu": sum(sample.cpu_percent for sample in samples) / count,
@@ -40,6 +61,8 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
             "executing": sum(sample.executing for sample in samples),
             "queued": sum(sample.queued for sample in samples),
         }
+        row["reach"] = max(row["cpu"], row["most"])
+        row["text"] = f"{row['cpu']:.0f} %" if has_numbers(bars) and samples else ""
         for name, value in row.items():
             rows[name].append(value)
     return rows
@@ -70,6 +93,7 @@ def plot_bars(source: ColumnDataSource) -> figure:
     style: dict[str, Any] = {"y": "y", "height": BAR_HEIGHT, "source": source, "line_color": None}
     track = bars.hbar(left=0, right="most", **style, name="track")
     bars.hbar(left=0, right="cpu", **style, name="cpu")
+    add_numbers(bars, source, "reach")
     bars.toolbar = Toolbar(
         logo=None,
         tools=[
@@ -145,6 +169,7 @@ class WorkersCpu:
         self._palette = palette
         for part in (self.plot, self.line):
             style_figure(part, palette)
+        paint_numbers(self.plot, palette)
         self.line.ygrid.grid_line_color = palette.grid
         glyph_of(self.plot, "track").fill_color = palette.track
         glyph_of(self.plot, "cpu").fill_color = palette.cpu
@@ -158,15 +183,16 @@ class WorkersCpu:
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
-        if not self._seen.changed(versions_of(self._aggregate, "workers", "samples")):
+        width = {"width": inner_width_px(self.plot, 0)}
+        if not self._seen.changed(versions_of(self._aggregate, "workers", "samples") | width):
             return
         bars = bars_of(self._aggregate, cpu_of_workers(self._aggregate))
         rows = columns(self._aggregate, bars)
-        if replace_data(self.source, rows):
-            end = 1.02 * max([*rows["most"], *rows["cpu"]], default=100.0)
-            if self.plot.x_range.end != end:
-                self.plot.x_range.end = end
-        label_bars(self.plot, bars, ("track", "cpu"))
+        replace_data(self.source, rows)
+        end = end_beside_numbers(self.plot, max(rows["reach"], default=100.0), rows["text"])
+        if self.plot.x_range.end != end:
+            self.plot.x_range.end = end
+        label_bars(self.plot, bars, HEIGHTS)
         self._update_history()
         palette = self._palette
         entries = [(palette.cpu, "busy", ""), (palette.track, "threads", "")]

@@ -1,30 +1,67 @@
-"""Memory by worker: managed, shared, unmanaged and spilled bytes, beside the worker's limit."""
+"""Memory by worker: managed, shared and unmanaged bytes and the limit; below, what was spilled to disk."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from bokeh.models import ColumnDataSource, CustomJS, CustomJSHover, HoverTool, Toolbar, UIElement
+from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Toolbar, UIElement
 from bokeh.plotting import figure
 
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.card import Seen, empty_div, legend_div, legend_html, replace_data, show_empty, versions_of
+from glassloom_dashboards.card import (
+    Seen,
+    empty_div,
+    inner_width_px,
+    legend_div,
+    legend_html,
+    replace_data,
+    show_empty,
+    versions_of,
+)
+from glassloom_dashboards.scripts import hover
 from glassloom_dashboards.theme import (
-    HOVER_BYTES_JS,
     Palette,
+    bytes_text,
     ellipsis,
     glyph_of,
     set_bytes_axis,
     style_figure,
     tooltip,
 )
-from glassloom_dashboards.workers import BAR_HEIGHT, Bar, bar_figure, bars_of, grouping_note, label_bars
+from glassloom_dashboards.workers import (
+    BAR_HEIGHT,
+    Bar,
+    add_numbers,
+    bar_figure,
+    bars_of,
+    end_beside_numbers,
+    grouping_note,
+    has_numbers,
+    label_bars,
+    paint_numbers,
+)
 
 SOURCE = "workers-memory-source"
-PARTS = ("managed", "shared", "unmanaged", "spilled")
-COLUMNS = ("y", "label", "rss", "limit", "limit_text", "reach", *PARTS, *(f"{part}_stop" for part in PARTS))
+PARTS = ("managed", "shared", "unmanaged")
+"""What is in memory, from the left. What was spilled isn't, and has a bar of its own below."""
+COLUMNS = (
+    "y",
+    "spilled_y",
+    "label",
+    "text",
+    "rss",
+    "limit",
+    "limit_text",
+    "limit_top",
+    "limit_bottom",
+    "reach",
+    "spilled",
+    *PARTS,
+    *(f"{part}_stop" for part in PARTS),
+)
+HEIGHTS = {"track": 0.5, "managed": 0.5, "shared": 0.5, "unmanaged": 0.5, "spilled": 0.14, "whole": 0.9}
+SPILLED_BELOW = 0.34
 _LEAST_AXIS_BYTES = 2**20
 
 
@@ -36,6 +73,7 @@ def rss_of_workers(aggregate: ClusterAggregate) -> dict[int, float]:
 def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[Any]]:
     """Return one row a bar: means over its workers in bytes, and where the stacked parts end."""
     rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    numbered = has_numbers(bars)
     for place, bar in enumerate(bars):
         samples = [aggregate.samples[worker] for worker in bar.workers if worker in aggregate.samples]
         count = max(len(samples), 1)
@@ -43,22 +81,34 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
         known = [limit for limit in limits if limit]
         limit = sum(known) / len(known) if known else float("nan")
         row: dict[str, Any] = {"y": place, "label": ellipsis(bar.label, 80), "limit": limit}
+        row |= {"limit_top": place - 0.36, "limit_bottom": place + 0.36, "spilled_y": place + SPILLED_BELOW}
         row["limit_text"] = f"{limit:.0f}" if known else "none"
         row["rss"] = sum(sample.rss_bytes for sample in samples) / count
+        row["spilled"] = sum(sample.spilled_bytes for sample in samples) / count
         stop = 0.0
         for part in PARTS:
             row[part] = sum(getattr(sample, f"{part}_bytes") for sample in samples) / count
             stop += row[part]
             row[f"{part}_stop"] = stop
-        row["reach"] = max(stop, limit) if known else stop
+        row["reach"] = max(stop, row["spilled"], limit if known else 0.0)
+        row["text"] = memory_text(stop, row["spilled"], limit if known else None) if numbered and samples else ""
         for name, value in row.items():
             rows[name].append(value)
     return rows
 
 
-def axis_end_bytes(rows: dict[str, list[Any]]) -> float:
-    """Return where the axis ends: a little beyond the longest bar and every limit."""
-    return 1.04 * max(rows["reach"], default=0.0) or float(_LEAST_AXIS_BYTES)
+def memory_text(used_bytes: float, spilled_bytes: float, limit_bytes: float | None) -> str:
+    """Return the numbers of a bar.
+
+    >>> memory_text(2**30, 2**29, 2**31)
+    '1.00 of 2.00 GiB, 512 MiB on disk'
+    """
+    used = bytes_text(used_bytes)
+    if limit_bytes:
+        limit = bytes_text(limit_bytes)
+        number, unit = used.split()
+        used = f"{number if limit.endswith(f' {unit}') else used} of {limit}"
+    return f"{used}, {bytes_text(spilled_bytes)} on disk" if spilled_bytes else used
 
 
 def plot(source: ColumnDataSource, palette: Palette) -> figure:
@@ -71,10 +121,11 @@ def plot(source: ColumnDataSource, palette: Palette) -> figure:
     for part in PARTS:
         bars.hbar(left=left, right=f"{part}_stop", **style, name=part)
         left = f"{part}_stop"
-    bars.scatter(x="limit", y="y", marker="dash", angle=math.pi / 2, size=14, line_width=2, source=source, name="limit")
+    bars.hbar(left=0, right="spilled", **style | {"y": "spilled_y"}, name="spilled")
+    bars.segment(x0="limit", x1="limit", y0="limit_top", y1="limit_bottom", line_width=2, source=source, name="limit")
+    add_numbers(bars, source, "reach")
     whole = bars.hbar(left=0, right="reach", fill_alpha=0, **style, name="whole")
-    nbytes = CustomJSHover(code=HOVER_BYTES_JS)
-    limit = CustomJSHover(code=f"if (value == 'none') return value; value = Number(value)\n{HOVER_BYTES_JS}")
+    nbytes, limit = hover("bytes"), hover("limit")
     words = [(part, f"@{part}{{custom}}") for part in PARTS]
     bars.toolbar = Toolbar(
         logo=None,
@@ -82,9 +133,15 @@ def plot(source: ColumnDataSource, palette: Palette) -> figure:
             HoverTool(
                 renderers=[whole],
                 tooltips=tooltip(
-                    "@label", [("process (RSS)", "@rss{custom}"), *words, ("limit", "@limit_text{custom}")]
+                    "@label",
+                    [
+                        ("process (RSS)", "@rss{custom}"),
+                        *words,
+                        ("limit", "@limit_text{custom}"),
+                        ("spilled to disk", "@spilled{custom}"),
+                    ],
                 ),
-                formatters={f"@{part}": nbytes for part in ("rss", *PARTS)} | {"@limit_text": limit},
+                formatters={f"@{part}": nbytes for part in ("rss", "spilled", *PARTS)} | {"@limit_text": limit},
             )
         ],
     )
@@ -96,9 +153,10 @@ def paint(bars: figure, palette: Palette) -> None:
     """Colour the parts of the bars."""
     style_figure(bars, palette)
     glyph_of(bars, "track").fill_color = palette.track
-    for part in PARTS:
+    for part in (*PARTS, "spilled"):
         glyph_of(bars, part).fill_color = getattr(palette, part)
-    glyph_of(bars, "limit").line_color = palette.muted_text
+    glyph_of(bars, "limit").line_color = palette.limit
+    paint_numbers(bars, palette)
     spilled = glyph_of(bars, "spilled")
     spilled.update(hatch_pattern="/", hatch_color=palette.background, hatch_alpha=0.5, hatch_scale=6)
 
@@ -132,17 +190,23 @@ class WorkersMemory:
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
-        if not self._seen.changed(versions_of(self._aggregate, "workers", "samples")):
+        width = {"width": inner_width_px(self.plot, 0)}
+        if not self._seen.changed(versions_of(self._aggregate, "workers", "samples") | width):
             return
         bars = bars_of(self._aggregate, rss_of_workers(self._aggregate))
         rows = columns(self._aggregate, bars)
-        if replace_data(self.source, rows):
-            end = axis_end_bytes(rows)
-            if self.plot.x_range.end != end:
-                self.plot.x_range.end = end
-        label_bars(self.plot, bars, ("track", "whole", *PARTS))
+        replace_data(self.source, rows)
+        longest = max(rows["reach"], default=0.0) or float(_LEAST_AXIS_BYTES)
+        end = end_beside_numbers(self.plot, longest, rows["text"])
+        if self.plot.x_range.end != end:
+            self.plot.x_range.end = end
+        label_bars(self.plot, bars, HEIGHTS)
         palette = self._palette
-        entries = [(getattr(palette, part), part, "hatched" if part == "spilled" else "") for part in PARTS]
+        entries = [(getattr(palette, part), part, "") for part in PARTS]
+        if any(rows["spilled"]):
+            entries.append((palette.spilled, "spilled to disk", "hatched"))
+        if any(text != "none" for text in rows["limit_text"]):
+            entries.append((palette.limit, "limit", "line"))
         text = legend_html(entries, grouping_note(self._aggregate, bars, "memory"))
         if self.legend.text != text:
             self.legend.text = text

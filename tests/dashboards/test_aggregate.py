@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import synthetic
-from glassloom_dashboards.aggregate import STATES, ClusterAggregate
+from glassloom_dashboards.aggregate import DATA_LANE, STATES, ClusterAggregate
 from glassloom_dashboards.growing import GrowingTexts
 from glassloom_metrics.protocol import (
     COLUMN_TYPECODES,
@@ -71,7 +71,9 @@ def test_random_batches_fold_to_what_plain_python_counts(batches, from_s, for_s)
     for name in ("layer", "worker", "lane", "action", "start_s", "nbytes", "ok"):
         assert tasks[name].tolist() == [row[name] for row in rows]
     assert tasks.index.take(np.arange(len(rows))) == [row["index"] for row in rows]
-    assert [tasks.threads[thread] for thread in tasks["thread"]] == [(row["worker"], row["lane"]) for row in rows]
+    assert [tasks.threads[thread] for thread in tasks["thread"]] == [
+        (row["worker"], row["lane"] if row["action"] == Action.COMPUTE else DATA_LANE) for row in rows
+    ]
     overlapping = [
         number
         for number, row in enumerate(rows)
@@ -127,7 +129,7 @@ def test_progress_adds_up_over_layers_by_the_last_word_of_each():
         progress(2.0, [7], (11,), (2,), (3,), (3,), (0,), (1,)),
     )
     assert aggregate.task_counts == {
-        "waiting": 16, "ready": 3, "running": 4, "memory": 5, "released": 1, "erred": 1, "total": 30,
+        "waiting": 16, "ready": 3, "running": 4, "memory": 5, "released": 1, "erred": 1, "cancelled": 0, "total": 30,
     }  # fmt: skip
 
 

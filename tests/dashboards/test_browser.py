@@ -23,7 +23,7 @@ def test_the_user_may_zoom_and_is_left_alone_until_asking_to_follow_again(publis
     cluster.add(Layers([0], ["sum"], [200], [""]), events(0, [(n / 10, n / 10 + 0.09) for n in range(100)]))
     tab.goto(f"{tab.base}/c1/status")
     state = state_when(tab, "s.rows == 100 && s.end > 9.9")
-    assert (state["tasks"], state["follow"]) == (100, 0)
+    assert (state["tasks"], state["follow"]) == (100, 1)
 
     box = tab.locator("#card-task-stream .body").bounding_box()
     tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

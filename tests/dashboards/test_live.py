@@ -8,9 +8,9 @@ import pytest
 from bokeh.document import Document
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.badge import SILENT_AFTER_S, Attention, Badge, badge_of
+from glassloom_dashboards.colours import ColourBook
 from glassloom_dashboards.pacing import BEAT_S, Pacer
 from glassloom_dashboards.page import PAGE_CARDS, PageView
-from glassloom_dashboards.theme import ColourBook
 from glassloom_metrics.protocol import HEARTBEAT_S, Hello, Life, WorkerJoined
 from synthetic import STARTED_AT_S, Shape
 from test_pages import Opened, aggregate_of, events

@@ -10,17 +10,21 @@ import pytest
 import synthetic
 from bokeh.document import Document
 from bokeh.document.events import DocumentPatchedEvent
+from bokeh.events import ButtonClick
 from bokeh.protocol import Protocol
 from glassloom_dashboards.aggregate import STATES, ClusterAggregate
+from glassloom_dashboards.colours import ColourBook, ShownColours, blend, rgba
 from glassloom_dashboards.lanes import lane_names, lanes_of
 from glassloom_dashboards.lod import MAX_BINS, MAX_SINGLE_EVENTS
 from glassloom_dashboards.page import PAGE_CARDS, PageView
 from glassloom_dashboards.progress import MAX_LAYERS
-from glassloom_dashboards.task_stream import ALL, DEBOUNCE_S, LATEST_RUN, fit_texts
-from glassloom_dashboards.theme import DARK, LIGHT, ColourBook, Palette, blend, rgba
+from glassloom_dashboards.stream_drawing import fit_texts
+from glassloom_dashboards.task_stream import ALL, DEBOUNCE_S, LATEST_RUN
+from glassloom_dashboards.theme import DARK, LIGHT, Palette
 from glassloom_dashboards.workers import MAX_BARS, bars_of
 from glassloom_metrics.pages import PAGES
 from glassloom_metrics.protocol import (
+    Action,
     Errors,
     GpuSample,
     GpuSamples,
@@ -30,6 +34,7 @@ from glassloom_metrics.protocol import (
     TaskEvents,
     WorkerJoined,
     WorkerLeft,
+    WorkerSamples,
     decode,
     pack_column,
 )
@@ -204,12 +209,13 @@ def test_following_shows_everything_or_the_latest_run():
     aggregate.apply(events(1, [(100.0, 101.0), (101.0, 102.0)]))
     opened = Opened("task-stream", aggregate)
     stream = opened.card("task-stream")
-    assert (stream.follow.active, opened.rows("task-stream-source")) == (ALL, 3)
-    stream.follow.active = LATEST_RUN
-    opened.update()
-    opened.update()
-    assert opened.rows("task-stream-source") == 2
+    assert (stream.follow.active, opened.rows("task-stream-source")) == (LATEST_RUN, 2)
     assert 99 < stream.extent.data["left"][0] < 100
+    stream.follow.active = ALL
+    opened.update()
+    opened.update()
+    assert opened.rows("task-stream-source") == 3
+    assert stream.extent.data["left"][0] < 1
 
 
 def test_failed_tasks_are_drawn_once_more_on_top():
@@ -233,24 +239,76 @@ def test_a_cluster_found_again_is_drawn_from_the_beginning():
     assert list(opened.card("task-stream").single.data["left"]) == [7.0, 8.0]
 
 
-def test_progress_shows_the_latest_layers_and_says_how_many_more_there_are():
+def with_layers(*rows: tuple[str, int, dict[str, int]]) -> ClusterAggregate:
+    """Return a cluster with layers given as (name, total, number of tasks by state)."""
     aggregate = aggregate_of(Shape(tasks=0))
-    ids = list(range(MAX_LAYERS + 12))
-    aggregate.apply(Layers(ids, [f"layer-{n}" for n in ids], [10] * len(ids), [f"cell {n}" for n in ids]))
-    counts = {state: [0] for state in STATES} | {"memory": [3], "released": [4], "running": [1], "waiting": [2]}
-    aggregate.apply(Progress(1.0, [0], **counts))
-    opened = Opened("progress", aggregate)
-    rows = opened.document.get_model_by_name("progress-source").data
-    assert (len(rows["name"]), rows["name"][0], rows["name"][-1]) == (MAX_LAYERS, "layer-41", "layer-0")
-    assert "+12 more layers" in opened.card("progress").legend.text
-    last = {name: column[-1] for name, column in rows.items()}
-    assert (last["memory_stop"], last["released_stop"], last["erred_stop"], last["running_stop"]) == (
-        0.3,
-        0.7,
-        0.7,
-        0.8,
+    ids = list(range(len(rows)))
+    aggregate.apply(Layers(ids, [row[0] for row in rows], [row[1] for row in rows], [f"cell {n}" for n in ids]))
+    counts = {state: [row[2].get(state, 0) for row in rows] for state in STATES}
+    aggregate.apply(Progress(1.0, ids, **counts))
+    return aggregate
+
+
+def progress_rows(opened: Opened) -> dict:
+    return opened.document.get_model_by_name("progress-source").data
+
+
+def test_layers_that_run_come_first_then_those_that_have_not_begun_then_those_that_are_done():
+    aggregate = with_layers(
+        ("done", 5, {"released": 5}),
+        ("begun", 5, {"memory": 2, "waiting": 3}),
+        ("unstarted", 5, {"waiting": 5}),
+        ("running", 5, {"running": 1, "waiting": 4}),
+        ("failed", 5, {"erred": 5}),
+        ("last", 5, {"ready": 5}),
     )
-    assert (last["count"], last["origin"]) == ("7 / 10", "cell 0")
+    assert progress_rows(Opened("progress", aggregate))["name"] == [
+        "running", "begun", "last", "unstarted", "failed", "done",
+    ]  # fmt: skip
+
+
+def test_a_bar_ends_where_its_tasks_do_and_says_in_words_what_failed_or_was_cancelled():
+    aggregate = with_layers(
+        ("sum", 20, {"memory": 3, "released": 4, "erred": 2, "running": 1, "waiting": 5}),  # 5 are in no state
+        ("mean", 150, {"released": 148, "erred": 2}),
+    )
+    opened = Opened("progress", aggregate)
+    first = {name: column[0] for name, column in progress_rows(opened).items()}
+    stops = [first[f"{part}_stop"] for part in ("memory", "released", "erred", "cancelled", "running")]
+    assert stops == [0.15, 0.35, 0.45, 0.7, 0.75]
+    assert progress_rows(opened)["count"] == ["7 / 20, 2 failed, 5 cancelled", "148 / 150, 2 failed"]
+    assert (first["origin"], first["cancelled"]) == ("cell 0", 5)
+    legend = opened.card("progress").legend.text
+    assert "failed" in legend and "cancelled" in legend
+    counts = aggregate.task_counts
+    assert (counts["erred"], counts["cancelled"], counts["total"]) == (4, 5, 170)
+
+
+def test_every_layer_can_be_reached():
+    count = MAX_LAYERS * 2 + 12
+    aggregate = with_layers(*((f"layer-{n}", 10, {"released": 10}) for n in range(count)))
+    opened = Opened("progress", aggregate)
+    card = opened.card("progress")
+    assert f"layers 1 to {MAX_LAYERS} of {count}" in card.legend.text
+    seen = []
+    for _ in range(3):
+        opened.update()
+        seen += progress_rows(opened)["name"]
+        card.pager.forth._trigger_event(ButtonClick(card.pager.forth))
+    assert seen == [f"layer-{n}" for n in reversed(range(count))]
+    opened.update()
+    assert card.pager.forth.disabled and not card.pager.back.disabled
+    aggregate.apply(Layers([0], ["layer-0"], [10], [""]))
+    assert not Opened("progress", with_layers(("sum", 1, {}))).card("progress").pager.body.visible
+
+
+def test_totals_are_kept_up_while_layers_and_counts_change():
+    aggregate = with_layers(("a", 10, {"waiting": 10}), ("b", 5, {"running": 5}))
+    aggregate.apply(Layers([0, 7], ["a", "late"], [12, 100], ["", ""]))
+    aggregate.apply(Progress(2.0, [0], **{state: [0] for state in STATES} | {"released": [11]}))
+    counts = aggregate.task_counts
+    assert (counts["released"], counts["running"], counts["waiting"]) == (11, 5, 0)
+    assert (counts["cancelled"], counts["total"]) == (1, 117), "nothing is known of the late layer yet"
 
 
 def test_bars_are_in_the_order_of_the_lanes_whichever_worker_joined_first():
@@ -258,7 +316,7 @@ def test_bars_are_in_the_order_of_the_lanes_whichever_worker_joined_first():
     for worker in (0, 2, 1):
         aggregate.apply(WorkerJoined(STARTED_AT_S, worker, f"w{worker}", 1, 1))
     assert [bar.label for bar in bars_of(aggregate, {})] == ["w0", "w1", "w2"]
-    assert lane_names(lanes_of(aggregate), aggregate) == ["w0", "w1", "w2"]
+    assert lane_names(lanes_of(aggregate, 0.0, 1.0), aggregate) == ["w0", "w1", "w2"]
 
 
 @pytest.mark.parametrize("page", ["workers-memory", "workers-cpu"])
@@ -276,8 +334,125 @@ def test_memory_is_stacked_by_what_it_holds():
     sample = aggregate.samples[0]
     rows = Opened("workers-memory", aggregate).document.get_model_by_name("workers-memory-source").data
     assert rows["unmanaged"] == [sample.rss_bytes - sample.managed_bytes - sample.shared_bytes]
-    assert rows["spilled_stop"] == [sample.rss_bytes + sample.spilled_bytes]
+    assert rows["unmanaged_stop"] == [sample.rss_bytes]
     assert rows["limit"] == [4096 * synthetic.MIB]
+
+
+def test_what_was_spilled_is_not_drawn_as_memory_and_the_limit_is_in_the_legend():
+    aggregate = aggregate_of(Shape(workers=1, tasks=0))
+    gib = 2**30
+    aggregate.apply(WorkerSamples(STARTED_AT_S + 99, [0], [5.0], [3 * gib], [2 * gib], [0], [8 * gib], [0], [0]))
+    opened = Opened("workers-memory", aggregate)
+    rows = opened.document.get_model_by_name("workers-memory-source").data
+    assert (rows["unmanaged_stop"], rows["spilled"]) == ([3 * gib], [8 * gib])
+    assert rows["spilled_y"][0] > rows["y"][0] + 0.25, "below the bar of what is in memory"
+    assert rows["text"] == ["3.00 of 4.00 GiB, 8.00 GiB on disk"]
+    legend = opened.card("workers-memory").legend.text
+    assert "spilled to disk" in legend and ">limit<" in legend
+    assert opened.card("workers-memory").plot.x_range.end > 8 * gib
+
+
+def test_names_are_cut_in_the_middle_so_that_their_numbers_stay():
+    aggregate = aggregate_of(Shape(workers=3, threads=2, tasks=0))
+    for worker in range(3):
+        aggregate.worker_names[worker] = f"customer-churn-2024-nightly-{worker}"
+    opened = Opened("status", aggregate)
+    for card in ("task-stream", "workers-memory", "workers-cpu"):
+        labels = opened.card(card).plot.yaxis[0].major_label_overrides.values()
+        assert len(set(labels)) == len(labels) >= 3
+        assert all(re.search(r"^cust.*….*-\d( · \d)?$", label) for label in labels), card
+
+
+def moved(first: int, action: Action, *, worker: int = 0, start_s: float = 0.0) -> TaskEvents:
+    """Return one event of a thread's lane 0 in which data was moved."""
+    one = events(first, [(start_s, start_s + 0.5)])
+    fields = {name: getattr(one, name) for name in one.__struct_fields__}
+    return TaskEvents(**fields | {"action": pack_column("action", [action]), "worker": pack_column("worker", [worker])})
+
+
+def test_publishing_and_spilling_have_a_lane_below_the_threads_of_their_worker():
+    aggregate = aggregate_of(Shape(workers=2, threads=2, tasks=0))
+    aggregate.apply(events(0, [(0.0, 1.0)], lane=1))
+    aggregate.apply(moved(1, Action.SERIALISE))
+    aggregate.apply(moved(2, Action.SPILL_WRITE, worker=1))
+    opened = Opened("task-stream", aggregate)
+    stream = opened.card("task-stream")
+    assert stream.lane_names.data["name"] == ["w0 · 0", "w0 · 1", "w0 · data", "w1 · 0", "w1 · 1", "w1 · data"]
+    assert stream.single.data["lane"].tolist() == [1, 2, 5]
+    for words in ("publish to other processes", "spill to disk"):
+        assert words in stream.legend.text
+    assert "read back from disk" not in stream.legend.text
+
+
+def test_lanes_of_workers_that_left_are_there_while_anything_of_them_is_in_view():
+    aggregate = aggregate_of(Shape(workers=2, threads=1, tasks=0))
+    aggregate.apply(events(0, [(1.0, 2.0)]))  # of worker 0
+    aggregate.apply(WorkerLeft(STARTED_AT_S + 3, 0, "killed"))
+    aggregate.apply(moved(1, Action.SERIALISE, worker=1, start_s=50.0))
+    opened = Opened("task-stream", aggregate)
+    stream = opened.card("task-stream")
+    assert stream.lane_names.data["name"] == ["w1", "w1 · data"]
+    assert stream.single.data["lane"].tolist() == [1]
+    stream.follow.active = ALL
+    opened.update()
+    opened.update()
+    assert stream.lane_names.data["name"] == ["w0", "w1", "w1 · data"]
+    stream.follow.active = LATEST_RUN
+    opened.update()
+    opened.update()
+    stream.follow.active = None  # the user moves to where worker 0 was: no lane may move from where it is
+    stream.plot.x_range.update(start=0.0, end=60.0)
+    opened.update()
+    opened.update()
+    assert stream.lane_names.data["name"] == ["w1", "w1 · data", "w0"]
+
+
+def test_layers_shown_together_have_different_colours_and_the_smallest_of_too_many_have_none():
+    count = len(LIGHT.layers) + 5
+    aggregate = aggregate_of(Shape(workers=1, threads=1, tasks=0))
+    aggregate.apply(Layers(list(range(count)), [f"layer-{n}" for n in range(count)], [1] * count, [""] * count))
+    for layer in range(count):
+        aggregate.apply(events(layer, [(layer, layer + 0.5 + layer / 100)], layer=layer))
+    opened = Opened("task-stream", aggregate)
+    stream = opened.card("task-stream")
+    colours = np.asarray(stream.single.data["colour"]).tolist()
+    assert colours[:5] == [rgba(LIGHT.many)] * 5
+    assert sorted(colours[5:]) == sorted(rgba(colour) for colour in LIGHT.layers)
+    assert "other layers" in stream.legend.text
+
+
+def test_a_layer_keeps_its_colour_while_others_come():
+    shown = ShownColours(ColourBook())
+    names = [f"layer-{n}" for n in range(len(LIGHT.layers))]
+    assert not shown.show({name: 1.0 for name in names})
+    before = [shown.place(name) for name in names]
+    assert not shown.show({name: 1.0 for name in names} | {"new": 1.5}), "none that was shown has another colour"
+    assert ([shown.place(name) for name in names], shown.place("new")) == (before, None)
+    assert shown.show({name: 1.0 for name in names} | {"new": 9.0})
+    assert shown.place("new") is not None
+    assert len({shown.place(name) for name in names} - {None}) == len(names) - 1
+    shown.show({"other": 1.0})
+    shown.show({name: 1.0 for name in names[:2]})
+    assert [shown.place(name) for name in names[:2]] == before[:2], "remembered while nobody needs it"
+
+
+def lab(colour: str) -> np.ndarray:
+    """Return ``#rrggbb`` in CIELAB (D65), in which distances are about those that people see."""
+    rgb = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    matrix = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
+    xyz = np.array(matrix) @ linear / [0.95047, 1.0, 1.08883]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_no_layer_looks_like_another_or_like_moving_spilling_and_failing(palette):
+    fixed = [*palette.actions.values(), palette.failed, palette.failed_hatch]
+    for number, colour in enumerate(palette.layers):
+        others = [*palette.layers[:number], *fixed]
+        nearest = min(others, key=lambda other: np.linalg.norm(lab(colour) - lab(other)))
+        assert np.linalg.norm(lab(colour) - lab(nearest)) > 18, (colour, nearest)
 
 
 def test_the_cpu_time_line_keeps_its_highest_values_when_it_is_thinned():

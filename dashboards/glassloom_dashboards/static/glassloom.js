@@ -1,0 +1,141 @@
+// What plots need to do in the browser by themselves: numbers for people, hover cards, and moving the task stream's view.
+// Python names these functions in `scripts.py`.
+window.glassloom = (() => {
+  const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+  const trim = (value, digits) => String(Number(value.toFixed(digits)));
+  const two = number => String(number).padStart(2, '0');
+
+  const scaled = value => {
+    let unit = 0;
+    while (Math.abs(value) >= 1024 && unit < BYTE_UNITS.length - 1) {
+      value /= 1024;
+      unit += 1;
+    }
+    return [value, unit];
+  };
+
+  // Numbers for people.
+
+  const bytes = value => {
+    if (value < 0) {
+      return 'unknown';
+    }
+    const [shown, unit] = scaled(value);
+    return `${unit ? shown.toFixed(2) : shown.toFixed(0)} ${BYTE_UNITS[unit]}`;
+  };
+
+  const duration = seconds => {
+    if (seconds < 1e-3) {
+      return `${(seconds * 1e6).toFixed(0)} µs`;
+    }
+    if (seconds < 1) {
+      return `${(seconds * 1e3).toPrecision(3)} ms`;
+    }
+    return `${seconds.toFixed(seconds < 100 ? 3 : 1)} s`;
+  };
+
+  const count = value => value.toLocaleString('en');
+
+  // Labels of axes.
+
+  const bytesTick = tick => {
+    const [shown, unit] = scaled(tick);
+    return tick === 0 ? '0' : `${trim(shown, 1)} ${BYTE_UNITS[unit]}`;
+  };
+
+  const secondsTick = (tick, ticks) => {
+    const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : 1;
+    if (Math.abs(tick) < 1e-12) {
+      return '0';
+    }
+    if (step < 1e-3) {
+      return `${trim(tick * 1e3, 4)} ms`;
+    }
+    if (step < 60) {
+      return `${trim(tick, 3)} s`;
+    }
+    const whole = Math.round(tick);
+    const hours = Math.floor(whole / 3600);
+    const minutes = Math.floor(whole / 60) % 60;
+    const seconds = whole % 60;
+    return hours > 0
+      ? `${hours}:${two(minutes)}:${two(seconds)}`
+      : `${minutes}:${two(seconds)} min`;
+  };
+
+  // Rows of hover cards: the value of the column that the row belongs to, the models it was given, and which element it is.
+
+  const limit = value => (value === 'none' ? value : bytes(Number(value)));
+  const layer = (kind, { names }) => names.data.name[kind] ?? '';
+  const key = index => (index === '' ? '' : `[${index}]`);
+  const lane = (value, { lanes }) => lanes.data.name[Math.round(value)] ?? '';
+  const started = seconds => `${seconds.toFixed(6)} s`;
+  const status = ok => (ok ? 'ok' : 'failed');
+
+  const action = (_, { names, source }, { index }) =>
+    names.data.action[source.data.kind[index]] ?? '';
+
+  const length = (right, { source }, { index }) =>
+    duration(right - source.data.left[index]);
+
+  const lanesOfBin = (_, { lanes, source }, { index }) => {
+    const names = lanes.data.name;
+    const low = Math.round(source.data.top[index] + 0.4);
+    const high = Math.round(source.data.bottom[index] - 0.4);
+    return low === high
+      ? (names[low] ?? '')
+      : `${names[low]} to ${names[high]}`;
+  };
+
+  const tasksOfBin = tasks => {
+    if (tasks === 0) {
+      return 'part of a longer task';
+    }
+    return tasks === 1 ? '1 task' : `${tasks} tasks`;
+  };
+
+  // The task stream's view. The browser alone moves it, so that a frame under way never undoes what the user has just zoomed
+  // to.
+
+  const follow = ({ mode, extent, x_range, y_range }) => {
+    const { left, right, top, bottom } = extent.data;
+    if (mode.active !== null && left.length > 0) {
+      x_range.setv({ start: left[0], end: right[0] });
+      y_range.setv({ start: bottom[0], end: top[0] });
+    }
+  };
+
+  const letGo = ({ mode }) => {
+    mode.active = null;
+  };
+
+  const showAll = ({ mode }) => {
+    mode.active = 0;
+  };
+
+  // Bokeh's own reset moves the ranges after this event, which would let go again.
+  const reset = models => setTimeout(() => showAll(models), 0);
+
+  return {
+    action,
+    bytes,
+    bytesTick,
+    count,
+    duration,
+    follow,
+    key,
+    lane,
+    lanesOfBin,
+    layer,
+    length,
+    letGo,
+    limit,
+    reset,
+    secondsTick,
+    showAll,
+    started,
+    status,
+    tasksOfBin
+  };
+})();

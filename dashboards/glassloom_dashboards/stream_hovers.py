@@ -1,0 +1,62 @@
+"""The hover cards of the task stream: one for single tasks, one for bins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bokeh.models import ColumnDataSource, HoverTool
+
+from glassloom_dashboards.scripts import hover
+from glassloom_dashboards.theme import tooltip
+
+
+def task_hover(
+    renderer: Any, *, source: ColumnDataSource, names: ColumnDataSource, lanes: ColumnDataSource
+) -> HoverTool:
+    """Return the card of a single task."""
+    # A row belongs to one column; what it shows may need others too, which the function looks up.
+    rows = [
+        ("action", "@colour{custom}"),
+        ("duration", "@right{custom}"),
+        ("started", "@left{custom}"),
+        ("worker", "@lane{custom}"),
+        ("bytes", "@nbytes{custom}"),
+        ("status", "@ok{custom}"),
+    ]
+    return HoverTool(
+        renderers=[renderer],
+        tooltips=tooltip("@kind{custom}@index{custom}", rows),
+        formatters={
+            "@kind": hover("layer", names=names),
+            "@index": hover("key"),
+            "@colour": hover("action", names=names, source=source),
+            "@right": hover("length", source=source),
+            "@left": hover("started"),
+            "@lane": hover("lane", lanes=lanes),
+            "@nbytes": hover("bytes"),
+            "@ok": hover("status"),
+        },
+    )
+
+
+def bin_hover(
+    renderer: Any, *, source: ColumnDataSource, names: ColumnDataSource, lanes: ColumnDataSource
+) -> HoverTool:
+    """Return the card of a bin."""
+    rows = [
+        ("mostly", "@kind{custom}"),
+        ("busy", "@utilisation{0.0} %"),
+        ("failed", "@failed"),
+        ("bin", "@right{custom} wide"),
+        ("lanes", "@top{custom}"),
+    ]
+    return HoverTool(
+        renderers=[renderer],
+        tooltips=tooltip("@tasks{custom}", rows),
+        formatters={
+            "@kind": hover("layer", names=names),
+            "@tasks": hover("tasksOfBin"),
+            "@right": hover("length", source=source),
+            "@top": hover("lanesOfBin", lanes=lanes, source=source),
+        },
+    )
