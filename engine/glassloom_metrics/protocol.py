@@ -400,11 +400,16 @@ def decode_known(payload: bytes) -> Message | None:
 
 
 def _uneven_columns(message: Message) -> dict[str, float]:
-    """Return the number of elements by column of a message whose lists and packed columns should be equally long, and aren't."""
+    """Return the number of elements by column of a message whose lists and packed columns should be equally long, and aren't.
+
+    Columns with a default may be empty: then nothing is known of them.
+    """
     lengths: dict[str, float] = {}
-    for name in message.__struct_fields__:
+    names = message.__struct_fields__
+    optional = names[len(names) - len(message.__struct_defaults__) :]
+    for name in names:
         value = getattr(message, name)
-        if isinstance(value, list):
+        if isinstance(value, list) and (value or name not in optional):
             lengths[name] = len(value)
         elif isinstance(value, bytes) and name in COLUMN_TYPECODES:
             lengths[name] = len(value) / array(COLUMN_TYPECODES[name]).itemsize

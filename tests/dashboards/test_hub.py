@@ -16,12 +16,12 @@ from glassloom_metrics.errors import ClusterNotFound
 from glassloom_metrics.protocol import (
     PROTOCOL_VERSION,
     Dropped,
+    Errors,
     Hello,
     Layers,
     Life,
     Position,
     Progress,
-    TaskError,
     TaskEvents,
     decode,
     encode,
@@ -29,6 +29,8 @@ from glassloom_metrics.protocol import (
 from glassloom_metrics.registry import write_record
 from glassloom_metrics.subscriber import subscribe_frames
 from synthetic import Shape
+
+FAILURE = Errors([1], [0], ["E"], ["no"], [""], [0], [""], [1], [1.0], [1.0], [["k"]])
 
 
 async def until(condition: Callable[[], bool], what: str) -> None:
@@ -89,7 +91,7 @@ def test_a_lost_connection_is_made_again_and_nothing_counts_twice(publish):
         await until(lambda: len(watched.aggregate.tasks) == 50, "the backlog")
         await asyncio.to_thread(cluster.drop_connections)
         await until(lambda: watched.aggregate.state == "reconnecting", "the loss")
-        await asyncio.to_thread(cluster.add, TaskError(1.0, "k", 0, 0, "E", "no", "", ""))
+        await asyncio.to_thread(cluster.add, FAILURE)
         await until(lambda: watched.aggregate.error_count == 1, "what happened meanwhile")
         await asyncio.to_thread(cluster.drop_connections)
         await until(lambda: watched.aggregate.state == "reconnecting", "the second loss")

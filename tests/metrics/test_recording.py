@@ -76,6 +76,12 @@ def test_messages_of_types_from_the_future_are_left_out_and_nothing_is_wrong_wit
     assert (recording.unreadable, recording.damage) == (0, "")
 
 
+def test_columns_that_a_cluster_knows_nothing_of_may_be_empty(path):
+    samples = WorkerSamples(1.0, [0, 1], [2.0] * 2, [3] * 2, [4] * 2, [5] * 2, [6] * 2, [7] * 2, [8] * 2)
+    path.write_bytes(MAGIC + frame(encode(samples)))
+    assert list(read_recording(path)) == [samples]
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.integers(len(MAGIC), len(WHOLE) - 1), st.integers(1, 255))
 def test_a_damaged_byte_loses_no_message_before_it_and_never_raises(path, place, difference):
