@@ -6,7 +6,6 @@ import asyncio
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any, Self
 
 from glassloom_metrics.registry import ClusterRecord
@@ -19,9 +18,10 @@ from glassloom.client.cell_clients import replaced_client
 from glassloom.client.connection import Connection
 from glassloom.client.dask_names import DaskNames
 from glassloom.client.datasets import DatasetMethods
-from glassloom.client.function_calls import FunctionCalls
+from glassloom.client.function_calls import FunctionCalls, in_place
 from glassloom.client.future import Future, futures_of, send_for
 from glassloom.client.key_table import ERROR, KeyState
+from glassloom.client.large_arguments import warn_of_large_argument
 from glassloom.client.open_clients import note_open
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.plugins import PluginMethods
@@ -44,7 +44,6 @@ from glassloom.protocol.calls import CallEncoder
 from glassloom.protocol.merging import SingleTask
 from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.store.segment import SegmentWriter
-from glassloom.worker.task_context import task_thread
 
 _COLLECTION_OPTIONS = ("optimize_graph", "priority", "retries", "resources", "workers", "allow_other_workers")
 _END_OF_BLOCK = "its `with` block has ended"
@@ -237,7 +236,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         )
         if not kwargs:
             number = self._connection.number_of_call
-            task = quick_call(number, func, args, key, _in_place(handling), pure=pure)
+            task = quick_call(number, func, args, key, in_place(handling), pure=pure)
             if task is not None:
                 return self._submit_single(task)
         calls = FunctionCalls.make(func, [args], kwargs, None if key is None else [key], pure=pure)
@@ -310,7 +309,9 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         tokens = {id(calls.function): calls.token} if calls.token else {}
         states: list[KeyState] = []
         try:
-            self._start(lambda encoder: calls.encode(encoder, _in_place(handling)), calls.keys, states, tokens)
+            self._start(
+                lambda encoder: calls.encode(encoder, in_place(handling)), calls.keys, states, tokens, is_of_call=True
+            )
             with gc_paused() if len(states) > _FEW else nullcontext():
                 return Future.of_states(calls.keys, states, self)
         finally:
@@ -489,8 +490,8 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             states.clear()
 
     def _start_graph(self, graph: Graph, keys: Sequence[Key], states: list[KeyState]) -> None:
-        handling = _in_place(current_annotations())
-        self._start(lambda encoder: encoder.encode(graph, keys, handling), keys, states, {})
+        handling = in_place(current_annotations())
+        self._start(lambda encoder: encoder.encode(graph, keys, handling), keys, states, {}, is_of_call=False)
 
     def _start(
         self,
@@ -498,6 +499,8 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         keys: Sequence[Key],
         states: list[KeyState],
         function_tokens: Mapping[int, str],
+        *,
+        is_of_call: bool,
     ) -> None:
         """Start tasks; add the states of `keys`, which hold their results, to `states`."""
         self._connection.check_open()
@@ -505,6 +508,8 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
 
         def place_large(value: Any) -> Key:
             large.extend(self._scatter([value], False))
+            if is_of_call:
+                warn_of_large_argument(value, large[-1].nbytes)
             return large[-1].key
 
         try:
@@ -564,14 +569,6 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
 
     def __reduce__(self) -> Any:
         raise TypeError("a Client can't be pickled; inside a task, get_client() returns one of its cluster")
-
-
-def _in_place(handling: Annotations) -> Annotations:
-    """Return how to treat what the calling task, if there is one, submits: it goes before what is beside the task."""
-    thread = task_thread()
-    if thread is None:
-        return handling
-    return replace(handling, priority=min(thread.priority + 1 + handling.priority, 2**31 - 1))
 
 
 def _assembled(client: Client, value: Any, optimize_graph: bool) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 from glassloom.client.validation import check_key
@@ -11,6 +12,7 @@ from glassloom.graph.keys import key_layer
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import CallEncoder, function_token
+from glassloom.worker.task_context import task_thread
 
 
 class FunctionCalls(NamedTuple):
@@ -70,6 +72,14 @@ class FunctionCalls(NamedTuple):
     def encode(self, encoder: CallEncoder, handling: Annotations) -> messages.Submit:
         """Return the message that asks for all of them."""
         return encoder.encode_calls(self.function, self.keys, self.arguments, self.kwargs, self.labels, handling)
+
+
+def in_place(handling: Annotations) -> Annotations:
+    """Return how to treat what the calling task, if there is one, submits: it goes before what is beside the task."""
+    thread = task_thread()
+    if thread is None:
+        return handling
+    return replace(handling, priority=min(thread.priority + 1 + handling.priority, 2**31 - 1))
 
 
 def _own_keys(label: str, token: str, arguments: Sequence[tuple[Any, ...]], kwargs: Mapping[str, Any]) -> list[Key]:

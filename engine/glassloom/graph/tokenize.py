@@ -118,7 +118,8 @@ class CallTokenizer:
 
 def token_of_plain_call(function_token: str, args: tuple[Any, ...]) -> str | None:
     """Return the token that a `CallTokenizer` without keyword arguments makes of plain values and futures; None for others."""
-    written = _flat(args, tuple)
+    atom = _SHORT_ATOMS.get(type(args[0])) if len(args) == 1 else None
+    written = _flat(args, tuple) if atom is None else b"t1:" + atom(args[0])
     if written is None:
         return None
     return hashlib.blake2b(_start_of_call(function_token) + written, digest_size=_DIGEST_BYTES).hexdigest()
