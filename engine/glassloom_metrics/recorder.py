@@ -194,9 +194,8 @@ class Recorder:
         columns["action"].frombytes(bytes([Action.COMPUTE]) * count)
         columns["start_s"].extend(starts_s)
         columns["stop_s"].extend(stops_s)
-        columns["nbytes"].extend(
-            [min(size, _MAX_INT) for size in nbytes] if max(nbytes, default=0) > _MAX_INT else nbytes
-        )
+        fits = isinstance(nbytes, array) or max(nbytes, default=0) <= _MAX_INT
+        columns["nbytes"].extend(nbytes if fits else [min(size, _MAX_INT) for size in nbytes])
         columns["ok"].frombytes(b"\x01" * count)
 
     def flush(self, now_s: float) -> None:

@@ -77,6 +77,17 @@ def test_all_running_tasks_are_shown_or_those_that_are_asked_for(client: Client,
     assert repr(client.call_stack()) == "No task runs."
 
 
+def test_tasks_of_a_map_are_shown_too(client: Client, tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+    futures = client.map(outer, [go] * 20, range(20))
+    found = eventually(lambda: repr(stacks := client.call_stack()).count("in inner") == 4 and stacks)
+    shown = {key for stacks in found.values() for key in stacks}
+    assert len(shown) == 4
+    assert shown < {future.key for future in futures}
+    Path(go).touch()
+    assert client.gather(futures) == [go] * 20
+
+
 @pytest.mark.parametrize("function", [time.sleep, partial(time.sleep)])
 def test_a_task_whose_function_is_compiled_is_shown_by_the_functions_name(function: Any) -> None:
     with Client(n_workers=1, threads_per_worker=1, memory_limit=None, set_as_default=False) as client:

@@ -296,3 +296,21 @@ def test_what_a_task_of_a_slice_prints_is_its_own_and_goes_before_its_result(lan
     kinds = [type(message) for message in lanes.sent]
     assert kinds[0] is messages.TaskOutput
     assert kinds[-1] is messages.Finished
+
+
+def test_results_of_several_lanes_are_told_in_the_order_of_their_numbers(lanes: Lanes) -> None:
+    for number, of_lane in ((4, [1, 3]), (2, [0, 2])):
+        lane = lanes.outbox.lane(number)
+        lane.starts_s += [1.0, 2.0]
+        lane.stops_s += [1.5, 2.5]
+        lane.nbytes += [8, 8]
+        lane.results += [b"%d" % task for task in of_lane]
+        lane.numbers += of_lane
+    lanes.outbox.add((99, 0, 3.0, 3.5, 8, b"99"))
+    lanes.outbox.flush()
+    first, second = lanes.of_kind(messages.Finished)
+    told = FinishedTasks(first)
+    assert (told.numbers, told.lanes.tolist()) == (range(4), [2, 4, 2, 4])
+    assert told.results == [b"0", b"1", b"2", b"3"]
+    assert told.starts_s.tolist() == [1.0, 1.0, 2.0, 2.0]
+    assert FinishedTasks(second).numbers == range(99, 100)

@@ -52,7 +52,7 @@ class RaiseAtCall:
         if event not in ("call", "c_call") or caller is None or not caller.f_code.co_filename.startswith(ENGINE):
             return
         name = frame.f_code.co_qualname if event == "call" else f"{frame.f_code.co_qualname}>{argument.__name__}"
-        if name == "TaskQueue.get":
+        if name in ("TaskQueue.get", "run_slice>popitem"):
             sys.setprofile(None)
             Path(self.path).write_text("the end")
             return
@@ -106,6 +106,30 @@ def test_each_call_of_the_engine_after_a_task_may_raise(
         raised.append(where)
     assert where == "the end"
     assert len(raised) >= 7, raised
+
+
+@pytest.mark.fault("the engine's own code raises, at each call after a task's function")
+def test_each_call_of_the_engine_after_a_task_of_a_map_may_raise(crashing_client: Client, tmp_path: Path) -> None:
+    raised = []
+    for position in range(400):
+        path = tmp_path / f"{position}"
+        futures = crashing_client.map(set_trap_in_third, range(12), position=position, path=str(path), pure=False)
+        wait(futures, timeout=20)
+        assert {future.status for future in futures} == {"finished"}
+        assert crashing_client.gather(futures) == list(range(12))
+        eventually(path.exists)
+        where = eventually(path.read_text)
+        if where == "the end":
+            break
+        raised.append(where)
+    assert where == "the end"
+    assert len(raised) >= 7, raised
+
+
+def set_trap_in_third(number: int, position: int, path: str) -> int:
+    if number == 3:
+        set_trap(position, path, small_result)
+    return number
 
 
 def crash_thread(name: str) -> None:

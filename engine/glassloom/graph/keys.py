@@ -43,8 +43,10 @@ def key_indices(keys: Sequence[Key]) -> list[str]:
     (['0', '1'], ['91bc', '44de'])
     """
     if isinstance(keys[0], tuple):
-        is_flat = all([len(key) == 2 for key in keys])
-        return [str(key[1]) for key in keys] if is_flat else [key_index(key) for key in keys]
+        try:
+            return [f"{index}" for _, index in keys]  # type: ignore[str-unpack]
+        except ValueError:  # they have another length
+            return [key_index(key) for key in keys]
     start = len(key_layer(keys[0])) + 1
     return [key[start:] for key in keys]  # type: ignore[misc]
 

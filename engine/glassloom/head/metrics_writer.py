@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import traceback
+from array import array
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from glassloom_metrics.protocol import (
+    COLUMN_TYPECODES,
     Action,
     EngineSamples,
     GpuSamples,
@@ -107,11 +109,11 @@ class MetricsWriter:
     def finished(self, worker: WorkerState, finished: FinishedTasks) -> None:
         """Tasks were run. Call this before the scheduler learns of it: it may forget them then."""
         epoch_s = self._clock.epoch_s
-        layers: list[int] = []
+        layers = array(COLUMN_TYPECODES["layer"])
         index: list[str] = []
         for item in self._scheduler.items_of(finished.numbers):
             if isinstance(item, TaskSlice):
-                layers += [item.block.layer.number] * len(item)
+                layers += array(COLUMN_TYPECODES["layer"], [item.block.layer.number]) * len(item)
                 index += item.indices
                 continue
             task = item or worker.stopping.get(finished.numbers[len(index)])

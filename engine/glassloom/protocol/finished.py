@@ -36,6 +36,10 @@ class FinishedTasks:
     ----------
     numbers
         A range if the tasks follow each other.
+    lanes, nbytes
+        Of each task the lane on which it ran, and the size of its result.
+    results
+        The pickles of small results, None for those that the worker keeps.
     """
 
     __slots__ = ("_starts_s", "_stops_s", "lanes", "nbytes", "numbers", "results")
@@ -43,8 +47,8 @@ class FinishedTasks:
     def __init__(self, message: Finished) -> None:
         n = len(message.results)
         self.numbers = _numbers(message.runs)
-        self.lanes = [message.lanes] * n if isinstance(message.lanes, int) else message.lanes
-        self.nbytes = [message.nbytes] * n if isinstance(message.nbytes, int) else message.nbytes
+        self.lanes = _spread("H", message.lanes, n)
+        self.nbytes = _spread("q", message.nbytes, n)
         self.results = message.results
         self._starts_s = message.starts_s
         self._stops_s = message.stops_s
@@ -91,6 +95,10 @@ def _numbers(runs: list[int]) -> Sequence[int]:
 
 def _collapsed(values: list[int]) -> list[int] | int:
     return values[0] if values.count(values[0]) == len(values) else values
+
+
+def _spread(typecode: str, values: list[int] | int, n: int) -> array[int]:
+    return array(typecode, [values]) * n if isinstance(values, int) else array(typecode, values)
 
 
 def _unpacked(column: bytes) -> array[float]:

@@ -411,6 +411,8 @@ def _is_private(block: TaskBlock, position: int) -> bool:
 
 def _consecutive(numbers: Sequence[int], at: int, limit: int) -> int:
     """Return how many elements from `at` on follow each other as whole numbers do, no more than `limit`."""
+    if isinstance(numbers, range):
+        return min(len(numbers) - at, limit)
     first = numbers[at]
     some = list(numbers[at : at + limit])
     expected = list(range(first, first + len(some)))

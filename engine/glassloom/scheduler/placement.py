@@ -9,7 +9,7 @@ from typing import Any
 from glassloom.scheduler.block_table import BlockTable
 from glassloom.scheduler.ready_queue import Entry, ReadyQueue
 from glassloom.scheduler.ready_queues import LongestQueues, ReadyQueues
-from glassloom.scheduler.state import PREFETCH_S, TaskState, WorkerState
+from glassloom.scheduler.state import MAX_QUEUED, PREFETCH_S, TaskState, WorkerState
 from glassloom.scheduler.states import HIGH_PRESSURE, MEMORY, NO_PRESSURE, PAUSED, RUNNING, STAGING, WAITING, Pressure
 from glassloom.scheduler.tables import Tables
 from glassloom.scheduler.task_block import TaskBlock
@@ -213,7 +213,12 @@ class Placement:
                 self._assign(task, found[2])
 
     def _assign_some(self, block: TaskBlock, worker: WorkerState, limit: int) -> int:
-        """Give the worker tasks of a block: what it has room for, but none that is to go after another task."""
+        """Give the worker tasks of a block: what it has room for, but none that is to go after another task.
+
+        If there are enough for all workers, it gets what it has room for at once, not in portions.
+        """
+        if block.n_ready >= MAX_QUEUED * len(self._tables.workers):
+            limit = MAX_QUEUED
         _, following = self._queues.best_for(worker, worker.pressure is not NO_PRESSURE)
         if following is not None:
             limit = min(limit, max(1, following[0] - block.priority))

@@ -88,12 +88,12 @@ class RecentResults:
                 if len(self._new) > 2 * MAX_QUEUED:
                     self._old, self._new = self._new, {}
 
-    def take(self, lane: LaneResults, n: int) -> LaneColumns:
-        """Take the first `n` results of a lane, which are about to leave, and keep them for a while."""
+    def take(self, lane: LaneResults) -> LaneColumns:
+        """Take the results of a lane, which are about to leave, and keep them for a while."""
         with self._lock:
-            columns = lane.take(n)
+            columns = lane.take()
             self._batches.append((columns.numbers, columns.results))
-            self._n_in_batches += n
+            self._n_in_batches += len(columns.numbers)
             while self._n_in_batches - len(self._batches[0][0]) > 2 * MAX_QUEUED:
                 self._n_in_batches -= len(self._batches.popleft()[0])
             return columns

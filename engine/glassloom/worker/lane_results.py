@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -13,6 +14,11 @@ class LaneColumns(NamedTuple):
     stops_s: list[float]
     nbytes: list[int]
     results: list[bytes | None]
+
+    def rows(self, lane: int) -> Iterator[tuple[int, int, float, float, int, bytes | None]]:
+        """Return the results one by one, with the number of the lane."""
+        lanes = [lane] * len(self.numbers)
+        return zip(self.numbers, lanes, self.starts_s, self.stops_s, self.nbytes, self.results, strict=True)
 
 
 class LaneResults:
@@ -37,8 +43,9 @@ class LaneResults:
         self.nbytes: list[int] = []
         self.results: list[bytes | None] = []
 
-    def take(self, n: int) -> LaneColumns:
-        """Remove the first `n` elements of each column, and return them. Called by one thread at a time."""
+    def take(self) -> LaneColumns:
+        """Remove what is there, and return it. Called by one thread at a time."""
+        n = len(self.numbers)
         taken = LaneColumns(self.numbers[:n], self.starts_s[:n], self.stops_s[:n], self.nbytes[:n], self.results[:n])
         del self.numbers[:n], self.starts_s[:n], self.stops_s[:n], self.nbytes[:n], self.results[:n]
         return taken

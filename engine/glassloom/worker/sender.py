@@ -8,6 +8,7 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Sequence
+from operator import itemgetter
 
 from glassloom._ownership import OwnerProcess
 from glassloom.protocol import messages
@@ -23,6 +24,8 @@ BATCH_S = 0.002
 """How long a result may wait for others to travel with."""
 LAST_WORDS_S = 1.0
 """How long a worker that crashes tries to say why."""
+
+_first = itemgetter(0)
 
 Row = tuple[int, int, float, float, int, bytes | None]
 """What `messages.Finished` says of one result."""
@@ -116,21 +119,26 @@ class Outbox:
         """Send what there is. When it returns, all is sent that was added or printed before."""
         with self._flush_lock:  # a result goes before those of the tasks that have read it
             rows = [self._rows.popleft() for _ in range(len(self._rows))]
-            finished = self._take_lanes()
-            if rows:
-                numbers, lanes, starts, stops, nbytes, results = map(list, zip(*rows, strict=True))
-                finished.append(finished_message(numbers, lanes, starts, stops, nbytes, results))
+            batch: list[messages.FromWorker] = [self._message(rows)] if rows else []
+            if any([lane.numbers for lane in self._lanes.values()]):
+                batch.insert(0, self._take_lanes())
             self._last_flush_s = monotonic_s()
             printed = self._output.take()  # goes before the results of the tasks that have printed it
-            batch = finished if printed is None else [printed, *finished]
+            if printed is not None:
+                batch.insert(0, printed)
             if batch:
                 self._sender.send_all(batch)
 
-    def _take_lanes(self) -> list[messages.FromWorker]:
-        finished: list[messages.FromWorker] = []
-        for number, lane in self._lanes.items():
-            n = len(lane.numbers)
-            if n:
-                numbers, starts, stops, nbytes, results = self.recent.take(lane, n)
-                finished.append(finished_message(numbers, number, starts, stops, nbytes, results))
-        return finished
+    def _take_lanes(self) -> messages.Finished:
+        """Return the results of tasks in slices: of several lanes in the order of their numbers, as lanes share slices."""
+        taken = [(number, self.recent.take(lane)) for number, lane in self._lanes.items() if lane.numbers]
+        if len(taken) == 1:
+            number, columns = taken[0]
+            return finished_message(columns.numbers, number, *columns[1:])
+        rows = [row for number, columns in taken for row in columns.rows(number)]
+        return self._message(sorted(rows, key=_first))
+
+    @staticmethod
+    def _message(rows: list[Row]) -> messages.Finished:
+        numbers, lanes, starts_s, stops_s, nbytes, results = map(list, zip(*rows, strict=True))
+        return finished_message(numbers, lanes, starts_s, stops_s, nbytes, results)
