@@ -31,9 +31,9 @@ def test_columns_come_as_they_were_sent(rows: list[tuple[Any, ...]]) -> None:
     finished = FinishedTasks(messages.from_worker_decoder.decode(payload))  # type: ignore[arg-type]
     assert list(finished.numbers) == numbers
     assert finished.lanes.tolist() == lanes
-    assert finished.starts_s.tolist() == starts_s
-    assert finished.stops_s.tolist() == stops_s
-    assert finished.durations_s == list(map(sub, stops_s, starts_s))
+    assert finished.times.starts_s.tolist() == starts_s
+    assert finished.times.stops_s.tolist() == stops_s
+    assert finished.times.durations_s == list(map(sub, stops_s, starts_s))
     assert finished.nbytes.tolist() == nbytes
     assert finished.results == results
 

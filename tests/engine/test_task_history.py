@@ -60,6 +60,16 @@ def test_the_oldest_batches_go_first() -> None:
     assert len(told(history, scheduler, ("x", 0))) == 1
 
 
+def test_results_that_follow_each_other_count_too_and_are_not_kept() -> None:
+    history, scheduler = submitted([("x", number) for number in range(40)], max_kept=100)
+    first = scheduler.tasks["x", 0].number
+    for _ in range(10):
+        finish(history, list(range(first, first + 40)))
+    assert len(history._batches) == 2
+    assert len(told(history, scheduler, ("x", 39))) == 2
+    assert not any(hasattr(subject, "results") for _, _, _, subject, _, _ in history._batches)
+
+
 def test_a_graph_that_is_larger_than_the_bound_is_remembered_without_its_keys() -> None:
     history, scheduler = submitted([("x", number) for number in range(5000)], max_kept=100)
     assert told(history, scheduler, ("x", 4999)) == ["submitted by client 0"]

@@ -106,7 +106,7 @@ def test_all_tasks_of_a_slice_run_once(lanes: Lanes) -> None:
     assert (len(lanes.queue), lanes.runner.n_executing) == (0, 0)
     for message in lanes.of_kind(messages.Finished):
         told = FinishedTasks(message)
-        assert all(duration >= 0 for duration in told.durations_s)
+        assert all(duration >= 0 for duration in told.times.durations_s)
         assert set(told.lanes) <= {0, 1}
 
 
@@ -312,5 +312,5 @@ def test_results_of_several_lanes_are_told_in_the_order_of_their_numbers(lanes: 
     told = FinishedTasks(first)
     assert (told.numbers, told.lanes.tolist()) == (range(4), [2, 4, 2, 4])
     assert told.results == [b"0", b"1", b"2", b"3"]
-    assert told.starts_s.tolist() == [1.0, 1.0, 2.0, 2.0]
+    assert told.times.starts_s.tolist() == [1.0, 1.0, 2.0, 2.0]
     assert FinishedTasks(second).numbers == range(99, 100)

@@ -126,8 +126,8 @@ class MetricsWriter:
             index,
             worker=worker.number,
             lanes=finished.lanes,
-            starts_s=[epoch_s + start for start in finished.starts_s],
-            stops_s=[epoch_s + stop for stop in finished.stops_s],
+            starts_s=[epoch_s + start for start in finished.times.starts_s],
+            stops_s=[epoch_s + stop for stop in finished.times.stops_s],
             nbytes=finished.nbytes,
         )
 

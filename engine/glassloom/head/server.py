@@ -388,7 +388,7 @@ class Head:
         numbers, results = finished.numbers, finished.results
         self._history.finished(worker.options.name, finished)
         self._metrics_writer.finished(worker.state, finished)
-        self._scheduler.finished(worker.number, numbers, finished.nbytes, finished.durations_s, results)
+        self._scheduler.finished(worker.number, numbers, finished.nbytes, finished.times.durations_s, results)
         if max(map(len, filter(None, results)), default=0) >= MIN_BYTES:
             for number, result in zip(numbers, results, strict=True):
                 if result is not None and len(result) >= MIN_BYTES:

@@ -19,7 +19,7 @@ from glassloom.graph.keys import Key
 from glassloom.protocol import messages
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.failure import first_line
-from glassloom.protocol.finished import FinishedTasks
+from glassloom.protocol.finished import FinishedTasks, RunTimes
 from glassloom.protocol.messages import TaskEvent
 from glassloom.scheduler import Scheduler, TaskSlice, TaskState
 from glassloom.store.segment import location_bytes
@@ -89,8 +89,8 @@ class TaskHistory:
             note(self, worker, message)
 
     def finished(self, worker: str, finished: FinishedTasks) -> None:
-        """A worker has results. Called for each task: it keeps the columns as they are."""
-        self._keep(finished.numbers, _ran, finished, worker)
+        """A worker has results. Called for each task: it keeps the columns as they are, without the results."""
+        self._keep(finished.numbers, _ran, finished.times, worker)
 
     def note_client_message(self, client: int, message: messages.FromClient) -> None:
         """A client has said something. Call it before the scheduler learns of it."""
@@ -143,10 +143,11 @@ class TaskHistory:
         self, numbers: Sequence[int], describe: _Describe, subject: Any, worker: str = "", keys: Sequence[Key] = ()
     ) -> None:
         self._batches.append((self._clock.now_s(), numbers, describe, subject, worker, keys))
-        self._n_kept += _weight(numbers, keys)
+        self._n_kept += _weight(self._batches[-1])
         while self._n_kept > self._max_kept and len(self._batches) > 1:
-            self.forgotten_before_s, numbers, _, _, _, keys = self._batches.popleft()
-            self._n_kept -= _weight(numbers, keys)
+            oldest = self._batches.popleft()
+            self.forgotten_before_s = oldest[0]
+            self._n_kept -= _weight(oldest)
 
     def _numbers(self, keys: Sequence[Key]) -> list[int]:
         return [number for number in map(self._scheduler.number_of, keys) if number is not None]
@@ -201,8 +202,10 @@ _NOTES: dict[type, Callable[[TaskHistory, str, Any], None]] = {
 }
 
 
-def _weight(numbers: Sequence[int], keys: Sequence[Key]) -> int:
-    return 1 if type(numbers) is range and not keys else len(numbers)
+def _weight(batch: _Batch) -> int:
+    """Return how many elements a batch keeps; 1 if it is no more than a range of numbers."""
+    _, numbers, _, subject, _, keys = batch
+    return 1 if type(numbers) is range and not keys and type(subject) is not RunTimes else len(numbers)
 
 
 def _as_it_is(event: TaskEvent, _place: int, _epoch_s: float) -> TaskEvent:
@@ -213,9 +216,9 @@ def _sent(at_s: float, _place: int, _epoch_s: float) -> TaskEvent:
     return TaskEvent(at_s, "sent", "sent to a worker")
 
 
-def _ran(finished: FinishedTasks, place: int, epoch_s: float) -> TaskEvent:
-    start_s, stop_s = finished.starts_s[place], finished.stops_s[place]
-    size = format_bytes(finished.nbytes[place])
+def _ran(times: RunTimes, place: int, epoch_s: float) -> TaskEvent:
+    start_s, stop_s = times.starts_s[place], times.stops_s[place]
+    size = format_bytes(times.nbytes[place])
     return TaskEvent(epoch_s + start_s, "ran", f"ran for {format_duration(stop_s - start_s)}; its result takes {size}")
 
 

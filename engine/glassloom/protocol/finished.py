@@ -29,29 +29,15 @@ def finished_message(
     )
 
 
-class FinishedTasks:
-    """The columns of a `Finished`, an element for each task.
+class RunTimes:
+    """When some tasks ran, and how large their results are: what is to be remembered of a `Finished`."""
 
-    Attributes
-    ----------
-    numbers
-        A range if the tasks follow each other.
-    lanes, nbytes
-        Of each task the lane on which it ran, and the size of its result.
-    results
-        The pickles of small results, None for those that the worker keeps.
-    """
+    __slots__ = ("_starts_s", "_stops_s", "nbytes")
 
-    __slots__ = ("_starts_s", "_stops_s", "lanes", "nbytes", "numbers", "results")
-
-    def __init__(self, message: Finished) -> None:
-        n = len(message.results)
-        self.numbers = _numbers(message.runs)
-        self.lanes = _spread("H", message.lanes, n)
-        self.nbytes = _spread("q", message.nbytes, n)
-        self.results = message.results
-        self._starts_s = message.starts_s
-        self._stops_s = message.stops_s
+    def __init__(self, starts_s: bytes, stops_s: bytes, nbytes: array[int]) -> None:
+        self._starts_s = starts_s
+        self._stops_s = stops_s
+        self.nbytes = nbytes
 
     @property
     def starts_s(self) -> array[float]:
@@ -67,6 +53,32 @@ class FinishedTasks:
     def durations_s(self) -> list[float]:
         """How long they took."""
         return list(map(sub, self.stops_s, self.starts_s))
+
+
+class FinishedTasks:
+    """The columns of a `Finished`, an element for each task.
+
+    Attributes
+    ----------
+    numbers
+        A range if the tasks follow each other.
+    lanes, nbytes
+        Of each task the lane on which it ran, and the size of its result.
+    results
+        The pickles of small results, None for those that the worker keeps.
+    times
+        When the tasks ran.
+    """
+
+    __slots__ = ("lanes", "nbytes", "numbers", "results", "times")
+
+    def __init__(self, message: Finished) -> None:
+        n = len(message.results)
+        self.numbers = _numbers(message.runs)
+        self.lanes = _spread("H", message.lanes, n)
+        self.nbytes = _spread("q", message.nbytes, n)
+        self.results = message.results
+        self.times = RunTimes(message.starts_s, message.stops_s, self.nbytes)
 
 
 def _runs(numbers: list[int]) -> list[int]:
