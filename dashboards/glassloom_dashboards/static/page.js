@@ -100,10 +100,7 @@
 
   // Alone in a browser nobody else reloads the page once the server is back.
   const reloadWhenBack = async () => {
-    const health = new URL(
-      '../health',
-      window.location.href.split(/[?#]/)[0]
-    );
+    const health = new URL('../health', window.location.href.split(/[?#]/)[0]);
     try {
       if ((await fetch(health, { cache: 'no-store' })).ok) {
         return window.location.reload();
