@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from bokeh.core.property.descriptors import UnsetValueError
 from bokeh.models import ColumnDataSource, CustomJS, Div, InlineStyleSheet, UIElement
 from bokeh.plotting import figure
 from glassloom_metrics.pages import PAGES
+from markupsafe import Markup
 
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.theme import Palette
@@ -98,11 +98,23 @@ def versions_of(aggregate: ClusterAggregate, *parts: str) -> dict[str, int]:
 
 
 def html_div(name: str, css: str, **properties: Any) -> Div:
-    """Return an element whose text is HTML of ours; what it holds of a user's must be escaped.
+    """Return an element for HTML, which `show_html` puts there.
 
     Formulas are off: Bokeh would look for TeX also within escaped text, and TeX can hold links.
     """
     return Div(name=name, text="", disable_math=True, stylesheets=[InlineStyleSheet(css=css)], margin=0, **properties)
+
+
+def show_html(div: Div, text: Markup) -> None:
+    """Put HTML into an element of `html_div`, if it differs.
+
+    It must be `Markup`, whose ``format`` and ``join`` escape what they are given: so no text of a user's is ever read as
+    HTML.
+    """
+    if not isinstance(text, Markup):
+        raise TypeError(f"HTML must be markupsafe.Markup, got {text!r}")
+    if div.text != text:
+        div.text = str(text)
 
 
 def legend_div(name: str) -> Div:
@@ -115,15 +127,14 @@ def empty_div(name: str) -> Div:
     return html_div(name, EMPTY_STYLE, visible=False)
 
 
-def legend_html(entries: Sequence[tuple[str, str, str]], note: str = "") -> str:
+_CHIP = Markup('<span title="{0}"><i class="{1}" style="background-color:{2}"></i><em>{0}</em></span>')
+
+
+def legend_html(entries: Sequence[tuple[str, str, str]], note: str = "") -> Markup:
     """Return a legend; entries are (colour, words, CSS class), and the words may be anything a user made up."""
-    chips = "".join(
-        f'<span title="{html.escape(words)}"><i class="{css}" style="background-color:{colour}"></i>'
-        f"<em>{html.escape(words)}</em></span>"
-        for colour, words, css in entries
-    )
-    noted = f'<span class="note">{html.escape(note)}</span>' if note else ""
-    return f'<div class="legend">{chips}{noted}</div>'
+    chips = Markup().join(_CHIP.format(words, css, colour) for colour, words, css in entries)
+    noted = Markup('<span class="note">{}</span>').format(note) if note else ""
+    return Markup('<div class="legend">{}{}</div>').format(chips, noted)
 
 
 def show_failure(card: Card) -> None:
@@ -134,9 +145,10 @@ def show_failure(card: Card) -> None:
 
 def show_empty(div: Div, title: str, words: str = "", *, css: str = "") -> None:
     """Show what the card is waiting for, or nothing if `title` is empty."""
-    text = f'<div class="{css}"><b>{html.escape(title)}</b>{html.escape(words)}</div>' if title else ""
-    if div.text != text:
-        div.update(text=text, visible=bool(text))
+    html = Markup('<div class="{}"><b>{}</b>{}</div>').format(css, title, words) if title else Markup()
+    show_html(div, html)
+    if div.visible != bool(html):
+        div.visible = bool(html)
 
 
 def replace_data(source: ColumnDataSource, columns: Mapping[str, Any]) -> bool:

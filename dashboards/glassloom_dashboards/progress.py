@@ -21,6 +21,7 @@ from glassloom_dashboards.card import (
     legend_html,
     replace_data,
     show_empty,
+    show_html,
     versions_of,
 )
 from glassloom_dashboards.scripts import hover
@@ -258,5 +259,4 @@ class ProgressBars:
         first, count = self.pager.first, len(aggregate.layers)
         last = min(first + MAX_LAYERS, count)
         text = legend_html(entries, f"layers {first + 1:,} to {last:,} of {count:,}" if count > MAX_LAYERS else "")
-        if self.legend.text != text:
-            self.legend.text = text
+        show_html(self.legend, text)

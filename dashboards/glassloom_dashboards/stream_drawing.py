@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from glassloom_metrics.protocol import Action
+from markupsafe import Markup
 
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import legend_html
@@ -179,7 +180,7 @@ class Drawing:
                 sums[name] = sums.get(name, 0.0) + seconds
         return sums
 
-    def legend(self, frame: Frame, palette: Palette) -> str:
+    def legend(self, frame: Frame, palette: Palette) -> Markup:
         """Return the legend of what is in view: the layers that took most time, all other actions, what bins mean."""
         layers = self._busy_by_layer(frame.busy_s)
         coloured = [name for name in layers if self.colours.place(name) is not None]

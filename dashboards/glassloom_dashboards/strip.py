@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
-
 from glassloom_metrics.protocol import GpuSample, Reading
+from markupsafe import Markup
 
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.badge import Attention, Badge, badge_of
-from glassloom_dashboards.card import Seen, html_div, versions_of
+from glassloom_dashboards.card import Seen, html_div, show_html, versions_of
 from glassloom_dashboards.theme import bytes_text, ellipsis
 
 MAX_ERROR_LENGTH = 200
@@ -32,15 +31,15 @@ STYLE = """
 """
 
 
-def strip_html(aggregate: ClusterAggregate, badge: Badge, *, full: bool) -> str:
+def strip_html(aggregate: ClusterAggregate, badge: Badge, *, full: bool) -> Markup:
     """Return the strip; without `full` only the cluster's name and state."""
     parts = [_name_html(aggregate, badge)]
     if full:
         parts += [_fact(words, value) for words, value in facts(aggregate)]
-    parts += [f'<div class="notice">{html.escape(words)}</div>' for words in notices(aggregate)]
+    parts += [Markup('<div class="notice">{}</div>').format(words) for words in notices(aggregate)]
     if full and aggregate.error_count:
         parts.append(_error_html(aggregate))
-    return f'<div class="strip">{"".join(parts)}</div>'
+    return Markup('<div class="strip">{}</div>').format(Markup().join(parts))
 
 
 def notices(aggregate: ClusterAggregate) -> list[str]:
@@ -109,23 +108,24 @@ def _bytes_reading(value: Reading) -> str:
     return value if isinstance(value, str) else bytes_text(value)
 
 
-def _name_html(aggregate: ClusterAggregate, badge: Badge) -> str:
+def _name_html(aggregate: ClusterAggregate, badge: Badge) -> Markup:
     name = ellipsis(aggregate.name, MAX_NAME_LENGTH) or "cluster"
-    reason = html.escape(aggregate.ended_reason)
-    shown = f'<span class="badge {badge.look}" title="{reason}">{html.escape(badge.words)}</span>'
-    return f'<div class="name">{html.escape(name)} {shown}</div>'
+    shown = Markup('<span class="badge {}" title="{}">{}</span>').format(
+        badge.look, aggregate.ended_reason, badge.words
+    )
+    return Markup('<div class="name">{} {}</div>').format(name, shown)
 
 
-def _fact(words: str, value: str) -> str:
-    return f'<div class="fact"><small>{html.escape(words)}</small><b>{html.escape(value)}</b></div>'
+def _fact(words: str, value: str) -> Markup:
+    return Markup('<div class="fact"><small>{}</small><b>{}</b></div>').format(words, value)
 
 
-def _error_html(aggregate: ClusterAggregate) -> str:
+def _error_html(aggregate: ClusterAggregate) -> Markup:
     error = list(aggregate.errors.values())[-1]
     text = ellipsis(f"{error.exception}: {error.message}", MAX_ERROR_LENGTH)
     key = error.keys[0] if error.count == 1 else f"{error.count:,} tasks, first {error.keys[0]}"
     where = ellipsis(f"{key} · {error.origin}" if error.origin else key, MAX_ERROR_LENGTH)
-    return f'<div class="error">Latest error: <b>{html.escape(text)}</b> in {html.escape(where)}</div>'
+    return Markup('<div class="error">Latest error: <b>{}</b> in {}</div>').format(text, where)
 
 
 class Strip:
@@ -148,6 +148,4 @@ class Strip:
         if not changed and badge == self._badge:
             return
         self._badge = badge
-        text = strip_html(self._aggregate, badge, full=self._full)
-        if self.div.text != text:
-            self.div.text = text
+        show_html(self.div, strip_html(self._aggregate, badge, full=self._full))

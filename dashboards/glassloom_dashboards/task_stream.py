@@ -31,6 +31,7 @@ from glassloom_dashboards.card import (
     legend_div,
     replace_data,
     show_empty,
+    show_html,
     versions_of,
 )
 from glassloom_dashboards.colours import ColourBook
@@ -302,8 +303,7 @@ class TaskStream:
         replace_data(self.failed, frame.failed)
         self._separate(frame)
         text = self._drawing.legend(frame, self._palette)
-        if self.legend.text != text:
-            self.legend.text = text
+        show_html(self.legend, text)
 
     def _send_single(self, single: dict[str, Any], rows: np.ndarray) -> None:
         """Send all events, or only the last ones if the others are there already."""

@@ -19,6 +19,7 @@ from glassloom_dashboards.card import (
     legend_html,
     replace_data,
     show_empty,
+    show_html,
     versions_of,
 )
 from glassloom_dashboards.theme import Palette, ellipsis, glyph_of, set_seconds_axis, style_figure, tooltip
@@ -197,8 +198,7 @@ class WorkersCpu:
         palette = self._palette
         entries = [(palette.cpu, "busy", ""), (palette.track, "threads", "")]
         text = legend_html(entries, grouping_note(self._aggregate, bars, "CPU"))
-        if self.legend.text != text:
-            self.legend.text = text
+        show_html(self.legend, text)
         show_empty(self.empty, "" if bars else "No workers yet", "Their CPU use appears here as soon as they join.")
 
     def _update_history(self) -> None:

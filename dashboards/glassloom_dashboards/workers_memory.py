@@ -17,6 +17,7 @@ from glassloom_dashboards.card import (
     legend_html,
     replace_data,
     show_empty,
+    show_html,
     versions_of,
 )
 from glassloom_dashboards.scripts import hover
@@ -208,6 +209,5 @@ class WorkersMemory:
         if any(text != "none" for text in rows["limit_text"]):
             entries.append((palette.limit, "limit", "line"))
         text = legend_html(entries, grouping_note(self._aggregate, bars, "memory"))
-        if self.legend.text != text:
-            self.legend.text = text
+        show_html(self.legend, text)
         show_empty(self.empty, "" if bars else "No workers yet", "Their memory appears here as soon as they join.")

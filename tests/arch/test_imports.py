@@ -16,7 +16,7 @@ THIRD_PARTY = {
         "cloudpickle", "jinja2", "markupsafe", "msgspec", "numpy", "pandas", "psutil", "pyarrow", "pynvml", "tblib",
         "cupy", "cupyx", "cudf", "rmm", "ipykernel", "IPython", "h5py", "scipy", "yaml", "zarr",
     },
-    "glassloom_dashboards": {"bokeh", "jinja2", "numpy", "tornado"},
+    "glassloom_dashboards": {"bokeh", "jinja2", "markupsafe", "numpy", "tornado"},
     "glassloom_server": {
         "jupyter_client", "jupyter_server", "jupyter_server_proxy", "msgspec", "psutil", "tornado", "traitlets",
     },

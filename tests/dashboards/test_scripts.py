@@ -1,0 +1,43 @@
+"""Where JavaScript and HTML are, and aren't."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import glassloom_dashboards
+import pytest
+from glassloom_dashboards.card import html_div, legend_html, show_html
+from markupsafe import Markup
+
+FOLDER = Path(glassloom_dashboards.__file__).parent
+SOURCES = {path.name: path.read_text() for path in FOLDER.glob("*.py")}
+SCRIPT = (FOLDER / "static" / "glassloom.js").read_text()
+
+
+def test_no_javascript_is_in_python_but_the_names_of_functions():
+    for name, source in SOURCES.items():
+        if name != "scripts.py":
+            assert not re.search(r"CustomJS\w*\(|=>|\bconst \w+ =", source), name
+
+
+def test_every_function_that_python_names_is_there():
+    named = set(re.findall(r"\b(?:hover|ticks|callback)\(\s*\"(\w+)\"", "".join(SOURCES.values())))
+    given = set(re.findall(r"\w+", re.search(r"  return \{\n(.*?)\n  \};", SCRIPT, re.DOTALL)[1]))
+    assert len(named) > 10 and named <= given
+
+
+def test_html_is_markup_and_nothing_else():
+    div = html_div("x", "")
+    with pytest.raises(TypeError, match="HTML must be markupsafe.Markup, got '<b>mine</b>'"):
+        show_html(div, "<b>mine</b>")
+    show_html(div, Markup("<b>{}</b>").format("<i>"))
+    assert div.text == "<b>&lt;i&gt;</b>"
+    writers = [name for name, source in SOURCES.items() if re.search(r"\.text = |Div\(", source)]
+    assert writers == ["card.py"]
+
+
+def test_whatever_is_in_a_legend_is_escaped():
+    text = legend_html([("#fff", "<script>'\"&", "hatched")], "<b>")
+    assert "<script" not in text and "<b>" not in text
+    assert text.count("&lt;script&gt;&#39;&#34;&amp;") == 2
