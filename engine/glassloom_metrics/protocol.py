@@ -120,13 +120,45 @@ class Footer(_Message, frozen=True, tag="footer"):
     offsets: bytes
 
 
+class Runs(_Message, frozen=True, tag="runs"):
+    """New runs, or how known ones stand: what a person has asked for at one time.
+
+    A run is a call of ``"compute"``, ``"persist"`` or ``"map"``, or all tasks that a notebook's cell, or a line of a script,
+    ``"submit"``\\ s one by one. ``codes`` is the user's code, ``cells`` the id of the notebook's cell, ``outcomes`` one of
+    `OUTCOMES`. ``ended_s`` is None as long as any task is under way. Tasks that an earlier run has handed in are counted there.
+    """
+
+    ids: list[int]
+    kinds: list[str]
+    codes: list[str]
+    notebooks: list[str]
+    cells: list[str]
+    kernels: list[str]
+    origins: list[str]
+    started_s: list[float]
+    ended_s: list[float | None]
+    outcomes: list[str]
+    tasks: list[int]
+    done: list[int]
+    failed: list[int]
+
+
+OUTCOMES = ("running", "finished", "failed", "cancelled")
+
+
 class Layers(_Message, frozen=True, tag="layers"):
-    """New layers, or new totals of known ones: rows of id, operation name, number of tasks, the user's line."""
+    """New layers, or new totals of known ones: rows of id, operation name, number of tasks, the user's line.
+
+    ``runs`` has the run of each (-1: none), ``inputs`` the ids of the layers that its tasks read from. Both may be empty: not
+    known.
+    """
 
     ids: list[int]
     names: list[str]
     totals: list[int]
     origins: list[str]
+    runs: list[int] = []
+    inputs: list[list[int]] = []
 
 
 class TaskEvents(_Message, frozen=True, tag="tasks"):
@@ -167,7 +199,7 @@ COLUMN_TYPECODES = {
 
 
 class Progress(_Message, frozen=True, tag="progress"):
-    """How many tasks of a layer are in which state, for the layers that changed."""
+    """How many tasks of a layer are in which state, and how large its held results are, for the layers that changed."""
 
     at_s: float
     layers: list[int]
@@ -177,6 +209,7 @@ class Progress(_Message, frozen=True, tag="progress"):
     memory: list[int]
     released: list[int]
     erred: list[int]
+    held_bytes: list[int] = []
 
 
 class WorkerJoined(_Message, frozen=True, tag="worker-joined"):
@@ -331,6 +364,7 @@ class Life(_Message, frozen=True, tag="life"):
 
 Message = (
     Hello
+    | Runs
     | Layers
     | TaskEvents
     | Progress

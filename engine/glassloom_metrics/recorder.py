@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import secrets
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -32,6 +32,7 @@ from glassloom_metrics.protocol import (
     Layers,
     Message,
     Progress,
+    Runs,
     TaskEvents,
     encode,
     topic_of,
@@ -44,6 +45,24 @@ STATES = ("waiting", "ready", "running", "memory", "released", "erred")
 
 def _empty_columns() -> dict[str, array[Any]]:
     return {name: array(code) for name, code in COLUMN_TYPECODES.items()}
+
+
+class Run(NamedTuple):
+    """A row of `protocol.Runs`."""
+
+    id: int
+    kind: str
+    code: str
+    notebook: str
+    cell: str
+    kernel: str
+    origin: str
+    started_s: float
+    ended_s: float | None = None
+    outcome: str = "running"
+    tasks: int = 0
+    done: int = 0
+    failed: int = 0
 
 
 class Recorder:
@@ -81,7 +100,8 @@ class Recorder:
         self._rows = 0
         self._index: list[str] = []
         self._columns = _empty_columns()
-        self._new_layers: dict[int, tuple[str, int, str]] = {}
+        self._new_runs: dict[int, Run] = {}
+        self._new_layers: dict[int, tuple[str, int, str, int, list[int]]] = {}
         self._changed: dict[int, Sequence[int]] = {}
         self._errors = ErrorGroups()
 
@@ -114,13 +134,19 @@ class Recorder:
         self._snapshot.apply(message)
         self._log.append(topic_of(message), payload)
 
-    def add_layer(self, layer: int, name: str, total: int, origin: str) -> None:
-        """Announce a layer, or a new total of a known one, with the next flush."""
-        self._new_layers[layer] = (name, total, origin)
+    def set_run(self, run: Run) -> None:
+        """Announce a run, or how it stands now, with the next flush."""
+        self._new_runs[run.id] = run
 
-    def set_progress(self, layer: int, counts: Sequence[int]) -> None:
-        """Set the layer's number of tasks in each state (order: `STATES`) for the next flush."""
-        self._changed[layer] = counts
+    def add_layer(
+        self, layer: int, name: str, total: int, origin: str, run: int = -1, inputs: Iterable[int] = ()
+    ) -> None:
+        """Announce a layer, or a new total of a known one, with the next flush."""
+        self._new_layers[layer] = (name, total, origin, run, list(inputs))
+
+    def set_progress(self, layer: int, counts: Sequence[int], held_bytes: int = 0) -> None:
+        """Set the layer's number of tasks in each state (order: `STATES`), and the size of its results, for the next flush."""
+        self._changed[layer] = (*counts, held_bytes)
 
     def add_error(
         self,
@@ -200,9 +226,11 @@ class Recorder:
 
     def flush(self, now_s: float) -> None:
         """Seal what was added since the last flush into frames."""
+        if self._new_runs:
+            self.record(Runs(*map(list, zip(*self._new_runs.values(), strict=True))))
+            self._new_runs = {}
         if self._new_layers:
-            names, totals, origins = zip(*self._new_layers.values(), strict=True)
-            self.record(Layers(list(self._new_layers), list(names), list(totals), list(origins)))
+            self.record(Layers(list(self._new_layers), *map(list, zip(*self._new_layers.values(), strict=True))))
             self._new_layers = {}
         if self._index:
             first, self._rows = self._rows, self._rows + len(self._index)
@@ -211,8 +239,7 @@ class Recorder:
             self._index = []
             self._columns = _empty_columns()
         if self._changed:
-            counts = dict(zip(STATES, map(list, zip(*self._changed.values(), strict=True)), strict=True))
-            self.record(Progress(now_s, list(self._changed), **counts))
+            self.record(Progress(now_s, list(self._changed), *map(list, zip(*self._changed.values(), strict=True))))
             self._changed = {}
         errors = self._errors.take_changed()
         if errors is not None:

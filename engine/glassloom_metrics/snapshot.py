@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from glassloom_metrics.protocol import (
     Life,
     Message,
     Progress,
+    Runs,
     WorkerJoined,
     WorkerLeft,
     WorkerSamples,
@@ -25,8 +27,12 @@ from glassloom_metrics.protocol import (
 
 MAX_LAYERS = 10_000
 """How many layers are kept: those that were mentioned last. A row takes about 200 bytes."""
+MAX_RUNS = 1_000
+"""How many runs are kept."""
 MAX_ERRORS = 50
 """How many groups of errors are kept; a row has a traceback."""
+
+_UNKNOWN = object()
 
 
 class Snapshot:
@@ -42,6 +48,7 @@ class Snapshot:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._workers: dict[int, WorkerJoined] = {}
+        self._runs = _Rows(MAX_RUNS)
         self._layers = _Rows(MAX_LAYERS)
         self._progress = _Rows(MAX_LAYERS)
         self._errors = _Rows(MAX_ERRORS)
@@ -52,6 +59,8 @@ class Snapshot:
         """Take the next message of the log into account."""
         with self._lock:
             match message:
+                case Runs():
+                    self._runs.update(_columns(message, 0))
                 case Layers():
                     self._layers.update(_columns(message, 0))
                 case Progress():
@@ -70,6 +79,8 @@ class Snapshot:
         """Return messages that bring a reader up to date."""
         with self._lock:
             found: list[Message] = list(self._workers.values())
+            if self._runs:
+                found.append(Runs(*self._runs.columns()))
             if self._layers:
                 found.append(Layers(*self._layers.columns()))
             if self._progress:
@@ -90,14 +101,17 @@ class _Rows:
         return bool(self._rows)
 
     def update(self, columns: Iterable[Sequence[Any]]) -> None:
-        for row in zip(*columns, strict=True):
+        """Set rows. The values of a column that is empty aren't known."""
+        for row in zip_longest(*columns, fillvalue=_UNKNOWN):
             self._rows[row[0]] = row
             self._rows.move_to_end(row[0])
         while len(self._rows) > self._most:
             self._rows.popitem(last=False)
 
     def columns(self) -> list[list[Any]]:
-        return [list(column) for column in zip(*self._rows.values(), strict=True)]
+        """Return the columns; one that isn't known for all rows is empty."""
+        columns = map(list, zip(*self._rows.values(), strict=True))
+        return [[] if _UNKNOWN in column else column for column in columns]
 
 
 def _columns(message: Message, start: int) -> list[Sequence[Any]]:

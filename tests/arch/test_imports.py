@@ -45,7 +45,7 @@ INSIDE_GLASSLOOM = {
     "glassloom.graph": ("glassloom._text", "glassloom.errors", "glassloom.graph"),
     "glassloom.backends": ("glassloom.backends", "glassloom.errors", "glassloom.graph"),
     "glassloom.scheduler": ("glassloom.errors", "glassloom.graph", "glassloom.scheduler"),
-    "glassloom.sampling": ("glassloom.sampling", "glassloom.scheduler"),
+    "glassloom.sampling": ("glassloom.graph.run_info", "glassloom.sampling", "glassloom.scheduler"),
     "glassloom.store": ("glassloom._text", "glassloom.backends", "glassloom.errors", "glassloom.store"),
     "glassloom.reprs": ("glassloom.errors", "glassloom.reprs", "glassloom.units"),
     "glassloom.expr": (

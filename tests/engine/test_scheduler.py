@@ -447,7 +447,7 @@ def test_an_idle_worker_gets_what_a_slow_one_has_queued() -> None:
     assert bench.rebalance(0.1) is True
     assert sorted(bench.act()["recall"][0]) == [f"x-{n}" for n in range(1, 10)]
     bench.recalled(0, [bench.number(f"x-{n}") for n in range(1, 10)])
-    bench.scheduler.layers["x"].duration_s = LONG_S
+    bench.scheduler.layers["x"].learnt.duration_s = LONG_S
     assert bench.act() == {"run": {1: ["x-1"]}}
 
 

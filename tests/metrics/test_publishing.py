@@ -219,7 +219,7 @@ def test_a_cluster_that_does_not_say_hello_is_refused_in_words(tmp_path, first, 
 
 def test_messages_that_are_unknown_or_cannot_be_read_do_not_end_a_subscription(tmp_path, caplog):
     uneven = encode(Layers([1, 2], ["a"], [1], [""]))
-    future = msgspec.msgpack.encode({"type": "runs", "ids": [1]})
+    future = msgspec.msgpack.encode({"type": "novelties", "ids": [1]})
     closing = Life(1.0, "closing")
 
     async def body(cluster):

@@ -68,7 +68,7 @@ def test_a_message_that_cannot_be_read_costs_no_other_message(path, bad):
 
 
 def test_messages_of_types_from_the_future_are_left_out_and_nothing_is_wrong_with_the_file(path):
-    future = frame(msgspec.msgpack.encode({"type": "runs", "ids": [1]}))
+    future = frame(msgspec.msgpack.encode({"type": "novelties", "ids": [1]}))
     empty = TaskEvents(0, b"", [], *[b""] * 7)  # false as a sequence, but a message
     path.write_bytes(MAGIC + frame(encode(MESSAGES[0])) + future + frame(encode(empty)))
     recording = read_recording(path)

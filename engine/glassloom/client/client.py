@@ -36,7 +36,7 @@ from glassloom.cluster.other_names import refuse_others
 from glassloom.collection import compute, persist
 from glassloom.config import Configured
 from glassloom.errors import ClusterClosed
-from glassloom.graph import Graph, Key
+from glassloom.graph import Graph, Key, user_origin
 from glassloom.local.default import current, set_current, unset_current
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations, annotate, current_annotations
@@ -235,12 +235,13 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             allow_other_workers=allow_other_workers,
         )
         if not kwargs:
-            number = self._connection.number_of_call
-            task = quick_call(number, func, args, key, in_place(handling), pure=pure)
+            connection = self._connection
+            number, run = connection.number_of_call, connection.runs.of_line
+            task = quick_call(number, run, func, args, key, in_place(handling), pure=pure)
             if task is not None:
                 return self._submit_single(task)
         calls = FunctionCalls.make(func, [args], kwargs, None if key is None else [key], pure=pure)
-        return self._submit(calls, handling)[0]
+        return self._submit(calls, handling, "submit")[0]
 
     def _submit_single(self, task: SingleTask) -> Future:
         connection = self._connection
@@ -303,15 +304,13 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             workers=workers,
             allow_other_workers=allow_other_workers,
         )
-        return self._submit(FunctionCalls.make(func, arguments, kwargs, key, pure=pure), handling)
+        return self._submit(FunctionCalls.make(func, arguments, kwargs, key, pure=pure), handling, "map")
 
-    def _submit(self, calls: FunctionCalls, handling: Annotations) -> list[Future]:
+    def _submit(self, calls: FunctionCalls, handling: Annotations, kind: str) -> list[Future]:
         tokens = {id(calls.function): calls.token} if calls.token else {}
         states: list[KeyState] = []
         try:
-            self._start(
-                lambda encoder: calls.encode(encoder, in_place(handling)), calls.keys, states, tokens, is_of_call=True
-            )
+            self._start(lambda encoder: calls.encode(encoder, in_place(handling)), calls.keys, states, tokens, kind)
             with gc_paused() if len(states) > _FEW else nullcontext():
                 return Future.of_states(calls.keys, states, self)
         finally:
@@ -475,7 +474,7 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             )
         states: list[KeyState] = []
         try:
-            self._start_graph(graph, keys, states)
+            self._start_graph(graph, keys, states, "compute")
             return list(run_sync(self._results(keys, states)))
         finally:
             states.clear()  # a traceback may keep it
@@ -484,14 +483,14 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         """Start a graph and return the futures of `keys`."""
         states: list[KeyState] = []
         try:
-            self._start_graph(graph, keys, states)
+            self._start_graph(graph, keys, states, "persist")
             return dict(zip(keys, Future.of_states(keys, states, self), strict=True))
         finally:
             states.clear()
 
-    def _start_graph(self, graph: Graph, keys: Sequence[Key], states: list[KeyState]) -> None:
+    def _start_graph(self, graph: Graph, keys: Sequence[Key], states: list[KeyState], kind: str) -> None:
         handling = in_place(current_annotations())
-        self._start(lambda encoder: encoder.encode(graph, keys, handling), keys, states, {}, is_of_call=False)
+        self._start(lambda encoder: encoder.encode(graph, keys, handling), keys, states, {}, kind)
 
     def _start(
         self,
@@ -499,16 +498,15 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
         keys: Sequence[Key],
         states: list[KeyState],
         function_tokens: Mapping[int, str],
-        *,
-        is_of_call: bool,
+        kind: str,
     ) -> None:
-        """Start tasks; add the states of `keys`, which hold their results, to `states`."""
+        """Start tasks of a run; add the states of `keys`, which hold their results, to `states`."""
         self._connection.check_open()
         large: list[Future] = []
 
         def place_large(value: Any) -> Key:
             large.extend(self._scatter([value], False))
-            if is_of_call:
+            if kind in ("map", "submit"):
                 warn_of_large_argument(value, large[-1].nbytes)
             return large[-1].key
 
@@ -516,9 +514,14 @@ class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, Datas
             with gc_paused() if len(keys) > _FEW else nullcontext():
                 message = encode(CallEncoder(place_large, function_tokens, self.id))
                 states.extend(self._connection.hold_all(keys))
-            self._connection.submit(message, states[:])
+            self._connection.submit(message, states[:], self._run_of(kind))
         finally:
             release_all(large)  # the tasks hold them
+
+    def _run_of(self, kind: str) -> int:
+        """Return the number of the run that tasks belong to which are started here and now."""
+        runs, origin = self._connection.runs, user_origin()
+        return runs.begin(kind, origin) if kind != "submit" else runs.of_line(str(origin or ""), origin)
 
     # Opening and closing
 

@@ -37,6 +37,7 @@ from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, KeyState, Key
 from glassloom.client.known_calls import KnownCalls
 from glassloom.client.outbox import Outbox, Outgoing, OutgoingTask, size_of
 from glassloom.client.output_printer import OutputPrinter
+from glassloom.client.runs import Runs
 from glassloom.errors import ClusterClosed, OptionError
 from glassloom.graph import Key, key_text
 from glassloom.protocol import messages
@@ -90,6 +91,7 @@ class Connection:
         self._keys = KeyTable(self._queue.put)
         self._callbacks = UserCallbacks()
         self._known_calls = KnownCalls()
+        self.runs = Runs(self.send)
         self._sendable = Annotations()
         """How the last task that was submitted by itself is treated: it is known that a message can say so."""
         self._printer = OutputPrinter()
@@ -196,9 +198,10 @@ class Connection:
         self.check_open()
         self._put(Outgoing(_frame_of(message), states), states, waits=waits)
 
-    def submit(self, message: messages.Submit, states: Sequence[KeyState]) -> None:
-        """Let a message with tasks be sent, as `send` does. The pickled calls in it become numbers; the head is told of new ones."""
+    def submit(self, message: messages.Submit, states: Sequence[KeyState], run: int) -> None:
+        """Let a message with tasks of a run be sent, as `send` does. The pickled calls in it become numbers; the head is told of new ones."""
         self.check_open()
+        message = msgspec.structs.replace(message, run=run)
         codes = [code for code in message.code if isinstance(code, bytes)]
         numbers = list(map(self._known_calls.number, codes))
         message.code[:] = numbers

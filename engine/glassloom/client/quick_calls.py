@@ -7,7 +7,7 @@ from typing import Any
 
 from glassloom.client.validation import check_key
 from glassloom.errors import SerialisationError
-from glassloom.graph import Key, function_label, random_token, task_function, token_of_plain_call, user_origin
+from glassloom.graph import Key, Origin, function_label, random_token, task_function, token_of_plain_call, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import function_token, pickle_plain, pickled_call, plain_shape
@@ -16,6 +16,7 @@ from glassloom.protocol.merging import SingleTask, new_single_task
 
 def quick_call(
     number_of_call: Callable[[bytes], int],
+    run_of_line: Callable[[str, Origin | None], int],
     function: Callable[..., Any],
     args: tuple[Any, ...],
     key: Key | None,
@@ -25,7 +26,7 @@ def quick_call(
 ) -> SingleTask | None:
     """Return a call that has only positional arguments, as a task.
 
-    `number_of_call` is that of the connection.
+    `number_of_call` is that of the connection, `run_of_line` that of its runs.
 
     Returns None if an argument is neither small and plain nor a future, or if something is wrong or unusual: then the general
     way makes the task, or says what is wrong. Both give it the same key.
@@ -60,6 +61,6 @@ def quick_call(
         return None
     origin = user_origin()
     line = "" if origin is None else str(origin)
-    return new_single_task(
-        (key, number_of_call(call.code), call.code, pickle_plain(values), below, layer, line, handling)
-    )
+    number = number_of_call(call.code)
+    run = run_of_line(line, origin)
+    return new_single_task((key, number, call.code, pickle_plain(values), below, layer, line, handling, run))

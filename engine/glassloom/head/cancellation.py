@@ -42,7 +42,8 @@ def cancel_everything(scheduler: Scheduler, client: ClientConnection, *, force: 
 
 
 def _n_under_way(scheduler: Scheduler) -> int:
-    return sum(layer.counts[state] for layer in scheduler.layers.values() for state in _UNDER_WAY)
+    counts = scheduler.layer_table.counts()
+    return sum(counts[state] for state in _UNDER_WAY)
 
 
 def retry_tasks(scheduler: Scheduler, client: ClientConnection, keys: list[Key]) -> None:

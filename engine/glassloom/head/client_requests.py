@@ -7,6 +7,7 @@ from typing import Any
 
 from glassloom.head.call_cache import CallCache
 from glassloom.head.cancellation import cancel_everything, cancel_tasks, retry_tasks
+from glassloom.head.client_runs import ClientRuns
 from glassloom.head.connections import ClientConnection
 from glassloom.head.coordinator import Coordinator
 from glassloom.head.inline_results import InlineResults
@@ -49,6 +50,7 @@ class ClientRequests:
         scheduler: Scheduler,
         *,
         call_cache: CallCache,
+        client_runs: ClientRuns,
         queries: ClientQueries,
         history: TaskHistory,
         coordinator: Coordinator,
@@ -67,6 +69,7 @@ class ClientRequests:
         self._options = options
         self._scheduler = scheduler
         self._call_cache = call_cache
+        self._client_runs = client_runs
         self._queries = queries
         self._history = history
         self._coordinator = coordinator
@@ -96,6 +99,7 @@ class ClientRequests:
             messages.RunOnWorkers: self._run_on_workers,
             messages.RunOnHead: self._run_on_head,
             messages.Retire: self._retire,
+            messages.BeginRun: client_runs.note,
             messages.Scale: self._scale,
             messages.Adapt: self._adapt,
             messages.Restart: self._restart,
@@ -130,7 +134,7 @@ class ClientRequests:
     # Tasks and results
 
     def _submit(self, client: ClientConnection, message: messages.Submit) -> None:
-        submit_graph(self._scheduler, self._call_cache, self._options.resources, client, message)
+        submit_graph(self._scheduler, self._call_cache, self._client_runs, self._options.resources, client, message)
         self._history.submitted(client.number, message.keys)
 
     def _note_calls(self, client: ClientConnection, message: messages.DefineCall | messages.ForgetCalls) -> None:

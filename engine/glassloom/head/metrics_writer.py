@@ -24,6 +24,7 @@ from glassloom_metrics.protocol import (
 from glassloom_metrics.recorder import Recorder
 
 from glassloom.graph.keys import key_text
+from glassloom.graph.run_info import RunInfo
 from glassloom.head.cluster_log import write_log
 from glassloom.head.connections import WorkerConnection
 from glassloom.protocol import messages
@@ -33,6 +34,7 @@ from glassloom.protocol.finished import FinishedTasks
 from glassloom.protocol.options import WorkerOptions
 from glassloom.sampling.process import ProcessSampler
 from glassloom.sampling.progress import N_KEPT, forget_old_layers, note_layers, progress_counts
+from glassloom.sampling.runs import RunTable
 from glassloom.scheduler import Scheduler, TaskSlice, TaskState, WorkerState
 from glassloom.store.segment import location_bytes
 
@@ -64,12 +66,21 @@ class MetricsWriter:
         self._scheduler = scheduler
         self._clock = clock
         self._sampler = ProcessSampler()
+        self._runs = RunTable(recorder)
         self._lost: set[str] = set()
 
     @_never_raises
     def life(self, event: str) -> None:
         """Something happened to the cluster as a whole."""
         self._recorder.record(Life(self._clock.now_s(), event))
+
+    def begin_run(self, info: RunInfo) -> int:
+        """A client begins a run; return its number."""
+        return self._runs.begin(info, self._clock.now_s())
+
+    def end_run(self, number: int, outcome: str) -> None:
+        """A run that has no tasks of its own is over."""
+        self._runs.end(number, outcome, self._clock.now_s())
 
     def log(self, level: str, text: str, worker: int = -1) -> None:
         """Write a line for people, into the cluster's log too."""
@@ -225,6 +236,7 @@ class MetricsWriter:
     @_never_raises
     def flush(self) -> None:
         """Seal what has come in since the last time, and forget old layers."""
+        self._runs.note_counts(self._scheduler, self._clock.now_s())
         note_layers(self._scheduler, self._recorder)
         progress_counts(self._scheduler, self._recorder)
         forget_old_layers(self._scheduler, N_KEPT)

@@ -29,6 +29,7 @@ from glassloom.errors import SerialisationError, WorkerLost
 from glassloom.graph.keys import key_text
 from glassloom.head.call_cache import CallCache
 from glassloom.head.client_requests import HEAD_ITSELF, ClientRequests
+from glassloom.head.client_runs import ClientRuns
 from glassloom.head.cluster_log import LOG_NAME
 from glassloom.head.connections import ClientConnection, WorkerConnection, keys_finished, keys_of
 from glassloom.head.coordinator import Coordinator
@@ -117,6 +118,7 @@ class Head:
             on_metrics_crash=self._log_crash,
         )
         self._call_cache = CallCache()
+        self._client_runs = ClientRuns(self._scheduler, self._metrics_writer)
         self._clients: dict[int, ClientConnection] = {}
         self._next_client = 0
         self._message_order = MessageOrder(self._clients, self._settle_soon)
@@ -125,6 +127,7 @@ class Head:
             options,
             self._scheduler,
             call_cache=self._call_cache,
+            client_runs=self._client_runs,
             queries=self._queries,
             history=self._history,
             coordinator=self._coordinator,
@@ -334,6 +337,7 @@ class Head:
         client.has_progressed()
         self._shared_results.remove_unannounced(f"c{client.number}")
         self._scheduler.client_left(client)
+        self._client_runs.client_left(client)
         self._coordinator.left(client)
         self._client_requests.send_coordination_replies()
         self._settle_soon()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from glassloom.errors import GraphError, OptionError
 from glassloom.head.call_cache import CallCache
+from glassloom.head.client_runs import ClientRuns
 from glassloom.head.connections import ClientConnection
 from glassloom.head.task_specs import TaskSpecs
 from glassloom.protocol import failure, messages
@@ -18,14 +19,17 @@ ASKING_FOR_KEYS = (messages.Submit, messages.Scatter, messages.Retry, messages.C
 def submit_graph(
     scheduler: Scheduler,
     call_cache: CallCache,
+    runs: ClientRuns,
     resources: WorkerResources,
     client: ClientConnection,
     message: messages.Submit,
 ) -> None:
     """Hand a client's graph in; tell the client if it is refused. `resources` is what workers have."""
+    run = runs.begun(client, message.run)
     refusal = _lack_of_resources(message.resources, resources)
     if refusal is not None:
         client.send(messages.SubmitRefused(message.wanted, failure.own_failure(refusal), client.n_handled))
+        runs.handed_in(run, "failed")
         return
     calls = [client.calls[code] if isinstance(code, int) else call_cache.intern(code) for code in message.code]
     try:
@@ -40,13 +44,16 @@ def submit_graph(
             retries=message.retries,
             restrictions=_restrictions(message),
             labels=message.labels,
+            run=run,
         )
+        runs.handed_in(run)
     except GraphError as error:
         if message.is_merged:
             for single in split(message):
-                submit_graph(scheduler, call_cache, resources, client, single)
+                submit_graph(scheduler, call_cache, runs, resources, client, single)
             return
         client.send(messages.SubmitRefused(message.wanted, failure.own_failure(error), client.n_handled))
+        runs.handed_in(run, "failed")
 
 
 def note_calls(

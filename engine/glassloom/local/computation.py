@@ -13,11 +13,14 @@ from typing import Any
 
 from glassloom.errors import GraphError
 from glassloom.graph import Graph, Key, Task, key_text
+from glassloom.graph.run_info import RunInfo
 from glassloom.protocol import failure
 from glassloom.protocol.annotations import Annotations
 
 TaskError = tuple[Key, str, BaseException]
 """A task's key, the user's line that built it, and what it raised."""
+
+_NO_INFO = RunInfo("compute")
 
 
 class Computation:
@@ -31,14 +34,17 @@ class Computation:
         Whose results are asked for.
     annotations
         How the tasks are to be treated.
+    info
+        Where it was asked for.
     """
 
-    def __init__(self, graph: Graph, keys: Sequence[Key], annotations: Annotations) -> None:
+    def __init__(self, graph: Graph, keys: Sequence[Key], annotations: Annotations, info: RunInfo = _NO_INFO) -> None:
         self.tasks: dict[Key, Task] = graph.tasks
         self.deps = _positions(graph)
         self.keys = _distinct(keys, graph)
         self.annotations = annotations
         self.labels = graph.layer_texts()
+        self.run_info = info
         self.n_open = len(self.keys)
         """Results that are still missing. The pool's, under its lock."""
         self._values: list[Any] = []

@@ -39,7 +39,7 @@ from glassloom.local.watchdog import Watchdog
 from glassloom.protocol.clock import monotonic_s
 from glassloom.sampling.limits import cpu_count
 from glassloom.sampling.progress import forget_old_layers, note_layers, progress_counts
-from glassloom.scheduler import MIN_TASKS, Actions, Scheduler, TaskSlice, TaskState
+from glassloom.scheduler import MIN_TASKS, NO_RUN, Actions, Scheduler, TaskSlice, TaskState
 from glassloom.scheduler.states import RUNNING
 
 BATCH_S = 0.002
@@ -361,6 +361,7 @@ class ThreadPool:
         if self._watchdog.is_asleep:
             self._watchdog.wake()
         annotations = computation.annotations
+        run = NO_RUN if self._metrics is None else self._metrics.begin_run(computation.run_info)
         try:
             with gc_paused():
                 self.scheduler.submit(
@@ -372,7 +373,10 @@ class ThreadPool:
                     priority=annotations.priority,
                     retries=annotations.retries,
                     labels=computation.labels,
+                    run=run,
                 )
+            if self._metrics is not None and run not in self.scheduler.layer_table.runs:
+                self._metrics.end_run(run)  # others have handed in its tasks before
         except GraphError as error:
             if self.computations.pop(number, None) is not None:
                 computation.refuse(error)
@@ -444,10 +448,13 @@ class ThreadPool:
         return numbers
 
     def _note_progress(self, recorder: Recorder, lock: threading.Lock) -> None:
+        metrics = self._metrics
         with self._lock, lock:
+            if metrics is not None:
+                metrics.runs.note_counts(self.scheduler, metrics.clock.now_s())
             note_layers(self.scheduler, recorder)
             progress_counts(self.scheduler, recorder)
-            if len(self.scheduler.layers) > 2 * N_LAYERS_KEPT:
+            if len(self.scheduler.layer_table) > 2 * N_LAYERS_KEPT:
                 forget_old_layers(self.scheduler, N_LAYERS_KEPT)
 
     # Called by any thread of the pool, with the lock or without.

@@ -18,11 +18,13 @@ from typing import Any
 from glassloom import config
 from glassloom._gc import gc_paused
 from glassloom.backends.sharing import private_copy
-from glassloom.graph import Graph, Key
+from glassloom.graph import Graph, Key, user_origin
+from glassloom.graph.run_info import RunInfo, run_info
 from glassloom.local.computation import Computation
 from glassloom.local.default import refuse_held, register_runtime
 from glassloom.local.thread_pool import ThreadPool
 from glassloom.protocol.annotations import current_annotations
+from glassloom.protocol.identity import kernel_id
 from glassloom.sampling.limits import cpu_count
 
 _replacing = threading.Lock()
@@ -48,7 +50,7 @@ class ThreadsRuntime:
         self._pool = self._new_pool()
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
-        computation = self._begun(graph, keys)
+        computation = self._begun(graph, keys, "compute")
         values = self._run(computation)
         if computation.keys != keys:
             by_key = dict(zip(computation.keys, values, strict=True))
@@ -56,13 +58,14 @@ class ThreadsRuntime:
         return list(map(private_copy, values))
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Any]:
-        computation = self._begun(graph, keys)
+        computation = self._begun(graph, keys, "persist")
         return dict(zip(computation.keys, self._run(computation), strict=True))
 
-    def _begun(self, graph: Graph, keys: Sequence[Key]) -> Computation:
+    def _begun(self, graph: Graph, keys: Sequence[Key], kind: str) -> Computation:
         refuse_held(graph)
+        info = run_info(kind, user_origin(), kernel_id() or "") if self._publish else RunInfo(kind)
         with gc_paused():
-            return Computation(graph, keys, current_annotations())
+            return Computation(graph, keys, current_annotations(), info)
 
     def _run(self, computation: Computation) -> list[Any]:
         return computation.wait(self.pool().post) if computation.keys else []

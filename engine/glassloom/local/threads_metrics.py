@@ -25,12 +25,14 @@ from glassloom._supervision import Crash, start_thread
 from glassloom._text import encodable
 from glassloom.errors import ClusterStartError
 from glassloom.graph import key_text
+from glassloom.graph.run_info import RunInfo
 from glassloom.protocol import failure
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.identity import kernel_id, new_cluster_id, version
 from glassloom.protocol.places import make_places
 from glassloom.sampling.host import HostSampler
 from glassloom.sampling.process import ProcessSampler
+from glassloom.sampling.runs import RunTable
 from glassloom.scheduler import TaskSlice, TaskState
 
 FLUSH_S = 0.1
@@ -79,6 +81,7 @@ class ThreadsMetrics:
         started_at_s = self.clock.now_s()
         hello = Hello(PROTOCOL_VERSION, self.id, self.name, "threads", started_at_s, engine=version())
         self.recorder = Recorder(hello, memory_bytes=log_bytes, directory=Path(self._places.directory))
+        self.runs = RunTable(self.recorder)
         self.recorder.record(Life(started_at_s, "started"))
         self.recorder.record(WorkerJoined(started_at_s, _WORKER, self.name, os.getpid(), nthreads))
         self._lock = threading.Lock()
@@ -86,6 +89,16 @@ class ThreadsMetrics:
         self._sampler = ProcessSampler()
         self._host = HostSampler()
         self._thread = start_thread("glassloom-metrics", self._run, on_crash=self._crashed)
+
+    def begin_run(self, info: RunInfo) -> int:
+        """A computation begins; return the number of its run."""
+        with self._lock:
+            return self.runs.begin(info, self.clock.now_s())
+
+    def end_run(self, number: int) -> None:
+        """A computation has no tasks of its own."""
+        with self._lock:
+            self.runs.end(number, "finished", self.clock.now_s())
 
     def close(self) -> None:
         """End the cluster: subscribers get the rest, files and record go."""

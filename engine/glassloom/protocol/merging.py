@@ -38,6 +38,7 @@ class SingleTask(NamedTuple):
     layer: str
     line: str
     handling: Annotations
+    run: int = -1
 
 
 new_single_task: Callable[[tuple[Any, ...]], SingleTask] = functools.partial(tuple.__new__, SingleTask)
@@ -55,7 +56,15 @@ def single_task(message: Submit, number: int, code: bytes) -> SingleTask:
     names = [key, *message.external]
     layer, (_, line) = next(iter(message.labels.items()), ("", ("", "")))
     return SingleTask(
-        key, number, code, message.literals[0], [names[dep] for dep in message.deps[0]], layer, line, _handling(message)
+        key,
+        number,
+        code,
+        message.literals[0],
+        [names[dep] for dep in message.deps[0]],
+        layer,
+        line,
+        _handling(message),
+        message.run,
     )
 
 
@@ -70,18 +79,19 @@ def _handling(message: Submit) -> Annotations:
 
 
 def alike(tasks: Sequence[SingleTask]) -> Iterator[Sequence[SingleTask]]:
-    """Yield runs of tasks that may be one message: treated alike, and each layer built in one place."""
+    """Yield sequences of tasks that may be one message: of one run, treated alike, and each layer built in one place."""
     first = tasks[0]
     if all(
         [task.handling is first.handling and task.line is first.line and task.layer is first.layer for task in tasks]
     ):
         yield tasks
         return
-    start, handling, lines = 0, first.handling, {first.layer: first.line}
+    start, handling, run, lines = 0, first.handling, first.run, {first.layer: first.line}
     for position, task in enumerate(tasks):
-        if task.handling != handling or lines.setdefault(task.layer, task.line) != task.line:
+        is_alike = task.handling == handling and task.run == run
+        if not is_alike or lines.setdefault(task.layer, task.line) != task.line:
             yield tasks[start:position]
-            start, handling, lines = position, task.handling, {task.layer: task.line}
+            start, handling, run, lines = position, task.handling, task.run, {task.layer: task.line}
     yield tasks[start:]
 
 
@@ -92,7 +102,7 @@ def merge(tasks: Sequence[SingleTask]) -> Submit:
         for task in tasks:
             first.setdefault(task.key, task)
         tasks = list(first.values())
-    keys, numbers, _, literals, needs, layers, lines, (handling, *_) = zip(*tasks, strict=True)
+    keys, numbers, _, literals, needs, layers, lines, (handling, *_), (run, *_) = zip(*tasks, strict=True)
     code = {number: place for place, number in enumerate(dict.fromkeys(numbers))}
     deps, external = _positions(keys, needs) if any(needs) else ([[]] * len(keys), [])
     names = list(keys)
@@ -111,6 +121,7 @@ def merge(tasks: Sequence[SingleTask]) -> Submit:
         list(handling.workers),
         handling.allow_other_workers,
         is_merged=len(keys) > 1,
+        run=run,
     )
 
 

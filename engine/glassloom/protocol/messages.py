@@ -190,6 +190,8 @@ class Submit(_Message, frozen=True, tag="submit"):
     allow_other_workers: bool = False
     is_merged: bool = False
     """Whether the tasks were submitted one by one, so that each is refused for itself: see `merging`."""
+    run: int = -1
+    """The client's number of the run that the tasks belong to: see `BeginRun`."""
 
 
 class DefineCall(_Message, frozen=True, tag="define-call"):
@@ -197,6 +199,18 @@ class DefineCall(_Message, frozen=True, tag="define-call"):
 
     number: int
     call: bytes
+
+
+class BeginRun(_Message, frozen=True, tag="begin-run"):
+    """The client will hand in tasks of this run: see `glassloom_metrics.protocol.Runs`."""
+
+    number: int
+    kind: str
+    code: str
+    notebook: str
+    cell: str
+    kernel: str
+    origin: str
 
 
 class ForgetCalls(_Message, frozen=True, tag="forget-calls"):
@@ -392,6 +406,7 @@ FromClient = (
     Submit
     | DefineCall
     | ForgetCalls
+    | BeginRun
     | Release
     | Cancel
     | CancelAll

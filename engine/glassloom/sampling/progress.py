@@ -13,13 +13,13 @@ N_KEPT = 10_000
 def note_layers(scheduler: Scheduler, recorder: Recorder) -> None:
     """Tell the recorder of layers that are new or have grown."""
     for layer in scheduler.layer_table.take_grown():
-        recorder.add_layer(layer.number, layer.label, layer.total, layer.origin)
+        recorder.add_layer(layer.number, layer.label, layer.total, layer.origin, layer.run, layer.inputs)
 
 
 def progress_counts(scheduler: Scheduler, recorder: Recorder) -> None:
     """Tell the recorder of layers whose tasks have moved on."""
     for layer in scheduler.layer_table.take_changed():
-        recorder.set_progress(layer.number, layer_counts(layer))
+        recorder.set_progress(layer.number, layer_counts(layer), layer.held_bytes)
 
 
 def forget_old_layers(scheduler: Scheduler, n_kept: int) -> None:

@@ -8,7 +8,7 @@ runs what, and when) and `fairness` (whose turn it is).
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.adaptive import Adaptive
 from glassloom.scheduler.core import Scheduler
-from glassloom.scheduler.layers import Layer
+from glassloom.scheduler.layers import NO_RUN, Layer, RunCounts
 from glassloom.scheduler.order import order
 from glassloom.scheduler.restrictions import Restrictions
 from glassloom.scheduler.state import LOSSES_ALLOWED, MAX_QUEUED, TaskState, WorkerState
@@ -19,11 +19,13 @@ __all__ = [
     "LOSSES_ALLOWED",
     "MAX_QUEUED",
     "MIN_TASKS",
+    "NO_RUN",
     "Actions",
     "Adaptive",
-    "Restrictions",
     "Layer",
     "Pressure",
+    "Restrictions",
+    "RunCounts",
     "Scheduler",
     "State",
     "TaskSlice",

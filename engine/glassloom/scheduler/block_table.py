@@ -274,7 +274,9 @@ class BlockTable:
         is_busy = worker.running or worker.n_in_blocks
         worker.occupancy_s = max(0.0, worker.occupancy_s - sum(block.estimates_s[start:stop])) if is_busy else 0.0
         worker.n_finished += n
-        block.layer.learn_many(n, sum(durations_s[at:end]) / n, sum(sizes) / n)
+        size = sum(sizes)
+        block.layer.learn_many(n, sum(durations_s[at:end]) / n, size / n)
+        block.layer.held_bytes += size
         self._count(block, RUNNING, MEMORY, n)
         append_slice(self._tables.actions.finished[block.client], block, start, stop)
         self._tables.may_have_room[worker] = None
@@ -339,6 +341,7 @@ class BlockTable:
         """Let go of results."""
         actions, numbers = self._tables.actions, range(block.first + start, block.first + stop)
         block.layer.n_released += len(numbers)
+        block.layer.held_bytes -= sum(block.nbytes[start:stop])
         locations = block.locations[start:stop] if block.locations is not None else None
         if locations is not None and None not in locations:
             actions.free_slices.append((numbers, locations))

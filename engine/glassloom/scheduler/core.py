@@ -18,7 +18,7 @@ from glassloom.graph.keys import Key, common_layer
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.block_table import BlockTable
 from glassloom.scheduler.fairness import FairShare
-from glassloom.scheduler.layers import Layer, LayerTable
+from glassloom.scheduler.layers import NO_RUN, Layer, LayerTable
 from glassloom.scheduler.order import Cycle, order
 from glassloom.scheduler.placement import MAX_AHEAD_READERS, Placement
 from glassloom.scheduler.ready_queues import ReadyQueues
@@ -91,7 +91,7 @@ class Scheduler:
 
     @property
     def layers(self) -> Mapping[str, Layer]:
-        """The layers by name."""
+        """The layers by name; of several runs the newest."""
         return self.layer_table.by_name
 
     def take_actions(self) -> Actions:
@@ -146,6 +146,7 @@ class Scheduler:
         retries: int = 0,
         restrictions: Restrictions | None = None,
         labels: dict[str, tuple[str, str]] | None = None,
+        run: int = NO_RUN,
     ) -> None:
         """A client hands in a graph.
 
@@ -165,6 +166,8 @@ class Scheduler:
             What the tasks need of their workers.
         labels
             For layers: what to call it, and the user's line.
+        run
+            Number of the run that new tasks belong to.
 
         Raises
         ------
@@ -174,7 +177,7 @@ class Scheduler:
         if self._are_independent(keys, specs, deps, external, wanted, restrictions):
             layer = common_layer(keys)
             if layer is not None:
-                self._submit_block(client, layer, keys, specs, priority, retries, labels or {})
+                self._submit_block(client, layer, keys, specs, priority, retries, labels or {}, run)
                 return
         n_new = len(keys)
         for key in external:
@@ -192,8 +195,8 @@ class Scheduler:
         if self._blocks.knows_any(keys):
             for key in keys:
                 self._blocks.find(key)
-        elsewhere = tables.layers.built_elsewhere(labels or {})
-        states = [tables.known_or_new(key, labels) for key in keys]
+        elsewhere = tables.layers.built_elsewhere(labels or {}, run)
+        states = [tables.known_or_new(key, labels, run) for key in keys]
         everyone = [*states, *(self.tasks[key] for key in external)]
         for state, spec, below, rank in zip(states, specs, deps, ranks, strict=True):
             if state.state is ERRED:
@@ -212,6 +215,8 @@ class Scheduler:
                     if dep.dependents is None:
                         dep.dependents = {}
                     dep.dependents[state] = None
+                    if dep.layer.number not in state.layer.inputs:
+                        tables.layers.note_input(state.layer, dep.layer)
         self._want(client, wanted)
         for state in states:
             if state.state is RELEASED:
@@ -251,11 +256,12 @@ class Scheduler:
         priority: int,
         retries: int,
         labels: dict[str, tuple[str, str]],
+        run: int,
     ) -> None:
         place = self._fair_share.assign(client, priority, len(keys))
         layers = self._tables.layers
-        origin = layers.built_elsewhere(labels).get(layer_name, "")
-        layer = layers.named(layer_name, labels)
+        origin = layers.built_elsewhere(labels, run).get(layer_name, "")
+        layer = layers.named(layer_name, labels, run)
         self._blocks.add(client, layer, keys, specs, place=place, retries=retries, origin=origin)
 
     def want(self, client: Any, keys: Iterable[Key]) -> None:

@@ -35,15 +35,15 @@ class Tables:
         """How often the result of a known task couldn't be read where every process reads it, if it couldn't."""
         self._next_number = 0
 
-    def known_or_new(self, key: Key, labels: dict[str, tuple[str, str]] | None) -> TaskState:
+    def known_or_new(self, key: Key, labels: dict[str, tuple[str, str]] | None, run: int) -> TaskState:
         """Return the task of a key that a client has handed in. Data that was lost becomes a task of its key's layer."""
         task = self.tasks.get(key)
         if task is None:
-            return self.new_task(key, self.layers.of(key, labels))
+            return self.new_task(key, self.layers.of(key, labels, run))
         if task.layer is self.layers.data and task.state is RELEASED:
             begin_anew(task)
             self.layers.remove(task.layer)
-            task.layer = self.layers.of(key, labels)
+            task.layer = self.layers.of(key, labels, run)
             self.layers.add(task.layer)
         return task
 

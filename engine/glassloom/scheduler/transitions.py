@@ -289,6 +289,7 @@ class Transitions:
     def _hold(self, task: TaskState, result: tuple[WorkerState | None, Any, int]) -> None:
         """Keep a result, tell the clients that want it, and let dependents go on."""
         owner, location, task.nbytes = result
+        task.layer.held_bytes += task.nbytes
         tables = self._tables
         task.owner = owner
         task.shared_location = location
@@ -389,6 +390,7 @@ class Transitions:
         task.pinned = False
         task.was_held = True
         task.layer.n_released += 1
+        task.layer.held_bytes -= task.nbytes
 
     def _forget(self, task: TaskState, _: Any = None) -> None:
         """Forget a task that nobody wants and no known task depends on, then what only it depended on."""

@@ -1,0 +1,44 @@
+"""`RunInfo`: what a person has asked for at one time, and where: see `glassloom_metrics.protocol.Runs`."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from glassloom._text import encodable
+from glassloom.graph.notebook import current_cell
+from glassloom.graph.origin import Origin
+
+MAX_CODE = 4_000
+"""How many characters of a cell's code are kept."""
+
+
+class RunInfo(NamedTuple):
+    """Where a run was asked for, and how: the fields are those of `glassloom_metrics.recorder.Run`."""
+
+    kind: str
+    code: str = ""
+    notebook: str = ""
+    cell: str = ""
+    kernel: str = ""
+    origin: str = ""
+
+
+def run_info(kind: str, origin: Origin | None, kernel: str = "") -> RunInfo:
+    """Return what is known of the code that runs in this thread now. Never raises.
+
+    Parameters
+    ----------
+    kind
+        ``"compute"``, ``"persist"``, ``"map"`` or ``"submit"``.
+    origin
+        The user's line.
+    kernel
+        Id of the Jupyter kernel that this process is.
+    """
+    where = "" if origin is None else encodable(str(origin))
+    cell = current_cell()
+    if cell is None:
+        return RunInfo(kind, where.partition(": ")[2], origin=where)
+    notebook = os.environ.get("JPY_SESSION_NAME", "")  # the notebook's path, as Jupyter's server tells it
+    return RunInfo(kind, encodable(cell.code[:MAX_CODE]), encodable(notebook), cell.id, kernel, where)
