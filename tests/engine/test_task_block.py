@@ -6,7 +6,7 @@ from typing import Any
 
 import invariants
 import pytest
-from glassloom.scheduler import Scheduler, State, TaskSlice
+from glassloom.scheduler import MAX_QUEUED, Scheduler, State, TaskSlice
 
 KEYS = [f"x-{number}" for number in range(20)]
 
@@ -182,3 +182,22 @@ def test_tasks_that_differ_are_no_block(scheduler: Scheduler, keys: list[str], d
     scheduler.submit("me", keys, ["spec"] * 3, deps, **{"wanted": keys, **more})
     invariants.check(scheduler)
     assert len(list(scheduler._blocks)) == n_blocks
+
+
+def test_workers_get_long_slices_if_there_are_enough_tasks_for_all() -> None:
+    scheduler = Scheduler(lambda kind, task: (kind, task.key), min_block=2)
+    for number in range(2):
+        scheduler.worker_joined(number, f"w{number}", 2)
+    keys = [("x", number) for number in range(3 * MAX_QUEUED)]
+    scheduler.submit("me", keys, ["spec"] * len(keys), [()] * len(keys), wanted=keys)
+    for worker, items in scheduler.take_actions().run.items():
+        for item in items:
+            assert isinstance(item, TaskSlice)
+            n = len(item)
+            scheduler.finished(worker.number, item.numbers, [8] * n, [1e-7] * n, [b"small"] * n)
+    invariants.check(scheduler)
+    run = scheduler.take_actions().run
+    assert {worker.number: [len(item.keys) for item in items] for worker, items in run.items()} == {  # type: ignore[union-attr]
+        0: [MAX_QUEUED],
+        1: [MAX_QUEUED],
+    }
