@@ -11,11 +11,11 @@ import jinja2
 from bokeh.document import Document
 from bokeh.document.events import DocumentChangedEvent
 from bokeh.models import Spacer, UIElement
-from glassloom_metrics.pages import PAGES
 
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import TITLES, Card, show_empty, show_failure
 from glassloom_dashboards.colours import ColourBook
+from glassloom_dashboards.layouts import LAYOUTS
 from glassloom_dashboards.pacing import PERIOD_S, Pacer
 from glassloom_dashboards.progress import ProgressBars
 from glassloom_dashboards.strip import Strip, sentence
@@ -41,7 +41,6 @@ CARDS: dict[str, CardMaker] = {
     "workers-memory": lambda aggregate, palette, _: WorkersMemory(aggregate, palette),
     "workers-cpu": lambda aggregate, palette, _: WorkersCpu(aggregate, palette),
 }
-PAGE_CARDS = {page.id: (tuple(CARDS) if page.id == "status" else (page.id,)) for page in PAGES}
 
 _HERE = Path(__file__).parent
 _TEMPLATES = jinja2.Environment(
@@ -88,8 +87,9 @@ class PageView:
         self._failures: dict[str, str] = {}
         palette = PALETTES.get(theme, PALETTES[DEFAULT_THEME])
         self.page = page
-        self.cards = [CARDS[card](aggregate, palette, colours) for card in PAGE_CARDS[page]]
-        self.strip = Strip(aggregate, full=page == "status")
+        self.layout = LAYOUTS[page]
+        self.cards = [CARDS[card](aggregate, palette, colours) for card in self.layout.cards]
+        self.strip = Strip(aggregate, full=len(self.cards) > 1)
         self.theme = Spacer(name=THEME_MODEL, tags=[palette.name], visible=False)
         self.theme.on_change("tags", self._on_theme)
         self.frame = Spacer(name=FRAME_MODEL, tags=[0], visible=False)
@@ -102,7 +102,7 @@ class PageView:
         document.config.update(reconnect_session=False, notify_connection_status=False, notifications=None)
         document.template = template("page.html")
         document.template_variables.update(
-            page=self.page,
+            grid=self.layout.grid,
             theme=self.theme.tags[0],
             cards=[{"id": card.id, "title": TITLES[card.id]} | _root_names(card) for card in self.cards],
         )

@@ -9,8 +9,9 @@ from bokeh.document import Document
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.badge import SILENT_AFTER_S, Attention, Badge, badge_of
 from glassloom_dashboards.colours import ColourBook
+from glassloom_dashboards.layouts import LAYOUTS
 from glassloom_dashboards.pacing import BEAT_S, Pacer
-from glassloom_dashboards.page import PAGE_CARDS, PageView
+from glassloom_dashboards.page import PageView
 from glassloom_metrics.protocol import HEARTBEAT_S, Hello, Life, WorkerJoined
 from synthetic import STARTED_AT_S, Shape
 from test_pages import Opened, aggregate_of, events
@@ -179,7 +180,7 @@ def test_a_cluster_that_cannot_be_read_says_why_on_the_page_and_in_each_card():
     words = "Cluster &#39;x&#39; speaks version 9 &lt;of&gt; the metrics protocol."
     strip = opened.view.strip.div.text.replace("&#x27;", "&#39;")
     assert words in strip and ">cannot be read</span>" in strip
-    for card in PAGE_CARDS["status"]:
+    for card in LAYOUTS["status"].cards:
         text = opened.document.get_model_by_name(f"{card}-empty").text.replace("&#x27;", "&#39;")
         assert "<b>This cluster cannot be read</b>" in text and words in text
 

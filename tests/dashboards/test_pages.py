@@ -15,8 +15,9 @@ from bokeh.protocol import Protocol
 from glassloom_dashboards.aggregate import STATES, ClusterAggregate
 from glassloom_dashboards.colours import ColourBook, ShownColours, blend, rgba
 from glassloom_dashboards.lanes import lane_names, lanes_of
+from glassloom_dashboards.layouts import LAYOUTS, Layout
 from glassloom_dashboards.lod import MAX_BINS, MAX_SINGLE_EVENTS
-from glassloom_dashboards.page import PAGE_CARDS, PageView
+from glassloom_dashboards.page import CARDS, PageView
 from glassloom_dashboards.progress import MAX_LAYERS
 from glassloom_dashboards.stream_drawing import fit_texts
 from glassloom_dashboards.task_stream import ALL, DEBOUNCE_S, LATEST_RUN
@@ -107,16 +108,25 @@ class Opened:
 )
 def test_every_page_is_drawn_once_and_then_nothing_is_sent(page, shape):
     opened = Opened(page, aggregate_of(shape))
-    assert [card.id for card in opened.view.cards] == list(PAGE_CARDS[page])
+    assert [card.id for card in opened.view.cards] == list(LAYOUTS[page].cards)
     opened.update()
     assert opened.update() == 0
     assert max(opened.frames, default=0) <= FRAME_BYTES
     opened.document.to_json()
 
 
+def test_a_layout_is_a_grid_of_cards_that_exist():
+    for layout in LAYOUTS.values():
+        assert set(layout.cards) <= set(CARDS)
+    with pytest.raises(ValueError, match="the rows of a layout must be equally long"):
+        Layout(("a b", "c"))
+    with pytest.raises(ValueError, match="not empty"):
+        Layout(())
+
+
 def test_the_status_page_of_a_new_aggregate_that_nothing_was_heard_of_yet_says_what_it_waits_for():
     opened = Opened("status", ClusterAggregate())
-    texts = [opened.document.get_model_by_name(f"{card}-empty").text for card in PAGE_CARDS["status"]]
+    texts = [opened.document.get_model_by_name(f"{card}-empty").text for card in LAYOUTS["status"].cards]
     assert [re.findall("<b>(.*)</b>", text) for text in texts] == [
         ["No tasks yet"], ["No tasks yet"], ["No workers yet"], ["No workers yet"],
     ]  # fmt: skip
@@ -482,7 +492,7 @@ def test_whatever_users_name_things_no_html_of_theirs_gets_into_a_page():
     texts = ["E"], ["<script>x</script>"], [""]
     aggregate.apply(Errors([99], [0], *texts, [0], ["<u>cell</u>"], [1], [1.0], [1.0], [["<i>key</i>"]]))
     opened = Opened("status", aggregate)
-    for card in PAGE_CARDS["status"]:
+    for card in LAYOUTS["status"].cards:
         for part in ("legend", "empty"):
             div = opened.document.get_model_by_name(f"{card}-{part}")
             assert "<img" not in div.text and "<script" not in div.text

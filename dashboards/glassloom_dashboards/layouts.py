@@ -1,0 +1,56 @@
+"""How the cards of a page are laid out: as data, from which the page's grid follows. A new page costs no CSS.
+
+>>> layout = Layout(("stream stream", "memory cpu"))
+>>> layout.cards
+('stream', 'memory', 'cpu')
+>>> layout.grid
+{'areas': '"stream stream" "memory cpu"', 'columns': '2', 'rows': '2'}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glassloom_metrics.pages import PAGES
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The cards of a page.
+
+    Parameters
+    ----------
+    areas
+        The rows of the grid from top to bottom, each the ids of its cards from left to right. A card whose id stands in
+        neighbouring places spans them. Where the window is narrow, cards are below each other in the order of `cards`.
+    """
+
+    areas: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no grid."""
+        lengths = {len(row.split()) for row in self.areas}
+        if len(lengths) != 1 or 0 in lengths:
+            raise ValueError(f"the rows of a layout must be equally long, and not empty: {self.areas}")
+
+    @property
+    def cards(self) -> tuple[str, ...]:
+        """The ids of the cards, each once, in the order in which they are read."""
+        return tuple(dict.fromkeys(card for row in self.areas for card in row.split()))
+
+    @property
+    def grid(self) -> dict[str, str]:
+        """The values of the CSS variables ``--areas``, ``--columns`` and ``--rows`` (see ``templates/page.css``)."""
+        return {
+            "areas": " ".join(f'"{row}"' for row in self.areas),
+            "columns": str(len(self.areas[0].split())),
+            "rows": str(len(self.areas)),
+        }
+
+
+COMPOSED = {
+    "status": Layout(("task-stream task-stream task-stream", "progress workers-memory workers-cpu")),
+}
+"""The pages of several cards."""
+
+LAYOUTS = {page.id: COMPOSED.get(page.id, Layout((page.id,))) for page in PAGES}
