@@ -103,7 +103,15 @@ class FunctionReads:
                 and now.__doc__ is doc
                 and now.__module__ is module
                 and now.__qualname__ is qualname
-                and (not is_bare or _is_bare(now))
+                and (
+                    not is_bare
+                    or (
+                        now.__defaults__ is None
+                        and not now.__kwdefaults__
+                        and not now.__dict__
+                        and not now.__annotations__
+                    )
+                )
             )
 
         self._checks.append(is_same)

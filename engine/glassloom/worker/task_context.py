@@ -27,7 +27,13 @@ class TaskThread:
     """Whether the task runs beside those that are counted."""
 
 
-_threads = threading.local()
+class _Threads(threading.local):
+    """What each thread knows of the task that it runs: to look for what isn't there would take longer."""
+
+    thread: TaskThread | None = None
+
+
+_threads = _Threads()
 _worker: list[WorkerOptions] = []
 
 
@@ -48,7 +54,7 @@ def set_task_thread(thread: TaskThread) -> None:
 
 def task_thread() -> TaskThread | None:
     """Return what the calling thread knows of the task that it runs; None if it runs none."""
-    return getattr(_threads, "thread", None)
+    return _threads.thread
 
 
 @contextmanager
