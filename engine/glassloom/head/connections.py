@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from glassloom_metrics.protocol import unmanaged_bytes
@@ -14,16 +14,20 @@ from glassloom_metrics.protocol import unmanaged_bytes
 from glassloom.graph.keys import Key
 from glassloom.head.call_cache import PickledCall
 from glassloom.head.health import Health
-from glassloom.head.task_specs import TaskSpecs
+from glassloom.head.task_specs import TaskSpec, TaskSpecs
 from glassloom.protocol import messages
 from glassloom.protocol.messages import RunTask, framed
 from glassloom.protocol.options import WorkerOptions
 from glassloom.sampling.process import has_ended, started_s_or_none
 from glassloom.scheduler import Pressure, TaskSlice, TaskState, WorkerState
+from glassloom.store.segment import Location
 from glassloom.units import format_bytes
 
 _MAX_OUTPUT_BYTES = 8 * 2**20
 """What may wait for a client that doesn't read before the output of tasks is left out."""
+
+_MIN_SLICE = 4
+"""Shorter slices, as long tasks are sent in, are sent as single tasks."""
 
 
 @dataclass(eq=False)
@@ -89,16 +93,15 @@ class WorkerConnection:
         run: list[RunTask] = []
         calls: dict[PickledCall, None] = {}
         for item in tasks:
-            if isinstance(item, TaskSlice):
+            if isinstance(item, TaskSlice) and len(item) >= _MIN_SLICE:
                 if run:
                     batch.append(messages.Run(run))
                     run = []
                 batch.append(_run_slice(item, calls))
-            else:
-                spec = item.spec
+                continue
+            for number, spec, deps in _single_tasks(item):
                 calls[spec.call] = None
-                deps = [(dep.number, dep.shared_location) for dep in item.deps]
-                run.append(RunTask(item.number, spec.call.number, spec.literals, deps, spec.priority))
+                run.append(RunTask(number, spec.call.number, spec.literals, deps, spec.priority))
         if run:
             batch.append(messages.Run(run))
         self.send_calls(list(calls))
@@ -187,6 +190,15 @@ class ClientConnection:
         """Send what tasks have printed, if it wants that and reads what it is sent."""
         if self.wants_output and self.writer.transport.get_write_buffer_size() < _MAX_OUTPUT_BYTES:
             self.send(output)
+
+
+def _single_tasks(item: TaskState | TaskSlice) -> Iterator[tuple[int, TaskSpec, list[tuple[int, Location | None]]]]:
+    """Yield the number, specification and dependencies of a task, or of each task of a slice."""
+    if isinstance(item, TaskSlice):
+        for number, spec in zip(item.numbers, item.block.specs[item.start : item.stop], strict=True):
+            yield number, spec, []
+    else:
+        yield item.number, item.spec, [(dep.number, dep.shared_location) for dep in item.deps]
 
 
 def _run_slice(tasks: TaskSlice, calls: dict[PickledCall, None]) -> messages.RunSlice:
