@@ -67,7 +67,7 @@ def is_running(pid: int, started_s: float) -> bool:
         if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
             return False
         return abs(process_started_s(pid) - started_s) < _START_TIME_TOLERANCE_S
-    except psutil.NoSuchProcess:
+    except (psutil.NoSuchProcess, ValueError, OverflowError):  # the last two of numbers that no process can have
         return False
     except psutil.AccessDenied:
         return True

@@ -135,6 +135,19 @@ def test_a_file_that_is_no_record_of_this_version_is_left_alone(content):
     assert path.exists()
 
 
+def test_a_directory_in_the_place_of_a_record_hides_no_other():
+    (runtime_dir() / "cluster-folder.json").mkdir()
+    write_record(record())
+    assert [found.id for found in read_records()] == ["c1"]
+
+
+@pytest.mark.parametrize("pid", [-1, 0, 2**31, 2**40, 2**62])
+def test_a_pid_that_no_process_can_have_is_not_alive_and_hides_no_other(pid):
+    write_record(record("bad", pid=pid, pid_started_s=1.0))
+    write_record(record())
+    assert [found.id for found in read_records()] == ["c1"]
+
+
 def test_records_of_a_later_version_with_more_fields_can_be_read():
     path = write_record(record())
     fields = msgspec.json.decode(path.read_bytes()) | {"from_the_future": 1}
