@@ -364,9 +364,21 @@ def _reduce(value: Any, kind: type) -> str | tuple[Any, ...]:
         raise _NoToken from error
 
 
+_own_references: dict[int, tuple[Any, bytes]] = {}
+"""How our own functions and classes are written, which nobody changes: looking for one by name takes longer than all else."""
+
+
 def _import_reference(value: Any) -> bytes | None:
+    known = _own_references.get(id(value))
+    if known is not None:
+        return known[1]
     path = import_path(value)
-    return None if path is None else _reference(*path)
+    if path is None:
+        return None
+    written = _reference(*path)
+    if path[0].startswith("glassloom."):
+        _own_references[id(value)] = (value, written)
+    return written
 
 
 def _reference_to_global(value: Any, name: str) -> bytes:
