@@ -41,6 +41,29 @@ def test_closing_a_hundred_tabs_runs_no_garbage_collection(publish, monkeypatch)
     assert asyncio.run(asyncio.wait_for(visit(), 180)) == ([], MANY, 0)
 
 
+def test_sessions_that_end_together_leave_others_a_turn_between_any_two(publish):
+    publish(Shape(tasks=5))
+
+    async def visit() -> int:
+        async with serving() as server:
+            opened = [await server.open("/c1/progress") for _ in range(10)]
+            context = server.context("progress")
+            for connection in opened:
+                connection.close()
+            while any(session.connection_count for session in context.sessions):
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)  # the last of them has been unused for more than 0 ms
+            ending = asyncio.ensure_future(context._cleanup_sessions(0))
+            turns = 0
+            while not ending.done():
+                await asyncio.sleep(0)
+                turns += 1
+            assert not list(context.sessions)
+            return turns
+
+    assert asyncio.run(asyncio.wait_for(visit(), 60)) >= 10
+
+
 def test_twenty_viewers_that_came_and_went_leave_no_callback_and_share_one_subscriber(publish):
     publish(Shape(tasks=200))
 
