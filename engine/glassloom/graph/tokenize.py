@@ -215,6 +215,8 @@ class _Walk:
                 written = _flat(value, kind)
             elif kind is types.FunctionType or issubclass(kind, type):
                 written = _import_reference(value)
+            elif (named := _in_place(value)) is not None:
+                written = named
             elif self._write_simple(value, kind, write):
                 continue
             write(self._hashed(value, kind) if written is None else written)

@@ -212,7 +212,8 @@ class CallEncoder:
         for key in self._positions:
             args = calls[key]
             if not is_plain or not args or not _are_plain(args):
-                self._add(key, function, args, shared)
+                if kwargs or not self._add_plain(key, function, args):
+                    self._add(key, function, args, shared)
                 continue
             number = numbers.get(len(args))
             if number is None:
