@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from glassloom.collection import compute, optimize, persist, visualize
     from glassloom.delayed_call import Delayed, delayed
     from glassloom.protocol.annotations import annotate
+    from glassloom.recordings.recording import record
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,7 @@ __all__ = [
     "get_worker",
     "optimize",
     "persist",
+    "record",
     "rejoin",
     "secede",
     "visualize",
@@ -75,6 +77,7 @@ _HOMES = {
     "get_worker": "client.worker_api",
     "optimize": "collection",
     "persist": "collection",
+    "record": "recordings.recording",
     "rejoin": "client.worker_api",
     "secede": "client.worker_api",
     "visualize": "collection",

@@ -6,17 +6,21 @@ import argparse
 import importlib.metadata
 import importlib.util
 import json
+import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from glassloom_metrics.errors import MetricsError
+from glassloom_metrics.registry import find_record
 
 from glassloom import config
 from glassloom.cluster import LocalCluster, commands
 from glassloom.errors import GlassloomError
-from glassloom.units import parse_seconds
+from glassloom.recordings.cluster_recording import start_recording
+from glassloom.units import format_bytes, parse_seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     dashboard.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default any that is free")
     dashboard.set_defaults(run=_dashboard, parser=dashboard)
 
+    _add_recording_commands(commands)
+
     options = commands.add_parser("config", help="show every option, what it is set to and where")
     options.add_argument("name", nargs="?", help="one option only, such as array.chunk-size")
     options.set_defaults(run=_config, parser=options)
@@ -59,6 +65,16 @@ def _parser() -> argparse.ArgumentParser:
     cluster.set_defaults(run=_help, parser=cluster)
     _add_cluster_actions(cluster.add_subparsers(metavar="ACTION"))
     return parser
+
+
+def _add_recording_commands(commands: Any) -> None:
+    """Add what the command can do with recordings."""
+    record = commands.add_parser("record", help="record a cluster to a file, until Ctrl-C or its end")
+    record.add_argument("cluster", metavar="CLUSTER", help="its name or id")
+    record.add_argument("path", metavar="FILE", help="such as run.glr")
+    record.add_argument("--since-start", action="store_true", help="record all that its log still has, too")
+    record.add_argument("--overwrite", action="store_true", help="replace a file that is there")
+    record.set_defaults(run=_record, parser=record)
 
 
 def _add_cluster_actions(cluster: Any) -> None:
@@ -98,6 +114,24 @@ def _dashboard(options: argparse.Namespace) -> int:
     if importlib.util.find_spec("glassloom_dashboards") is None:
         raise GlassloomError("the dashboards aren't installed in this environment: pip install glassloom")
     return subprocess.call([sys.executable, "-m", "glassloom_dashboards", "--port", str(options.port)])
+
+
+def _record(options: argparse.Namespace) -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the recording as Ctrl-C does
+    record = find_record(options.cluster)
+    recording = start_recording(
+        record, options.path, since_start=options.since_start, overwrite=options.overwrite, warns=False
+    )
+    print(f"Recording cluster {record.name!r} to {recording.path}. To end it: Ctrl-C", flush=True)
+    try:
+        recording.wait()
+    except KeyboardInterrupt:
+        recording.stop()
+    print(f"Recorded {format_bytes(recording.nbytes)}. To see it: glassloom replay {shlex.quote(options.path)}")
+    if recording.problem:
+        print(f"glassloom: {recording.problem}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _config(options: argparse.Namespace) -> int:

@@ -411,6 +411,16 @@ class _Tagged(msgspec.Struct):
 
 
 _tag_decoder: msgspec.msgpack.Decoder[_Tagged] = msgspec.msgpack.Decoder(_Tagged)
+
+
+def tag_of(payload: bytes) -> str:
+    """Return the type's name of the message in `payload`, also of one that this version doesn't know; ``""`` if it is none."""
+    try:
+        return _tag_decoder.decode(payload).type
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+
+
 _KNOWN_TAGS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Message))
 
 

@@ -54,10 +54,14 @@ class Segment:
         """Whether it has a footer, and nothing is added any more."""
 
     @classmethod
-    def create(cls, path: Path, first: int, preamble: Iterable[bytes]) -> Self:
-        """Make a file that begins with these frames, which have no numbers. Raises `OSError`, and then leaves none."""
+    def create(cls, path: Path, first: int, preamble: Iterable[bytes], *, replaces: bool = True) -> Self:
+        """Make a file that begins with these frames, which have no numbers. Raises `OSError`, and then leaves none.
+
+        A file that is there is emptied, or, unless it `replaces` it, `FileExistsError` raised.
+        """
         data = MAGIC + b"".join(map(frame, preamble))
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        how = os.O_TRUNC if replaces else os.O_EXCL
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | how | os.O_CLOEXEC, 0o600)
         try:
             _write_all(descriptor, data, 0)
         except OSError:
@@ -72,10 +76,16 @@ class Segment:
         """Number of the frame after the last."""
         return self.first + len(self.topics)
 
+    def append_preamble(self, payloads: Sequence[bytes]) -> None:
+        """Add frames that have no numbers, before the first that has one. Raises `OSError`, and then adds none."""
+        data = b"".join(map(frame, payloads))
+        self._write(data)
+        self.nbytes += len(data)
+
     def append(self, topics: bytes | bytearray, payloads: Sequence[bytes]) -> None:
         """Add frames, all or none. Raises `OSError`."""
         frames = list(map(frame, payloads))
-        _write_all(self._descriptor, b"".join(frames), self.nbytes)
+        self._write(b"".join(frames))
         for data in frames:
             self._offsets.append(self.nbytes + HEADER_BYTES)
             self._lengths.append(len(data) - HEADER_BYTES)
@@ -97,8 +107,22 @@ class Segment:
         self.is_sealed = True
         data = footer(self.first, self._offsets, self.topics, topic_names, self.nbytes)
         with contextlib.suppress(OSError):
-            _write_all(self._descriptor, data, self.nbytes)
+            self._write(data)
             self.nbytes += len(data)
+
+    def _write(self, data: bytes) -> None:
+        """Write at the end; if that fails, take back what was written of it."""
+        try:
+            _write_all(self._descriptor, data, self.nbytes)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, self.nbytes)
+            raise
+
+    def close(self) -> None:
+        """Close the file, which stays."""
+        with contextlib.suppress(OSError):
+            os.close(self._descriptor)
 
     def delete(self) -> None:
         """Close and remove the file."""

@@ -69,7 +69,7 @@ INSIDE_GLASSLOOM = {
     ),
     "glassloom.client": (
         *PROCESS, "glassloom._gc", "glassloom._names", "glassloom._text", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.config", "glassloom.errors",
-        "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol", "glassloom.reprs",
+        "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol", "glassloom.recordings.cluster_recording", "glassloom.reprs",
         "glassloom.store", "glassloom.units", "glassloom.worker.call_stacks", "glassloom.worker.plugins",
         "glassloom.worker.task_context", "glassloom.worker.uploads", "glassloom.worker.worker_of_task",
     ),
@@ -77,6 +77,11 @@ INSIDE_GLASSLOOM = {
         *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.client.deadline", "glassloom.cluster",
         "glassloom._names", "glassloom.config", "glassloom.errors",
         "glassloom.protocol", "glassloom.reprs", "glassloom.sampling.limits", "glassloom.units",
+    ),
+    "glassloom.recordings.cluster_recording": (*PROCESS, "glassloom.errors"),
+    "glassloom.recordings": (
+        *PROCESS, "glassloom.client", "glassloom.errors", "glassloom.local.default", "glassloom.local.threads",
+        "glassloom.protocol.identity", "glassloom.recordings", "glassloom.reprs",
     ),
     "glassloom.graph_drawing": ("glassloom.config", "glassloom.errors", "glassloom.expr", "glassloom.graph"),
     "glassloom.collection": (

@@ -26,6 +26,7 @@ from glassloom.client.open_clients import note_open
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.plugins import PluginMethods
 from glassloom.client.quick_calls import quick_call
+from glassloom.client.record_method import RecordMethod
 from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.result_methods import ResultMethods, release_all
 from glassloom.client.story import StoryMethods
@@ -51,7 +52,9 @@ _FEW = 100
 """Building so few tasks doesn't start the garbage collector's long passes."""
 
 
-class Client(ResultMethods, PluginMethods, StoryMethods, CallStackMethods, DatasetMethods, DaskNames, ReprMixin):
+class Client(
+    ResultMethods, PluginMethods, StoryMethods, CallStackMethods, DatasetMethods, RecordMethod, DaskNames, ReprMixin
+):
     """Runs tasks and collections on a cluster, and holds its results.
 
     While a client is open, ``compute()`` and ``persist()`` of all collections run on its cluster.

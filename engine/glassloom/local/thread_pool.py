@@ -21,6 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from glassloom_metrics.recorder import Recorder
+from glassloom_metrics.registry import ClusterRecord
 
 from glassloom._gc import gc_paused
 from glassloom._ownership import exit_forked_child
@@ -85,6 +86,8 @@ class ThreadPool:
         self._generation = _generation
         self._log_bytes = log_bytes
         self._metrics: ThreadsMetrics | None = None
+        self._has_begun = threading.Event()
+        """Set once there are metrics, or it is known that there will be none."""
         self._may_start = threading.Lock()
         self._watchdog = Watchdog(self, BATCH_S)
         self._watchdog_thread: threading.Thread | None = None
@@ -116,6 +119,12 @@ class ThreadPool:
         if self._watchdog_thread is not None:
             self._watchdog_thread.join(timeout=3.0)
 
+    def cluster_record(self, timeout_s: float) -> ClusterRecord | None:
+        """Return how the pool's metrics are reached, once they are published; None if they aren't."""
+        if self._has_begun.wait(timeout_s) and self._metrics is not None and self._metrics.served.wait(timeout_s):
+            return self._metrics.record
+        return None
+
     def n_busy(self) -> int:
         """Return how many threads have something to do, or are about to."""
         return sum(slot.item is not None for slot in self.slots) + self._queue.qsize()
@@ -140,6 +149,7 @@ class ThreadPool:
         run_inside_task(SynchronousRuntime())  # what is let go of here may run the user's code
         if self._log_bytes is not None:
             self._metrics = start_metrics(self.nthreads, self._log_bytes, self._note_progress)
+        self._has_begun.set()
         blas.watch_lanes(self.n_busy, cpu_count())
         try:
             with self._lock:

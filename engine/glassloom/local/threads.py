@@ -15,6 +15,8 @@ from functools import cache
 from multiprocessing.util import Finalize
 from typing import Any
 
+from glassloom_metrics.registry import ClusterRecord
+
 from glassloom import config
 from glassloom._gc import gc_paused
 from glassloom.backends.sharing import private_copy
@@ -28,6 +30,7 @@ from glassloom.protocol.identity import kernel_id
 from glassloom.sampling.limits import cpu_count
 
 _replacing = threading.Lock()
+_PUBLISH_TIMEOUT_S = 5.0
 
 
 class ThreadsRuntime:
@@ -78,6 +81,10 @@ class ThreadsRuntime:
                     self._pool = self._new_pool()
         self._pool.start()
         return self._pool
+
+    def cluster_record(self) -> ClusterRecord | None:
+        """Return how the metrics of the running pool are reached; None if it publishes none."""
+        return self.pool().cluster_record(_PUBLISH_TIMEOUT_S)
 
     def _new_pool(self) -> ThreadPool:
         log_bytes = config.get("metrics.log-memory") if self._publish else None

@@ -77,8 +77,11 @@ class ThreadsMetrics:
         self.name = f"threads-{os.getpid()}"
         self._places = make_places(self.id)
         self._secret = secrets.token_hex(16)
+        self.served = threading.Event()
+        """Set once subscribers are let in."""
         self._before_flush = before_flush
         started_at_s = self.clock.now_s()
+        self.record = self._make_record(started_at_s)
         hello = Hello(PROTOCOL_VERSION, self.id, self.name, "threads", started_at_s, engine=version())
         self.recorder = Recorder(hello, memory_bytes=log_bytes, directory=Path(self._places.directory))
         self.runs = RunTable(self.recorder)
@@ -89,6 +92,24 @@ class ThreadsMetrics:
         self._sampler = ProcessSampler()
         self._host = HostSampler()
         self._thread = start_thread("glassloom-metrics", self._run, on_crash=self._crashed)
+
+    def _make_record(self, started_at_s: float) -> ClusterRecord:
+        pid = os.getpid()
+        return ClusterRecord(
+            id=self.id,
+            name=self.name,
+            kind="threads",
+            pid=pid,
+            pid_started_s=process_started_s(pid),
+            socket=self._places.socket,
+            secret=self._secret,
+            started_at_s=started_at_s,
+            directory=self._places.directory,
+            shm_prefix="",
+            started_by="notebook" if kernel_id() else "script",
+            kernel_id=kernel_id(),
+            version=version(),
+        )
 
     def begin_run(self, info: RunInfo) -> int:
         """A computation begins; return the number of its run."""
@@ -194,24 +215,8 @@ class ThreadsMetrics:
     async def _serve(self) -> None:
         publisher = Publisher(self.recorder, self._secret, _ignore, self.clock.now_s)
         await publisher.serve(self._places.socket)
-        pid = os.getpid()
-        write_record(
-            ClusterRecord(
-                id=self.id,
-                name=self.name,
-                kind="threads",
-                pid=pid,
-                pid_started_s=process_started_s(pid),
-                socket=self._places.socket,
-                secret=self._secret,
-                started_at_s=self.clock.now_s(),
-                directory=self._places.directory,
-                shm_prefix="",
-                started_by="notebook" if kernel_id() else "script",
-                kernel_id=kernel_id(),
-                version=version(),
-            )
-        )
+        write_record(self.record)
+        self.served.set()
         next_sample_s = 0.0
         while not self._stop.is_set():
             await asyncio.sleep(FLUSH_S)

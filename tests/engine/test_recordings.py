@@ -1,0 +1,281 @@
+"""Recordings of real clusters: begun late, stopped, killed, on full disks, of threads, and from the shell."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fault_helpers import eventually
+from glassloom import Client, LocalCluster
+from glassloom.errors import ClusterError, ForkedError
+from glassloom_metrics.protocol import Action, Layers, Life, Progress, Runs, TaskEvents, WorkerJoined, column
+from glassloom_metrics.recording import read_recording
+from glassloom_metrics.registry import find_record
+from test_full_disk import run_with_small_disk
+
+
+def tasks_by_layer(path: Path) -> Counter[str]:
+    """Return how many computed tasks of each layer a recording has; fail if it is damaged."""
+    recording, names, counts = read_recording(path), {}, Counter()
+    for message in recording:
+        if isinstance(message, Layers):
+            names.update(zip(message.ids, message.names, strict=True))
+        elif isinstance(message, TaskEvents):
+            rows = zip(column(message, "layer"), column(message, "action"), strict=True)
+            counts.update(names[layer] for layer, action in rows if action == Action.COMPUTE)
+    assert (recording.damage, recording.unreadable) == ("", 0)
+    return counts
+
+
+def early(x: int) -> int:
+    return x
+
+
+def late(x: int) -> int:
+    return x + 1
+
+
+def missed(x: int) -> int:
+    return x + 2
+
+
+@pytest.fixture(scope="module")
+def client():
+    with Client(n_workers=2, threads_per_worker=1, memory_limit="1GB", name="recorded") as client:
+        yield client
+
+
+def test_what_happens_inside_a_with_block_is_recorded_after_a_snapshot_of_what_was(client, tmp_path):
+    path = tmp_path / "run.glr"
+    client.gather(client.map(early, range(50)))
+    with client.record(path) as recording:
+        client.gather(client.map(late, range(50)))
+        assert recording.is_running
+    client.gather(client.map(missed, range(50)))
+    assert not recording.is_running and recording.problem == ""
+    counts = tasks_by_layer(path)
+    assert (counts["late"], counts["missed"]) == (50, 0) and counts["early"] < 50
+    messages = list(read_recording(path))
+    assert [message.name for message in messages if isinstance(message, WorkerJoined)] == ["recorded-0", "recorded-1"]
+    assert any("early" in message.names for message in messages if isinstance(message, Layers))
+    runs = [message for message in messages if isinstance(message, Runs)]
+    assert runs and "map" in runs[-1].kinds
+
+
+def test_all_since_the_start_is_recorded_if_asked_for_and_stop_may_be_called_twice(client, tmp_path):
+    path = tmp_path / "run.glr"
+    client.gather(client.map(late, range(50), pure=False))
+    recording = client.record(path, since_start=True)
+    assert repr(recording) == f"<Recording of 'recorded': '{path}', recording>"
+    recording.stop()
+    recording.stop()
+    assert repr(recording) == f"<Recording of 'recorded': '{path}', ended>"
+    assert tasks_by_layer(path)["late"] >= 50
+    assert path.stat().st_size == recording.nbytes
+    messages = list(read_recording(path))
+    assert isinstance(messages[1], WorkerJoined)
+    assert any(isinstance(message, Progress) for message in messages)
+
+
+def test_a_file_that_is_there_is_not_overwritten_unless_asked(client, tmp_path):
+    path = tmp_path / "run.glr"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match="there is a file already"):
+        client.record(path)
+    assert path.read_text() == "mine"
+    client.record(path, overwrite=True).stop()
+    assert tasks_by_layer(path) == {}
+
+
+@pytest.mark.fault("the head is stopped while a recording is to end")
+def test_a_recording_of_a_stopped_head_ends_in_time_and_says_what_it_may_lack(client, tmp_path):
+    path = tmp_path / "run.glr"
+    recording = client.record(path, since_start=True)
+    head = client._record.pid
+    os.kill(head, signal.SIGSTOP)
+    try:
+        before_s = time.monotonic()
+        with pytest.warns(
+            UserWarning, match="cluster 'recorded' hasn't answered for 3 s: the recording may lack its end"
+        ):
+            recording.stop()
+        assert time.monotonic() - before_s < 9
+    finally:
+        os.kill(head, signal.SIGCONT)
+    assert not recording.is_running
+    assert tasks_by_layer(path)["late"] >= 50
+
+
+@pytest.mark.fault("a cluster is killed while it is recorded")
+def test_a_recording_ends_with_its_cluster_closed_or_killed(tmp_path):
+    with (
+        LocalCluster(1, 1, name="short", memory_limit="1GB") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        closed = client.record(tmp_path / "closed.glr")
+        client.submit(late, 1).result()
+        client.shutdown()
+        closed.wait()
+        assert closed.problem == ""
+        *_, last = read_recording(closed.path)
+        assert isinstance(last, Life) and last.event == "closing"
+    with (
+        LocalCluster(1, 1, name="short", memory_limit="1GB") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        killed = client.record(tmp_path / "killed.glr")
+        os.kill(cluster.record.pid, signal.SIGKILL)
+        killed.wait()
+        assert re.match(r"cluster 'short' ended without a word: its process \d+ is gone", killed.problem)
+        with pytest.warns(UserWarning, match="ended without a word"):
+            killed.stop()
+        assert tasks_by_layer(killed.path) == {}
+
+
+def test_an_asynchronous_client_records_too(tmp_path):
+    path = tmp_path / "run.glr"
+
+    async def main() -> None:
+        async with (
+            Client("recorded", asynchronous=True, set_as_default=False) as client,
+            await client.record(path) as recording,
+        ):
+            assert await client.submit(late, 1000) == 1001
+            assert recording.is_running
+
+    with LocalCluster(1, 1, name="other", memory_limit="1GB"):
+        asyncio.run(main())
+    assert tasks_by_layer(path) == {"late": 1}
+
+
+@pytest.mark.usefixtures("client")
+def test_a_forked_child_cannot_stop_its_parents_recording(client, tmp_path):
+    recording = client.record(tmp_path / "run.glr")
+    child = os.fork()
+    if not child:
+        try:
+            recording.stop()
+        except ForkedError:
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    recording.stop()
+    assert recording.problem == ""
+
+
+def test_a_cluster_that_cannot_be_recorded_leaves_no_file(client, tmp_path):
+    import msgspec
+    from glassloom.recordings.cluster_recording import start_recording
+
+    stranger = msgspec.structs.replace(client._record, secret="wrong")
+    with pytest.raises(ClusterError, match="cluster 'recorded' refused the connection: the secret is wrong"):
+        start_recording(stranger, tmp_path / "run.glr", since_start=False, overwrite=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def run_script(script: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=50, env={**os.environ, **environ}
+    )
+
+
+def test_threads_without_a_client_are_recorded_and_so_is_what_a_script_forgets_to_stop(tmp_path):
+    path = tmp_path / "run.glr"
+    script = f"""
+import glassloom
+
+@glassloom.delayed
+def work(x):
+    return x + 1
+
+recording = glassloom.record({str(path)!r})
+print(sum(glassloom.compute(*[work(i) for i in range(40)])))
+"""
+    done = run_script(script, GLASSLOOM_THREADS__PUBLISH="true")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "820\n", "")
+    assert tasks_by_layer(path) == {"work": 40}
+    again = run_script(script, GLASSLOOM_THREADS__PUBLISH="false")
+    assert "OptionError: the pool of threads publishes no metrics" in again.stderr
+
+
+def test_what_collections_compute_on_is_recorded(client, tmp_path):
+    import glassloom
+
+    with glassloom.record(tmp_path / "run.glr"):
+        client.submit(late, 5000).result()
+    assert tasks_by_layer(tmp_path / "run.glr") == {"late": 1}
+
+
+@pytest.mark.fault("the process that records is killed")
+def test_a_recording_whose_writer_is_killed_opens_as_far_as_it_goes(client, tmp_path):
+    path = tmp_path / "run.glr"
+    command = [sys.executable, "-m", "glassloom", "record", "recorded", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"Recording cluster 'recorded' to {path}. To end it: Ctrl-C\n"
+        client.gather(client.map(late, range(30), pure=False))
+        eventually(lambda: tasks_by_layer(path)["late"] == 30)
+        process.kill()
+    assert tasks_by_layer(path) == {"late": 30}
+    assert not path.read_bytes()[-8:].startswith(b"glr-end")
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_records_until_it_is_interrupted(client, tmp_path, sent):
+    path = tmp_path / "run.glr"
+    command = [sys.executable, "-m", "glassloom", "record", "recorded", str(path), "--since-start"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        client.gather(client.map(missed, range(30), pure=False))
+        process.send_signal(sent)
+        out, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "")
+    assert re.fullmatch(rf"Recorded .*B\. To see it: glassloom replay {path}\n", out)
+    assert tasks_by_layer(path)["missed"] >= 30
+    assert path.read_bytes()[-8:].startswith(b"glr-end")
+
+
+@pytest.mark.fault("the disk is full while a cluster is recorded")
+def test_a_recording_on_a_full_disk_says_so_and_stays_readable(tmp_path):
+    script = """
+import logging, warnings
+from glassloom_metrics.recording import read_recording
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+client = Client(n_workers=1, threads_per_worker=1, memory_limit="1GB")
+recording = client.record(disk + "/run.glr")
+client.gather(client.map(tasks.inc, range(100)))
+eventually(lambda: recording.nbytes > 3000)
+fill()
+recording.wait()
+with warnings.catch_warnings(record=True) as caught:
+    recording.stop()
+assert str(caught[0].message) == recording.problem
+assert client.submit(tasks.inc, 1).result() == 2
+read = read_recording(disk + "/run.glr")
+print(len(list(read)) > 3, repr(read.damage))
+client.close()
+"""
+    out = run_with_small_disk(tmp_path, "size=1m", script)
+    problem = r"the recording '.*/run.glr' ends early: the disk is full \(No space left on device\)"
+    assert re.fullmatch(f"{problem}\nTrue ''\n", out)
+
+
+def test_the_command_names_what_is_wrong(client, tmp_path):
+    path = tmp_path / "run.glr"
+    path.write_text("mine")
+    command = [sys.executable, "-m", "glassloom", "record"]
+    done = subprocess.run([*command, "recorded", str(path)], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"glassloom: can't record to '{path}': there is a file already")
+    done = subprocess.run([*command, "nobody", str(path)], capture_output=True, text=True, timeout=50)
+    assert done.stderr == "glassloom: no cluster 'nobody'; running: 'recorded'\n"
+    assert find_record("recorded").id == client.id
