@@ -11,7 +11,7 @@ However many pages look at a cluster there is one `ClusterAggregate`, and pages 
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,7 @@ from glassloom_metrics.protocol import (
     Position,
     Progress,
     Refused,
+    Runs,
     TaskEvents,
     WorkerJoined,
     WorkerLeft,
@@ -39,10 +40,13 @@ from glassloom_metrics.protocol import (
 from numpy.typing import NDArray
 
 from glassloom_dashboards.growing import GrowingTable, GrowingTexts
+from glassloom_dashboards.log_table import LogTable
+from glassloom_dashboards.runs import HeldBytes, RunTable
+from glassloom_dashboards.task_sums import TaskSums
+from glassloom_dashboards.worker_history import WorkerHistories
 
 STATES = ("waiting", "ready", "running", "memory", "released", "erred")
 MAX_ERRORS = 100
-MAX_LOGS = 1000
 RUN_GAP_S = 2.0
 """After so long without any event, the next one begins a new run."""
 DATA_LANE = 0xFFFF
@@ -203,7 +207,7 @@ class ClusterAggregate:
     ----------
     versions
         A count of changes for each part: ``tasks``, ``layers``, ``progress``, ``workers``, ``samples``, ``gpus``,
-        ``errors``, ``life``. A page that remembers them knows whether there is anything to draw.
+        ``errors``, ``logs``, ``runs``, ``life``. A page that remembers them knows whether there is anything to draw.
     generation
         Rises when the log begins anew, after the connection to the cluster was lost and found again.
     state
@@ -251,7 +255,11 @@ class ClusterAggregate:
         self.errors: dict[int, ErrorGroup] = {}
         """The groups that grew last, the newest last."""
         self.error_count = 0
-        self.logs: deque[Log] = deque(maxlen=MAX_LOGS)
+        self.logs = LogTable()
+        self.runs = RunTable()
+        self.held = HeldBytes()
+        self.sums = TaskSums()
+        self.histories = WorkerHistories()
         self.lost_events = 0
         self.unreadable_messages = 0
 
@@ -301,15 +309,21 @@ class ClusterAggregate:
                 self._add_samples(message)
             case Layers():
                 self._set_layers(message)
+                self.runs.add_layers(message)
+            case Runs():
+                self.runs.add(message)
+                self.versions["runs"] += 1
             case WorkerJoined():
                 self.workers[message.worker] = message
                 self.left_workers.pop(message.worker, None)
+                self.histories.join(message)
                 self.worker_names[message.worker] = message.name
                 self._saw(message.at_s, "workers")
             case WorkerLeft():
                 self.workers.pop(message.worker, None)
                 self.samples.pop(message.worker, None)
                 self.left_workers[message.worker] = message
+                self.histories.leave(message)
                 self._saw(message.at_s, "workers")
             case GpuSamples():
                 self.gpus.update((device.uuid, device) for device in message.devices)
@@ -317,7 +331,7 @@ class ClusterAggregate:
             case Errors():
                 self._add_errors(message)
             case Log():
-                self.logs.append(message)
+                self.logs.add(message)
                 self._saw(message.at_s, "logs")
             case Life():
                 if message.event == "closing":
@@ -338,7 +352,9 @@ class ClusterAggregate:
         if not (self.next_frame and self.log_id and hello.log_id == self.log_id):
             self._begin(hello)
             self.generation += 1
-            self.versions.update(("tasks", "layers", "progress", "workers", "samples", "gpus", "errors", "life"))
+            self.versions.update(
+                ("tasks", "layers", "progress", "workers", "samples", "gpus", "errors", "life", "runs", "logs")
+            )
         self.set_state("live")
 
     def set_state(self, state: str) -> None:
@@ -379,6 +395,7 @@ class ClusterAggregate:
         self.lost_events += max(message.first - known, 0)
         columns = {name: np.frombuffer(getattr(message, name), _EVENT_DTYPES[name])[skip:] for name in COLUMN_TYPECODES}
         self.tasks.extend(columns, message.index[skip:])
+        self.sums.add(columns)
         self._saw(self.tasks.stop_s, "tasks")
 
     def _set_layers(self, message: Layers) -> None:
@@ -401,6 +418,7 @@ class ClusterAggregate:
                 self._known_total += self.layers[layer].total
             self._sums = [sum_ + new - old for sum_, new, old in zip(self._sums, counts, known or none, strict=True)]
             self.progress[layer] = counts
+        self.held.add(message)
         self.versions["progress"] += 1
         self.last_at_s = max(self.last_at_s, message.at_s)
 
@@ -428,5 +446,6 @@ class ClusterAggregate:
             for name in _HISTORY_DTYPES
             if name != "at_s"
         }
+        self.histories.add(message.at_s, message.workers, self.samples)
         self.history.extend(totals | {"at_s": np.array([message.at_s])})
         self._saw(message.at_s, "samples")
