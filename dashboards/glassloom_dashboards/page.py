@@ -19,6 +19,7 @@ from glassloom_dashboards.layouts import LAYOUTS
 from glassloom_dashboards.pacing import PERIOD_S, Pacer
 from glassloom_dashboards.progress import ProgressBars
 from glassloom_dashboards.strip import Strip, sentence
+from glassloom_dashboards.tables import TableView, Tabular
 from glassloom_dashboards.task_stream import TaskStream
 from glassloom_dashboards.theme import PALETTES, Palette
 from glassloom_dashboards.workers_cpu import WorkersCpu
@@ -30,6 +31,10 @@ FRAME_MODEL = "glassloom-frame"
 """Its tag is the number of the frame that was sent last."""
 SHOWN_MODEL = "glassloom-shown"
 """The browser's answer: the number of the frame that it has, and whether the page can be seen."""
+SUMMARIES_MODEL = "glassloom-summaries"
+"""Its tags are pairs of a card's id and what it shows in a sentence, for screen readers."""
+TABLES_MODEL = "glassloom-tables"
+"""The browser's choice: ids of the cards that are shown as tables."""
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +100,11 @@ class PageView:
         self.frame = Spacer(name=FRAME_MODEL, tags=[0], visible=False)
         self.shown = Spacer(name=SHOWN_MODEL, tags=[0, True], visible=False)
         self.shown.on_change("tags", self._on_shown)
+        self.tabular = {card.id: card for card in self.cards if isinstance(card, Tabular)}
+        self.table_views = {name: TableView(card, f"{name}-table") for name, card in self.tabular.items()}
+        self.summaries = Spacer(name=SUMMARIES_MODEL, tags=[], visible=False)
+        self.tables = Spacer(name=TABLES_MODEL, tags=[], visible=False)
+        self.tables.on_change("tags", self._on_tables)
 
     def attach(self, document: Document) -> None:
         """Fill `document`, and draw into it until its session ends."""
@@ -104,12 +114,14 @@ class PageView:
         document.template_variables.update(
             grid=self.layout.grid,
             theme=self.theme.tags[0],
-            cards=[{"id": card.id, "title": TITLES[card.id]} | _root_names(card) for card in self.cards],
+            cards=[self._variables(card) for card in self.cards],
         )
         with document.models.freeze():  # else every root makes Bokeh walk all models again
             document.add_root(self.strip.div)
-            for model in (self.theme, self.frame, self.shown):
+            for model in (self.theme, self.frame, self.shown, self.summaries, self.tables):
                 document.add_root(model)
+            for view in self.table_views.values():
+                document.add_root(view.div)
             for card in self.cards:
                 for model in _roots(card).values():
                     document.add_root(model)
@@ -120,11 +132,25 @@ class PageView:
         document.on_change(self._note_change)
         document.add_periodic_callback(self._tick, round(PERIOD_S * 1000))
 
+    def _variables(self, card: Card) -> dict[str, str]:
+        """Return what the page's template needs to know of a card."""
+        view = self.table_views.get(card.id)
+        table = {"table": str(view.div.name)} if view is not None else {}
+        return {"id": card.id, "title": TITLES[card.id]} | _root_names(card) | table
+
     def update(self, now_s: float) -> None:
         """Draw what is new in every part. A part that can't be drawn says so in its place, and the others go on."""
         self._contain("strip", lambda: self.strip.update(now_s))
         for card in self.cards:
             self._draw(card, now_s)
+        self._contain("summaries", self._summarise)
+        for name, view in self.table_views.items():
+            self._contain(f"{name}-table", lambda view=view: view.update(now_s))  # type: ignore[misc]
+
+    def _summarise(self) -> None:
+        said = [[name, card.summary()] for name, card in self.tabular.items()]
+        if self.summaries.tags != said:
+            self.summaries.tags = said
 
     def _draw(self, card: Card, now_s: float) -> None:
         aggregate = self._aggregate
@@ -164,6 +190,10 @@ class PageView:
         match new:
             case [int(number), bool(is_visible)]:
                 self._pacer.acknowledge(number, is_visible=is_visible)
+
+    def _on_tables(self, attr: str, old: object, new: list[object]) -> None:
+        for name, view in self.table_views.items():
+            view.show(name in new)
 
     def _on_theme(self, attr: str, old: object, new: list[str]) -> None:
         palette = PALETTES.get(new[0] if new else DEFAULT_THEME)

@@ -25,6 +25,7 @@ from glassloom_dashboards.card import (
     versions_of,
 )
 from glassloom_dashboards.scripts import hover
+from glassloom_dashboards.tables import Table
 from glassloom_dashboards.theme import FONT, Palette, ellipsis, glyph_of, middle_cut, style_figure, tooltip
 
 SOURCE = "progress-source"
@@ -260,3 +261,20 @@ class ProgressBars:
         last = min(first + MAX_LAYERS, count)
         text = legend_html(entries, f"layers {first + 1:,} to {last:,} of {count:,}" if count > MAX_LAYERS else "")
         show_html(self.legend, text)
+
+    def summary(self) -> str:
+        """Return how far all layers are together."""
+        counts = self._aggregate.task_counts
+        return f"{len(self._aggregate.layers):,} layers, {count_text(counts, counts['total'])} tasks done."
+
+    def table(self) -> Table:
+        """Return the layers that are on screen, and their tasks by state."""
+        aggregate = self._aggregate
+        first = self.pager.first
+        rows = []
+        for layer in ordered_layers(aggregate)[first : first + MAX_LAYERS]:
+            counts = counts_of(aggregate, layer)
+            numbers = [f"{counts[state]:,}" for state in (*STATES, "cancelled")]
+            rows.append([layer.name, layer.origin or "unknown", f"{layer.total:,}", *numbers])
+        words = [ODD_STATES.get(state, state) for state in (*STATES, "cancelled")]
+        return Table(("layer", "from", "tasks", *words), rows, texts=("from",))

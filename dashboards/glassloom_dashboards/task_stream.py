@@ -39,6 +39,7 @@ from glassloom_dashboards.lanes import lane_labels, lane_names, lanes_of
 from glassloom_dashboards.lod import (
     View,
 )
+from glassloom_dashboards.progress import ODD_STATES
 from glassloom_dashboards.scripts import callback
 from glassloom_dashboards.stream_drawing import (
     BIN_COLUMNS,
@@ -53,6 +54,8 @@ from glassloom_dashboards.stream_drawing import (
     no_rows,
 )
 from glassloom_dashboards.stream_hovers import bin_hover, task_hover
+from glassloom_dashboards.stream_table import stream_table
+from glassloom_dashboards.tables import Table
 from glassloom_dashboards.theme import (
     Palette,
     set_seconds_axis,
@@ -341,3 +344,15 @@ class TaskStream:
         if self._separator != colour:
             self._separator = colour
             glyph.line_color = colour
+
+    def summary(self) -> str:
+        """Return how many lanes and tasks there are."""
+        counts = self._aggregate.task_counts
+        said = [f"{len(self._lanes):,} lanes", f"{self._aggregate.compute_tasks:,} tasks were computed"]
+        said += [f"{counts[state]:,} {words}" for state, words in ODD_STATES.items() if counts[state]]
+        return f"{', '.join(said)}."
+
+    def table(self) -> Table:
+        """Return what the threads did in the time on screen, by layer."""
+        started_at_s, (left, right) = self._aggregate.started_at_s, self._times()
+        return stream_table(self._aggregate, started_at_s + left, started_at_s + right)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from bokeh.models import AdaptiveTicker, CompositeTicker, NoOverlap
 from bokeh.plotting import figure
 from glassloom_metrics.protocol import Action
@@ -197,6 +198,24 @@ def bytes_text(count: float) -> str:
         count, power = count / 1024, power + 1
     digits = 0 if power == 0 or abs(count) >= 100 else 1 if abs(count) >= 10 else 2
     return f"{count:.{digits}f} {_BYTE_UNITS[power]}"
+
+
+def duration_text(seconds: float) -> str:
+    """Return a length of time for people.
+
+    >>> duration_text(12e-6), duration_text(0.25), duration_text(12.345), duration_text(250), duration_text(7260)
+    ('12 µs', '250 ms', '12.3 s', '4 min 10 s', '2 h 1 min')
+    """
+    if not np.isfinite(seconds):
+        return "unknown"
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    if seconds < 0.9995:
+        return f"{seconds * 1e3:.3g} ms"
+    if seconds < 119.5:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def set_seconds_axis(plot: figure) -> None:

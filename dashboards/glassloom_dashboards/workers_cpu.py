@@ -22,6 +22,7 @@ from glassloom_dashboards.card import (
     show_html,
     versions_of,
 )
+from glassloom_dashboards.tables import Table
 from glassloom_dashboards.theme import Palette, ellipsis, glyph_of, set_seconds_axis, style_figure, tooltip
 from glassloom_dashboards.workers import (
     BAR_HEIGHT,
@@ -212,3 +213,18 @@ class WorkersCpu:
             replace_data(self.history, rows)
         self.line.x_range.end = max(float(rows["at"][-1]), 1.0)
         self.line.y_range.end = 1.05 * max(self._aggregate.threads, float(rows["highest"].max()), 1.0)
+
+    def summary(self) -> str:
+        """Return how busy all workers are together."""
+        aggregate = self._aggregate
+        cores = sum(sample.cpu_percent for sample in aggregate.samples.values()) / 100
+        return f"{len(aggregate.workers):,} workers with {aggregate.threads:,} threads, {cores:.1f} cores busy."
+
+    def table(self) -> Table:
+        """Return how busy every worker is."""
+        rows = []
+        for worker, sample in sorted(self._aggregate.samples.items()):
+            threads = self._aggregate.workers[worker].nthreads
+            numbers = [f"{sample.cpu_percent:.0f} %", f"{threads:,}", f"{sample.executing:,}", f"{sample.queued:,}"]
+            rows.append([self._aggregate.worker_name(worker), *numbers])
+        return Table(("worker", "CPU, % of one core", "threads", "running", "queued"), rows)

@@ -21,6 +21,7 @@ from glassloom_dashboards.card import (
     versions_of,
 )
 from glassloom_dashboards.scripts import hover
+from glassloom_dashboards.tables import Table
 from glassloom_dashboards.theme import (
     Palette,
     bytes_text,
@@ -46,6 +47,7 @@ from glassloom_dashboards.workers import (
 SOURCE = "workers-memory-source"
 PARTS = ("managed", "shared", "unmanaged")
 """What is in memory, from the left. What was spilled isn't, and has a bar of its own below."""
+ALL_PARTS = (*PARTS, "spilled")
 COLUMNS = (
     "y",
     "spilled_y",
@@ -211,3 +213,20 @@ class WorkersMemory:
         text = legend_html(entries, grouping_note(self._aggregate, bars, "memory"))
         show_html(self.legend, text)
         show_empty(self.empty, "" if bars else "No workers yet", "Their memory appears here as soon as they join.")
+
+    def summary(self) -> str:
+        """Return the memory of all workers together."""
+        samples = self._aggregate.samples.values()
+        parts = [f"{part} {bytes_text(sum(getattr(one, f'{part}_bytes') for one in samples))}" for part in ALL_PARTS]
+        return f"{len(self._aggregate.workers):,} workers: {', '.join(parts)}."
+
+    def table(self) -> Table:
+        """Return every worker's memory."""
+        rows = []
+        for worker, joined in sorted(self._aggregate.workers.items()):
+            sample = self._aggregate.samples.get(worker)
+            if sample is not None:
+                limit = bytes_text(joined.memory_limit_bytes) if joined.memory_limit_bytes else "none"
+                numbers = [bytes_text(getattr(sample, f"{part}_bytes")) for part in ("rss", *ALL_PARTS)]
+                rows.append([self._aggregate.worker_name(worker), *numbers, limit])
+        return Table(("worker", "process (RSS)", *ALL_PARTS, "limit"), rows)

@@ -98,6 +98,44 @@
     }
   };
 
+  // A plot is a picture: its name says its numbers, and a button puts a table in its place.
+
+  const nameFigures = () => {
+    for (const [card, words] of model('glassloom-summaries').tags) {
+      const body = document.querySelector(`#card-${card} .body`);
+      const name = `${document.querySelector(`#card-${card} h2`).textContent}: ${words}`;
+      if (body.getAttribute('aria-label') !== name) {
+        body.setAttribute('aria-label', name);
+      }
+    }
+  };
+
+  const tableButtons = () => [...document.querySelectorAll('.as-table')];
+
+  const sendTables = () => {
+    const shown = tableButtons().filter(
+      button => button.getAttribute('aria-pressed') === 'true'
+    );
+    model('glassloom-tables').tags = shown.map(button => button.dataset.card);
+  };
+
+  const toggleTable = button => {
+    const shows = button.getAttribute('aria-pressed') !== 'true';
+    button.setAttribute('aria-pressed', String(shows));
+    const card = document.getElementById(`card-${button.dataset.card}`);
+    card.dataset.shown = shows ? 'table' : 'plot';
+    if (connected) {
+      sendTables();
+    }
+  };
+
+  const onClick = event => {
+    const button = event.target.closest?.('.as-table');
+    if (button) {
+      toggleTable(button);
+    }
+  };
+
   // Alone in a browser nobody else reloads the page once the server is back.
   const reloadWhenBack = async () => {
     const health = new URL('../health', window.location.href.split(/[?#]/)[0]);
@@ -128,7 +166,10 @@
     heardAtMs = performance.now();
     bokeh.on_event('connection_lost', onLost);
     model('glassloom-frame').properties.tags.change.connect(onFrame);
+    model('glassloom-summaries').properties.tags.change.connect(nameFigures);
     setTheme(document.documentElement.dataset.theme);
+    nameFigures();
+    sendTables();
     onFrame();
     sayAlive();
   };
@@ -140,6 +181,7 @@
     }
   });
   document.addEventListener('visibilitychange', look);
+  document.addEventListener('click', onClick);
   setInterval(sayAlive, ALIVE_EVERY_MS);
   setInterval(look, LOOK_EVERY_MS);
   waitForSession();
