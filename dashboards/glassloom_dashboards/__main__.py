@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from glassloom_metrics.errors import RecordingError
+from glassloom_metrics.open_recordings import record_of_recording
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.netutil import bind_sockets, bind_unix_socket
@@ -32,19 +34,22 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     )
     where.add_argument("--port", type=int, help="listen on 127.0.0.1, for who knows the printed token; 0 picks a port")
     parser.add_argument("--prefix", default="", help="path before all others, such as /user/someone/glassloom/dash")
+    parser.add_argument("--recording", metavar="FILE", action="append", default=[], help="show this recording, too")
+    parser.add_argument("--end-with-parent", action="store_true", help="end when the process that started this one has")
     options = parser.parse_args(arguments)
+    options.end_with_parent |= bool(options.unix_socket)
     if options.unix_socket and not os.environ.get(SECRET_VARIABLE):
         parser.error(f"--unix-socket needs a secret in the environment variable {SECRET_VARIABLE}")
     return options
 
 
 async def serve(options: argparse.Namespace, parent: int) -> None:
-    """Serve until SIGTERM or SIGINT, or, behind Jupyter, until our parent is no more the process of that id."""
+    """Serve until SIGTERM or SIGINT, or, behind Jupyter or if asked to, until our parent is no more the process of that id."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stop.set)
-    hub = Hub()
+    hub = Hub(recordings=list(map(record_of_recording, options.recording)))
     if options.unix_socket:
         server, http = _on_unix_socket(hub, options)
     else:
@@ -52,7 +57,7 @@ async def serve(options: argparse.Namespace, parent: int) -> None:
     server.initialize(IOLoop.current())
     server.start()
     try:
-        if options.unix_socket:
+        if options.end_with_parent:
             await _until_orphaned(stop, parent)
         else:
             await stop.wait()
@@ -87,7 +92,8 @@ def _on_port(hub: Hub, options: argparse.Namespace) -> tuple[DashboardServer, HT
     server = DashboardServer(hub, gate, prefix=options.prefix, origins=origins, lists_clusters=True)
     http = HTTPServer(server)
     http.add_sockets(sockets)
-    sys.stdout.write(f"http://127.0.0.1:{port}{server.prefix}/?token={token}\n")
+    page = f"{next(iter(hub.recordings))}/status" if len(hub.recordings) == 1 else ""
+    sys.stdout.write(f"http://127.0.0.1:{port}{server.prefix}/{page}?token={token}\n")
     sys.stdout.flush()
     return server, http
 
@@ -106,7 +112,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the dashboards' process."""
     parent = os.getppid()  # before anybody can see that we run, and may end because of it
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
-    asyncio.run(serve(parse_arguments(arguments), parent))
+    options = parse_arguments(arguments)
+    try:
+        asyncio.run(serve(options, parent))
+    except RecordingError as error:
+        sys.exit(f"glassloom_dashboards: {error}")
 
 
 if __name__ == "__main__":

@@ -211,9 +211,10 @@ class ClusterAggregate:
     generation
         Rises when the log begins anew, after the connection to the cluster was lost and found again.
     state
-        ``"connecting"``, ``"live"``, ``"reconnecting"``, ``"ended"``, or ``"refused"``: it runs, but can't be read.
+        ``"connecting"``, ``"live"``, ``"reconnecting"``, ``"ended"``, or ``"refused"``: it runs, but can't be read. Of a file
+        ``"loading"`` and ``"recording"``.
     ended_reason
-        Why it has ended or can't be read.
+        Why it has ended or can't be read, or how the recording is damaged.
     heard_at_s
         When it was last heard, or first asked, by the clock of whoever calls `hear`.
     unreadable_messages
@@ -373,6 +374,11 @@ class ClusterAggregate:
         """Note that the cluster runs, and that we can't read it."""
         self.ended_reason = reason
         self.set_state("refused")
+
+    def set_recorded(self, damage: str) -> None:
+        """Note that this was a recording, which has been read as far as it goes; `damage` says why not further."""
+        self.ended_reason = damage
+        self.set_state("recording")
 
     def hear(self, now_s: float) -> None:
         """Note that the cluster was heard at `now_s`, a monotonic clock of the caller's."""

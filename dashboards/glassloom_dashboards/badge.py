@@ -21,6 +21,8 @@ STATE_WORDS = {
     "reconnecting": "reconnecting …",
     "ended": "ended",
     "refused": "cannot be read",
+    "loading": "loading …",
+    "recording": "recording",
 }
 
 

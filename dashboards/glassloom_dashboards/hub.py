@@ -9,11 +9,13 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
-from glassloom_metrics.errors import ClusterNotFound, ConnectionRefused
+from glassloom_metrics.errors import ClusterNotFound, ConnectionRefused, RecordingError
+from glassloom_metrics.open_recordings import RecordingRecord, find_recording
 from glassloom_metrics.protocol import decode_known
+from glassloom_metrics.recording import Recording
 from glassloom_metrics.registry import ClusterRecord, find_record, read_records
 from glassloom_metrics.subscriber import subscribe_frames
 
@@ -42,9 +44,9 @@ class Frames(Protocol):
 
 
 class Watched:
-    """A cluster, what it has told so far, and the colours of its layers."""
+    """A cluster or a recording, what it has told so far, and the colours of its layers."""
 
-    def __init__(self, record: ClusterRecord) -> None:
+    def __init__(self, record: ClusterRecord | RecordingRecord) -> None:
         self.record = record
         self.aggregate = ClusterAggregate()
         self.aggregate.name = record.name
@@ -71,25 +73,32 @@ class Watched:
 
 
 class Hub:
-    """Finds clusters in the registry and watches those that somebody looks at. Lives in one event loop."""
+    """Finds clusters and recordings in the registry and watches those that somebody looks at. Lives in one event loop.
 
-    def __init__(self, frames: Frames = subscribe_frames) -> None:
+    Parameters
+    ----------
+    recordings
+        Recordings that are shown besides, without being in the registry.
+    """
+
+    def __init__(self, frames: Frames = subscribe_frames, recordings: Sequence[RecordingRecord] = ()) -> None:
         self._frames = frames
+        self.recordings = {record.id: record for record in recordings}
         self._watched: dict[str, Watched] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def watch(self, cluster_id: str) -> Watched:
-        """Return a cluster by id, which is watched from now on.
+        """Return a cluster, or recording, by id, which is watched from now on.
 
         Raises
         ------
         ClusterNotFound
-            If it isn't running and was never watched.
+            If it isn't running, or there, and was never watched.
         """
         known = self._watched.get(cluster_id)
         if known is not None:
             return known
-        record = find_record(cluster_id)
+        record = self._find(cluster_id)
         if record.id != cluster_id:
             return self.watch(record.id)
         self._forget_oldest_ended()
@@ -97,9 +106,19 @@ class Hub:
         self._tasks[record.id] = asyncio.get_running_loop().create_task(self._supervise(watched))
         return watched
 
-    def clusters(self) -> list[ClusterRecord]:
-        """Return the records of all running clusters."""
-        return read_records()
+    def _find(self, name_or_id: str) -> ClusterRecord | RecordingRecord:
+        if name_or_id in self.recordings:
+            return self.recordings[name_or_id]
+        try:
+            return find_record(name_or_id)
+        except ClusterNotFound:
+            with contextlib.suppress(ClusterNotFound):
+                return find_recording(name_or_id)
+            raise
+
+    def shown(self) -> list[ClusterRecord | RecordingRecord]:
+        """Return the records of all running clusters, and of the recordings that this hub was given."""
+        return [*read_records(), *self.recordings.values()]
 
     async def close(self) -> None:
         """Stop watching."""
@@ -113,37 +132,41 @@ class Hub:
             del self._watched[key], self._tasks[key]
 
     async def _supervise(self, watched: Watched) -> None:
+        record = watched.record
         try:
-            await self._follow(watched)
+            if isinstance(record, RecordingRecord):
+                await _replay(watched, record)
+            else:
+                await self._follow(watched, record)
         except Exception as error:  # a fault of ours: said on the page, or it would be called live for ever
-            log.exception("cluster %r is no longer followed", watched.record.name)
+            log.exception("cluster %r is no longer followed", record.name)
             watched.aggregate.refuse(f"the dashboards failed to follow this cluster: {error!r}")
 
-    async def _follow(self, watched: Watched) -> None:
+    async def _follow(self, watched: Watched, record: ClusterRecord) -> None:
         """Read the cluster's log until it has ended; each time the connection is lost, go on where it was."""
         retry_s = _FIRST_RETRY_S
         while True:
             try:
-                await self._read(watched)
+                await self._read(watched, record)
                 retry_s = _FIRST_RETRY_S
             except ConnectionRefused as error:
                 log.warning("%s", error)
                 watched.aggregate.refuse(str(error))
                 return
             except OSError as error:
-                log.info("cluster %r cannot be reached: %s", watched.record.name, error)
+                log.info("cluster %r cannot be reached: %s", record.name, error)
             if watched.aggregate.state == "ended":
                 return
-            if not is_running(watched.record):
+            if not is_running(record):
                 watched.aggregate.end("its process has ended")
                 return
             watched.aggregate.set_state("reconnecting")
             await asyncio.sleep(retry_s)
             retry_s = min(2 * retry_s, _LONGEST_RETRY_S)
 
-    async def _read(self, watched: Watched) -> None:
+    async def _read(self, watched: Watched, record: ClusterRecord) -> None:
         aggregate = watched.aggregate
-        frames = self._frames(watched.record, since=aggregate.next_frame, log_id=aggregate.log_id)
+        frames = self._frames(record, since=aggregate.next_frame, log_id=aggregate.log_id)
         if aggregate.heard_at_s is None:
             aggregate.hear(time.monotonic())
         slice_ends_s = time.monotonic() + _FOLD_SLICE_S
@@ -154,6 +177,24 @@ class Hub:
                 if time.monotonic() > slice_ends_s:
                     await asyncio.sleep(0)
                     slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+
+
+async def _replay(watched: Watched, record: RecordingRecord) -> None:
+    """Read a recording as far as it goes, in slices."""
+    aggregate = watched.aggregate
+    slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+    try:
+        recording = Recording(record.path)
+        for _, payload in recording.frames():
+            watched.fold(payload)
+            if time.monotonic() > slice_ends_s:
+                aggregate.set_state("loading")
+                await asyncio.sleep(0)
+                slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+    except (RecordingError, OSError) as error:
+        aggregate.refuse(str(error))
+    else:
+        aggregate.set_recorded(recording.damage)
 
 
 def is_running(record: ClusterRecord) -> bool:

@@ -197,15 +197,19 @@ class NotFound(Plain):
 
 
 class ClusterList(Plain):
-    """Lists the running clusters."""
+    """Lists the running clusters, and the recordings that this process was started with."""
 
     def get(self) -> None:
         """Answer with a page of links."""
         clusters = [
             {"name": record.name, "href": f"{self.application.prefix}/{record.id}"}
-            for record in self.application.hub.clusters()
+            for record in self.application.hub.shown()
         ]
-        text = "Pick a cluster." if clusters else "No cluster is running. This page lists those that this user starts."
+        text = (
+            "Pick a cluster or recording."
+            if clusters
+            else "No cluster is running. This page lists those that this user starts."
+        )
         write_message(self, 200, "Clusters", text, clusters=clusters, pages=PAGES)
 
 

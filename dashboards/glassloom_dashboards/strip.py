@@ -21,7 +21,7 @@ STYLE = """
 .badge { font-size: 11px; font-weight: 600; padding: 1px 8px; border-radius: 9px; white-space: nowrap; }
 .badge.live { color: var(--gl-live); background: color-mix(in srgb, var(--gl-live) 14%, transparent); }
 .badge.silent, .badge.refused { color: var(--gl-warning); background: color-mix(in srgb, var(--gl-warning) 16%, transparent); }
-.badge.ended, .badge.connecting, .badge.reconnecting { color: var(--gl-muted); background: var(--gl-track); }
+.badge.ended, .badge.connecting, .badge.reconnecting, .badge.loading, .badge.recording { color: var(--gl-muted); background: var(--gl-track); }
 .fact { display: flex; flex-direction: column; font-variant-numeric: tabular-nums; }
 .fact small { color: var(--gl-muted); font-size: 11px; }
 .fact b { font-weight: 600; white-space: nowrap; }
@@ -45,7 +45,7 @@ def strip_html(aggregate: ClusterAggregate, badge: Badge, *, full: bool) -> Mark
 def notices(aggregate: ClusterAggregate) -> list[str]:
     """Return sentences about why what the page shows may be less than there is; plain text, not HTML."""
     said = []
-    if aggregate.state == "refused":
+    if aggregate.state == "refused" or aggregate.state == "recording" and aggregate.ended_reason:
         said.append(sentence(aggregate.ended_reason))
     if aggregate.unreadable_messages:
         one = aggregate.unreadable_messages == 1

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from glassloom.delayed_call import Delayed, delayed
     from glassloom.protocol.annotations import annotate
     from glassloom.recordings.recording import record
+    from glassloom.recordings.replay import replay
 
 __version__ = "0.1.0"
 
@@ -50,6 +51,7 @@ __all__ = [
     "persist",
     "record",
     "rejoin",
+    "replay",
     "secede",
     "visualize",
     "wait",
@@ -79,6 +81,7 @@ _HOMES = {
     "persist": "collection",
     "record": "recordings.recording",
     "rejoin": "client.worker_api",
+    "replay": "recordings.replay",
     "secede": "client.worker_api",
     "visualize": "collection",
     "wait": "client.future",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import importlib.util
 import json
 import shlex
 import signal
@@ -14,12 +13,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from glassloom_metrics.errors import MetricsError
+from glassloom_metrics.recording import hello_of
 from glassloom_metrics.registry import find_record
 
 from glassloom import config
 from glassloom.cluster import LocalCluster, commands
 from glassloom.errors import GlassloomError
 from glassloom.recordings.cluster_recording import start_recording
+from glassloom.recordings.replay import dashboards_command
 from glassloom.units import format_bytes, parse_seconds
 
 
@@ -76,6 +77,11 @@ def _add_recording_commands(commands: Any) -> None:
     record.add_argument("--overwrite", action="store_true", help="replace a file that is there")
     record.set_defaults(run=_record, parser=record)
 
+    replay = commands.add_parser("replay", help="serve the dashboards of a recording, on this machine, with a token")
+    replay.add_argument("path", metavar="FILE", help="such as run.glr")
+    replay.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default any that is free")
+    replay.set_defaults(run=_replay, parser=replay)
+
 
 def _add_cluster_actions(cluster: Any) -> None:
     """Add what ``glassloom cluster`` can do."""
@@ -111,9 +117,12 @@ def _lab(options: argparse.Namespace) -> int:
 
 
 def _dashboard(options: argparse.Namespace) -> int:
-    if importlib.util.find_spec("glassloom_dashboards") is None:
-        raise GlassloomError("the dashboards aren't installed in this environment: pip install glassloom")
-    return subprocess.call([sys.executable, "-m", "glassloom_dashboards", "--port", str(options.port)])
+    return subprocess.call([*dashboards_command(), "--port", str(options.port)])
+
+
+def _replay(options: argparse.Namespace) -> int:
+    hello_of(options.path)  # raises what is wrong with the file
+    return subprocess.call([*dashboards_command(), "--port", str(options.port), "--recording", options.path])
 
 
 def _record(options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ import msgspec
 
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.framing import HEADER_BYTES
-from glassloom_metrics.protocol import MIN_VERSION, PROTOCOL_VERSION, Footer, Message, decode_known
+from glassloom_metrics.protocol import MIN_VERSION, PROTOCOL_VERSION, Hello, Message, decode_known, tag_of
 from glassloom_metrics.segments import MAGIC
 
 
@@ -49,6 +49,14 @@ class Recording:
     def __iter__(self) -> Iterator[Message]:
         """Yield the messages."""
         self.unreadable, self.damage = 0, ""
+        for start, payload in self.frames():
+            message = self._decode(payload, start)
+            if message is not None:
+                yield message
+
+    def frames(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the payload of each frame but the footer, and at which byte the frame begins; sets `damage` at a cut."""
+        self.damage = ""
         with self._path.open("rb") as file:
             self._check_magic(file)
             size = os.fstat(file.fileno()).st_size
@@ -57,11 +65,10 @@ class Recording:
                 if len(header) < HEADER_BYTES or length > size - file.tell():
                     self._note(f"it ends within a frame that begins at byte {start:,} of {size:,}")
                     return
-                message = self._decode(file.read(length), start)
-                if isinstance(message, Footer):
+                payload = file.read(length)
+                if tag_of(payload) == "footer":
                     return
-                if message is not None:
-                    yield message
+                yield start, payload
 
     def _decode(self, payload: bytes, start: int) -> Message | None:
         try:
@@ -82,6 +89,20 @@ class Recording:
             raise RecordingError(
                 f"{os.fspath(self._path)!r} is a recording of version {magic[-1]}; this Glassloom reads {PROTOCOL_VERSION}"
             )
+
+
+def hello_of(path: str | os.PathLike[str]) -> Hello | None:
+    """Return the first message of a recording, None if it ends before that.
+
+    Raises
+    ------
+    RecordingError
+        If the file is no recording, or of a version that can't be read.
+    OSError
+        If it can't be opened.
+    """
+    first = next(iter(Recording(path)), None)
+    return first if isinstance(first, Hello) else None
 
 
 def read_recording(path: str | os.PathLike[str]) -> Recording:

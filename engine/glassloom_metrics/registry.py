@@ -10,12 +10,15 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from glassloom_metrics.errors import ClusterAmbiguous, ClusterNotFound
 from glassloom_metrics.host import HostIdentity, Standing, standing, this_host
 from glassloom_metrics.host import process_started_s as process_started_s
+
+Entry = TypeVar("Entry", bound=msgspec.Struct)
 
 _FOLDER = "glassloom"
 _NO_WORDS = ("no", "n", "false", "off", "0", "0.0")
@@ -85,13 +88,18 @@ def is_alive(record: ClusterRecord) -> bool:
 
 def write_record(record: ClusterRecord) -> Path:
     """Publish `record` (at once, whole) and return its path; raises OSError, and leaves nothing, if there is no room."""
+    return write_entry(f"cluster-{record.id}", record)
+
+
+def write_entry(name: str, entry: msgspec.Struct) -> Path:
+    """Write `entry` as the private file ``name.json`` of the registry, at once and whole; raises OSError, and leaves nothing."""
     directory = runtime_dir()
-    path = directory / f"cluster-{record.id}.json"
-    draft = directory / f".cluster-{record.id}.{os.getpid()}.part"
+    path = directory / f"{name}.json"
+    draft = directory / f".{name}.{os.getpid()}.part"
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(record), indent=2))
+            file.write(msgspec.json.format(msgspec.json.encode(entry), indent=2))
         draft.replace(path)
     except OSError:
         with contextlib.suppress(OSError):
@@ -102,8 +110,13 @@ def write_record(record: ClusterRecord) -> Path:
 
 def remove_record(cluster_id: str) -> None:
     """Take a cluster out of the registry; nothing happens if it is not in it."""
+    remove_entry(f"cluster-{cluster_id}")
+
+
+def remove_entry(name: str) -> None:
+    """Remove the file ``name.json`` of the registry; nothing happens if there is none."""
     with contextlib.suppress(OSError):
-        (jupyter_runtime_dir() / _FOLDER / f"cluster-{cluster_id}.json").unlink()
+        (jupyter_runtime_dir() / _FOLDER / f"{name}.json").unlink()
 
 
 def read_records() -> list[ClusterRecord]:
@@ -131,15 +144,20 @@ def read_foreign_records() -> list[ClusterRecord]:
 
 
 def _read_all() -> list[ClusterRecord]:
-    records = []
-    for path in sorted((jupyter_runtime_dir() / _FOLDER).glob("cluster-*.json")):
+    return sorted(read_entries("cluster-*", ClusterRecord), key=lambda record: record.started_at_s)
+
+
+def read_entries(pattern: str, kind: type[Entry]) -> list[Entry]:
+    """Return what the files of the registry hold whose names fit a pattern; those that can't be read are left out."""
+    entries = []
+    for path in sorted((jupyter_runtime_dir() / _FOLDER).glob(f"{pattern}.json")):
         try:
-            records.append(msgspec.json.decode(path.read_bytes(), type=ClusterRecord))
+            entries.append(msgspec.json.decode(path.read_bytes(), type=kind))
         except OSError:
             continue  # ended while we read, or not for us to read
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # of another version of Glassloom; not ours to remove
-    return sorted(records, key=lambda record: record.started_at_s)
+    return entries
 
 
 def _standing(record: ClusterRecord) -> Standing:

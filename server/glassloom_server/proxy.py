@@ -6,12 +6,14 @@ cookies and tokens stay here, and a page that is only open does not count as act
 
 from __future__ import annotations
 
+import asyncio
 from http.client import responses as HTTP_REASONS
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import tornado.web
 from glassloom_metrics.errors import ClusterNotFound
+from glassloom_metrics.open_recordings import find_recording
 from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server_proxy.handlers import ProxyHandler, RewritableResponse
@@ -121,8 +123,11 @@ class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
 
 
 class DashboardPageHandler(DashboardFilesHandler):
-    """A page of one cluster, and its WebSocket."""
+    """A page of one cluster or recording, and its WebSocket."""
 
     async def check(self, *args: str) -> None:
-        """Raise `ClusterNotFound` if the cluster doesn't run."""
-        await self.services.clusters.find(args[0])
+        """Raise `ClusterNotFound` if the cluster doesn't run and no process has opened such a recording."""
+        try:
+            await self.services.clusters.find(args[0])
+        except ClusterNotFound:
+            await asyncio.to_thread(find_recording, args[0])

@@ -27,6 +27,7 @@ from glassloom_metrics.protocol import (
 )
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
+from glassloom_metrics.recording_writer import RecordingWriter
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
 
 STARTED_AT_S = 1_700_000_000.0
@@ -165,6 +166,15 @@ def record_samples(recorder: Recorder, shape: Shape, moments: int = 40) -> None:
                 [3] * len(workers),
             )
         )
+
+
+def write_recording(path: Path, recorder: Recorder) -> None:
+    """Write what a recorder has as a recording."""
+    writer = RecordingWriter(path)
+    payloads, _ = recorder.read(0, limit=10**9)
+    for payload in payloads:
+        writer.add(payload)
+    writer.close()
 
 
 @contextmanager

@@ -9,13 +9,18 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections import Counter
 from pathlib import Path
 
+import glassloom
+import psutil
 import pytest
 from fault_helpers import eventually
 from glassloom import Client, LocalCluster
 from glassloom.errors import ClusterError, ForkedError
+from glassloom_metrics.errors import RecordingError
+from glassloom_metrics.open_recordings import read_recording_records
 from glassloom_metrics.protocol import Action, Layers, Life, Progress, Runs, TaskEvents, WorkerJoined, column
 from glassloom_metrics.recording import read_recording
 from glassloom_metrics.registry import find_record
@@ -207,8 +212,6 @@ print(sum(glassloom.compute(*[work(i) for i in range(40)])))
 
 
 def test_what_collections_compute_on_is_recorded(client, tmp_path):
-    import glassloom
-
     with glassloom.record(tmp_path / "run.glr"):
         client.submit(late, 5000).result()
     assert tasks_by_layer(tmp_path / "run.glr") == {"late": 1}
@@ -279,3 +282,76 @@ def test_the_command_names_what_is_wrong(client, tmp_path):
     done = subprocess.run([*command, "nobody", str(path)], capture_output=True, text=True, timeout=50)
     assert done.stderr == "glassloom: no cluster 'nobody'; running: 'recorded'\n"
     assert find_record("recorded").id == client.id
+
+
+# Shown again
+
+
+@pytest.fixture(scope="module")
+def recording(client, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("made") / "run.glr"
+    with client.record(path):
+        client.gather(client.map(late, range(30), pure=False))
+    return path
+
+
+def fetch(link: str) -> tuple[int, str]:
+    """Return the status and text of a page of dashboards that ask for a cookie."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with opener.open(link, timeout=30) as answer:
+        return answer.status, answer.read().decode()
+
+
+def test_a_script_sees_a_recording_in_dashboards_that_end_with_it(recording):
+    with glassloom.replay(recording) as replay:
+        assert re.fullmatch(
+            r"<Replay of 'run.glr': http://127\.0\.0\.1:\d+/recording-[0-9a-f]{12}/status\?token=[\w-]+>", repr(replay)
+        )
+        status, text = fetch(replay.link)
+        assert status == 200 and "recorded" in text
+        (dashboards,) = [
+            child for child in psutil.Process().children() if "glassloom_dashboards" in " ".join(child.cmdline())
+        ]
+    assert not dashboards.is_running()
+    replay.close()
+
+
+def test_dashboards_of_a_replay_end_with_a_script_that_is_killed(recording):
+    script = f"""
+import glassloom, os, psutil, signal
+replay = glassloom.replay({str(recording)!r})
+print(*[child.pid for child in psutil.Process().children()], flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    pid = int(run_script(script).stdout)
+    eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+
+
+def test_in_a_notebook_the_dashboards_of_jupyter_show_a_recording(recording, monkeypatch):
+    monkeypatch.setattr("glassloom.recordings.replay.jupyter_base_url", lambda: "/user/o'x/")
+    replay = glassloom.replay(recording)
+    (record,) = read_recording_records()
+    assert (record.path, record.name) == (str(recording), "recorded (run.glr)")
+    assert replay.link == f"/user/o'x/glassloom/dash/{record.id}/status"
+    assert f'<a href="/user/o&#x27;x/glassloom/dash/{record.id}/status"' in replay._repr_html_()
+    replay.close()
+    assert read_recording_records() == []
+
+
+def test_the_command_serves_a_recording_and_names_what_is_none(recording, tmp_path):
+    command = [sys.executable, "-m", "glassloom", "replay"]
+    with subprocess.Popen([*command, str(recording)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        status, _ = fetch(process.stdout.readline().strip())
+        assert status == 200
+        for child in psutil.Process(process.pid).children():
+            child.terminate()
+    other = tmp_path / "other"
+    other.write_text("no recording")
+    done = subprocess.run([*command, str(other)], capture_output=True, text=True, timeout=50)
+    assert done.returncode == 1
+    assert done.stderr == f"glassloom: '{other}' is not a Glassloom recording (it begins with b'no recor')\n"
+    with pytest.raises(RecordingError, match="is not a Glassloom recording"):
+        glassloom.replay(other)
+    with pytest.raises(FileNotFoundError):
+        glassloom.replay(tmp_path / "nothing")

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from glassloom_metrics.open_recordings import publish_recording, record_of_recording, withdraw_recording
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, encode
+from glassloom_metrics.recording_writer import RecordingWriter
 from glassloom_server.proxy import without_token
 from tornado.httpclient import HTTPClientError
 
@@ -63,6 +66,25 @@ async def test_a_cluster_that_does_not_run_is_a_clear_404(jp_fetch, start_cluste
     assert caught.value.response.body == b"This cluster is not running any more."
     assert caught.value.response.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert services.dashboards.pid is None
+
+
+async def test_a_recording_that_a_kernel_has_opened_has_pages_and_is_no_cluster(jp_fetch, jp_environ, tmp_path):
+    path = tmp_path / "run.glr"
+    writer = RecordingWriter(path)
+    writer.add(encode(Hello(PROTOCOL_VERSION, "c1", "loom", "processes", 1.0)))
+    writer.close()
+    record = record_of_recording(path)
+    publish_recording(record)
+    try:
+        response = await jp_fetch("glassloom", "dash", record.id, "status")
+        assert json.loads(response.body)["uri"].endswith(f"/glassloom/dash/{record.id}/status")
+        listed = await jp_fetch("glassloom", "api", "clusters")
+        assert json.loads(listed.body) == {"clusters": []}
+    finally:
+        withdraw_recording(record)
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_fetch("glassloom", "dash", record.id, "status")
+    assert caught.value.code == 404
 
 
 async def test_websocket_messages_pass_both_ways_without_credentials(jp_ws_fetch, start_cluster, services):
