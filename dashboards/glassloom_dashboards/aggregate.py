@@ -39,8 +39,10 @@ from glassloom_metrics.protocol import (
 )
 from numpy.typing import NDArray
 
+from glassloom_dashboards.durations import Durations
 from glassloom_dashboards.growing import GrowingTable, GrowingTexts
 from glassloom_dashboards.log_table import LogTable
+from glassloom_dashboards.memory_history import MemoryHistory
 from glassloom_dashboards.runs import HeldBytes, RunTable
 from glassloom_dashboards.task_sums import TaskSums
 from glassloom_dashboards.worker_history import WorkerHistories
@@ -261,6 +263,8 @@ class ClusterAggregate:
         self.held = HeldBytes()
         self.sums = TaskSums()
         self.histories = WorkerHistories()
+        self.memory = MemoryHistory()
+        self.durations = Durations()
         self.lost_events = 0
         self.unreadable_messages = 0
 
@@ -402,6 +406,7 @@ class ClusterAggregate:
         columns = {name: np.frombuffer(getattr(message, name), _EVENT_DTYPES[name])[skip:] for name in COLUMN_TYPECODES}
         self.tasks.extend(columns, message.index[skip:])
         self.sums.add(columns)
+        self.durations.add_rows(columns, len(self.tasks) - len(columns["action"]))
         self._saw(self.tasks.stop_s, "tasks")
 
     def _set_layers(self, message: Layers) -> None:
@@ -453,5 +458,7 @@ class ClusterAggregate:
             if name != "at_s"
         }
         self.histories.add(message.at_s, message.workers, self.samples)
+        at_s = message.at_s - self.started_at_s
+        self.memory.add(at_s, message.workers, self.samples, self.workers, self.held.now)
         self.history.extend(totals | {"at_s": np.array([message.at_s])})
         self._saw(message.at_s, "samples")

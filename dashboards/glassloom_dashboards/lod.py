@@ -104,7 +104,7 @@ def grid_for(view: View, origin_s: float) -> Grid:
     rows = -(-lanes // lanes_a_row)
     columns = max(min(MAX_BINS // rows, MAX_BIN_COLUMNS), 2)
     span_s = max(view.stop_s - view.start_s, 1e-9)
-    width_s = _nice_width(span_s / (columns - 1))
+    width_s = nice_width(span_s / (columns - 1))
     first = np.floor((view.start_s - origin_s) / width_s)
     last = np.floor((view.stop_s - origin_s) / width_s)
     return Grid(
@@ -112,7 +112,8 @@ def grid_for(view: View, origin_s: float) -> Grid:
     )
 
 
-def _nice_width(at_least_s: float) -> float:
+def nice_width(at_least_s: float) -> float:
+    """Return the least of 1, 2, 5 times a power of ten that is `at_least_s`."""
     power = 10.0 ** np.floor(np.log10(at_least_s))
     return float(next(power * step for step in (1, 2, 5, 10) if power * step >= at_least_s * (1 - 1e-9)))
 
@@ -131,11 +132,11 @@ def bin_events(tasks: TaskTable, lane_of_thread: Integers, grid: Grid, lanes: in
     stop_s = np.maximum(np.minimum(taken("stop_s"), grid.stop_s), start_s)
     row = (lane_of_thread[taken("thread")] - grid.low) // grid.lanes_a_row
     columns = grid.columns
-    first = _column_of(start_s, grid)
-    last = np.maximum(_column_of(stop_s, grid), first)
+    first = column_of(start_s, grid)
+    last = np.maximum(column_of(stop_s, grid), first)
 
     tasks_in_bin, failed_in_bin = _counts(row * columns + (first + last) // 2, taken("ok"), grid.rows * columns)
-    busy_s = _busy_by_kind(row * len(kinds) + place_of_kind, first, last, start_s, stop_s, grid, len(kinds))
+    busy_s = busy_by_kind(row * len(kinds) + place_of_kind, first, last, start_s, stop_s, grid, len(kinds))
     total_s = busy_s.sum(axis=1).ravel()
     dominant = kinds[busy_s.argmax(axis=1).ravel()] if len(kinds) else np.empty(0, np.int64)
 
@@ -154,7 +155,8 @@ def bin_events(tasks: TaskTable, lane_of_thread: Integers, grid: Grid, lanes: in
     )
 
 
-def _column_of(at_s: Floats, grid: Grid) -> Integers:
+def column_of(at_s: Floats, grid: Grid) -> Integers:
+    """Return the column of the grid that each time is in."""
     columns = ((at_s - grid.start_s) / grid.width_s).astype(np.int64)
     return np.clip(columns, 0, grid.columns - 1)
 
@@ -184,7 +186,7 @@ def _counts(cells: Integers, ok: NDArray[np.uint8], size: int) -> tuple[Integers
     return np.bincount(cells, minlength=size), np.bincount(cells[ok == 0], minlength=size)
 
 
-def _busy_by_kind(
+def busy_by_kind(
     series: Integers, first: Integers, last: Integers, start_s: Floats, stop_s: Floats, grid: Grid, kinds: int
 ) -> Floats:
     """Return the busy seconds by row, kind and column; an event over several columns is shared among them."""

@@ -1,0 +1,142 @@
+"""How long the tasks of each layer take, as counts in narrow bins: quantiles without sorting, a few bytes a layer.
+
+>>> durations = Durations()
+>>> durations.add(np.full(100, 7), np.linspace(0.5, 1.5, 100))
+>>> round(durations[7].quantile(0.5), 2), round(durations[7].quantile(1.0), 2)
+(1.0, 1.5)
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+from glassloom_metrics.protocol import Action
+from numpy.typing import NDArray
+
+BINS_AN_OCTAVE = 8
+"""A bin is 9 % wide, so a quantile is right within 5 %."""
+_SHORTEST_S = 1e-6
+LONGEST_KEPT = 8
+"""Of how many tasks of a layer, the longest ones, the rows are kept."""
+STRAGGLER_FACTOR = 2.0
+"""A straggler takes so many times what 95 % of its layer's tasks take."""
+LEAST_TASKS = 20
+"""Layers with fewer tasks have no stragglers."""
+
+
+class LayerDurations:
+    """The durations of one layer's tasks.
+
+    Attributes
+    ----------
+    count, total_s, longest_s
+        Of all tasks.
+    """
+
+    def __init__(self) -> None:
+        self._bins: defaultdict[int, int] = defaultdict(int)
+        self._longest: list[tuple[float, int]] = []
+        self.count = 0
+        self.total_s = 0.0
+        self.shortest_s = float("inf")
+        self.longest_s = 0.0
+
+    def add(self, bin_: int, count: int, total_s: float, longest_s: float, shortest_s: float) -> None:
+        """Count tasks of one bin."""
+        self._bins[bin_] += count
+        self.count += count
+        self.total_s += total_s
+        self.longest_s = max(self.longest_s, longest_s)
+        self.shortest_s = min(self.shortest_s, shortest_s)
+
+    def note(self, duration_s: float, row: int) -> None:
+        """Keep a task's row if it is among the longest."""
+        if len(self._longest) < LONGEST_KEPT:
+            heapq.heappush(self._longest, (duration_s, row))
+        else:
+            heapq.heappushpop(self._longest, (duration_s, row))
+
+    @property
+    def mean_s(self) -> float:
+        """The mean, 0 if there is no task."""
+        return self.total_s / self.count if self.count else 0.0
+
+    def quantile(self, share: float) -> float:
+        """Return what a share of the tasks takes at most; 0 if there is none."""
+        wanted, seen = share * self.count, 0
+        for bin_ in sorted(self._bins):
+            before, seen = seen, seen + self._bins[bin_]
+            if seen >= wanted:
+                low_s, high_s = bin_start_s(bin_), bin_start_s(bin_ + 1)
+                inside = (wanted - before) / self._bins[bin_]
+                return float(np.clip(low_s + inside * (high_s - low_s), self.shortest_s, self.longest_s))
+        return self.longest_s
+
+    @property
+    def straggler_s(self) -> float:
+        """From which duration on a task is a straggler."""
+        return STRAGGLER_FACTOR * self.quantile(0.95) if self.count >= LEAST_TASKS else float("inf")
+
+    def stragglers(self) -> tuple[int, list[tuple[float, int]]]:
+        """Return how many stragglers there are, about, and the longest of them: (seconds, row of the task table)."""
+        limit_s = self.straggler_s
+        listed = sorted((one for one in self._longest if one[0] > limit_s), reverse=True)
+        counted = sum(count for bin_, count in self._bins.items() if bin_start_s(bin_) >= limit_s)
+        return max(counted, len(listed)), listed
+
+
+NONE = LayerDurations()
+
+
+class Durations:
+    """The durations of all layers' tasks, by layer."""
+
+    def __init__(self) -> None:
+        self._layers: dict[int, LayerDurations] = {}
+        self._rows = 0
+
+    def __getitem__(self, layer: int) -> LayerDurations:
+        return self._layers.get(layer, NONE)
+
+    def add_rows(self, columns: dict[str, NDArray[Any]], first: int) -> None:
+        """Add events as `TaskTable.extend` takes them, the first of which is the row `first` of the table."""
+        rows = np.flatnonzero(columns["action"] == Action.COMPUTE)
+        if len(rows):
+            self.add(columns["layer"][rows], columns["stop_s"][rows] - columns["start_s"][rows], rows + first)
+
+    def add(self, layer: NDArray[Any], duration_s: NDArray[np.float64], rows: NDArray[np.int64] | None = None) -> None:
+        """Add tasks. This costs as much as there are different layers and bins, but for a pass over the columns."""
+        bins = bins_of(duration_s)
+        codes = (layer.astype(np.int64) << 16) | bins
+        distinct, place = np.unique(codes, return_inverse=True)
+        size = len(distinct)
+        longest_s, shortest_s = np.zeros(size), np.full(size, np.inf)
+        np.maximum.at(longest_s, place, duration_s)
+        np.minimum.at(shortest_s, place, duration_s)
+        counts, totals_s = np.bincount(place, minlength=size), np.bincount(place, duration_s, minlength=size)
+        columns = (counts.tolist(), totals_s.tolist(), longest_s.tolist(), shortest_s.tolist())
+        for code, *sums in zip(distinct.tolist(), *columns, strict=True):
+            self._layers.setdefault(code >> 16, LayerDurations()).add(code & 0xFFFF, *sums)
+        if rows is not None:
+            self._note_longest(layer, duration_s, rows)
+
+    def _note_longest(self, layer: NDArray[Any], duration_s: NDArray[np.float64], rows: NDArray[np.int64]) -> None:
+        order = np.lexsort((-duration_s, layer))
+        firsts = np.flatnonzero(np.diff(layer[order].astype(np.int64), prepend=-1))
+        place = np.arange(len(order)) - np.repeat(firsts, np.diff(np.append(firsts, len(order))))
+        for number in order[place < LONGEST_KEPT].tolist():
+            self._layers[int(layer[number])].note(float(duration_s[number]), int(rows[number]))
+
+
+def bins_of(duration_s: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the bin of each duration; all shorter than a microsecond are in the first."""
+    bins = np.floor(np.log2(np.maximum(duration_s, _SHORTEST_S) / _SHORTEST_S) * BINS_AN_OCTAVE)
+    return np.clip(bins, 0, 0xFFFF).astype(np.int64)
+
+
+def bin_start_s(bin_: int) -> float:
+    """Return the shortest duration of a bin."""
+    return float(_SHORTEST_S * 2.0 ** (bin_ / BINS_AN_OCTAVE))

@@ -1,0 +1,115 @@
+"""Threads times wall clock: the parts are never negative and always add up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.budget import PARTS, BudgetBins, budget_of, split
+from glassloom_metrics.protocol import Action, Hello, Position, TaskEvents, WorkerJoined, WorkerLeft, pack_column
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic import STARTED_AT_S, Shape
+from test_pages import aggregate_of
+
+spans = st.tuples(
+    st.integers(0, 2), st.integers(0, 1), st.sampled_from(list(Action)), st.floats(0, 20), st.floats(0, 5)
+)
+
+
+def cluster(workers: int = 1, threads: int = 2, joined_s: float = 0.0) -> ClusterAggregate:
+    aggregate = ClusterAggregate()
+    aggregate.apply(Hello(2, "c1", "demo", "processes", STARTED_AT_S))
+    for worker in range(workers):
+        aggregate.apply(WorkerJoined(STARTED_AT_S + joined_s, worker, f"w{worker}", 1, threads))
+    return aggregate
+
+
+def events(first: int, rows) -> TaskEvents:
+    """Return events from (worker, lane, action, start, seconds)."""
+    worker, lane, action, start_s, took_s = zip(*rows, strict=True)
+    start_s = [STARTED_AT_S + at for at in start_s]
+    count = len(rows)
+    columns = {
+        "layer": [0] * count, "worker": worker, "lane": lane, "action": [int(one) for one in action],
+        "start_s": start_s, "stop_s": [at + took for at, took in zip(start_s, took_s, strict=True)],
+        "nbytes": [1] * count, "ok": [1] * count,
+    }  # fmt: skip
+    return TaskEvents(first=first, index=[""] * count, **{name: pack_column(name, of) for name, of in columns.items()})
+
+
+def seconds(aggregate: ClusterAggregate, start_s: float, stop_s: float) -> dict[str, float]:
+    budget = budget_of(aggregate, BudgetBins(), STARTED_AT_S + start_s, STARTED_AT_S + stop_s)
+    return {part: round(value, 4) for part, value in budget.totals.items()}
+
+
+@given(st.lists(spans, min_size=1, max_size=40), st.integers(1, 3), st.floats(0, 10), st.floats(0.1, 30))
+def test_parts_are_never_negative_and_add_up_to_a_hundred_per_cent(rows, workers, start_s, span_s):
+    aggregate = cluster(workers)
+    aggregate.apply(events(0, rows))
+    budget = budget_of(aggregate, BudgetBins(), STARTED_AT_S + start_s, STARTED_AT_S + start_s + span_s)
+    assert (budget.seconds >= 0).all()
+    there = budget.seconds.sum(axis=1) > 1e-9
+    assert budget.shares[there].sum(axis=1) == pytest.approx(np.ones(there.sum()))
+
+
+@given(st.lists(spans, min_size=2, max_size=40), st.integers(1, 39))
+def test_events_that_come_later_count_as_if_they_had_been_there(rows, cut):
+    cut = min(cut, len(rows) - 1)
+    aggregate, bins = cluster(3), BudgetBins()
+    span = (STARTED_AT_S, STARTED_AT_S + 30)
+    aggregate.apply(events(0, rows[:cut]))
+    budget_of(aggregate, bins, *span)
+    aggregate.apply(events(cut, rows[cut:]))
+    grown, anew = budget_of(aggregate, bins, *span), budget_of(aggregate, BudgetBins(), *span)
+    assert grown.seconds == pytest.approx(anew.seconds)
+
+
+def test_threads_compute_move_spill_and_idle():
+    aggregate = cluster(threads=2)
+    rows = [(0, 0, Action.COMPUTE, 0.0, 4.0), (0, 1, Action.COMPUTE, 0.0, 1.0), (0, 0, Action.SPILL_WRITE, 1.0, 2.0)]
+    rows += [(0, 0, Action.SERIALISE, 3.0, 0.5), (0, 0, Action.TRANSFER, 6.0, 1.0), (0, 0, Action.COMPUTE, 9.0, 1.0)]
+    aggregate.apply(events(0, rows))
+    assert seconds(aggregate, 0.0, 10.0) == {
+        "compute": 6.0, "transfer": 1.0, "publish": 0.5, "spill": 2.0, "idle": 10.5
+    }  # fmt: skip
+
+
+def test_what_is_done_while_all_threads_compute_costs_no_thread():
+    aggregate = cluster(threads=1)
+    aggregate.apply(events(0, [(0, 0, Action.COMPUTE, 0.0, 4.0), (0, 0, Action.SPILL_WRITE, 1.0, 2.0)]))
+    assert seconds(aggregate, 0.0, 4.0) == {"compute": 4.0, "transfer": 0, "publish": 0, "spill": 0, "idle": 0}
+
+
+def test_one_workers_spilling_takes_nothing_from_another_workers_idleness():
+    aggregate = cluster(workers=2, threads=1)
+    aggregate.apply(events(0, [(0, 0, Action.COMPUTE, 0.0, 4.0), (0, 0, Action.SPILL_WRITE, 1.0, 2.0)]))
+    assert seconds(aggregate, 0.0, 4.0)["idle"] == 4.0
+
+
+def test_only_the_time_counts_in_which_a_worker_was_there_and_nothing_after_now():
+    aggregate = cluster(workers=2, threads=1, joined_s=1.0)
+    aggregate.apply(WorkerLeft(STARTED_AT_S + 3.0, 1, "killed"))
+    aggregate.apply(events(0, [(0, 0, Action.COMPUTE, 4.0, 1.0)]))
+    assert seconds(aggregate, 0.0, 100.0) == {"compute": 1.0, "transfer": 0, "publish": 0, "spill": 0, "idle": 5.0}
+
+
+def test_tasks_beyond_the_threads_are_threads_of_their_own():
+    parts = split(np.array([[1.0]]), np.array([[[3.0], [1.0], [0.0], [0.0]]]))
+    assert parts[0, :, 0].tolist() == [3.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_nothing_is_known_of_a_cluster_that_was_not_heard():
+    aggregate = ClusterAggregate()
+    budget = budget_of(aggregate, BudgetBins(), 0.0, 10.0)
+    assert budget.totals == dict.fromkeys(PARTS, 0.0)
+    aggregate.apply(Position(1.0, 1))
+
+
+def test_a_large_cluster_adds_up_too():
+    aggregate = aggregate_of(Shape(workers=500, threads=2, tasks=20_000))
+    stop_s = aggregate.tasks.stop_s
+    budget = budget_of(aggregate, BudgetBins(), STARTED_AT_S, stop_s)
+    now_s = max(stop_s, aggregate.last_at_s)
+    whole_s = 1000 * (min(float(budget.start_s[-1] + budget.width_s), now_s) - STARTED_AT_S)
+    assert budget.seconds.sum() == pytest.approx(whole_s, rel=1e-6)

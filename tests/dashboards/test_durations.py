@@ -1,0 +1,48 @@
+"""Quantiles out of bins, and stragglers, beside plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from glassloom_dashboards.durations import LONGEST_KEPT, Durations
+from hypothesis import given
+from hypothesis import strategies as st
+
+seconds = st.lists(st.floats(1e-6, 1e4), min_size=1, max_size=200)
+
+
+@given(seconds, st.sampled_from([0.05, 0.5, 0.95, 1.0]), st.integers(1, 7))
+def test_a_quantile_is_as_exact_as_a_bin_is_narrow(durations_s, share, batch):
+    durations = Durations()
+    for first in range(0, len(durations_s), batch):
+        part = np.array(durations_s[first : first + batch])
+        durations.add(np.full(len(part), 3), part, np.arange(first, first + len(part)))
+    one = durations[3]
+    assert one.count == len(durations_s) and one.mean_s == pytest.approx(np.mean(durations_s))
+    assert one.longest_s == max(durations_s)
+    exact = np.quantile(durations_s, share, method="inverted_cdf")
+    assert one.quantile(share) == pytest.approx(exact, rel=0.1)
+    kept = sorted(one._longest, reverse=True)
+    assert [duration for duration, _ in kept] == sorted(durations_s, reverse=True)[:LONGEST_KEPT]
+    assert all(durations_s[row] == duration for duration, row in kept)
+
+
+def test_layers_are_apart():
+    durations = Durations()
+    durations.add(np.array([1, 2, 1]), np.array([1.0, 9.0, 3.0]))
+    assert (durations[1].mean_s, durations[2].mean_s, durations[5].count) == (2.0, 9.0, 0)
+    assert durations[5].quantile(0.5) == 0.0
+
+
+def test_a_straggler_takes_much_longer_than_nearly_all_others():
+    durations = Durations()
+    durations.add(np.zeros(98, int), np.full(98, 0.1), np.arange(98))
+    durations.add(np.zeros(2, int), np.array([5.0, 0.15]), np.array([98, 99]))
+    count, longest = durations[0].stragglers()
+    assert (count, longest) == (1, [(5.0, 98)])
+
+
+def test_few_tasks_have_no_stragglers():
+    durations = Durations()
+    durations.add(np.zeros(5, int), np.array([0.1, 0.1, 0.1, 0.1, 50.0]), np.arange(5))
+    assert durations[0].stragglers() == (0, [])
