@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-import jinja2
 from bokeh.document import Document
 from bokeh.document.events import DocumentChangedEvent
 from bokeh.models import Spacer, UIElement
@@ -18,9 +16,11 @@ from glassloom_dashboards.colours import ColourBook
 from glassloom_dashboards.layouts import LAYOUTS
 from glassloom_dashboards.pacing import PERIOD_S, Pacer
 from glassloom_dashboards.progress import ProgressBars
+from glassloom_dashboards.runs_view import RunsView
 from glassloom_dashboards.strip import Strip, sentence
 from glassloom_dashboards.tables import TableView, Tabular
 from glassloom_dashboards.task_stream import TaskStream
+from glassloom_dashboards.templates import template
 from glassloom_dashboards.theme import PALETTES, Palette
 from glassloom_dashboards.workers_cpu import WorkersCpu
 from glassloom_dashboards.workers_memory import WorkersMemory
@@ -45,17 +45,8 @@ CARDS: dict[str, CardMaker] = {
     "progress": lambda aggregate, palette, _: ProgressBars(aggregate, palette),
     "workers-memory": lambda aggregate, palette, _: WorkersMemory(aggregate, palette),
     "workers-cpu": lambda aggregate, palette, _: WorkersCpu(aggregate, palette),
+    "runs": lambda aggregate, palette, _: RunsView(aggregate, palette),
 }
-
-_HERE = Path(__file__).parent
-_TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader([_HERE / "templates", _HERE / "static"]), autoescape=True, trim_blocks=True
-)
-
-
-def template(name: str) -> jinja2.Template:
-    """Return one of our templates; what is put into it is escaped."""
-    return _TEMPLATES.get_template(name)
 
 
 def _roots(card: Card) -> dict[str, UIElement]:

@@ -39,9 +39,11 @@ class Run:
 
     @property
     def where(self) -> str:
-        """The notebook and what is known of the place in it, or the file and line."""
+        """The notebook and what is known of the place in it, or the file and line, without what the code says already."""
+        place, _, line = self.origin.partition(": ")
+        place = (place if line and line in self.code else self.origin).rsplit("/", 1)[-1]
         notebook = self.notebook.rsplit("/", 1)[-1]
-        return " · ".join(part for part in (notebook, self.origin or self.cell) if part)
+        return " · ".join(part for part in (notebook, place or self.cell) if part)
 
     def duration_s(self, now_s: float) -> float:
         """Return how long it has taken until it ended, or until `now_s`."""

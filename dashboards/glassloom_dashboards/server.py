@@ -21,8 +21,9 @@ from tornado.web import RequestHandler
 
 from glassloom_dashboards.gate import Gate
 from glassloom_dashboards.hub import Hub, Watched
-from glassloom_dashboards.page import DEFAULT_THEME, PageView, template
+from glassloom_dashboards.page import DEFAULT_THEME, PageView
 from glassloom_dashboards.sessions import Viewers
+from glassloom_dashboards.templates import template
 from glassloom_dashboards.theme import PALETTES
 
 CONTENT_SECURITY_POLICY = "; ".join(

@@ -30,6 +30,11 @@ class TaskSum:
     first_s: float = float("inf")
     last_s: float = float("-inf")
 
+    @property
+    def mean_s(self) -> float:
+        """How long a task took on average."""
+        return self.busy_s / self.count if self.count else 0.0
+
     def __add__(self, other: TaskSum) -> TaskSum:
         """Return the sum over both."""
         return TaskSum(

@@ -17,6 +17,7 @@ PAGES = [
     Page("status", "Status", "Everything at once: task stream, progress, memory and CPU"),
     Page("task-stream", "Task stream", "What each thread did, when"),
     Page("progress", "Progress", "Tasks done, running and waiting, by layer"),
+    Page("runs", "Runs", "What was computed, when, and how it ended; two runs side by side"),
     Page("workers-memory", "Memory by worker", "Managed, shared, unmanaged and spilled bytes"),
     Page("workers-cpu", "CPU by worker", "How busy each worker is"),
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from glassloom_metrics import publisher
+from glassloom_metrics.pages import PAGES
 from glassloom_metrics.protocol import PROTOCOL_VERSION
 from tornado.httpclient import HTTPClientError
 
@@ -104,7 +105,7 @@ async def test_clusters_are_listed_in_the_order_in_which_they_started(jp_fetch, 
 async def test_pages_are_those_of_the_metrics_package(jp_fetch):
     response = await jp_fetch("glassloom", "api", "pages")
     pages = json.loads(response.body)["pages"]
-    assert [page["id"] for page in pages] == ["status", "task-stream", "progress", "workers-memory", "workers-cpu"]
+    assert [page["id"] for page in pages] == [page.id for page in PAGES]
     assert pages[1]["title"] == "Task stream"
 
 

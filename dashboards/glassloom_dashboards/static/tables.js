@@ -1,0 +1,163 @@
+// Cards that are HTML (html_body.py): puts what differs into the page, and tells the dashboards process what was asked for.
+(() => {
+  const TYPING_MS = 200;
+  const AT_END_PX = 24;
+  let asked = 0;
+  let typing = null;
+
+  const model = name => window.Bokeh.documents[0].get_model_by_name(name);
+  const keyOf = node => node.dataset?.key ?? null;
+
+  // Make `known` like `next`, and keep its elements: they may have the focus, a scroll position or selected text.
+
+  const morphAttributes = (known, next) => {
+    for (const { name } of [...known.attributes]) {
+      if (!next.hasAttribute(name)) {
+        known.removeAttribute(name);
+      }
+    }
+    for (const { name, value } of next.attributes) {
+      if (known.getAttribute(name) !== value) {
+        known.setAttribute(name, value);
+      }
+    }
+  };
+
+  const morph = (known, next) => {
+    if (known.isEqualNode(next)) {
+      return;
+    }
+    if (known.nodeName !== next.nodeName || keyOf(known) !== keyOf(next)) {
+      known.replaceWith(next);
+    } else if (known.nodeType === Node.ELEMENT_NODE) {
+      morphAttributes(known, next);
+      morphChildren(known, next);
+    } else {
+      known.nodeValue = next.nodeValue;
+    }
+  };
+
+  const morphChildren = (known, next) => {
+    const wanted = new Set([...next.children].map(keyOf));
+    const byKey = new Map();
+    for (const child of [...known.children]) {
+      const key = keyOf(child);
+      if (key !== null && !wanted.has(key)) {
+        child.remove();
+      } else if (key !== null) {
+        byKey.set(key, child);
+      }
+    }
+    let place = known.firstChild;
+    for (const child of [...next.childNodes]) {
+      const key = keyOf(child);
+      const same = key === null ? place : byKey.get(key);
+      if (!same || keyOf(same) !== key) {
+        known.insertBefore(child, place);
+        continue;
+      }
+      if (same === place) {
+        place = place.nextSibling;
+      } else {
+        known.insertBefore(same, place);
+      }
+      morph(same, child);
+    }
+    while (place) {
+      const gone = place;
+      place = place.nextSibling;
+      gone.remove();
+    }
+  };
+
+  const show = (view, html) => {
+    const next = document.createElement('template');
+    next.innerHTML = html;
+    const focused = document.activeElement;
+    morphChildren(view, next.content);
+    if (focused !== document.activeElement && focused?.isConnected) {
+      focused.focus({ preventScroll: true });
+    }
+    for (const lines of view.querySelectorAll('[data-follow="true"]')) {
+      lines.scrollTop = lines.scrollHeight;
+    }
+  };
+
+  // What is asked for: [a number that differs each time, what, which].
+
+  const ask = (element, action, value) => {
+    const card = element.closest('.card').id.replace('card-', '');
+    asked += 1;
+    model(`${card}-ask`).tags = [asked, action, value];
+  };
+
+  const onClick = event => {
+    const element = event.target.closest('[data-ask]');
+    const isRow = element?.tagName === 'TR';
+    if (!element || !(isRow || element.tagName === 'BUTTON')) {
+      return;
+    }
+    if (!isRow || window.getSelection().isCollapsed) {
+      ask(element, element.dataset.ask, element.dataset.value ?? '');
+    }
+  };
+
+  const onInput = event => {
+    const element = event.target;
+    if (element.tagName === 'INPUT' && element.dataset.ask) {
+      clearTimeout(typing);
+      typing = setTimeout(
+        () => ask(element, element.dataset.ask, element.value),
+        TYPING_MS
+      );
+    }
+  };
+
+  const onChange = event => {
+    const element = event.target;
+    if (element.tagName === 'SELECT' && element.dataset.ask) {
+      ask(element, element.dataset.ask, element.value);
+    }
+  };
+
+  const onKey = event => {
+    if (event.key === 'Escape') {
+      document.querySelector('[data-escape]')?.click();
+    }
+  };
+
+  // Who scrolls away from the newest lines wants to read: they stop moving.
+  const onScroll = event => {
+    const lines = event.target;
+    if (lines.dataset?.follow === 'true') {
+      const below = lines.scrollHeight - lines.scrollTop - lines.clientHeight;
+      if (below > AT_END_PX) {
+        lines.dataset.follow = 'false';
+        ask(lines, 'follow', 'pause');
+      }
+    }
+  };
+
+  const begin = () => {
+    if (!window.Bokeh?.documents[0]) {
+      return setTimeout(begin, 50);
+    }
+    for (const card of document.querySelectorAll('.card')) {
+      const html = model(`${card.id.replace('card-', '')}-html`);
+      if (html) {
+        const view = document.createElement('div');
+        view.className = 'view';
+        card.querySelector('.body').append(view);
+        html.properties.tags.change.connect(() => show(view, html.tags[0]));
+        show(view, html.tags[0]);
+      }
+    }
+    document.addEventListener('click', onClick);
+    document.addEventListener('input', onInput);
+    document.addEventListener('change', onChange);
+    document.addEventListener('keydown', onKey);
+    document.addEventListener('scroll', onScroll, true);
+  };
+
+  begin();
+})();
