@@ -32,6 +32,10 @@ from glassloom_metrics.protocol import (
 from glassloom_metrics.publisher import read_frame
 from glassloom_metrics.registry import ClusterRecord
 
+COMMAND_TIMEOUT_S = 10.0
+"""How long a cluster may take to take a command."""
+_READ_BYTES = 2**16
+
 _VERSION_OF_CLUSTER = re.compile(r"speaks version \d+ of the protocol, this cluster (\d+)")
 """How a cluster of version 1 refuses callers of other versions: only in words."""
 
@@ -123,18 +127,31 @@ async def subscribe(
             yield message
 
 
-async def send_command(record: ClusterRecord, name: str) -> None:
-    """Ask the cluster for something (``"shutdown"``); returns once it has answered the connection and got the command.
+@asynccontextmanager
+async def _in_time(record: ClusterRecord, timeout_s: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except TimeoutError:
+        raise TimeoutError(
+            f"the head of cluster {record.name!r} (process {record.pid}) didn't answer within {timeout_s:g} s"
+        ) from None
+
+
+async def send_command(record: ClusterRecord, name: str, *, timeout_s: float = COMMAND_TIMEOUT_S) -> None:
+    """Ask the cluster for something (``"shutdown"``); returns once it has taken the command.
 
     Raises
     ------
+    TimeoutError
+        If it doesn't in time: its head is stopped, or busy.
     CommandRefused
         If the cluster is a process's pool of threads, which ends with that process.
     ConnectionRefused, OSError
         As `subscribe_frames`.
     """
     connect = Connect("metrics", record.secret, topics=[], since=NOW)
-    async with _connected(record, connect) as (reader, writer):
+    async with _in_time(record, timeout_s), _connected(record, connect) as (reader, writer):
         try:
             message = _check_hello(await read_frame(reader), record)
         except asyncio.IncompleteReadError as error:
@@ -145,4 +162,6 @@ async def send_command(record: ClusterRecord, name: str) -> None:
                 f"asked for {name!r}"
             )
         writer.write(frame(encode(Command(name))))
-        await writer.drain()
+        writer.write_eof()
+        while await reader.read(_READ_BYTES):
+            pass  # it ends the connection when it has read all; who closes it before may be heard by nobody

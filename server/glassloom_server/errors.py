@@ -31,6 +31,8 @@ _STATUS_OF: list[tuple[type[Exception], int]] = [
     (DashboardsUnavailable, 503),
     (ConnectionRefused, 502),
     (ConnectionError, 502),
+    (FileNotFoundError, 502),  # its socket is gone: it has just ended
+    (TimeoutError, 504),
 ]
 
 

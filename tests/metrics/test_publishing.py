@@ -261,6 +261,31 @@ def test_a_pool_of_threads_takes_no_commands(tmp_path):
     run(body, tmp_path, hello=Hello(2, "c1", "demo", "threads", 0.0, "log1"))
 
 
+def test_a_command_has_arrived_when_it_was_sent_whatever_goes_the_other_way(tmp_path):
+    async def body(cluster):
+        for number in range(100):
+            sending = asyncio.ensure_future(send_command(cluster.record, f"command-{number}"))
+            while not sending.done():
+                cluster.add(Life(1.0, "x"))
+                await asyncio.sleep(0)
+            await sending
+        assert cluster.commands == [f"command-{number}" for number in range(100)]
+
+    run(body, tmp_path)
+
+
+def test_a_command_to_a_head_that_does_not_answer_ends_in_time(tmp_path):
+    async def main():
+        silent = await asyncio.start_unix_server(lambda reader, writer: None, str(tmp_path / "s"))
+        with pytest.raises(
+            TimeoutError, match=r"the head of cluster 'demo' \(process \d+\) didn't answer within 0.1 s"
+        ):
+            await send_command(Cluster(tmp_path, SECRET).record, "shutdown", timeout_s=0.1)
+        silent.close()
+
+    asyncio.run(main())
+
+
 def test_commands_arrive(tmp_path):
     async def body(cluster):
         await send_command(cluster.record, "shutdown")
