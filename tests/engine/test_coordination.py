@@ -134,7 +134,7 @@ def test_a_semaphore_lets_a_number_in(client: Client, tmp_path: Path) -> None:
     semaphore = Semaphore(2, name="two", client=client)
     widths = client.gather(client.map(inside, [str(tmp_path)] * 12, semaphore=semaphore, pure=False))
     assert max(widths) <= 2
-    assert semaphore.get_value() == 0
+    eventually(lambda: semaphore.get_value() == 0)  # the last release and the last result take different ways
 
 
 def test_a_semaphore_with_another_number_of_leases_is_refused(client: Client) -> None:
