@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from glassloom.protocol.annotations import annotate
     from glassloom.recordings.recording import record
     from glassloom.recordings.replay import replay
+    from glassloom.recordings.report import performance_report
 
 __version__ = "0.1.0"
 
@@ -48,6 +49,7 @@ __all__ = [
     "get_client",
     "get_worker",
     "optimize",
+    "performance_report",
     "persist",
     "record",
     "rejoin",
@@ -78,6 +80,7 @@ _HOMES = {
     "get_client": "client.worker_api",
     "get_worker": "client.worker_api",
     "optimize": "collection",
+    "performance_report": "recordings.report",
     "persist": "collection",
     "record": "recordings.recording",
     "rejoin": "client.worker_api",

@@ -21,6 +21,7 @@ from glassloom.cluster import LocalCluster, commands
 from glassloom.errors import GlassloomError
 from glassloom.recordings.cluster_recording import start_recording
 from glassloom.recordings.replay import dashboards_command
+from glassloom.recordings.report import make_report
 from glassloom.units import format_bytes, parse_seconds
 
 
@@ -82,6 +83,11 @@ def _add_recording_commands(commands: Any) -> None:
     replay.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default any that is free")
     replay.set_defaults(run=_replay, parser=replay)
 
+    report = commands.add_parser("report", help="write a recording's numbers and plots to one HTML file")
+    report.add_argument("path", metavar="FILE", help="such as run.glr")
+    report.add_argument("report", metavar="REPORT", help="such as report.html; a file that is there is replaced")
+    report.set_defaults(run=_report, parser=report)
+
 
 def _add_cluster_actions(cluster: Any) -> None:
     """Add what ``glassloom cluster`` can do."""
@@ -140,6 +146,11 @@ def _record(options: argparse.Namespace) -> int:
     if recording.problem:
         print(f"glassloom: {recording.problem}", file=sys.stderr)
         return 1
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    make_report(options.path, options.report)
     return 0
 
 

@@ -17,7 +17,7 @@ import glassloom
 import psutil
 import pytest
 from fault_helpers import eventually
-from glassloom import Client, LocalCluster
+from glassloom import Client, LocalCluster, wait
 from glassloom.errors import ClusterError, ForkedError
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.open_recordings import read_recording_records
@@ -355,3 +355,81 @@ def test_the_command_serves_a_recording_and_names_what_is_none(recording, tmp_pa
         glassloom.replay(other)
     with pytest.raises(FileNotFoundError):
         glassloom.replay(tmp_path / "nothing")
+
+
+# Reports
+
+
+def bad(x: int) -> int:
+    raise ValueError(f"<img src=x onerror=alert({x})>")
+
+
+def test_a_report_holds_what_ran_inside_the_block_as_one_page_that_loads_nothing(client, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("an older one")
+    client.gather(client.map(early, range(20), pure=False))
+    with glassloom.performance_report(path, title="My <b>report</b>"):
+        client.gather(client.map(late, range(40), pure=False))
+        wait(client.map(bad, range(3)))
+    text = path.read_text()
+    assert "<h1>My &lt;b&gt;report&lt;/b&gt;</h1>" in text and "<img src=x" not in text
+    assert re.search(r'<th scope="row">late</th><td class="number">40</td><td class="number">0</td>', text)
+    assert "ValueError: &lt;img src=x onerror=alert(0)&gt;</th>" in text
+    assert "<dt>cluster</dt><dd>recorded (processes)</dd>" in text
+    assert "default-src 'none'" in text
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_report_of_threads_needs_no_client(tmp_path):
+    path = tmp_path / "report.html"
+    script = f"""
+import glassloom
+
+@glassloom.delayed
+def work(x):
+    return x + 1
+
+with glassloom.performance_report({str(path)!r}):
+    print(sum(glassloom.compute(*[work(i) for i in range(40)])))
+"""
+    done = run_script(script, GLASSLOOM_THREADS__PUBLISH="true")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "820\n", "")
+    assert '<th scope="row">work</th><td class="number">40</td>' in path.read_text()
+
+
+def test_a_block_that_raises_has_its_report_and_its_own_error(client, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    with pytest.raises(ValueError, match="alert"), glassloom.performance_report(path):
+        client.submit(bad, 7).result()
+    assert "bad" in path.read_text()
+    monkeypatch.setattr("glassloom.recordings.report._TIMEOUT_S", 0.01)
+    with pytest.raises(ClusterError, match="wasn't drawn within"), glassloom.performance_report(tmp_path / "no.html"):
+        pass
+    with (
+        pytest.raises(KeyError),
+        pytest.warns(UserWarning, match="wasn't drawn within"),
+        glassloom.performance_report(tmp_path / "no.html"),
+    ):
+        raise KeyError("mine")
+    assert not (tmp_path / "no.html").exists()
+
+
+def test_what_cannot_be_written_is_said_before_the_work(client, tmp_path):
+    with (
+        pytest.raises(FileNotFoundError, match="there is no such folder"),
+        glassloom.performance_report(tmp_path / "a/b"),
+    ):
+        raise AssertionError("it has begun")
+    with pytest.raises(IsADirectoryError, match="it is a folder"), glassloom.performance_report(tmp_path):
+        raise AssertionError("it has begun")
+
+
+def test_the_command_makes_the_report_of_a_recording(recording, tmp_path):
+    path = tmp_path / "r.html"
+    command = [sys.executable, "-m", "glassloom", "report", str(recording)]
+    done = subprocess.run([*command, str(path)], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert '<th scope="row">late</th><td class="number">30</td>' in path.read_text()
+    done = subprocess.run([*command, "/nowhere/r.html"], capture_output=True, text=True, timeout=50)
+    assert done.returncode == 1
+    assert re.fullmatch(r"glassloom: the report '/nowhere/r.html' can't be written: .*No such file .*\n", done.stderr)

@@ -1,0 +1,248 @@
+"""Reports: one HTML file with a recording's numbers and plots, which loads nothing from anywhere.
+
+``python -m glassloom_dashboards.report run.glr report.html``. The plots are those of the pages, as they are at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import bokeh
+from bokeh.embed import file_html
+from bokeh.resources import Resources
+from glassloom_metrics.errors import RecordingError
+from glassloom_metrics.open_recordings import record_of_recording
+from glassloom_metrics.protocol import Action
+from glassloom_metrics.recording import Recording, hello_of
+from markupsafe import Markup
+
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.card import TITLES, Card
+from glassloom_dashboards.hub import Watched
+from glassloom_dashboards.page import CARDS
+from glassloom_dashboards.strip import notices
+from glassloom_dashboards.tables import STYLE as TABLE_STYLE
+from glassloom_dashboards.tables import Table, table_html
+from glassloom_dashboards.task_stream import TaskStream
+from glassloom_dashboards.templates import template
+from glassloom_dashboards.theme import PALETTES, bytes_text, duration_text
+
+REPORT_CARDS = ("task-stream", "progress", "workers-memory", "workers-cpu")
+_SHORTEST_SPAN_S = 1e-3
+_DRAWN_AT_S = (0.0, 10.0)
+"""The task stream draws a view of somebody's own only after it has rested."""
+
+
+def read_aggregate(path: str | os.PathLike[str]) -> Watched:
+    """Return a recording's aggregate and colours, read as far as it goes.
+
+    Raises
+    ------
+    RecordingError
+        If the file is no recording, or of a version that can't be read.
+    OSError
+        If it can't be opened.
+    """
+    watched = Watched(record_of_recording(path))
+    recording = Recording(path)
+    for _, payload in recording.frames():
+        watched.fold(payload)
+    watched.aggregate.set_recorded(recording.damage)
+    _leave_out_what_was_before(watched.aggregate)
+    return watched
+
+
+def _leave_out_what_was_before(aggregate: ClusterAggregate) -> None:
+    """Forget the layers of the snapshot at the recording's beginning that were done by then."""
+    failed = {group.layer for group in aggregate.errors.values()}
+
+    def is_part(layer: int) -> bool:
+        waiting, ready, running, *_ = aggregate.progress.get(layer, (1, 0, 0))
+        return bool(aggregate.sums.layers[layer].count or waiting + ready + running or layer in failed)
+
+    aggregate.layers = {key: layer for key, layer in aggregate.layers.items() if is_part(key)}
+    aggregate.progress = {key: counts for key, counts in aggregate.progress.items() if key in aggregate.layers}
+
+
+def begin_s(aggregate: ClusterAggregate) -> float:
+    """Return when the recording begins: a snapshot has the last sample before."""
+    sampled_at_s = aggregate.history["at_s"]
+    return float(sampled_at_s[0]) if len(sampled_at_s) else aggregate.started_at_s
+
+
+def facts(aggregate: ClusterAggregate, engine: str) -> list[tuple[str, str]]:
+    """Return the report's numbers as (words, value); plain text, not HTML."""
+    tasks, history = aggregate.tasks, aggregate.history
+    action, nbytes = tasks["action"], tasks["nbytes"].clip(0)
+    began_s = begin_s(aggregate)
+    is_computed = action == Action.COMPUTE
+    shown = [
+        ("cluster", f"{aggregate.name} ({aggregate.kind})"),
+        ("began", datetime.fromtimestamp(began_s).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")),
+        ("duration", duration_text(max(aggregate.last_at_s - began_s, 0.0))),
+        ("workers", f"{len(aggregate.worker_names):,}"),
+        ("threads", f"{sum(worker.nthreads for worker in aggregate.workers.values()):,}"),
+        ("tasks run", f"{aggregate.compute_tasks:,}"),
+        ("tasks failed", f"{int((is_computed & (tasks['ok'] == 0)).sum()):,}"),
+        ("time in tasks", duration_text(float((tasks["stop_s"] - tasks["start_s"])[is_computed].sum()))),
+        ("results", bytes_text(int(nbytes[is_computed].sum()))),
+        ("moved between workers", bytes_text(int(nbytes[action == Action.TRANSFER].sum()))),
+        ("spilled", bytes_text(int(nbytes[action == Action.SPILL_WRITE].sum()))),
+        ("errors", f"{aggregate.error_count:,}"),
+    ]
+    if len(history):
+        shown.append(("peak memory of workers", bytes_text(float(history["rss_bytes"].max()))))
+    python = ".".join(map(str, sys.version_info[:3]))
+    shown.append(
+        ("versions", f"Glassloom {engine or 'unknown'}, drawn with Python {python}, Bokeh {bokeh.__version__}")
+    )
+    return shown
+
+
+def runs_table(aggregate: ClusterAggregate) -> Table:
+    """Return a row for each run that was under way, newest first."""
+    began_s = begin_s(aggregate)
+    rows = [
+        (
+            run.first_line or run.where or f"run {run.id}",
+            run.kind,
+            run.where,
+            run.outcome,
+            f"{run.tasks:,}",
+            f"{run.failed:,}",
+            duration_text(run.duration_s(aggregate.last_at_s)),
+        )
+        for run in aggregate.runs.newest_first()
+        if run.ended_s is None or run.ended_s >= began_s
+    ]
+    columns = ("code", "kind", "where", "outcome", "tasks", "failed", "duration")
+    return Table(columns, rows, texts=("kind", "where", "outcome"))
+
+
+def layers_table(aggregate: ClusterAggregate) -> Table:
+    """Return a row for each layer of which tasks have run, the one that took longest in all first."""
+    sums = aggregate.sums.layers
+    known = sorted(aggregate.layers.values(), key=lambda layer: -sums[layer.id].busy_s)
+    rows = [
+        (
+            layer.name,
+            f"{(total := sums[layer.id]).count:,}",
+            f"{total.failed:,}",
+            duration_text(total.busy_s),
+            duration_text(total.busy_s / total.count),
+            duration_text(total.longest_s),
+            layer.origin,
+        )
+        for layer in known
+        if sums[layer.id].count
+    ]
+    return Table(("layer", "tasks run", "failed", "time in all", "mean", "longest", "from"), rows, texts=("from",))
+
+
+def errors_table(aggregate: ClusterAggregate) -> Table:
+    """Return a row for each group of failures, the one that grew last first."""
+    rows = [
+        (f"{group.exception}: {group.message}", f"{group.count:,}", aggregate.layer_name(group.layer), group.origin)
+        for group in reversed(aggregate.errors.values())
+    ]
+    return Table(("error", "tasks", "layer", "from"), rows, texts=("layer", "from"))
+
+
+def _drawn(watched: Watched) -> list[Card]:
+    """Return the cards, drawn."""
+    aggregate = watched.aggregate
+    cards = [CARDS[name](aggregate, PALETTES["light"], watched.colours) for name in REPORT_CARDS]
+    for card in cards:
+        if isinstance(card, TaskStream):
+            _show_all_tasks(card, aggregate)
+        for now_s in _DRAWN_AT_S:
+            card.update(now_s)
+    return cards
+
+
+def _show_all_tasks(card: TaskStream, aggregate: ClusterAggregate) -> None:
+    """Set the view of a task stream, which would begin at the cluster's start, to the tasks that were recorded."""
+    tasks = aggregate.tasks
+    if len(tasks):
+        left, right = tasks.start_s - aggregate.started_at_s, tasks.stop_s - aggregate.started_at_s
+        margin_s = 0.01 * max(right - left, _SHORTEST_SPAN_S)
+        card.follow.active = None
+        card.plot.x_range.update(start=left - margin_s, end=right + margin_s)
+
+
+def report_html(path: str | os.PathLike[str], *, title: str = "") -> str:
+    """Return a recording's report as an HTML page. All text of users is escaped.
+
+    Raises
+    ------
+    RecordingError, OSError
+        As `read_aggregate`.
+    """
+    hello = hello_of(path)
+    watched = read_aggregate(path)
+    aggregate = watched.aggregate
+    cards = _drawn(watched)
+    errors = list(reversed(aggregate.errors.values()))
+    tables = [
+        ("Runs", table_html(runs_table(aggregate), "")),
+        ("Layers", table_html(layers_table(aggregate), "")),
+        ("Errors", table_html(errors_table(aggregate), "")),
+    ]
+    return file_html(
+        [model for card in cards for model in (card.legend, card.body, card.empty)],
+        Resources(mode="inline"),
+        title or f"{aggregate.name}: performance report",
+        template=template("report.html"),
+        template_variables={
+            "facts": facts(aggregate, hello.engine if hello else ""),
+            "notices": notices(aggregate),
+            "cards": [
+                {"id": card.id, "title": TITLES[card.id]}
+                | {part: str(getattr(card, part).name) for part in ("legend", "body", "empty")}
+                for card in cards
+            ],
+            "tables": [(name, table) for name, table in tables if "<td" in table],
+            "table_style": Markup(TABLE_STYLE.partition("\n:host")[2].partition("}\n")[2]),  # nothing of users
+            "errors": [(f"{group.exception}: {group.message}", group.traceback) for group in errors],
+            "made": time.strftime("%Y-%m-%d %H:%M:%S"),
+        },
+        suppress_callback_warning=True,
+    )
+
+
+def write_report(recording: str | os.PathLike[str], path: str | os.PathLike[str], *, title: str = "") -> None:
+    """Write a recording's report to a file, whole or not at all. Raises as `report_html`."""
+    text = report_html(recording, title=title)
+    target = Path(path)
+    descriptor, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        Path(draft).replace(target)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write a report."""
+    parser = argparse.ArgumentParser(prog="python -m glassloom_dashboards.report", description=__doc__)
+    parser.add_argument("recording", help="such as run.glr")
+    parser.add_argument("path", help="of the HTML file; one that is there is replaced")
+    parser.add_argument("--title", default="")
+    options = parser.parse_args(arguments)
+    try:
+        write_report(options.recording, options.path, title=options.title)
+    except (RecordingError, OSError) as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

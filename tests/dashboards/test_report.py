@@ -1,0 +1,130 @@
+"""Reports: their numbers, what they leave out, and that they open in a browser without asking for anything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import synthetic
+from browsing import chromium
+from glassloom_dashboards.report import (
+    errors_table,
+    facts,
+    layers_table,
+    read_aggregate,
+    report_html,
+    runs_table,
+    write_report,
+)
+from glassloom_metrics.errors import RecordingError
+from glassloom_metrics.protocol import Action, Errors, Hello, Layers, Life, Progress, Runs
+from glassloom_metrics.recorder import Recorder
+from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.glr"
+
+
+def hello() -> Hello:
+    return Hello(2, "c1", "demo", "processes", STARTED_AT_S, "log1", "1.2.3")
+
+
+def runs_of(*rows) -> Runs:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    return Runs(*columns)
+
+
+def test_the_numbers_of_a_report_are_those_of_the_recorded_tasks(path):
+    recorder = Recorder(hello())
+    recorder.add_layer(0, "old", 5, "")
+    recorder.add_layer(1, "new", 3, "cell 2, line 1")
+    recorder.set_progress(0, (0, 0, 0, 0, 5, 0))
+    recorder.set_progress(1, (0, 0, 0, 2, 0, 1))
+    for index, ok in (("0", True), ("1", True), ("2", False)):
+        recorder.add_task(
+            1,
+            index,
+            worker=0,
+            lane=0,
+            start_s=STARTED_AT_S + 10,
+            stop_s=STARTED_AT_S + 12,
+            nbytes=2**20 if ok else -1,
+            ok=ok,
+        )
+    recorder.add_task(
+        1,
+        "0",
+        worker=0,
+        lane=0,
+        start_s=STARTED_AT_S + 12,
+        stop_s=STARTED_AT_S + 13,
+        nbytes=2**20,
+        action=Action.SPILL_WRITE,
+    )
+    recorder.flush(STARTED_AT_S + 14)
+    recorder.record(runs_of((4, "map", "x = 1\n", "", "", "", "cell 2", STARTED_AT_S + 9, None, "running", 3, 2, 1)))
+    synthetic.write_recording(path, recorder)
+    aggregate = read_aggregate(path).aggregate
+    said = dict(facts(aggregate, "1.2.3"))
+    assert said | {"began": "", "versions": ""} == {
+        "cluster": "demo (processes)", "began": "", "duration": "14 s", "workers": "0", "threads": "0", "tasks run": "3",
+        "tasks failed": "1", "time in tasks": "6 s", "results": "2.00 MiB", "moved between workers": "0 B", "spilled": "1.00 MiB",
+        "errors": "0", "versions": "",
+    }  # fmt: skip
+    assert said["versions"].startswith("Glassloom 1.2.3, drawn with Python 3.")
+    assert [row[:6] for row in layers_table(aggregate).rows] == [("new", "3", "1", "6 s", "2 s", "2 s")]
+    assert list(aggregate.layers) == [1], "the layer of the snapshot was done before"
+    assert [row[:4] for row in runs_table(aggregate).rows] == [("x = 1", "map", "cell 2", "running")]
+
+
+def test_an_empty_recording_has_a_report(path):
+    synthetic.write_recording(path, Recorder(hello()))
+    text = report_html(path)
+    assert "<title>demo: performance report</title>" in text and "No tasks yet" in text
+    path.write_bytes(path.read_bytes()[:20])
+    assert "is damaged: it ends within a frame" in report_html(path)
+
+
+def test_a_file_that_is_no_recording_leaves_the_report_that_is_there(path, tmp_path):
+    path.write_text("no")
+    (tmp_path / "r.html").write_text("older")
+    with pytest.raises(RecordingError):
+        write_report(path, tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text() == "older"
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["r.html", "run.glr"]
+
+
+def test_a_report_opens_in_a_browser_asks_for_nothing_and_runs_no_text_of_users(path, tmp_path):
+    recorder = synthetic.make_recorder(Shape(tasks=400, failures=True, names=(*HOSTILE_NAMES, HOSTILE)), "c1", HOSTILE)
+    recorder.record(
+        runs_of((1, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, STARTED_AT_S, None, "running", 1, 0, 0))
+    )
+    recorder.record(Errors([1], [0], [HOSTILE], [HOSTILE], [HOSTILE], [0], [HOSTILE], [1], [1.0], [1.0], [[HOSTILE]]))
+    recorder.record(Layers([99], [HOSTILE], [1], [HOSTILE]))
+    recorder.record(Progress(STARTED_AT_S, [99], [1], [0], [0], [0], [0], [0]))
+    recorder.record(Life(STARTED_AT_S + 100, "closing"))
+    synthetic.write_recording(path, recorder)
+    report = tmp_path / "r.html"
+    write_report(path, report, title=HOSTILE)
+    assert errors_table(read_aggregate(path).aggregate).rows[0][0] == f"{HOSTILE}: {HOSTILE}"
+    with chromium() as browser:
+        tab, wrongs = browser.new_page(viewport={"width": 1200, "height": 800}), []
+        tab.on("pageerror", lambda error: wrongs.append(str(error)))
+        tab.on("dialog", lambda dialog: (wrongs.append(dialog.message), dialog.dismiss()))
+        tab.on("console", lambda line: wrongs.append(line.text) if line.type in ("error", "warning") else None)
+        asked: list[str] = []
+        tab.on("request", lambda sent: asked.append(sent.url))
+        tab.goto(f"file://{report}")
+        tab.wait_for_function("() => window.Bokeh?.documents[0]?.is_idle")
+        rows = tab.evaluate("Bokeh.documents[0].get_model_by_name('task-stream-source').get_length()")
+        start, end = tab.evaluate(
+            "(() => { const r = Bokeh.documents[0].get_model_by_name('task-stream').x_range; return [r.start, r.end] })()"
+        )
+        assert wrongs == [] and asked == [f"file://{report}"]
+        assert "</script>" in tab.inner_text("h1")
+    tasks = read_aggregate(path).aggregate.tasks
+    assert rows + np.count_nonzero(tasks["ok"] == 0) >= 400
+    assert start < tasks.start_s - STARTED_AT_S and tasks.stop_s - STARTED_AT_S < end
