@@ -1,15 +1,17 @@
 """The messages of the metrics protocol; `docs/metrics-protocol.md` is its prose.
 
 Each message is one msgpack map whose field ``type`` names it. Task events travel as columns: the bytes of
-little-endian arrays, one element a row. Times are seconds since the Unix epoch as the head counts them: one epoch taken
+little-endian arrays, one element a row, or one number if all rows have the same. Times are seconds since the Unix epoch as the head counts them: one epoch taken
 at start plus the monotonic clock, so a clock step moves nothing.
 """
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable
 from enum import IntEnum
+from operator import add
 from typing import get_args
 
 import msgspec
@@ -161,25 +163,41 @@ class Layers(_Message, frozen=True, tag="layers"):
     inputs: list[list[int]] = []
 
 
+Column = bytes | int | float
+"""A numeric column of `TaskEvents`: its elements packed, or the one value that all rows have. `column` reads both."""
+
+NO_WORKER = 0xFFFFFFFF
+"""`TaskEvents.producer` of what no worker has made, and of rows that moved nothing."""
+
+
 class TaskEvents(_Message, frozen=True, tag="tasks"):
     """Finished task events as columns, in the order in which the head learnt of them.
 
-    ``first`` is the number of the first row, counted from the start of the cluster. Columns (element type):
-    ``layer`` (u32, id in `Layers`), ``index`` (text: the rest of the key, such as ``"3, 4"``, or ``""``), ``worker``
-    (u32), ``lane`` (u16: thread or device stream within the worker), ``action`` (u8, `Action`), ``start_s`` and
-    ``stop_s`` (f64), ``nbytes`` (i64, size of the result or of what was moved, -1 if unknown), ``ok`` (u8, 0 failed).
+    ``first`` is the number of the first row, counted from the start of the cluster. ``index`` is the rest of the key, such
+    as ``"3, 4"``, or ``""``. Of the other columns `COLUMN_TYPECODES` has the element types, and `UNKNOWN` what stands for
+    a value that isn't known. ``duration_s`` is from start to stop; reading inputs (``fetch_s`` and ``deserialise_s``) is
+    part of it. The run of a row is that of its layer.
     """
 
     first: int
-    layer: bytes
     index: list[str]
-    worker: bytes
-    lane: bytes
-    action: bytes
-    start_s: bytes
-    stop_s: bytes
-    nbytes: bytes
-    ok: bytes
+    layer: Column
+    worker: Column
+    lane: Column
+    action: Column
+    ok: Column
+    attempt: Column
+    start_s: Column
+    duration_s: Column
+    ready_wait_s: Column
+    sent_wait_s: Column
+    fetch_s: Column
+    deserialise_s: Column
+    cpu_s: Column
+    nbytes: Column
+    bytes_in: Column
+    producer: Column
+    last_input: Column
 
     def __len__(self) -> int:
         return len(self.index)
@@ -190,12 +208,35 @@ COLUMN_TYPECODES = {
     "worker": "I",
     "lane": "H",
     "action": "B",
-    "start_s": "d",
-    "stop_s": "d",
-    "nbytes": "q",
     "ok": "B",
+    "attempt": "B",
+    "start_s": "d",
+    "duration_s": "f",
+    "ready_wait_s": "f",
+    "sent_wait_s": "f",
+    "fetch_s": "f",
+    "deserialise_s": "f",
+    "cpu_s": "f",
+    "nbytes": "q",
+    "bytes_in": "f",
+    "producer": "I",
+    "last_input": "I",
 }
-"""`array` typecodes (and NumPy's: u4, u4, u2, u1, f8, f8, i8, u1) of the numeric columns of `TaskEvents`."""
+"""`array` typecodes of the numeric columns of `TaskEvents` (NumPy's: I is u4, H u2, B u1, q i8, d f8 and f f4)."""
+
+UNKNOWN = {
+    "attempt": 1,
+    "ready_wait_s": math.nan,
+    "sent_wait_s": math.nan,
+    "fetch_s": math.nan,
+    "deserialise_s": math.nan,
+    "cpu_s": math.nan,
+    "nbytes": -1,
+    "bytes_in": math.nan,
+    "producer": NO_WORKER,
+    "last_input": 0,
+}
+"""The value of a numeric column of `TaskEvents` in rows that it isn't known of; the others are always known."""
 
 
 class Progress(_Message, frozen=True, tag="progress"):
@@ -440,7 +481,20 @@ def decode_known(payload: bytes) -> Message | None:
         raise
     if uneven := _uneven_columns(message):
         raise msgspec.DecodeError(f"a message {topic_of(message)!r} has columns of different lengths: {uneven}")
+    if isinstance(message, TaskEvents):
+        _check_values(message)
     return message
+
+
+def _check_values(message: TaskEvents) -> None:
+    """Raise `msgspec.DecodeError` if one value for all rows doesn't fit into its column."""
+    for name, typecode in COLUMN_TYPECODES.items():
+        value = getattr(message, name)
+        if not isinstance(value, bytes):
+            try:
+                array(typecode, [value])
+            except (OverflowError, TypeError) as error:
+                raise msgspec.DecodeError(f"column {name!r} of task events can't be {value!r}: {error}") from error
 
 
 def _uneven_columns(message: Message) -> dict[str, float]:
@@ -480,19 +534,48 @@ def topic_of(message: Message) -> str:
 
 
 def column(message: TaskEvents, name: str) -> array:
-    """Return one numeric column of `message` as an `array.array`.
+    """Return one numeric column of `message` as an `array.array`, whether it is packed or one value for all rows.
 
     Examples
     --------
-    >>> events = TaskEvents(0, array("I", [7]).tobytes(), ["3, 4"], *[b""] * 7)
-    >>> column(events, "layer")
-    array('I', [7])
+    >>> events = task_events(5, ["3, 4", "3, 5"], layer=array("I", [7, 8]), worker=2)
+    >>> column(events, "layer"), column(events, "worker")
+    (array('I', [7, 8]), array('I', [2, 2]))
     """
-    values = array(COLUMN_TYPECODES[name])
-    values.frombytes(getattr(message, name))
+    value, typecode = getattr(message, name), COLUMN_TYPECODES[name]
+    if not isinstance(value, bytes):
+        return array(typecode, [value]) * len(message)
+    values = array(typecode)
+    values.frombytes(value)
     return values
 
 
-def pack_column(name: str, values: Iterable[float]) -> bytes:
-    """Return `values` as the bytes of the column `name`."""
-    return array(COLUMN_TYPECODES[name], values).tobytes()
+def stops_s(message: TaskEvents) -> array:
+    """Return when the events ended."""
+    return array("d", map(add, column(message, "start_s"), column(message, "duration_s")))
+
+
+def task_events(first: int, index: list[str], **columns: Iterable[float] | float) -> TaskEvents:
+    """Return rows of these numeric columns, each a value for each row, or one for all. Those left out are unknown, or 0.
+
+    >>> task_events(0, ["a"], ok=1).attempt
+    1
+    """
+    given = {name: columns.get(name, UNKNOWN.get(name, 0)) for name in COLUMN_TYPECODES}
+    packed = {
+        name: pack_column(name, values) if isinstance(values, Iterable) else values for name, values in given.items()
+    }
+    return TaskEvents(first, index, **packed)
+
+
+def pack_column(name: str, values: Iterable[float]) -> Column:
+    r"""Return `values` as the column `name`: packed, or as one number if they are alike.
+
+    >>> pack_column("worker", [3, 3]), pack_column("ok", [0, 1])
+    (3, b'\x00\x01')
+    """
+    packed = values if isinstance(values, array) else array(COLUMN_TYPECODES[name], values)
+    data, size = packed.tobytes(), packed.itemsize
+    if data and data == data[:size] * len(packed):
+        return packed[0]
+    return data

@@ -6,7 +6,7 @@ readers whose frames are gone. A recorder never raises because of its disk, or o
 >>> from glassloom_metrics.protocol import decode
 >>> recorder = Recorder(Hello(2, "c1", "demo", "threads", 0.0))
 >>> recorder.add_layer(0, "sum", 1, "cell 3, line 1")
->>> recorder.add_task(0, "3", worker=0, lane=1, start_s=1.0, stop_s=1.5, nbytes=8)
+>>> recorder.add_task("3", layer=0, worker=0, lane=1, start_s=1.0, stop_s=1.5, nbytes=8)
 >>> recorder.flush(now_s=2.0)
 >>> [topic_of(message) for message in map(decode, recorder.read(0, limit=10)[0])]
 ['hello', 'layers', 'tasks']
@@ -15,7 +15,6 @@ readers whose frames are gone. A recorder never raises because of its disk, or o
 from __future__ import annotations
 
 import secrets
-from array import array
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from glassloom_metrics.error_groups import ErrorGroups
 from glassloom_metrics.frame_log import DEFAULT_DISK_BYTES, DEFAULT_MEMORY_BYTES, FrameLog
 from glassloom_metrics.protocol import (
     COLUMN_TYPECODES,
+    UNKNOWN,
     Action,
     Dropped,
     Hello,
@@ -37,14 +37,11 @@ from glassloom_metrics.protocol import (
     encode,
     topic_of,
 )
+from glassloom_metrics.row_column import RowColumn
 from glassloom_metrics.snapshot import Snapshot
 
-_MAX_INT = 2**63 - 1
+_DEFAULTS: dict[str, float] = dict.fromkeys(COLUMN_TYPECODES, 0) | {"action": Action.COMPUTE, "ok": 1} | UNKNOWN
 STATES = ("waiting", "ready", "running", "memory", "released", "erred")
-
-
-def _empty_columns() -> dict[str, array[Any]]:
-    return {name: array(code) for name, code in COLUMN_TYPECODES.items()}
 
 
 class Run(NamedTuple):
@@ -99,7 +96,7 @@ class Recorder:
         )
         self._rows = 0
         self._index: list[str] = []
-        self._columns = _empty_columns()
+        self._columns = {name: RowColumn(name, code, _DEFAULTS[name]) for name, code in COLUMN_TYPECODES.items()}
         self._new_runs: dict[int, Run] = {}
         self._new_layers: dict[int, tuple[str, int, str, int, list[int]]] = {}
         self._changed: dict[int, Sequence[int]] = {}
@@ -172,57 +169,26 @@ class Recorder:
             key=key,
         )
 
-    def add_task(
-        self,
-        layer: int,
-        index: str,
-        *,
-        worker: int,
-        lane: int,
-        start_s: float,
-        stop_s: float,
-        nbytes: int = -1,
-        ok: bool = True,
-        action: Action = Action.COMPUTE,
-    ) -> None:
-        """Append one task event to the columns of the next flush."""
-        columns = self._columns
-        columns["layer"].append(layer)
-        self._index.append(index)
-        columns["worker"].append(worker)
-        columns["lane"].append(lane)
-        columns["action"].append(action)
-        columns["start_s"].append(start_s)
-        columns["stop_s"].append(stop_s)
-        columns["nbytes"].append(min(nbytes, _MAX_INT))
-        columns["ok"].append(ok)
+    def add_task(self, index: str, *, start_s: float, stop_s: float, **columns: float) -> None:
+        """Append one task event to the columns of the next flush; what isn't given of the others: see `add_tasks`."""
+        self.add_tasks([index], start_s=start_s, duration_s=stop_s - start_s, **columns)
 
-    def add_tasks(
-        self,
-        layers: Sequence[int],
-        index: Sequence[str],
-        *,
-        worker: int,
-        lanes: Sequence[int],
-        starts_s: Sequence[float],
-        stops_s: Sequence[float],
-        nbytes: Sequence[int],
-    ) -> None:
-        """Append computations that succeeded, one element of each sequence a row: the quick way for many.
+    def add_tasks(self, index: Sequence[str], **columns: Sequence[float] | float) -> None:
+        """Append task events, by column: an element of each sequence a row, or one number for all.
 
-        A sequence that is an array of its column's typecode costs next to nothing.
+        Columns that are left out are `UNKNOWN`, or those of a computation that succeeded. A sequence that is an array of its column's typecode costs next to nothing.
+
+        Raises
+        ------
+        TypeError
+            If there is no such column.
         """
-        columns, count = self._columns, len(index)
-        columns["layer"].extend(layers)
+        if not columns.keys() <= self._columns.keys():
+            raise TypeError(f"no columns of task events: {sorted(columns.keys() - self._columns.keys())}")
+        start, n_rows = len(self._index), len(index)
+        for name, values in columns.items():
+            self._columns[name].extend(values, start, n_rows)
         self._index.extend(index)
-        columns["worker"].extend(array(COLUMN_TYPECODES["worker"], [worker]) * count)
-        columns["lane"].extend(lanes)
-        columns["action"].frombytes(bytes([Action.COMPUTE]) * count)
-        columns["start_s"].extend(starts_s)
-        columns["stop_s"].extend(stops_s)
-        fits = isinstance(nbytes, array) or max(nbytes, default=0) <= _MAX_INT
-        columns["nbytes"].extend(nbytes if fits else [min(size, _MAX_INT) for size in nbytes])
-        columns["ok"].frombytes(b"\x01" * count)
 
     def flush(self, now_s: float) -> None:
         """Seal what was added since the last flush into frames."""
@@ -234,10 +200,9 @@ class Recorder:
             self._new_layers = {}
         if self._index:
             first, self._rows = self._rows, self._rows + len(self._index)
-            columns = {name: values.tobytes() for name, values in self._columns.items()}
+            columns = {name: column.take(len(self._index)) for name, column in self._columns.items()}
             self.record(TaskEvents(first=first, index=self._index, **columns))
             self._index = []
-            self._columns = _empty_columns()
         if self._changed:
             self.record(Progress(now_s, list(self._changed), *map(list, zip(*self._changed.values(), strict=True))))
             self._changed = {}

@@ -21,9 +21,9 @@ from glassloom_metrics.protocol import (
     Layers,
     Life,
     Progress,
-    TaskEvents,
     WorkerJoined,
     WorkerSamples,
+    task_events,
 )
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
@@ -129,10 +129,12 @@ def record_tasks(recorder: Recorder, shape: Shape) -> None:
     recorder.record(Layers(ids, names, (totals + waiting).tolist(), [f"cell {n}, line {n + 1}" for n in ids]))
     size = 5000
     for first in range(0, shape.tasks, size):
-        part = {name: column[first : first + size].tobytes() for name, column in columns.items()}
+        part = {name: column[first : first + size].tolist() for name, column in columns.items()}
+        part["duration_s"] = (columns["stop_s"] - columns["start_s"])[first : first + size].tolist()
+        del part["stop_s"]
         count = min(size, shape.tasks - first)
         index = [f"{number // 10}, {number % 10}" for number in range(first, first + count)]
-        recorder.record(TaskEvents(first=first, index=index, **part))
+        recorder.record(task_events(first, index, **part))
     running = np.minimum(waiting, 2)
     done = totals.tolist()
     released = [count * 2 // 3 for count in done]

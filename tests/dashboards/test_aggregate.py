@@ -9,7 +9,6 @@ import synthetic
 from glassloom_dashboards.aggregate import DATA_LANE, STATES, ClusterAggregate
 from glassloom_dashboards.growing import GrowingTexts
 from glassloom_metrics.protocol import (
-    COLUMN_TYPECODES,
     Action,
     Errors,
     Hello,
@@ -21,7 +20,7 @@ from glassloom_metrics.protocol import (
     WorkerLeft,
     WorkerSamples,
     decode,
-    pack_column,
+    task_events,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +34,7 @@ event = st.fixed_dictionaries(
         "lane": st.integers(0, 2**16 - 1),
         "action": st.sampled_from(list(Action)).map(int),
         "start_s": st.floats(100, 200),
-        "length_s": st.floats(0, 50),
+        "length_s": st.floats(0, 50, width=32),
         "nbytes": st.integers(-1, 2**40),
         "ok": st.integers(0, 1),
         "index": st.text(max_size=5),
@@ -44,10 +43,10 @@ event = st.fixed_dictionaries(
 
 
 def batch(first: int, rows: list[dict]) -> TaskEvents:
-    columns = {name: [row[name] for row in rows] for name in COLUMN_TYPECODES if name != "stop_s"}
-    columns["stop_s"] = [row["start_s"] + row["length_s"] for row in rows]
-    packed = {name: pack_column(name, values) for name, values in columns.items()}
-    return TaskEvents(first=first, index=[row["index"] for row in rows], **packed)
+    names = ("layer", "worker", "lane", "action", "start_s", "nbytes", "ok")
+    columns = {name: [row[name] for row in rows] for name in names}
+    columns["duration_s"] = [row["length_s"] for row in rows]
+    return task_events(first, [row["index"] for row in rows], **columns)
 
 
 def aggregate_of(*messages) -> ClusterAggregate:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.budget import PARTS, BudgetBins, budget_of, split
-from glassloom_metrics.protocol import Action, Hello, Position, TaskEvents, WorkerJoined, WorkerLeft, pack_column
+from glassloom_metrics.protocol import Action, Hello, Position, TaskEvents, WorkerJoined, WorkerLeft, task_events
 from hypothesis import given
 from hypothesis import strategies as st
 from synthetic import STARTED_AT_S, Shape
@@ -32,10 +32,9 @@ def events(first: int, rows) -> TaskEvents:
     count = len(rows)
     columns = {
         "layer": [0] * count, "worker": worker, "lane": lane, "action": [int(one) for one in action],
-        "start_s": start_s, "stop_s": [at + took for at, took in zip(start_s, took_s, strict=True)],
-        "nbytes": [1] * count, "ok": [1] * count,
+        "start_s": start_s, "duration_s": took_s, "nbytes": 1, "ok": 1,
     }  # fmt: skip
-    return TaskEvents(first=first, index=[""] * count, **{name: pack_column(name, of) for name, of in columns.items()})
+    return task_events(first, [""] * count, **columns)
 
 
 def seconds(aggregate: ClusterAggregate, start_s: float, stop_s: float) -> dict[str, float]:

@@ -22,9 +22,9 @@ from glassloom_metrics.protocol import (
     Life,
     Position,
     Progress,
-    TaskEvents,
     decode,
     encode,
+    task_events,
 )
 from glassloom_metrics.registry import write_record
 from glassloom_metrics.subscriber import subscribe_frames
@@ -193,7 +193,7 @@ def test_a_message_of_a_later_protocol_is_left_out(publish):
     [
         Progress(1.0, [0, 1], [1], [0], [0], [0], [0], [0]),
         Layers([7, 8], ["a"], [1], [""]),
-        TaskEvents(10**9, b"12345", ["0"], *[b""] * 7),
+        msgspec.structs.replace(task_events(10**9, ["0"]), layer=b"12345"),
     ],
 )
 def test_a_message_that_cannot_be_read_is_counted_and_the_stream_goes_on(publish, caplog, bad):

@@ -37,8 +37,9 @@ from glassloom_metrics.protocol import (
     WorkerLeft,
     WorkerSamples,
     decode,
-    pack_column,
+    task_events,
 )
+from msgspec import structs
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 
 FRAME_BYTES = 200_000
@@ -56,11 +57,10 @@ def events(first: int, rows: list[tuple[float, float]], *, layer: int = 0, lane:
     count = len(rows)
     values = {
         "layer": [layer] * count, "worker": [0] * count, "lane": [lane] * count, "action": [0] * count,
-        "start_s": [STARTED_AT_S + start for start, _ in rows], "stop_s": [STARTED_AT_S + stop for _, stop in rows],
+        "start_s": [STARTED_AT_S + start for start, _ in rows], "duration_s": [stop - start for start, stop in rows],
         "nbytes": [8] * count, "ok": [ok] * count,
     }  # fmt: skip
-    packed = {name: pack_column(name, column) for name, column in values.items()}
-    return TaskEvents(first=first, index=[str(first + n) for n in range(count)], **packed)
+    return task_events(first, [str(first + n) for n in range(count)], **values)
 
 
 class Opened:
@@ -174,9 +174,7 @@ def test_single_tasks_with_long_keys_still_fit_into_a_frame():
     aggregate.apply(Layers([0], ["名" * 5000], [MAX_SINGLE_EVENTS], [""]))
     opened = Opened("task-stream", aggregate)
     long = events(0, [(n / 100, n / 100 + 0.005) for n in range(MAX_SINGLE_EVENTS)])
-    aggregate.apply(
-        TaskEvents(**{f: getattr(long, f) for f in long.__struct_fields__} | {"index": ["鍵" * 300] * len(long)})
-    )
+    aggregate.apply(structs.replace(long, index=["鍵" * 300] * len(long)))
     opened.update()
     assert opened.rows("task-stream-source") == MAX_SINGLE_EVENTS
     assert max(opened.frames) <= FRAME_BYTES
@@ -376,8 +374,7 @@ def test_names_are_cut_in_the_middle_so_that_their_numbers_stay():
 def moved(first: int, action: Action, *, worker: int = 0, start_s: float = 0.0) -> TaskEvents:
     """Return one event of a thread's lane 0 in which data was moved."""
     one = events(first, [(start_s, start_s + 0.5)])
-    fields = {name: getattr(one, name) for name in one.__struct_fields__}
-    return TaskEvents(**fields | {"action": pack_column("action", [action]), "worker": pack_column("worker", [worker])})
+    return structs.replace(one, action=int(action), worker=worker)
 
 
 def test_publishing_and_spilling_have_a_lane_below_the_threads_of_their_worker():

@@ -44,8 +44,8 @@ def record_tasks(recorder: Recorder, tasks: int, workers: int, started_s: float,
         for index in range(tasks // 2):
             start_s = started_s + layer * 2.0 + (index // lanes) * 0.1
             recorder.add_task(
-                layer,
                 str(index),
+                layer=layer,
                 worker=index % workers,
                 lane=index // workers % THREADS,
                 start_s=start_s,

@@ -220,14 +220,14 @@ def test_a_result_of_a_slice_is_found_before_and_after_it_was_sent(lanes: Lanes)
     lanes.put(10, 3)
     lanes.start()
     eventually(lambda: len(lanes.results()) == 3)
-    assert lanes.runner.inputs.read([(10, None), (12, None)]) == [10, 12]
+    assert lanes.runner.inputs.read([(10, None), (12, None)])[0] == [10, 12]
     lane = lanes.outbox.lane(7)
     for column, value in ((lane.starts_s, 0.0), (lane.stops_s, 0.0), (lane.nbytes, 8), (lane.results, b"I5\n.")):
         column.append(value)  # type: ignore[attr-defined]
     lane.numbers.append(77)
-    assert lanes.runner.inputs.read([(77, None)]) == [5]
+    assert lanes.runner.inputs.read([(77, None)])[0] == [5]
     lanes.outbox.flush()
-    assert lanes.runner.inputs.read([(77, None)]) == [5]
+    assert lanes.runner.inputs.read([(77, None)])[0] == [5]
 
 
 @one_lane
@@ -263,7 +263,7 @@ def test_a_task_of_a_slice_that_secedes_leaves_the_rest_to_another_thread(lanes:
     assert lanes.of_kind(messages.Seceded) == [messages.Seceded(11)]
     assert lanes.of_kind(messages.Rejoined) == [messages.Rejoined(11)]
     eventually(lambda: lanes.runner.n_executing == 0)
-    assert [lanes.runner.inputs.read([(number, None)]) for number in (11, 150)] == [[11], [150]]
+    assert [lanes.runner.inputs.read([(number, None)])[0] for number in (11, 150)] == [[11], [150]]
 
 
 @one_lane
@@ -306,7 +306,7 @@ def test_results_of_several_lanes_are_told_in_the_order_of_their_numbers(lanes: 
         lane.nbytes += [8, 8]
         lane.results += [b"%d" % task for task in of_lane]
         lane.numbers += of_lane
-    lanes.outbox.add((99, 0, 3.0, 3.5, 8, b"99"))
+    lanes.outbox.add((99, 0, 3.0, 3.5, 8, 0.5, 0.0, 0.0, b"99"))
     lanes.outbox.flush()
     first, second = lanes.of_kind(messages.Finished)
     told = FinishedTasks(first)

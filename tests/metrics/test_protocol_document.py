@@ -48,7 +48,7 @@ def test_every_action_has_its_number(action):
 
 
 def test_columns_have_the_element_types_of_the_code():
-    elements = {"I": "u32", "H": "u16", "B": "u8", "d": "f64", "q": "i64"}
+    elements = {"I": "u32", "H": "u16", "B": "u8", "d": "f64", "f": "f32", "q": "i64"}
     rows = dict(re.findall(r"^\| (`[^|]*) \| (\w+)", section(TaskEvents.__name__), re.MULTILINE))
     written = {name: element for names, element in rows.items() for name in re.findall(r"`(\w+)`", names)}
     for name, code in COLUMN_TYPECODES.items():

@@ -106,12 +106,12 @@ def test_a_flush_seals_layers_then_tasks_then_progress_once():
     recorder = Recorder(HELLO)
     recorder.set_progress(4, (1, 2, 3, 4, 5, 6))
     recorder.set_progress(4, (6, 5, 4, 3, 2, 1))
-    recorder.add_task(4, "7", worker=2, lane=3, start_s=101.0, stop_s=102.5, nbytes=80)
-    recorder.add_task(4, "", worker=0, lane=0, start_s=101.0, stop_s=101.0, ok=False, action=Action.TRANSFER)
+    recorder.add_task("7", layer=4, worker=2, lane=3, start_s=101.0, stop_s=102.5, nbytes=80)
+    recorder.add_task("", layer=4, worker=0, lane=0, start_s=101.0, stop_s=101.0, ok=False, action=Action.TRANSFER)
     recorder.add_layer(4, "sum", 9, "cell 1")
     recorder.flush(103.0)
     recorder.flush(104.0)
-    recorder.add_task(5, "x", worker=1, lane=1, start_s=1.0, stop_s=2.0)
+    recorder.add_task("x", layer=5, worker=1, lane=1, start_s=1.0, stop_s=2.0)
     recorder.flush(105.0)
 
     hello, layers, tasks, progress, later = messages_of(recorder)
@@ -121,11 +121,12 @@ def test_a_flush_seals_layers_then_tasks_then_progress_once():
     assert isinstance(tasks, TaskEvents) and isinstance(later, TaskEvents)
     assert (tasks.first, tasks.index, later.first, later.index) == (0, ["7", ""], 2, ["x"])
     got = {
-        name: column(tasks, name).tolist() for name in ("layer", "worker", "lane", "action", "stop_s", "nbytes", "ok")
+        name: column(tasks, name).tolist()
+        for name in ("layer", "worker", "lane", "action", "duration_s", "nbytes", "ok")
     }
     assert got == {
         "layer": [4, 4], "worker": [2, 0], "lane": [3, 0], "action": [0, 1],
-        "stop_s": [102.5, 101.0], "nbytes": [80, -1], "ok": [1, 0],
+        "duration_s": [1.5, 0.0], "nbytes": [80, -1], "ok": [1, 0],
     }  # fmt: skip
 
 
@@ -133,15 +134,21 @@ def test_many_tasks_at_once_are_recorded_as_one_by_one():
     one_by_one, at_once = Recorder(HELLO), Recorder(HELLO)
     for number in range(5):
         one_by_one.add_task(
-            number, f"{number}", worker=3, lane=number % 2, start_s=number + 0.5, stop_s=number + 1.5, nbytes=number
+            f"{number}",
+            layer=number,
+            worker=3,
+            lane=number % 2,
+            start_s=number + 0.5,
+            stop_s=number + 1.5,
+            nbytes=number,
         )
     at_once.add_tasks(
-        range(5),
         [f"{number}" for number in range(5)],
+        layer=range(5),
         worker=3,
-        lanes=[0, 1, 0, 1, 0],
-        starts_s=[number + 0.5 for number in range(5)],
-        stops_s=[number + 1.5 for number in range(5)],
+        lane=[0, 1, 0, 1, 0],
+        start_s=[number + 0.5 for number in range(5)],
+        duration_s=1.0,
         nbytes=range(5),
     )
     assert at_once.rows == one_by_one.rows == 5
@@ -279,7 +286,7 @@ def test_text_that_is_not_valid_unicode_is_recorded_with_escapes():
 
 def test_a_size_that_no_column_can_hold_is_recorded_as_the_largest():
     recorder = Recorder(HELLO)
-    recorder.add_task(1, "0", worker=0, lane=0, start_s=0.0, stop_s=1.0, nbytes=2**64 - 1)
-    recorder.add_tasks([1], ["1"], worker=0, lanes=[0], starts_s=[0.0], stops_s=[1.0], nbytes=[2**63])
+    recorder.add_task("0", layer=1, worker=0, lane=0, start_s=0.0, stop_s=1.0, nbytes=2**64 - 1)
+    recorder.add_tasks(["1"], layer=1, worker=0, lane=[0], start_s=[0.0], duration_s=[1.0], nbytes=[2**63])
     recorder.flush(2.0)
     assert column(decode(recorder.read(1, limit=1)[0][0]), "nbytes").tolist() == [2**63 - 1] * 2

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import traceback
-from array import array
+from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, TypeVar
 
 from glassloom_metrics.protocol import (
-    COLUMN_TYPECODES,
     Action,
     EngineSamples,
     GpuSamples,
@@ -35,6 +35,7 @@ from glassloom.protocol.options import WorkerOptions
 from glassloom.sampling.process import ProcessSampler
 from glassloom.sampling.progress import N_KEPT, forget_old_layers, note_layers, progress_counts
 from glassloom.sampling.runs import RunTable
+from glassloom.sampling.task_rows import add_finished, attempt_columns
 from glassloom.scheduler import Scheduler, TaskSlice, TaskState, WorkerState
 from glassloom.store.segment import location_bytes
 
@@ -119,40 +120,42 @@ class MetricsWriter:
     @_never_raises
     def finished(self, worker: WorkerState, finished: FinishedTasks) -> None:
         """Tasks were run. Call this before the scheduler learns of it: it may forget them then."""
-        epoch_s = self._clock.epoch_s
-        layers = array(COLUMN_TYPECODES["layer"])
-        index: list[str] = []
+        stopping = worker.stopping
+        numbers = iter(finished.numbers)
+        items = []
         for item in self._scheduler.items_of(finished.numbers):
+            number = next(numbers)
             if isinstance(item, TaskSlice):
-                layers += array(COLUMN_TYPECODES["layer"], [item.block.layer.number]) * len(item)
-                index += item.indices
-                continue
-            task = item or worker.stopping.get(finished.numbers[len(index)])
-            if task is None:  # reported twice: the first report was recorded
-                return
-            layers.append(task.layer.number)
-            index.append(task.index)
-        self._recorder.add_tasks(
-            layers,
-            index,
+                deque(islice(numbers, len(item) - 1), maxlen=0)
+            items.append(item or stopping.get(number))  # None: reported twice, and recorded with the first report
+        add_finished(
+            self._recorder,
+            items,
+            finished.times.starts_s,
+            epoch_s=self._clock.epoch_s,
             worker=worker.number,
-            lanes=finished.lanes,
-            starts_s=[epoch_s + start for start in finished.times.starts_s],
-            stops_s=[epoch_s + stop for stop in finished.times.stops_s],
+            lane=finished.lanes,
+            duration_s=finished.durations_s,
             nbytes=finished.nbytes,
+            cpu_s=finished.cpu_s,
+            fetch_s=finished.fetch_s,
+            deserialise_s=finished.deserialise_s,
         )
 
     @_never_raises
     def failed(self, task: TaskState, worker: int, message: messages.Failed) -> None:
         """A task raised, for good or not."""
         self._recorder.add_task(
-            task.layer.number,
             task.index,
             worker=worker,
             lane=message.lane,
             start_s=self._clock.epoch_s + message.start_s,
             stop_s=self._clock.epoch_s + message.stop_s,
             ok=False,
+            cpu_s=message.cpu_s,
+            fetch_s=message.fetch_s,
+            deserialise_s=message.deserialise_s,
+            **attempt_columns(task, message.start_s, self._recorder.rows),
         )
 
     @_never_raises
@@ -244,8 +247,8 @@ class MetricsWriter:
 
     def _event(self, action: Action, task: TaskState, worker: int, start_s: float, stop_s: float, nbytes: int) -> None:
         self._recorder.add_task(
-            task.layer.number,
             task.index,
+            layer=task.layer.number,
             worker=worker,
             lane=0,
             start_s=self._clock.epoch_s + start_s,

@@ -268,6 +268,7 @@ class Head:
         self._shared_results.remove_unannounced(f"w{worker.number}")
         spilled = self._places.spill_directory(worker.number)
         self._tasks.start_in_thread("clean-up", shutil.rmtree, spilled, True, on_crash=self._log_crash)
+        self._scheduler.now_s = monotonic_s()
         self._history.worker_left(worker.options.name, *self._scheduler.tasks_on(worker.number), reason)
         self._scheduler.worker_left(worker.number, blame=not worker.expected)
         lost = failure.own_failure(WorkerLost(f"worker {worker.options.name} is gone: {reason}"))
@@ -298,6 +299,7 @@ class Head:
         splitter = FrameSplitter()
         while data := await reader.read(_READ_BYTES):
             for payload in splitter.feed(data):
+                self._scheduler.now_s = monotonic_s()
                 if self._worker_pool.connections.get(worker.number) is not worker:
                     return  # it is counted as dead, and what it wrote is removed
                 self._on_worker_message(worker, messages.from_worker_decoder.decode(payload))
@@ -320,6 +322,7 @@ class Head:
                     if isinstance(message, ASKING_FOR_KEYS) and self._scheduler.has_ended_keys_of(client):
                         self._settle()  # what is said of these keys is about their former tasks
                     client.n_handled += 1
+                    self._scheduler.now_s = monotonic_s()
                     self._on_client_message(client, message)
                 self._settle_soon()
                 client.has_progressed()
@@ -392,7 +395,7 @@ class Head:
         numbers, results = finished.numbers, finished.results
         self._history.finished(worker.options.name, finished)
         self._metrics_writer.finished(worker.state, finished)
-        self._scheduler.finished(worker.number, numbers, finished.nbytes, finished.times.durations_s, results)
+        self._scheduler.finished(worker.number, numbers, finished.nbytes, finished.durations_s, results)
         if max(map(len, filter(None, results)), default=0) >= MIN_BYTES:
             for number, result in zip(numbers, results, strict=True):
                 if result is not None and len(result) >= MIN_BYTES:
@@ -454,6 +457,7 @@ class Head:
 
     def _settle(self) -> None:
         self._settling = False
+        self._scheduler.now_s = monotonic_s()
         actions = self._scheduler.take_actions()
         self._free(actions)
         peers = self._worker_pool.connections

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass
+from operator import sub
 from typing import Any
 
 from glassloom.graph import Key
+from glassloom.protocol.clock import monotonic_s
 from glassloom.scheduler import TaskSlice, TaskState
 
 
@@ -30,8 +34,23 @@ class SliceRun:
         self.todo = deque(range(piece.start, piece.stop))
 
 
-Finished = tuple[list[int], list[int], list[float], list[float]]
-"""Tasks that have run, as columns: their numbers, the sizes of the results, and when they began and ended."""
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Tasks that have run, as columns: their numbers, the sizes of the results, when they began, and for how long they ran.
+
+    ``cpu_share`` is the part of that time in which the thread used a CPU, not a number if that isn't known.
+    """
+
+    numbers: list[int]
+    nbytes: list[int]
+    starts_s: list[float]
+    durations_s: list[float]
+    cpu_share: float
+
+    @property
+    def cpu_s(self) -> list[float]:
+        """How much CPU time each task took."""
+        return [self.cpu_share * duration_s for duration_s in self.durations_s]
 
 
 class Slot:
@@ -50,9 +69,21 @@ class Slot:
         When that was.
     cpu_clock
         Tells how much CPU time the thread has used; None where the system has no such clock.
+    cpu_share
+        Which part of the time of the last tasks the thread used a CPU; not a number: unknown.
     """
 
-    __slots__ = ("cpu_clock", "finished", "item", "number", "thread", "told_s")
+    __slots__ = (
+        "_share_begun_cpu_s",
+        "_share_begun_s",
+        "cpu_clock",
+        "cpu_share",
+        "finished",
+        "item",
+        "number",
+        "thread",
+        "told_s",
+    )
 
     def __init__(self, number: int) -> None:
         self.thread: threading.Thread | None = None
@@ -61,6 +92,8 @@ class Slot:
         self.finished: list[Any] = []
         self.told_s = 0.0
         self.cpu_clock: int | None = None
+        self.cpu_share = math.nan
+        self._share_begun_s = self._share_begun_cpu_s = 0.0
 
     def running(self) -> tuple[int, Key] | None:
         """Return number and key of the task that the thread runs; None while it waits."""
@@ -74,7 +107,17 @@ class Slot:
         """Take out what has run."""
         flat = self.finished[:]  # its thread may append meanwhile
         del self.finished[: len(flat)]
-        return flat[0::4], flat[1::4], flat[2::4], flat[3::4]
+        starts_s = flat[2::4]
+        return Finished(flat[0::4], flat[1::4], starts_s, list(map(sub, flat[3::4], starts_s)), self.cpu_share)
+
+    def note_cpu_share(self) -> None:
+        """Measure which part of the time since `begin_cpu_share` the thread used a CPU. Called on the thread."""
+        passed_s = monotonic_s() - self._share_begun_s
+        self.cpu_share = min(1.0, (time.thread_time() - self._share_begun_cpu_s) / max(passed_s, 1e-9))
+
+    def begin_cpu_share(self) -> None:
+        """The thread is about to run tasks. Called on the thread."""
+        self._share_begun_s, self._share_begun_cpu_s = monotonic_s(), time.thread_time()
 
     def cpu_s(self) -> float:
         """Return the CPU time that the thread has used; always 0 where the system doesn't tell."""

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import repeat
-from operator import sub
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -176,9 +175,15 @@ class ThreadPool:
             return
         with self._lock:
             finished = slot.take_finished()
-            if finished[0]:
+            if finished.numbers:
                 self._tell(slot, finished)
             slot.told_s = monotonic_s()
+
+    def _flush_own(self, slot: Slot) -> None:
+        """Flush the calling thread's slot, with the CPU time that its tasks took."""
+        slot.note_cpu_share()
+        self.flush(slot)
+        slot.begin_cpu_share()
 
     def release_abandoned(self) -> None:
         """Release what interrupted callers have asked for. Tasks that have begun go on; their results are dropped."""
@@ -273,8 +278,10 @@ class ThreadPool:
             return self._queue.get_nowait()
         except Empty:
             slot.item = None
-            self.flush(slot)
-            return self._queue.get()
+            self._flush_own(slot)
+            item = self._queue.get()
+            slot.begin_cpu_share()
+            return item
 
     def _has_left(self, slot: Slot) -> bool:
         """Take the thread out of the pool if it isn't needed any more."""
@@ -291,7 +298,7 @@ class ThreadPool:
             self._give_back(task.number)
             return
         if slot.finished and task.estimate_s > BATCH_S:
-            self.flush(slot)  # what others wait for shall not wait for a long task
+            self._flush_own(slot)  # what others wait for shall not wait for a long task
         results = self.results
         start_s = monotonic_s()
         try:
@@ -311,14 +318,14 @@ class ThreadPool:
         results[task.number] = value
         slot.finished += (task.number, measure(value), start_s, stop_s)
         if stop_s - slot.told_s > BATCH_S:
-            self.flush(slot)
+            self._flush_own(slot)
 
     def _run_slice(self, slot: Slot, run: SliceRun) -> None:
         """Run tasks of a block, as `_run` runs one. What is looked up once here takes a third of such a task's time."""
         block, todo, results, finished = run.block, run.todo, self.results, slot.finished
         states, specs, first, running, now_s = block.states, block.specs, block.first, int(RUNNING), monotonic_s
         if finished and block.layer.duration_s > BATCH_S:
-            self.flush(slot)
+            self._flush_own(slot)
         while todo and self._end_reason is None:
             try:
                 run.position = position = todo.popleft()
@@ -343,7 +350,7 @@ class ThreadPool:
             results[first + position] = value
             finished += (first + position, measure(value), start_s, stop_s)
             if stop_s - slot.told_s > BATCH_S:
-                self.flush(slot)
+                self._flush_own(slot)
 
     def _give_back(self, number: int) -> None:
         with self._lock:
@@ -355,10 +362,12 @@ class ThreadPool:
         with self._lock:
             task = self.scheduler.by_number.get(number)
             was_wanted = task is not None and task.state is RUNNING
+            attempt = {} if task is None or self._metrics is None else self._metrics.attempt_of(task, start_s)
+            self.scheduler.now_s = monotonic_s()
             is_final = self.scheduler.failed(_WORKER, number, (key, origin, error))
             self._carry_out()
         if self._metrics is not None and task is not None and was_wanted:
-            self._metrics.add_failure(task, error, lane=slot.number, start_s=start_s, is_final=is_final)
+            self._metrics.add_failure(task, attempt, error, lane=slot.number, start_s=start_s, is_final=is_final)
 
     # Called with the lock held.
 
@@ -367,6 +376,7 @@ class ThreadPool:
         if computation.is_abandoned:
             return
         number = next(self._numbers)
+        self.scheduler.now_s = monotonic_s()
         self.computations[number] = computation
         if self._watchdog.is_asleep:
             self._watchdog.wake()
@@ -392,12 +402,11 @@ class ThreadPool:
                 computation.refuse(error)
 
     def _tell(self, slot: Slot, finished: Finished) -> None:
-        numbers, nbytes, starts_s, stops_s = finished
+        numbers = finished.numbers
         if self._metrics is not None:
-            items = self.scheduler.items_of(numbers)
-            self._metrics.add_tasks(items, nbytes, starts_s, stops_s, lane=slot.number)
-        durations_s = list(map(sub, stops_s, starts_s))
-        self.scheduler.finished(_WORKER, numbers, nbytes, durations_s, [None] * len(numbers))
+            self._metrics.add_tasks(self.scheduler.items_of(numbers), finished, lane=slot.number)
+        self.scheduler.now_s = monotonic_s()
+        self.scheduler.finished(_WORKER, numbers, finished.nbytes, finished.durations_s, [None] * len(numbers))
         self._carry_out()
 
     def _carry_out(self) -> None:
@@ -405,6 +414,7 @@ class ThreadPool:
         tell: list[Callable[[], None]] = []
         try:
             while True:
+                self.scheduler.now_s = monotonic_s()
                 actions = self.scheduler.take_actions()
                 for numbers in actions.drop.values():
                     deque(map(self.results.pop, numbers, repeat(None)), maxlen=0)

@@ -11,12 +11,10 @@ import logging
 import os
 import secrets
 import threading
-from array import array
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
-from glassloom_metrics.protocol import COLUMN_TYPECODES, PROTOCOL_VERSION, Hello, Life, WorkerJoined
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, Life, WorkerJoined
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
@@ -26,6 +24,7 @@ from glassloom._text import encodable
 from glassloom.errors import ClusterStartError
 from glassloom.graph import key_text
 from glassloom.graph.run_info import RunInfo
+from glassloom.local.slot import Finished
 from glassloom.protocol import failure
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.identity import kernel_id, new_cluster_id, version
@@ -33,6 +32,7 @@ from glassloom.protocol.places import make_places
 from glassloom.sampling.host import HostSampler
 from glassloom.sampling.process import ProcessSampler
 from glassloom.sampling.runs import RunTable
+from glassloom.sampling.task_rows import add_finished, attempt_columns
 from glassloom.scheduler import TaskSlice, TaskState
 
 FLUSH_S = 0.1
@@ -129,9 +129,7 @@ class ThreadsMetrics:
     def add_tasks(
         self,
         items: Iterable[TaskState | TaskSlice | None],
-        nbytes: list[int],
-        starts_s: list[float],
-        stops_s: list[float],
+        finished: Finished,
         *,
         lane: int,
     ) -> None:
@@ -141,38 +139,38 @@ class ThreadsMetrics:
         ----------
         items
             The tasks, as `Scheduler.items_of` gives them: slices of blocks as one, None for those that nobody wants any more.
-        nbytes
-            Of each task the size of its result.
-        starts_s, stops_s
-            When each task began and ended, by the monotonic clock.
+        finished
+            How they ran.
         """
-        layers = array(COLUMN_TYPECODES["layer"])
-        index: list[str] = []
-        unwanted: list[int] = []
-        for item in items:
-            if isinstance(item, TaskSlice):
-                layers += array(COLUMN_TYPECODES["layer"], [item.block.layer.number]) * len(item)
-                index += item.indices
-            elif item is not None:
-                layers.append(item.layer.number)
-                index.append(item.index)
-            else:
-                unwanted.append(len(index) + len(unwanted))
-        if unwanted:
-            nbytes, starts_s, stops_s = (_without(column, unwanted) for column in (nbytes, starts_s, stops_s))
-        epoch_s = self.clock.epoch_s
         with self._lock:
-            self.recorder.add_tasks(
-                layers,
-                index,
+            add_finished(
+                self.recorder,
+                items,
+                finished.starts_s,
+                epoch_s=self.clock.epoch_s,
                 worker=_WORKER,
-                lanes=array(COLUMN_TYPECODES["lane"], [lane]) * len(index),
-                starts_s=[epoch_s + start_s for start_s in starts_s],
-                stops_s=[epoch_s + stop_s for stop_s in stops_s],
-                nbytes=nbytes,
+                lane=lane,
+                duration_s=finished.durations_s,
+                nbytes=finished.nbytes,
+                cpu_s=finished.cpu_s,
+                fetch_s=0.0,
+                deserialise_s=0.0,
             )
 
-    def add_failure(self, task: TaskState, error: BaseException, *, lane: int, start_s: float, is_final: bool) -> None:
+    def attempt_of(self, task: TaskState, start_s: float) -> dict[str, float]:
+        """Return what is to be told of a task that has raised, before the scheduler lets it run again."""
+        return attempt_columns(task, start_s, self.recorder.rows)
+
+    def add_failure(
+        self,
+        task: TaskState,
+        attempt: dict[str, float],
+        error: BaseException,
+        *,
+        lane: int,
+        start_s: float,
+        is_final: bool,
+    ) -> None:
         """Add a task that has raised; it began at `start_s` by the monotonic clock. Never raises."""
         now_s = self.clock.now_s()
         layer = task.layer.number
@@ -180,13 +178,13 @@ class ThreadsMetrics:
             described = failure.describe(error)
             with self._lock:
                 self.recorder.add_task(
-                    layer,
                     task.index,
                     worker=_WORKER,
                     lane=lane,
                     start_s=start_s + self.clock.epoch_s,
                     stop_s=now_s,
                     ok=False,
+                    **attempt,
                 )
                 if is_final:
                     self.recorder.add_error(
@@ -236,12 +234,6 @@ class ThreadsMetrics:
                 self.recorder.record(self._host.sample(now_s))
             self.recorder.flush(self.clock.now_s())
         publisher.notify()
-
-
-def _without(column: list[Any], positions: list[int]) -> list[Any]:
-    """Return a column without the elements at some positions."""
-    left_out = set(positions)
-    return [value for position, value in enumerate(column) if position not in left_out]
 
 
 async def _ignore(command: str) -> None:

@@ -16,6 +16,9 @@ def finished_message(
     starts_s: list[float],
     stops_s: list[float],
     nbytes: list[int],
+    cpu_s: Sequence[float],
+    fetch_s: list[float],
+    deserialise_s: list[float],
     results: list[bytes | None],
 ) -> Finished:
     """Return the message that tells of results, one element of each column a task, at least one."""
@@ -25,6 +28,9 @@ def finished_message(
         array("d", starts_s).tobytes(),
         array("d", stops_s).tobytes(),
         _collapsed(nbytes),
+        _packed(cpu_s),
+        _packed(fetch_s),
+        _packed(deserialise_s),
         results,
     )
 
@@ -55,6 +61,10 @@ class RunTimes:
         return list(map(sub, self.stops_s, self.starts_s))
 
 
+Floats = Sequence[float] | float
+"""A number for each task, or one for all."""
+
+
 class FinishedTasks:
     """The columns of a `Finished`, an element for each task.
 
@@ -68,9 +78,13 @@ class FinishedTasks:
         The pickles of small results, None for those that the worker keeps.
     times
         When the tasks ran.
+    durations_s
+        For how long.
+    cpu_s, fetch_s, deserialise_s
+        See `Finished`.
     """
 
-    __slots__ = ("lanes", "nbytes", "numbers", "results", "times")
+    __slots__ = ("cpu_s", "deserialise_s", "durations_s", "fetch_s", "lanes", "nbytes", "numbers", "results", "times")
 
     def __init__(self, message: Finished) -> None:
         n = len(message.results)
@@ -79,6 +93,10 @@ class FinishedTasks:
         self.nbytes = _spread("q", message.nbytes, n)
         self.results = message.results
         self.times = RunTimes(message.starts_s, message.stops_s, self.nbytes)
+        self.durations_s = self.times.durations_s
+        self.cpu_s = _floats(message.cpu_s)
+        self.fetch_s = _floats(message.fetch_s)
+        self.deserialise_s = _floats(message.deserialise_s)
 
 
 def _runs(numbers: list[int]) -> list[int]:
@@ -109,11 +127,22 @@ def _collapsed(values: list[int]) -> list[int] | int:
     return values[0] if values.count(values[0]) == len(values) else values
 
 
+def _packed(values: Sequence[float]) -> bytes | float:
+    first = values[0]
+    if values.count(first) == len(values):
+        return first
+    return (values if isinstance(values, array) else array("f", values)).tobytes()
+
+
+def _floats(column: bytes | float) -> Floats:
+    return _unpacked(column, "f") if isinstance(column, bytes) else column
+
+
 def _spread(typecode: str, values: list[int] | int, n: int) -> array[int]:
     return array(typecode, [values]) * n if isinstance(values, int) else array(typecode, values)
 
 
-def _unpacked(column: bytes) -> array[float]:
-    values = array("d")
+def _unpacked(column: bytes, typecode: str = "d") -> array[float]:
+    values: array[float] = array(typecode)
     values.frombytes(column)
     return values

@@ -120,6 +120,9 @@ class Finished(Message, frozen=True, tag="finished"):
         When each began and ended, monotonic; packed as `array("d")`.
     nbytes
         The size of all results, or that of each.
+    cpu_s, fetch_s, deserialise_s
+        How much CPU time each took, and how long it took to get its inputs and to unpickle them: packed as `array("f")`,
+        or what is true of all; not a number: unknown.
     results
         The pickles of small ones, None for those that the worker keeps.
     """
@@ -129,6 +132,9 @@ class Finished(Message, frozen=True, tag="finished"):
     starts_s: bytes
     stops_s: bytes
     nbytes: int | list[int]
+    cpu_s: bytes | float
+    fetch_s: bytes | float
+    deserialise_s: bytes | float
     results: list[bytes | None]
 
 
@@ -138,6 +144,9 @@ class Failed(Message, frozen=True, tag="failed"):
     start_s: float
     stop_s: float
     failure: Failure
+    cpu_s: float
+    fetch_s: float
+    deserialise_s: float
 
 
 class Published(Message, frozen=True, tag="published"):

@@ -11,7 +11,7 @@ from glassloom.scheduler.core import Scheduler
 from glassloom.scheduler.layers import NO_RUN, Layer, RunCounts
 from glassloom.scheduler.order import order
 from glassloom.scheduler.restrictions import Restrictions
-from glassloom.scheduler.state import LOSSES_ALLOWED, MAX_QUEUED, TaskState, WorkerState
+from glassloom.scheduler.state import LOSSES_ALLOWED, MAX_QUEUED, NO_ROW, NO_WORKER, TaskState, WorkerState
 from glassloom.scheduler.states import Pressure, State
 from glassloom.scheduler.task_block import MIN_TASKS, TaskSlice
 
@@ -19,7 +19,9 @@ __all__ = [
     "LOSSES_ALLOWED",
     "MAX_QUEUED",
     "MIN_TASKS",
+    "NO_ROW",
     "NO_RUN",
+    "NO_WORKER",
     "Actions",
     "Adaptive",
     "Layer",

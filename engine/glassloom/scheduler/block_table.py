@@ -83,6 +83,7 @@ class BlockTable:
         block.place = block.priority = place
         block.retries = retries
         block.own_origin = origin
+        block.ready_s = tables.now_s
         self._by_key.update(dict.fromkeys(keys, block))
         self._by_client.setdefault(client, {})[block] = None
         self._starts.append(block.first)
@@ -184,6 +185,7 @@ class BlockTable:
         task.own_origin = block.own_origin
         task.retries = block.retries
         task.priority = block.place + position
+        task.ready_s = block.ready_s
         tables.tasks[task.key] = tables.by_number[task.number] = task
         tables.clients.add(block.client, task)
         if state is READY:
@@ -193,7 +195,10 @@ class BlockTable:
             worker.n_in_blocks -= 1
             worker.running[task] = None
             task.estimate_s = block.estimates_s[position]
+            task.sent_s = block.sent_s(position)
         else:
+            task.producer = block.workers[position]
+            task.row = block.row(position)
             task.nbytes = block.nbytes[position]
             if _is_private(block, position):
                 owner = task.owner = tables.workers[block.workers[position]]
@@ -227,6 +232,7 @@ class BlockTable:
         block.workers[start:stop] = array("q", [worker.number]) * n
         block.estimates_s[start:stop] = array("d", [estimate_s]) * n
         block.states[start:stop] = bytes([RUNNING]) * n
+        block.sent.append((start, self._tables.now_s))
         worker.n_in_blocks += n
         worker.occupancy_s += n * estimate_s
         self._count(block, READY, RUNNING, n)

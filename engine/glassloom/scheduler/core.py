@@ -90,6 +90,15 @@ class Scheduler:
         self.layer_table: LayerTable = tables.layers
 
     @property
+    def now_s(self) -> float:
+        """When the events happen that it is told of: what the runtime has said last. It decides nothing by it."""
+        return self._tables.now_s
+
+    @now_s.setter
+    def now_s(self, now_s: float) -> None:
+        self._tables.now_s = now_s
+
+    @property
     def layers(self) -> Mapping[str, Layer]:
         """The layers by name; of several runs the newest."""
         return self.layer_table.by_name
@@ -445,6 +454,7 @@ class Scheduler:
             is_final = False
         elif task.retries:
             task.retries -= 1
+            task.attempt += 1
             self._transitions.wait_again(task)
             is_final = False
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from glassloom.graph.keys import Key, key_index
@@ -9,6 +10,8 @@ from glassloom.scheduler.layers import Layer
 from glassloom.scheduler.ready_queue import ReadyQueue
 from glassloom.scheduler.states import NO_PRESSURE, PAUSED, RELEASED, State
 
+NO_WORKER = -1
+NO_ROW = -1
 DEATHS_ALLOWED = 3
 """A task whose worker died this often is blamed for it."""
 LOSSES_ALLOWED = 3
@@ -27,6 +30,11 @@ class TaskState:
     """
 
     __slots__ = (
+        "attempt",
+        "producer",
+        "ready_s",
+        "row",
+        "sent_s",
         "restrictions",
         "dependents",
         "deps",
@@ -92,6 +100,14 @@ class TaskState:
         """The result cannot be sent anywhere: its consumers must run where it is."""
         self.error: Any = None
         self.estimate_s = 0.0
+        self.attempt = 1
+        """Which run of it this is."""
+        self.ready_s = self.sent_s = math.nan
+        """When all inputs were held, and when it was last sent: `Scheduler.now_s` then."""
+        self.producer = NO_WORKER
+        """Number of the worker that made the result."""
+        self.row = NO_ROW
+        """Number of the row that tells in the metrics of the run that made the result; the runtime sets it."""
 
     def __repr__(self) -> str:
         return f"<TaskState {self.key!r} {self.state.name.lower()}>"

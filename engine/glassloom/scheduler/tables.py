@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from glassloom.graph.keys import Key
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.client_table import ClientTable
@@ -33,6 +35,8 @@ class Tables:
         """Tasks whose result is waited for by a reader."""
         self.n_lost: dict[TaskState, int] = {}
         """How often the result of a known task couldn't be read where every process reads it, if it couldn't."""
+        self.now_s = math.nan
+        """When the events happen that are taken in now, as the runtime says."""
         self._next_number = 0
 
     def known_or_new(self, key: Key, labels: dict[str, tuple[str, str]] | None, run: int) -> TaskState:

@@ -6,13 +6,16 @@ depended on, need no object each: what happens to them happens to many of them a
 
 from __future__ import annotations
 
+import math
+import sys
 from array import array
+from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from glassloom.graph.keys import Key, key_indices
 from glassloom.scheduler.layers import Layer
-from glassloom.scheduler.state import TaskState
+from glassloom.scheduler.state import NO_ROW, TaskState
 from glassloom.scheduler.states import READY, State
 
 MIN_TASKS = 8
@@ -37,8 +40,11 @@ class TaskBlock:
         "place",
         "positions",
         "priority",
+        "ready_s",
         "released",
         "retries",
+        "rows",
+        "sent",
         "specs",
         "stamp",
         "state",
@@ -76,6 +82,15 @@ class TaskBlock:
         self.n_ready = n
         self.cursor = 0
         """No task before this position is READY."""
+        self.ready_s = math.nan
+        """When the tasks came: `Scheduler.now_s` then."""
+        self.sent: list[tuple[int, float]] = []
+        """Of each slice that was sent the first position, and when; in the order of positions."""
+        self.rows: list[tuple[int, int, int]] = []
+        """Of finished slices the first position, the first row that tells of them in the metrics, and how many they are.
+
+        In the order of positions; the runtime adds them.
+        """
         self.released = 0, 0
         """Where the tasks are that were released last: start and stop. Those beside them are likely to be the next."""
         self.positions: dict[Key, int] | None = None
@@ -101,6 +116,31 @@ class TaskBlock:
         if self.positions is None:
             self.positions = {key: position for position, key in enumerate(keys)}
         return self.positions[key]
+
+    def sent_s(self, position: int) -> float:
+        """Return when a task was sent to a worker."""
+        place = bisect_right(self.sent, (position, math.inf)) - 1
+        return self.sent[place][1] if place >= 0 else math.nan
+
+    def note_rows(self, start: int, row: int, n_tasks: int) -> None:
+        """The metrics tell of a finished slice in consecutive rows."""
+        insort(self.rows, (start, row, n_tasks))
+
+    def row(self, position: int) -> int:
+        """Return the number of the row that tells of a finished task; `NO_ROW` if there is none."""
+        place = bisect_right(self.rows, (position, sys.maxsize, 0)) - 1
+        if place < 0:
+            return NO_ROW
+        start, row, n_tasks = self.rows[place]
+        return row + position - start if position - start < n_tasks else NO_ROW
+
+    def sent_spans(self, start: int, stop: int) -> Iterator[tuple[int, float]]:
+        """Yield, for the tasks from one position to before another, how many were sent together, and when."""
+        while start < stop:
+            place = bisect_right(self.sent, (start, math.inf))
+            end = self.sent[place][0] if place < len(self.sent) else stop
+            yield min(end, stop) - start, self.sent_s(start)
+            start = end
 
     def span(self, keys: Sequence[Key], at: int) -> tuple[int, int]:
         """Return the positions of the first and the last of those keys from element `at` on that follow each other here.

@@ -85,12 +85,16 @@ class Transitions:
             elif task.deps or task in self._tables.stopping:
                 self.move(task, WAITING, stack)
             else:
-                self.move(task, READY)
+                self._make_ready(task)
 
     def make_ready(self, task: TaskState) -> None:
         """Queue a waiting task whose inputs are all held, once its worker has answered for its last run."""
         if task not in self._tables.stopping:
-            self.move(task, READY)
+            self._make_ready(task)
+
+    def _make_ready(self, task: TaskState) -> None:
+        task.ready_s = self._tables.now_s
+        self.move(task, READY)
 
     def requeue(self, task: TaskState) -> None:
         """Queue a READY task anew: where it was queued is no place for it any more."""
@@ -130,6 +134,7 @@ class Transitions:
 
     def take_back(self, task: TaskState, *, suspect: bool) -> None:
         """The task's worker died with it."""
+        task.attempt += task.state is RUNNING
         if suspect:
             task.n_deaths += 1
             if task.n_deaths >= DEATHS_ALLOWED:
@@ -255,12 +260,14 @@ class Transitions:
     def _run_ahead(self, task: TaskState, worker: WorkerState) -> None:
         """Send the task to the worker that makes all that it misses, before that is there."""
         task.n_awaited, task.n_missing_inputs = task.n_missing_inputs, 0
+        task.ready_s = self._tables.now_s
         worker.n_ahead += 1
         self._run(task, worker)
 
     def _send(self, task: TaskState, _: Any) -> None:
         tables = self._tables
         assert task.worker is not None
+        task.sent_s = tables.now_s
         tables.actions.run[task.worker].append(task)
         dependents = task.dependents
         if dependents is not None and len(dependents) <= self._max_ahead_readers:
@@ -279,6 +286,7 @@ class Transitions:
         """A worker has run the task. Of the result the worker that has it, if it is private, its location, and its size."""
         worker = task.worker
         if worker is not None:
+            task.producer = worker.number
             worker.leave(task)
             self._tables.may_have_room[worker] = None
         task.n_missing_inputs = 0
@@ -374,6 +382,7 @@ class Transitions:
 
     def _try_again(self, task: TaskState, _: Any) -> None:
         task.error = None
+        task.attempt += 1
 
     def _drop(self, task: TaskState, tell: bool) -> None:
         """Let go of a result; `tell` its worker, unless the result is gone there."""
@@ -389,6 +398,7 @@ class Transitions:
             task.shared_location = None
         task.pinned = False
         task.was_held = True
+        task.attempt += 1
         task.layer.n_released += 1
         task.layer.held_bytes -= task.nbytes
 

@@ -108,10 +108,21 @@ def read_location(location: Location) -> Any:
     SerialisationError
         If the value can't be unpickled.
     """
+    return loads_result(*load_parts(location))
+
+
+def load_parts(location: Location) -> tuple[bytes | memoryview, list[memoryview]]:
+    """Return the pickle and the buffers of the value at `location`, mapped or read: what `loads_result` takes.
+
+    Raises
+    ------
+    DataLost
+        If the segment is gone.
+    """
     if isinstance(location, bytes):
-        return loads_result(location)
+        return location, []
     if isinstance(location, Packed):
-        return loads_result(read_packed(location))
+        return read_packed(location), []
     mapped = map_file(location.path)
     if mapped.nbytes < location.nbytes:
         raise DataLost(
@@ -121,7 +132,7 @@ def read_location(location: Location) -> Any:
     for length in location.lengths:
         parts.append(mapped[start : start + length])
         start += _aligned(length)
-    return loads_result(parts[0], parts[1:])
+    return parts[0], parts[1:]
 
 
 def free_location(location: Location) -> None:

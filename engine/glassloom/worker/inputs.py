@@ -10,9 +10,12 @@ from typing import Any
 from glassloom.backends.sharing import read_only_view
 from glassloom.errors import DataLost, SerialisationError
 from glassloom.protocol.calls import Call
+from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.pickled_futures import may_have_futures
 from glassloom.scheduler import MAX_QUEUED
-from glassloom.store.segment import Location, Segment, read_location
+from glassloom.store.packed_file import Packed
+from glassloom.store.pickling import loads_result
+from glassloom.store.segment import Location, load_parts
 from glassloom.store.store import Store
 from glassloom.worker.lane_results import LaneColumns, LaneResults
 
@@ -125,8 +128,10 @@ class Inputs:
         """Forget a result that no task will read any more."""
         self._mapped.pop(number, None)
 
-    def read(self, deps: Sequence[tuple[int, Location | None]]) -> list[Any]:
-        """Return the values of a task's dependencies. Unpickling runs the user's code.
+    def read(self, deps: Sequence[tuple[int, Location | None]]) -> tuple[list[Any], float, float]:
+        """Return the values of a task's dependencies, and how long it took to get and to unpickle them.
+
+        Unpickling runs the user's code.
 
         Raises
         ------
@@ -135,30 +140,50 @@ class Inputs:
         SerialisationError
             If one of them can't be unpickled.
         """
+        begun_s, timer = monotonic_s(), _Timer()
         try:
-            return [read_only_view(self._value(number, location)) for number, location in deps]
+            values = [read_only_view(self._value(number, location, timer)) for number, location in deps]
+            return values, monotonic_s() - begun_s - timer.unpickling_s, timer.unpickling_s
         except SerialisationError as error:
             raise SerialisationError(f"an input of this task can't be read: {error}") from error.__cause__
 
-    def _value(self, number: int, location: Location | None) -> Any:
+    def _value(self, number: int, location: Location | None, timer: _Timer) -> Any:
         if location is None:
-            return self._local(number)
+            return self._local(number, timer)
         try:
-            if not isinstance(location, Segment):
-                return read_location(location)
+            if isinstance(location, bytes):
+                return timer.unpickle(location)
+            if isinstance(location, Packed):
+                return timer.unpickle(*load_parts(location))
             if number not in self._mapped:
-                self._mapped[number] = read_location(location)
+                self._mapped[number] = timer.unpickle(*load_parts(location))
         except DataLost as error:
             raise InputLost(number, str(error), location) from None
         return self._mapped[number]
 
-    def _local(self, number: int) -> Any:
+    def _local(self, number: int, timer: _Timer) -> Any:
         try:
             return self._store.get(number)
         except KeyError:
             inline = self._recent.get(number)
             if inline is not None:
-                return read_location(inline)
+                return timer.unpickle(inline)
             raise InputLost(number, "it isn't in this worker's memory") from None
         except DataLost as error:
             raise InputLost(number, str(error)) from None
+
+
+class _Timer:
+    """How long unpickling the inputs of one task has taken."""
+
+    __slots__ = ("unpickling_s",)
+
+    def __init__(self) -> None:
+        self.unpickling_s = 0.0
+
+    def unpickle(self, data: bytes | memoryview, buffers: Sequence[memoryview] = ()) -> Any:
+        """Unpickle a result; see `loads_result`."""
+        begun_s = monotonic_s()
+        value = loads_result(data, buffers)
+        self.unpickling_s += monotonic_s() - begun_s
+        return value

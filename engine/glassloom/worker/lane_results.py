@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from array import array
+from collections.abc import Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 
@@ -13,12 +17,8 @@ class LaneColumns(NamedTuple):
     starts_s: list[float]
     stops_s: list[float]
     nbytes: list[int]
+    cpu_s: Sequence[float]
     results: list[bytes | None]
-
-    def rows(self, lane: int) -> Iterator[tuple[int, int, float, float, int, bytes | None]]:
-        """Return the results one by one, with the number of the lane."""
-        lanes = [lane] * len(self.numbers)
-        return zip(self.numbers, lanes, self.starts_s, self.stops_s, self.nbytes, self.results, strict=True)
 
 
 class LaneResults:
@@ -32,9 +32,11 @@ class LaneResults:
     numbers, starts_s, stops_s, nbytes, results
         Of each task the number, when its function was called and had returned (monotonic), about how many bytes its
         result takes, and its pickle.
+    cpu_share
+        Which part of the time of the last tasks the thread used a CPU; not a number: unknown.
     """
 
-    __slots__ = ("nbytes", "numbers", "results", "starts_s", "stops_s")
+    __slots__ = ("cpu_share", "nbytes", "numbers", "results", "starts_s", "stops_s")
 
     def __init__(self) -> None:
         self.numbers: list[int] = []
@@ -42,10 +44,21 @@ class LaneResults:
         self.stops_s: list[float] = []
         self.nbytes: list[int] = []
         self.results: list[bytes | None] = []
+        self.cpu_share = math.nan
 
     def take(self) -> LaneColumns:
         """Remove what is there, and return it. Called by one thread at a time."""
         n = len(self.numbers)
-        taken = LaneColumns(self.numbers[:n], self.starts_s[:n], self.stops_s[:n], self.nbytes[:n], self.results[:n])
+        starts_s, stops_s, share = self.starts_s[:n], self.stops_s[:n], self.cpu_share
+        cpu_s = array("f", [share * (stop - start) for start, stop in zip(starts_s, stops_s, strict=True)])
+        taken = LaneColumns(self.numbers[:n], starts_s, stops_s, self.nbytes[:n], cpu_s, self.results[:n])
         del self.numbers[:n], self.starts_s[:n], self.stops_s[:n], self.nbytes[:n], self.results[:n]
         return taken
+
+
+def merged(taken: Sequence[tuple[int, LaneColumns]]) -> tuple[list[int], LaneColumns]:
+    """Return the results of two lanes or more in the order of their numbers: the lane of each, and the columns."""
+    lanes = [lane for lane, columns in taken for _ in columns.numbers]
+    joined = [list(chain.from_iterable(parts)) for parts in zip(*(columns for _, columns in taken), strict=True)]
+    pick = itemgetter(*sorted(range(len(lanes)), key=joined[0].__getitem__))
+    return list(pick(lanes)), LaneColumns(*(list(pick(column)) for column in joined))

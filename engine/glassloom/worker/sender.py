@@ -8,7 +8,6 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Sequence
-from operator import itemgetter
 
 from glassloom._ownership import OwnerProcess
 from glassloom.protocol import messages
@@ -16,7 +15,7 @@ from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.finished import finished_message
 from glassloom.protocol.messages import framed
 from glassloom.worker.inputs import RecentResults
-from glassloom.worker.lane_results import LaneResults
+from glassloom.worker.lane_results import LaneResults, merged
 from glassloom.worker.process_end import end_with_children
 from glassloom.worker.task_output import TaskOutput
 
@@ -25,9 +24,7 @@ BATCH_S = 0.002
 LAST_WORDS_S = 1.0
 """How long a worker that crashes tries to say why."""
 
-_first = itemgetter(0)
-
-Row = tuple[int, int, float, float, int, bytes | None]
+Row = tuple[int, int, float, float, int, float, float, float, bytes | None]
 """What `messages.Finished` says of one result."""
 
 
@@ -132,13 +129,10 @@ class Outbox:
     def _take_lanes(self) -> messages.Finished:
         """Return the results of tasks in slices: of several lanes in the order of their numbers, as lanes share slices."""
         taken = [(number, self.recent.take(lane)) for number, lane in self._lanes.items() if lane.numbers]
-        if len(taken) == 1:
-            number, columns = taken[0]
-            return finished_message(columns.numbers, number, *columns[1:])
-        rows = [row for number, columns in taken for row in columns.rows(number)]
-        return self._message(sorted(rows, key=_first))
+        lanes, columns = taken[0] if len(taken) == 1 else merged(taken)
+        none = [0.0] * len(columns.numbers)  # no task of a slice reads inputs
+        return finished_message(columns.numbers, lanes, *columns[1:-1], none, none, columns.results)
 
     @staticmethod
     def _message(rows: list[Row]) -> messages.Finished:
-        numbers, lanes, starts_s, stops_s, nbytes, results = map(list, zip(*rows, strict=True))
-        return finished_message(numbers, lanes, starts_s, stops_s, nbytes, results)
+        return finished_message(*map(list, zip(*rows, strict=True)))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from time import thread_time
+
 from glassloom._supervision import OnCrash
 from glassloom.local.default import run_inside_task
 from glassloom.local.synchronous import SynchronousRuntime
 from glassloom.protocol import messages
+from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.messages import RunTask
 from glassloom.store.store import Store
@@ -94,7 +97,9 @@ class TaskRunner:
         """Run tasks of a slice for a while; return a task that has waited for the last of them, to be run next."""
         thread.priority = tasks.priority
         self.n_executing += 1
+        begun_s, cpu_begun_s = monotonic_s(), thread_time()
         last = run_slice(tasks, self.calls, thread, lane, self._watch, self._outbox.due_s)
+        lane.cpu_share = min(1.0, (thread_time() - cpu_begun_s) / max(monotonic_s() - begun_s, 1e-9))
         self.n_executing -= not thread.has_seceded
         if last is None:
             if self._queue.empty():
@@ -103,6 +108,7 @@ class TaskRunner:
         number, outcome = last
         if outcome is None:
             return self._queue.ended(number, tasks)
+        outcome.cpu_s = lane.cpu_share * (outcome.stop_s - outcome.start_s)
         return self._ended(number, tasks, slot, outcome)
 
     def _ended(self, number: int, source: RunTask | SliceTasks, slot: int, outcome: Outcome) -> RunTask | None:
@@ -121,7 +127,9 @@ class TaskRunner:
         else:
             self._outbox.recent.put(number, outcome.inline)
         outcome.value = None
-        self._outbox.add((number, slot, outcome.start_s, outcome.stop_s, outcome.nbytes, outcome.inline))
+        times = outcome.start_s, outcome.stop_s
+        reading = outcome.fetch_s, outcome.deserialise_s
+        self._outbox.add((number, slot, *times, outcome.nbytes, outcome.cpu_s, *reading, outcome.inline))
         following = self._queue.ended(number, source)
         if self._outbox.is_due(outcome.stop_s) or (following is None and self._queue.empty()):
             self._outbox.flush()
@@ -132,7 +140,9 @@ class TaskRunner:
     def _failed(self, number: int, source: RunTask | SliceTasks, slot: int, outcome: Outcome, failure: Failure) -> None:
         self._outbox.flush()
         waited_for_it = self._queue.gave_up(number, source)
-        self._sender.send(messages.Failed(number, slot, outcome.start_s, outcome.stop_s, failure))
+        reading = outcome.fetch_s, outcome.deserialise_s
+        times = outcome.start_s, outcome.stop_s
+        self._sender.send(messages.Failed(number, slot, *times, failure, outcome.cpu_s, *reading))
         self.give_back(waited_for_it)
 
     def _input_lost(self, number: int, source: RunTask | SliceTasks, lost: InputLost) -> None:

@@ -7,8 +7,10 @@ passed on without being looked at. The store writes and reads results under the 
 
 from __future__ import annotations
 
+import math
 import pickle
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
+from time import thread_time
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -54,9 +56,17 @@ class Outcome:
         What was raised instead.
     lost
         Tells which input was gone, so that the function wasn't called.
+    cpu_begun_s
+        The thread's CPU time at `start_s`.
+    cpu_s, fetch_s, deserialise_s
+        How much CPU time it took, and how long it took to get the inputs and to unpickle them.
     """
 
     lost: InputLost | None = None
+    cpu_begun_s = math.nan
+    cpu_s = math.nan
+    fetch_s = 0.0
+    deserialise_s = 0.0
 
     def __init__(
         self,
@@ -74,22 +84,35 @@ class Outcome:
         self.inline = inline
         self.failure = failure
 
+    def begin(self) -> None:
+        """The task's function is about to be called."""
+        self.start_s, self.cpu_begun_s = monotonic_s(), thread_time()
+
+    def stop(self) -> None:
+        """The task's function has returned, or raised."""
+        self.stop_s, self.cpu_s = monotonic_s(), thread_time() - self.cpu_begun_s
+
 
 def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs) -> Outcome:
     """Run a task and return what came of it. Never raises. Doesn't return in a process that the task has forked."""
     outcome = Outcome(monotonic_s())
+    outcome.cpu_begun_s = thread_time()
     try:
         call = calls.loaded.get(task.call) or _load_first(outcome, task.call, calls)
-        value = outcome.value = call(task.literals, inputs.read(task.deps) if task.deps else ())
+        deps: Sequence[Any] = ()
+        if task.deps:
+            deps, outcome.fetch_s, outcome.deserialise_s = inputs.read(task.deps)
+        value = outcome.value = call(task.literals, deps)
+        del deps
     except InputLost as lost:
         outcome.lost = lost.with_traceback(None)  # it refers to the other inputs
     except BaseException as error:  # whatever the user's code raises is the task's result
         leave_if_child(error)
-        outcome.stop_s = monotonic_s()
+        outcome.stop()
         outcome.failure = describe_error(error)
     else:
         leave_if_child()
-        outcome.stop_s = monotonic_s()
+        outcome.stop()
         if type(value) in _INLINE_TYPES:
             outcome.inline = pickle.dumps(value, 5)
         else:
@@ -164,7 +187,7 @@ def run_slice(
 
 def _load_first(outcome: Outcome, number: int, calls: CallTable) -> calls_module.Call:
     call = calls.load(number)
-    outcome.start_s = monotonic_s()  # what was imported for it says nothing about the next such task
+    outcome.begin()  # what was imported for it says nothing about the next such task
     return call
 
 

@@ -1,0 +1,122 @@
+"""From tasks that have run to the recorder's rows. Call it before the scheduler learns of it: it may forget them then."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+from glassloom_metrics.recorder import Recorder
+
+from glassloom.scheduler import NO_ROW, TaskSlice, TaskState
+
+Numbers = Sequence[float] | float
+"""A number for each task, or one for all."""
+_MAX_ATTEMPT = 255
+
+
+def add_finished(
+    recorder: Recorder,
+    items: Iterable[TaskState | TaskSlice | None],
+    starts_s: Sequence[float],
+    *,
+    epoch_s: float,
+    worker: int,
+    **columns: Numbers,
+) -> None:
+    """Add the rows of tasks that a worker has finished.
+
+    Parameters
+    ----------
+    items
+        The tasks, as `Scheduler.items_of` gives them: slices of blocks as one, None for those that nobody wants any more.
+    starts_s
+        When each began, monotonic.
+    epoch_s
+        What is to be added to such times.
+    columns
+        Others of `TaskEvents`, element by element or one value for all.
+    """
+    tasks: list[TaskState] = []
+    start = at = 0
+    for item in items:
+        if isinstance(item, TaskState):
+            at += 1
+            tasks.append(item)
+            continue
+        _add_tasks(recorder, tasks, starts_s[start:at], epoch_s, worker=worker, **_part(columns, start, at))
+        tasks = []
+        start, at = at, at + (1 if item is None else len(item))
+        if item is not None:
+            _add_slice(recorder, item, starts_s[start:at], epoch_s, worker=worker, **_part(columns, start, at))
+        start = at
+    _add_tasks(recorder, tasks, starts_s[start:at], epoch_s, worker=worker, **_part(columns, start, at))
+
+
+def attempt_columns(task: TaskState, start_s: float, row: int) -> dict[str, float]:
+    """Return what a row says of a task that began at `start_s`, beside times and places. `row` is the row's number."""
+    return {
+        "layer": task.layer.number,
+        "attempt": min(task.attempt, _MAX_ATTEMPT),
+        "ready_wait_s": task.sent_s - task.ready_s,
+        "sent_wait_s": start_s - task.sent_s,
+        "bytes_in": sum([dep.nbytes for dep in task.deps]),
+        "last_input": _last_input(task, row),
+    }
+
+
+def _part(columns: dict[str, Numbers], start: int, stop: int) -> dict[str, Numbers]:
+    """Return the elements of columns from `start` to before `stop`."""
+    return {
+        name: values if isinstance(values, (int, float)) else values[start:stop] for name, values in columns.items()
+    }
+
+
+def _add_slice(
+    recorder: Recorder, tasks: TaskSlice, starts_s: Sequence[float], epoch_s: float, **columns: Numbers
+) -> None:
+    block = tasks.block
+    block.note_rows(tasks.start, recorder.rows, len(tasks))
+    spans = list(block.sent_spans(tasks.start, tasks.stop))
+    ready_waits_s = array("f")
+    sent_waits_s = array("f")
+    at = 0
+    for n_tasks, sent_s in spans:
+        ready_waits_s += array("f", [sent_s - block.ready_s]) * n_tasks
+        sent_waits_s.extend([start_s - sent_s for start_s in starts_s[at : at + n_tasks]])
+        at += n_tasks
+    recorder.add_tasks(
+        tasks.indices,
+        **columns,
+        layer=block.layer.number,
+        start_s=[epoch_s + start_s for start_s in starts_s],
+        ready_wait_s=ready_waits_s[0] if len(spans) == 1 else ready_waits_s,
+        sent_wait_s=sent_waits_s,
+        bytes_in=0,
+    )
+
+
+def _add_tasks(
+    recorder: Recorder, tasks: Sequence[TaskState], starts_s: Sequence[float], epoch_s: float, **columns: Numbers
+) -> None:
+    if not tasks:
+        return
+    rows = range(recorder.rows, recorder.rows + len(tasks))
+    for task, row in zip(tasks, rows, strict=True):
+        task.row = row  # the next may read what this one has made
+    recorder.add_tasks(
+        [task.index for task in tasks],
+        **columns,
+        layer=[task.layer.number for task in tasks],
+        start_s=[epoch_s + start_s for start_s in starts_s],
+        attempt=[min(task.attempt, _MAX_ATTEMPT) for task in tasks],
+        ready_wait_s=[task.sent_s - task.ready_s for task in tasks],
+        sent_wait_s=[start_s - task.sent_s for task, start_s in zip(tasks, starts_s, strict=True)],
+        bytes_in=[sum([dep.nbytes for dep in task.deps]) if task.deps else 0 for task in tasks],
+        last_input=[_last_input(task, row) if task.deps else 0 for task, row in zip(tasks, rows, strict=True)],
+    )
+
+
+def _last_input(task: TaskState, row: int) -> int:
+    """Return how many rows before a task's that of the input is of which the head has learnt last; 0 if none tells of it."""
+    last = max([dep.row for dep in task.deps], default=NO_ROW)
+    return row - last if last != NO_ROW else 0
