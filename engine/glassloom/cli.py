@@ -88,6 +88,18 @@ def _add_recording_commands(commands: Any) -> None:
     report.add_argument("report", metavar="REPORT", help="such as report.html; a file that is there is replaced")
     report.set_defaults(run=_report, parser=report)
 
+    export = commands.add_parser("export", help="write a recording in the format of another tool")
+    export.add_argument("path", metavar="FILE", help="such as run.glr")
+    export.add_argument(
+        "--to",
+        required=True,
+        choices=["parquet", "perfetto"],
+        help="Parquet files in a folder, or a Chrome trace for ui.perfetto.dev",
+    )
+    export.add_argument("--output", metavar="PATH", help="default beside the recording")
+    export.add_argument("--overwrite", action="store_true", help="replace what is there")
+    export.set_defaults(run=_export, parser=export)
+
 
 def _add_cluster_actions(cluster: Any) -> None:
     """Add what ``glassloom cluster`` can do."""
@@ -151,6 +163,16 @@ def _record(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     make_report(options.path, options.report)
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from glassloom.recordings.export import export  # it needs pyarrow, which is slow to import
+
+    target, damage = export(options.path, options.to, options.output, overwrite=options.overwrite)
+    if damage:
+        print(f"glassloom: {damage}; what comes before is exported", file=sys.stderr)
+    print(f"Exported to {target}")
     return 0
 
 

@@ -1,0 +1,151 @@
+"""Recordings as Parquet files: a table for the tasks, and one for each other type of message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from glassloom_metrics.protocol import (
+    Action,
+    EngineSamples,
+    Errors,
+    GpuSample,
+    GpuSamples,
+    HostSamples,
+    Layers,
+    Log,
+    Progress,
+    Reading,
+    Runs,
+    TaskEvents,
+    WorkerJoined,
+    WorkerLeft,
+    WorkerSamples,
+)
+from glassloom_metrics.recording import Recording
+from glassloom_metrics.task_rows import task_columns
+
+from glassloom.recordings.names import Names
+
+GROUP_ROWS = 100_000
+"""How many rows are written at once."""
+TABLES: dict[type, str] = {
+    Runs: "runs",
+    Layers: "layers",
+    Progress: "progress",
+    Errors: "errors",
+    WorkerJoined: "workers_joined",
+    WorkerLeft: "workers_left",
+    WorkerSamples: "workers",
+    HostSamples: "host",
+    EngineSamples: "engine",
+    GpuSamples: "gpus",
+    Log: "log",
+}
+COLUMNAR = (Runs, Layers, Progress, Errors, WorkerSamples)
+"""Those whose lists are columns, and not values."""
+_TYPES = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+
+
+def write_parquet(recording: Recording, directory: Path) -> list[Path]:
+    """Write ``tasks.parquet`` and a table for each other type of message that there is, into a folder; return the files.
+
+    A message that came twice, such as a run when it began and when it ended, has two rows: the later one counts.
+    """
+    names = Names(recording)
+    with ExitStack() as stack:
+        tables = {name: _Table(directory / f"{name}.parquet", stack) for name in ("tasks", *TABLES.values())}
+        for message in recording:
+            if isinstance(message, TaskEvents):
+                tables["tasks"].add(_tasks(message, names))
+            elif type(message) in TABLES:
+                tables[TABLES[type(message)]].add(_rows(message))
+        for table in tables.values():
+            table.flush()
+    return [table.path for table in tables.values() if table.path.exists()]
+
+
+class _Table:
+    """One file, made with the first row."""
+
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        self.path = path
+        self._stack = stack
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+
+    def add(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        self._rows += len(table)
+        if self._rows >= GROUP_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        if not self._rows:
+            return
+        table = pa.concat_tables(self._waiting)
+        if self._writer is None:
+            self._writer = self._stack.enter_context(pq.ParquetWriter(self.path, table.schema))
+        self._writer.write_table(table)
+        self._waiting, self._rows = [], 0
+
+
+def _tasks(events: TaskEvents, names: Names) -> pa.Table:
+    """Return task events with the names that their numbers stand for."""
+    columns = task_columns(events)
+    actions = {action.value: action.name.lower() for action in Action}
+    named = {
+        "layer_name": [names.layer(layer) for layer in columns["layer"]],
+        "run": [names.runs_of_layers.get(layer, -1) for layer in columns["layer"]],
+        "worker_name": [names.worker(worker) for worker in columns["worker"]],
+        "action": [actions.get(action, str(action)) for action in columns["action"]],
+        "ok": [bool(ok) for ok in columns["ok"]],
+    }
+    arrays = {name: pa.array(values) for name, values in (dict(columns) | named).items() if name != "index"}
+    return pa.table({"index": pa.array(events.index, pa.string())} | arrays)
+
+
+def _rows(message: Any) -> pa.Table:
+    """Return a message as rows: one for each element of its columns, or for each of its devices, or one."""
+    if isinstance(message, GpuSamples):
+        rows = [{"at_s": message.at_s} | msgspec.structs.asdict(device) for device in message.devices]
+        return _table({"at_s": float} | get_type_hints(GpuSample), rows)
+    hints = get_type_hints(type(message))
+    if type(message) not in COLUMNAR:
+        return _table(hints, [msgspec.structs.asdict(message)])
+    values = {name: getattr(message, name) for name in hints}
+    count = max(len(value) for value in values.values() if isinstance(value, list))
+    columns = {
+        name: (value or [None] * count) if isinstance(value, list) else [value] * count
+        for name, value in values.items()
+    }
+    elements = {name: get_args(hint)[0] if get_origin(hint) is list else hint for name, hint in hints.items()}
+    return _table(elements, [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
+
+
+def _table(hints: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return rows as a table. A reading that isn't a number is null, and a column of its own says why."""
+    columns: dict[str, pa.Array] = {}
+    for name, hint in hints.items():
+        values = [row[name] for row in rows]
+        if hint == Reading:
+            numbers = [None if isinstance(value, str) else float(value) for value in values]
+            columns[name] = pa.array(numbers, pa.float64())
+            columns[f"{name}_why_not"] = pa.array([v if isinstance(v, str) else None for v in values], pa.string())
+        else:
+            columns[name] = pa.array(values, _arrow_type(hint))
+    return pa.table(columns)
+
+
+def _arrow_type(hint: Any) -> pa.DataType:
+    """Return the type of values of which the protocol says `hint`."""
+    if get_origin(hint) is list:
+        return pa.list_(_arrow_type(get_args(hint)[0]))
+    kinds = [kind for kind in get_args(hint) if kind is not type(None)] or [hint]
+    return _TYPES[kinds[0]]

@@ -1,0 +1,208 @@
+"""Recordings in the formats of other tools: whole, consistent, and with nothing lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from glassloom import Client, wait
+from glassloom.errors import OptionError
+from glassloom.recordings.chrome_trace import _without_overlap
+from glassloom.recordings.export import export
+from glassloom.recordings.parquet import TABLES
+from glassloom_metrics import protocol
+from glassloom_metrics.errors import RecordingError
+from glassloom_metrics.protocol import NOT_SUPPORTED, Action, GpuSample, GpuSamples, Hello
+from glassloom_metrics.recorder import Recorder
+from glassloom_metrics.recording_writer import RecordingWriter
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def double(x: int) -> int:
+    return 2 * x
+
+
+def bad(x: int) -> int:
+    raise ValueError(f"no {x}")
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("made") / "run.glr"
+    with Client(n_workers=2, threads_per_worker=1, memory_limit="1GB", name="exported") as client, client.record(path):
+        client.gather(client.map(double, range(50)))
+        wait(client.map(bad, range(3)))
+    return path
+
+
+def write(path: Path, recorder: Recorder) -> None:
+    writer = RecordingWriter(path)
+    for payload in recorder.read(0, limit=10**6)[0]:
+        writer.add(payload)
+    writer.close()
+
+
+def test_parquet_files_hold_the_tasks_of_a_cluster_with_their_names(recording, tmp_path):
+    target, damage = export(recording, "parquet", tmp_path / "out")
+    assert (target, damage) == (tmp_path / "out", "")
+    tasks = pq.read_table(target / "tasks.parquet").to_pandas()
+    of_double = tasks[(tasks.layer_name == "double") & (tasks.action == "compute")]
+    assert len(of_double) == 50 and of_double.ok.all()
+    assert set(of_double.worker_name) <= {"exported-0", "exported-1"}
+    assert (of_double.stop_s >= of_double.start_s).all() and (of_double.nbytes > 0).all()
+    failed = tasks[~tasks.ok]
+    assert len(failed) == 3 and set(failed.layer_name) == {"bad"}
+    runs = pq.read_table(target / "runs.parquet").to_pandas()
+    assert set(of_double.run) <= set(runs.ids)
+    errors = pq.read_table(target / "errors.parquet").to_pandas()
+    assert errors.iloc[-1]["counts"] == 3 and len(errors.iloc[-1]["keys"]) == 3
+    workers = pq.read_table(target / "workers.parquet")
+    assert {"at_s", "workers", "rss_bytes", "unmanaged_bytes"} <= set(workers.column_names)
+
+
+def test_every_message_that_has_rows_has_a_table_of_its_fields(tmp_path):
+    recorder = Recorder(Hello(2, "c1", "demo", "threads", 0.0))
+    device = GpuSample("u0", "H200", 50.0, NOT_SUPPORTED, 10, "error: lost", 40)
+    recorder.record(GpuSamples(1.0, [device, msgspec.structs.replace(device, uuid="u1")]))
+    recorder.record(GpuSamples(2.0, []))
+    recorder.record(protocol.WorkerJoined(1.0, 0, "w0", 1, 2, devices=["u0", "u1"]))
+    recorder.record(protocol.Log(1.0, -1, "info", "hello"))
+    write(tmp_path / "run.glr", recorder)
+    target, _ = export(tmp_path / "run.glr", "parquet")
+    assert sorted(path.name for path in target.iterdir()) == ["gpus.parquet", "log.parquet", "workers_joined.parquet"]
+    gpus = pq.read_table(target / "gpus.parquet").to_pylist()
+    assert [(row["uuid"], row["utilization_percent"], row["memory_used_bytes"]) for row in gpus] == [
+        ("u0", 50.0, None), ("u1", 50.0, None),
+    ]  # fmt: skip
+    assert (gpus[0]["memory_used_bytes_why_not"], gpus[0]["power_w_why_not"]) == (NOT_SUPPORTED, "error: lost")
+    assert gpus[0]["utilization_percent_why_not"] is None
+    assert pq.read_table(target / "workers_joined.parquet").to_pylist()[0]["devices"] == ["u0", "u1"]
+    structs = {
+        kind for kind in vars(protocol).values() if isinstance(kind, type) and issubclass(kind, protocol._Message)
+    }
+    others = {
+        "Connect",
+        "Command",
+        "Refused",
+        "Hello",
+        "Position",
+        "Dropped",
+        "Footer",
+        "TaskEvents",
+        "Life",
+        "_Message",
+    }
+    assert {kind.__name__ for kind in structs} - others <= {kind.__name__ for kind in TABLES}
+
+
+def spans(trace: dict) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    found = defaultdict(list)
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X":
+            found[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+    return found
+
+
+def test_a_chrome_trace_has_a_track_for_each_lane_and_the_keys_and_sizes_of_tasks(recording, tmp_path):
+    target, _ = export(recording, "perfetto", tmp_path / "run.json")
+    trace = json.loads(target.read_text())
+    events = trace["traceEvents"]
+    processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert set(processes.values()) == {"exported · exported-0", "exported · exported-1", "exported · runs"}
+    threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    of_double = [
+        event for event in events if event["name"] == "double" and event["ph"] == "X" and event["cat"] != "run"
+    ]
+    assert len(of_double) == 50 and {threads[event["tid"]] for event in of_double} == {"thread 0"}
+    assert all(event["args"]["key"].startswith("(double") or event["args"]["key"] == "double" for event in of_double)
+    assert all(event["args"]["bytes"] > 0 and event["args"]["action"] == "compute" for event in of_double)
+    failed = [event for event in events if event.get("cname") == "terrible"]
+    assert len(failed) == 3 and all(event["args"]["failed"] for event in failed)
+    assert all(event["ts"] >= 0 and event.get("dur", 0) >= 0 for event in events if "ts" in event)
+    for track in spans(trace).values():
+        assert all(stop <= start for (_, stop), (start, _) in pairwise(sorted(track)))
+    counters = [event for event in events if event["ph"] == "C"]
+    assert counters and set(counters[0]["args"]) <= {"managed", "shared", "spilled", "unmanaged"}
+
+
+def test_what_moves_data_at_the_same_time_is_on_tracks_beside_each_other(tmp_path):
+    recorder = Recorder(Hello(2, "c1", "demo", "threads", 0.0))
+    recorder.add_layer(0, 'a "quoted" \ud800 name', 3, "cell 1")
+    for start_s, stop_s, action in (
+        (0.0, 4.0, Action.COMPUTE),
+        (1.0, 3.0, Action.TRANSFER),
+        (2.0, 5.0, Action.SPILL_WRITE),
+    ):
+        recorder.add_task(0, "1", worker=0, lane=0, start_s=start_s, stop_s=stop_s, action=action)
+    recorder.flush(6.0)
+    write(tmp_path / "run.glr", recorder)
+    target, _ = export(tmp_path / "run.glr", "perfetto")
+    assert target == tmp_path / "run.trace.json"
+    events = json.loads(target.read_text())["traceEvents"]
+    names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    shown = {
+        names[event["tid"]]: (event["name"].partition(":")[0], event["ts"], event["dur"])
+        for event in events
+        if event["ph"] == "X"
+    }
+    assert shown == {
+        "thread 0": ('a "quoted" \\ud800 name', 0, 4_000_000),
+        "data": ("transfer", 1_000_000, 2_000_000),
+        "data (2)": ("spill_write", 2_000_000, 3_000_000),
+    }
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=30))
+def test_no_two_spans_of_a_track_overlap(rows):
+    spans = sorted((start, start + length) for start, length in rows)
+    tracks = _without_overlap(*zip(*spans, strict=True)) if spans else []
+    for track in set(tracks):
+        own = [span for span, number in zip(spans, tracks, strict=True) if number == track]
+        assert all(stop <= start for (_, stop), (start, _) in pairwise(own))
+
+
+@pytest.mark.parametrize("to", ["parquet", "perfetto"])
+def test_a_cut_recording_is_exported_as_far_as_it_goes_and_an_empty_one_too(recording, tmp_path, to):
+    cut = tmp_path / "cut.glr"
+    data = recording.read_bytes()
+    for size in (8, len(data) // 2):
+        cut.write_bytes(data[:size])
+        _, damage = export(cut, to, overwrite=True)
+        assert bool(damage) == (size > 8)
+    cut.write_bytes(b"no")
+    with pytest.raises(RecordingError):
+        export(cut, to, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_what_is_there_is_replaced_only_if_asked_for_and_if_it_is_an_export(recording, tmp_path):
+    target, _ = export(recording, "parquet", tmp_path / "out")
+    with pytest.raises(FileExistsError, match="it is there already"):
+        export(recording, "parquet", target)
+    export(recording, "parquet", target, overwrite=True)
+    (target / "mine.txt").write_text("precious")
+    with pytest.raises(FileExistsError, match=r"has other files too, such as 'mine.txt'"):
+        export(recording, "parquet", target, overwrite=True)
+    assert (target / "mine.txt").read_text() == "precious" and (target / "tasks.parquet").exists()
+    with pytest.raises(OptionError, match=r"to='csv' should be one of 'parquet', 'perfetto'"):
+        export(recording, "csv")
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_the_command_exports(recording, tmp_path):
+    command = [sys.executable, "-m", "glassloom", "export", str(recording), "--to", "perfetto", "--output"]
+    done = subprocess.run([*command, str(tmp_path / "t.json")], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"Exported to {tmp_path / 't.json'}\n", "")
+    again = subprocess.run([*command, str(tmp_path / "t.json")], capture_output=True, text=True, timeout=50)
+    assert (again.returncode, again.stderr) == (
+        1,
+        f"glassloom: can't export to '{tmp_path / 't.json'}': it is there already\n",
+    )
