@@ -1,6 +1,6 @@
 """HTML that changes often, as the body of a card, and what people ask for in it.
 
-The browser puts into the page what differs, so focus, scrolling and selected text stay (see ``static/tables.js``); a Bokeh
+The browser puts into the page what differs, so focus, scrolling and selected text stay (see ``static/html_body.js``); a Bokeh
 `Div` would be built anew each time. The HTML travels in the tags of one model, what people ask for in those of another.
 """
 

@@ -14,6 +14,7 @@ from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import TITLES, Card, show_empty, show_failure
 from glassloom_dashboards.colours import ColourBook
 from glassloom_dashboards.layouts import LAYOUTS
+from glassloom_dashboards.logs_view import LogsView
 from glassloom_dashboards.pacing import PERIOD_S, Pacer
 from glassloom_dashboards.progress import ProgressBars
 from glassloom_dashboards.runs_view import RunsView
@@ -24,6 +25,7 @@ from glassloom_dashboards.templates import template
 from glassloom_dashboards.theme import PALETTES, Palette
 from glassloom_dashboards.workers_cpu import WorkersCpu
 from glassloom_dashboards.workers_memory import WorkersMemory
+from glassloom_dashboards.workers_view import WorkersView
 
 DEFAULT_THEME = "light"
 THEME_MODEL = "glassloom-theme"
@@ -46,6 +48,8 @@ CARDS: dict[str, CardMaker] = {
     "workers-memory": lambda aggregate, palette, _: WorkersMemory(aggregate, palette),
     "workers-cpu": lambda aggregate, palette, _: WorkersCpu(aggregate, palette),
     "runs": lambda aggregate, palette, _: RunsView(aggregate, palette),
+    "logs": lambda aggregate, palette, _: LogsView(aggregate, palette),
+    "workers": lambda aggregate, palette, _: WorkersView(aggregate, palette),
 }
 
 

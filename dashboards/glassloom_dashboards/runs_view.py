@@ -37,7 +37,7 @@ OUTCOMES = {"running": "busy", "finished": "good", "failed": "bad", "cancelled":
 
 def outcome_of(aggregate: ClusterAggregate, run: Run) -> str:
     """Return how a run stands; what was under way when the cluster ended was ``"interrupted"``."""
-    return "interrupted" if run.outcome == "running" and aggregate.state == "ended" else run.outcome
+    return "interrupted" if run.outcome == "running" and aggregate.state in ("ended", "recording") else run.outcome
 
 
 def tasks_text(run: Run) -> str:

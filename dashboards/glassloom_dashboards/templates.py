@@ -21,6 +21,6 @@ def template(name: str) -> jinja2.Template:
     return _TEMPLATES.get_template(name)
 
 
-def render(name: str, **values: object) -> Markup:
+def render(name: str, /, **values: object) -> Markup:
     """Return one of our templates with these values, which are escaped."""
     return Markup(template(name).render(**values))

@@ -18,6 +18,8 @@ PAGES = [
     Page("task-stream", "Task stream", "What each thread did, when"),
     Page("progress", "Progress", "Tasks done, running and waiting, by layer"),
     Page("runs", "Runs", "What was computed, when, and how it ended; two runs side by side"),
+    Page("logs", "Logs and errors", "What tasks print and log, and what failed, in groups"),
+    Page("workers", "Workers", "Each worker's state, memory and tasks; one's life, also after its death"),
     Page("workers-memory", "Memory by worker", "Managed, shared, unmanaged and spilled bytes"),
     Page("workers-cpu", "CPU by worker", "How busy each worker is"),
 ]
