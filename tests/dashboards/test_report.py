@@ -45,8 +45,8 @@ def test_the_numbers_of_a_report_are_those_of_the_recorded_tasks(path):
     recorder.set_progress(1, (0, 0, 0, 2, 0, 1))
     for index, ok in (("0", True), ("1", True), ("2", False)):
         recorder.add_task(
-            1,
             index,
+            layer=1,
             worker=0,
             lane=0,
             start_s=STARTED_AT_S + 10,
@@ -55,8 +55,8 @@ def test_the_numbers_of_a_report_are_those_of_the_recorded_tasks(path):
             ok=ok,
         )
     recorder.add_task(
-        1,
         "0",
+        layer=1,
         worker=0,
         lane=0,
         start_s=STARTED_AT_S + 12,

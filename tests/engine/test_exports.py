@@ -58,6 +58,7 @@ def test_parquet_files_hold_the_tasks_of_a_cluster_with_their_names(recording, t
     assert len(of_double) == 50 and of_double.ok.all()
     assert set(of_double.worker_name) <= {"exported-0", "exported-1"}
     assert (of_double.stop_s >= of_double.start_s).all() and (of_double.nbytes > 0).all()
+    assert (of_double.cpu_s.dropna() >= 0).all() and of_double.producer.isna().all()
     failed = tasks[~tasks.ok]
     assert len(failed) == 3 and set(failed.layer_name) == {"bad"}
     runs = pq.read_table(target / "runs.parquet").to_pandas()
@@ -141,7 +142,7 @@ def test_what_moves_data_at_the_same_time_is_on_tracks_beside_each_other(tmp_pat
         (1.0, 3.0, Action.TRANSFER),
         (2.0, 5.0, Action.SPILL_WRITE),
     ):
-        recorder.add_task(0, "1", worker=0, lane=0, start_s=start_s, stop_s=stop_s, action=action)
+        recorder.add_task("1", layer=0, worker=0, lane=0, start_s=start_s, stop_s=stop_s, action=action)
     recorder.flush(6.0)
     write(tmp_path / "run.glr", recorder)
     target, _ = export(tmp_path / "run.glr", "perfetto")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
@@ -21,6 +22,9 @@ _FIRST_WORKER_PID = 2
 """Perfetto takes process 0 for the idle one."""
 _ACTIONS = {action.value: action.name.lower() for action in Action}
 _DATA_LANE = 2**16
+_MEASURED = ("ready_wait_s", "sent_wait_s", "fetch_s", "deserialise_s", "cpu_s", "bytes_in")
+_ROUNDING = 1e-6
+"""How much a task's duration may be off: it has 24 bits."""
 _MEMORY = ("managed", "shared", "spilled", "unmanaged")
 _MICROSECONDS = 1e6
 
@@ -30,7 +34,7 @@ class _Rows:
 
     def __init__(self, recording: Recording) -> None:
         parts: dict[str, list[Any]] = {name: [] for name in ("layer", "worker", "lane", "action", "start_s", "stop_s")}
-        parts |= {"nbytes": [], "ok": []}
+        parts |= {name: [] for name in ("nbytes", "ok", *_MEASURED)}
         self.index: list[str] = []
         for message in recording:
             if isinstance(message, TaskEvents):
@@ -85,6 +89,7 @@ def _task_events(names: Names, rows: _Rows, begin_s: float) -> Iterator[dict[str
             places = np.flatnonzero(of_worker & (lane == track))
             places = places[np.argsort(start_us[places], kind="stable")]
             label = "data" if track == _DATA_LANE else f"thread {track}"
+            _round_down(start_us, stop_us, places)
             tracks = _without_overlap(start_us[places].tolist(), stop_us[places].tolist())
             known = [next(tids) for _ in range(max(tracks) + 1)]
             for extra, tid in enumerate(known):
@@ -92,6 +97,14 @@ def _task_events(names: Names, rows: _Rows, begin_s: float) -> Iterator[dict[str
             for place, extra in zip(places.tolist(), tracks, strict=True):
                 times = int(start_us[place]), int(stop_us[place])
                 yield _task(names, rows, place, times) | {"pid": pid, "tid": known[extra]}
+
+
+def _round_down(start_us: Any, stop_us: Any, places: Any) -> None:
+    """Let tasks, in the order of their starts, end no later than the next begins, if they do for being rounded."""
+    earlier, later = places[:-1], places[1:]
+    over_us = stop_us[earlier] - start_us[later]
+    is_rounded = (over_us > 0) & (over_us <= 2 + _ROUNDING * (stop_us - start_us)[earlier])
+    stop_us[earlier[is_rounded]] = start_us[later[is_rounded]]
 
 
 def _task(names: Names, rows: _Rows, place: int, times: tuple[int, int]) -> dict[str, Any]:
@@ -102,6 +115,7 @@ def _task(names: Names, rows: _Rows, place: int, times: tuple[int, int]) -> dict
     args: dict[str, Any] = {"key": f"({name}, {rows.index[place]})" if rows.index[place] else name, "action": action}
     if nbytes >= 0:
         args["bytes"] = nbytes
+    args |= {name: value for name in _MEASURED if not math.isnan(value := float(columns[name][place]))}
     if origin := names.origins.get(layer):
         args["origin"] = origin
     if (run := names.runs_of_layers.get(layer, -1)) >= 0:

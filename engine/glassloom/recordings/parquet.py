@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from glassloom_metrics.protocol import (
+    UNKNOWN,
     Action,
     EngineSamples,
     Errors,
@@ -100,15 +103,28 @@ def _tasks(events: TaskEvents, names: Names) -> pa.Table:
     """Return task events with the names that their numbers stand for."""
     columns = task_columns(events)
     actions = {action.value: action.name.lower() for action in Action}
-    named = {
+    named: dict[str, Sequence[Any]] = {
         "layer_name": [names.layer(layer) for layer in columns["layer"]],
         "run": [names.runs_of_layers.get(layer, -1) for layer in columns["layer"]],
         "worker_name": [names.worker(worker) for worker in columns["worker"]],
         "action": [actions.get(action, str(action)) for action in columns["action"]],
         "ok": [bool(ok) for ok in columns["ok"]],
     }
-    arrays = {name: pa.array(values) for name, values in (dict(columns) | named).items() if name != "index"}
-    return pa.table({"index": pa.array(events.index, pa.string())} | arrays)
+    arrays = {
+        name: _with_nulls(name, values)
+        for name, values in (dict(columns) | named).items()
+        if name not in ("index", "ok")
+    }
+    return pa.table({"index": pa.array(events.index, pa.string()), "ok": pa.array(named["ok"], pa.bool_())} | arrays)
+
+
+def _with_nulls(name: str, values: Sequence[Any]) -> pa.Array:
+    """Return a column in which what isn't known is null."""
+    unknown = UNKNOWN.get(name)
+    if unknown is None or name == "attempt":
+        return pa.array(values)
+    found = np.asarray(values)
+    return pa.array(found, mask=np.isnan(found) if math.isnan(unknown) else found == unknown)
 
 
 def _rows(message: Any) -> pa.Table:
