@@ -140,7 +140,8 @@ def main_layers(columns: Columns, count: int) -> list[int]:
 def bytes_of_layers(columns: Columns, layers: Iterable[int]) -> list[np.ndarray]:
     """Return for each of `layers` what it held at each row; 0 where it wasn't among those that held most."""
     pairs = [(columns[layer], columns[size]) for layer, size in zip(_LAYERS, _BYTES, strict=True)]
-    return [sum((np.where(ids == layer, size, 0.0) for ids, size in pairs), np.zeros(0)) for layer in layers]
+    none = np.zeros(len(columns["at"]))
+    return [sum((np.where(ids == layer, size, 0.0) for ids, size in pairs), none) for layer in layers]
 
 
 def peaks(columns: Columns, count: int = 3, apart: float = 0.12) -> list[Peak]:
