@@ -15,6 +15,7 @@ from glassloom_dashboards.card import TITLES, Card, show_empty, show_failure
 from glassloom_dashboards.colours import ColourBook
 from glassloom_dashboards.layouts import LAYOUTS
 from glassloom_dashboards.logs_view import LogsView
+from glassloom_dashboards.memory_over_time import MemoryOverTime
 from glassloom_dashboards.pacing import PERIOD_S, Pacer
 from glassloom_dashboards.progress import ProgressBars
 from glassloom_dashboards.runs_view import RunsView
@@ -50,6 +51,7 @@ CARDS: dict[str, CardMaker] = {
     "runs": lambda aggregate, palette, _: RunsView(aggregate, palette),
     "logs": lambda aggregate, palette, _: LogsView(aggregate, palette),
     "workers": lambda aggregate, palette, _: WorkersView(aggregate, palette),
+    "memory": MemoryOverTime,
 }
 
 

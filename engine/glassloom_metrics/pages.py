@@ -22,4 +22,5 @@ PAGES = [
     Page("workers", "Workers", "Each worker's state, memory and tasks; one's life, also after its death"),
     Page("workers-memory", "Memory by worker", "Managed, shared, unmanaged and spilled bytes"),
     Page("workers-cpu", "CPU by worker", "How busy each worker is"),
+    Page("memory", "Memory over time", "What was in memory and on disk, when, and which layers held it"),
 ]

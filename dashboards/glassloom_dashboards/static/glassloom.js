@@ -18,7 +18,7 @@ window.glassloom = (() => {
   // Numbers for people.
 
   const bytes = value => {
-    if (value < 0) {
+    if (!(value >= 0)) {
       return 'unknown';
     }
     const [shown, unit] = scaled(value);
@@ -106,6 +106,13 @@ window.glassloom = (() => {
     }
   };
 
+  const followTime = ({ mode, extent, x_range }) => {
+    const { left, right } = extent.data;
+    if (mode.active !== null && left.length > 0) {
+      x_range.setv({ start: left[0], end: right[0] });
+    }
+  };
+
   const letGo = ({ mode }) => {
     mode.active = null;
   };
@@ -124,6 +131,7 @@ window.glassloom = (() => {
     count,
     duration,
     follow,
+    followTime,
     key,
     lane,
     lanesOfBin,

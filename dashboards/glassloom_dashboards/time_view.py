@@ -1,0 +1,122 @@
+"""The time axis of a card: it follows the cluster until a person zooms or pans, and again when one asks for it.
+
+All plots of a card share its `x_range`. The browser alone moves that (``static/glassloom.js``): a frame under way never undoes
+what a person has just zoomed to.
+"""
+
+from __future__ import annotations
+
+from bokeh.models import (
+    ColumnDataSource,
+    CustomJS,
+    InlineStyleSheet,
+    PanTool,
+    RadioButtonGroup,
+    Range1d,
+    Toolbar,
+    WheelZoomTool,
+)
+from bokeh.plotting import figure
+
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.card import CONTROL_STYLE
+from glassloom_dashboards.scripts import callback
+
+ALL, LATEST_RUN = 0, 1
+LABELS = ["All", "Latest run"]
+REST_S = 0.15
+"""A view that moves is drawn for when it has rested so long."""
+_SHORTEST_S = 1e-3
+_EMPTY_S = 10.0
+
+
+def followed(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
+    """Return the times to show, since the cluster's start: all up to now, or the latest run and a little beyond."""
+    started_at_s, tasks = aggregate.started_at_s, aggregate.tasks
+    now_s = max(aggregate.last_at_s - started_at_s, _SHORTEST_S)
+    if not len(tasks):
+        return 0.0, now_s if mode == ALL and now_s > _SHORTEST_S else max(now_s, _EMPTY_S)
+    stop_s = max(tasks.stop_s - started_at_s, _SHORTEST_S)
+    if mode == ALL:
+        return 0.0, 1.01 * max(now_s, stop_s)
+    start_s = max(tasks.latest_run_start_s - started_at_s, 0.0)
+    is_running = aggregate.state == "live" and aggregate.task_counts["running"] > 0
+    stop_s = max(now_s, stop_s) if is_running else stop_s
+    span_s = max(stop_s - start_s, _SHORTEST_S)
+    return start_s - 0.01 * span_s, stop_s + 0.04 * span_s
+
+
+class TimeView:
+    """The time axis of one card for one viewer.
+
+    Attributes
+    ----------
+    follow
+        The buttons; none is active while the view is where a person has put it.
+    ready
+        What the browser runs once it has the page.
+    """
+
+    def __init__(self, aggregate: ClusterAggregate, name: str) -> None:
+        self._aggregate = aggregate
+        self._moved = False
+        self._moved_at_s: float | None = None
+        left, right = followed(aggregate, LATEST_RUN)
+        self.x_range = Range1d(left, right)
+        self.extent = ColumnDataSource(name=f"{name}-extent", data={"left": [left], "right": [right]})
+        self.follow = RadioButtonGroup(
+            name=f"{name}-follow",
+            labels=LABELS,
+            active=LATEST_RUN,
+            margin=0,
+            stylesheets=[InlineStyleSheet(css=CONTROL_STYLE)],
+        )
+        move = callback("followTime", mode=self.follow, extent=self.extent, x_range=self.x_range)
+        self.ready: CustomJS | None = move
+        self.extent.js_on_change("data", move)
+        self.follow.js_on_change("active", move)
+        for part in ("start", "end"):
+            self.x_range.on_change(part, self._on_moved)
+        self.follow.on_change("active", self._on_moved)
+
+    def add(self, plot: figure, *tools: object) -> None:
+        """Give a plot the tools that move the view, and others."""
+        wheel = WheelZoomTool(dimensions="width")
+        pan = PanTool(dimensions="width")
+        plot.toolbar = Toolbar(tools=[pan, wheel, *tools], active_drag=pan, active_scroll=wheel, logo=None)
+        plot.js_on_event("rangesupdate", callback("letGo", mode=self.follow))
+        plot.js_on_event("doubletap", callback("showAll", mode=self.follow))
+
+    def _on_moved(self, attr: str, old: object, new: object) -> None:
+        self._moved = True
+
+    @property
+    def mode(self) -> int | None:
+        """What is followed, None if a person has moved the view."""
+        mode = self.follow.active
+        return None if mode is None else int(mode)
+
+    def is_moving(self, now_s: float) -> bool:
+        """Tell whether a person moves the view; drawing waits until that is over."""
+        if self._moved:
+            self._moved, self._moved_at_s = False, now_s
+        if self._moved_at_s is not None and now_s - self._moved_at_s >= REST_S:
+            self._moved_at_s = None
+        return self._moved_at_s is not None and self.mode is None
+
+    def version(self) -> dict[str, int]:
+        """Return what changes when other times are to be drawn."""
+        if self.mode is not None:
+            return {"mode": self.mode}
+        return {"left": hash(float(self.x_range.start)), "right": hash(float(self.x_range.end))}
+
+    def times(self) -> tuple[float, float]:
+        """Return the times on screen, since the cluster's start, and tell the browser if it is to follow."""
+        if self.mode is None:
+            left, right = sorted((float(self.x_range.start), float(self.x_range.end)))
+            return left, right
+        left, right = followed(self._aggregate, self.mode)
+        data = {"left": [left], "right": [right]}
+        if self.extent.data != data:
+            self.extent.data = data
+        return left, right
