@@ -144,18 +144,25 @@ def bytes_of_layers(columns: Columns, layers: Iterable[int]) -> list[np.ndarray]
     return [sum((np.where(ids == layer, size, 0.0) for ids, size in pairs), none) for layer in layers]
 
 
-def peaks(columns: Columns, count: int = 3, apart: float = 0.12) -> list[Peak]:
-    """Return the highest moments, the highest first; each is apart from the others by a share of the whole time."""
+def peaks(columns: Columns, count: int = 3, apart: float = 0.12, dip: float = 0.1) -> list[Peak]:
+    """Return the highest moments, the highest first.
+
+    Each is apart from the others by a share of the whole time, and between two memory went down by a share of the lower one.
+    """
     at_s, total = columns["at"], columns["total"]
     if not len(at_s) or not total.max() > 0:
         return []
     least_s = apart * (at_s[-1] - at_s[0])
     found: list[int] = []
     for row in np.argsort(-total, kind="stable").tolist():
-        if total[row] < 0.5 * total[found[0] if found else row] or len(found) == count:
+        if len(found) == count or total[row] < 0.5 * total[found[0] if found else row]:
             break
-        around = np.abs(at_s - at_s[row]) <= least_s / 2
-        if total[row] >= total[around].max() and all(abs(at_s[row] - at_s[one]) > least_s for one in found):
+        if all(
+            abs(at_s[row] - at_s[one]) > least_s
+            and total[min(row, one) : max(row, one)].min() < (1 - dip) * total[row]
+            and total[row] >= total[max(row - 1, 0) : row + 2].max()
+            for one in found
+        ):
             found.append(row)
     return [Peak(float(at_s[row]), float(total[row]), held_of(columns, row)) for row in found]
 

@@ -254,6 +254,8 @@ class MemoryOverTime:
     def _held_text(self, held: tuple[tuple[int, float], ...], count: int) -> str:
         name_of = self._aggregate.layer_name
         words = [f"{middle_cut(name_of(layer), _MAX_LABEL_LENGTH)} {bytes_text(size)}" for layer, size in held[:count]]
+        if self.mode.active == ONE_WORKER:
+            return "not known for one worker"
         return ", ".join(words) if words else "no layer"
 
     def _send_marks(self, now: Drawn, left: float, right: float, width_px: int) -> None:
@@ -342,7 +344,8 @@ class MemoryOverTime:
         rows = set(np.linspace(0, count - 1, min(count, _TABLE_ROWS)).astype(int).tolist())
         tops = {int(np.abs(now.columns["at"] - peak.at_s).argmin()): peak for peak in now.peaks}
         texts = [self._table_row(now, row, row in tops) for row in sorted(rows | set(tops))]
-        return Table(("at", *now.bands, "together", "on disk", "held most by", "remarks"), texts, ("held most by", "remarks"))  # fmt: skip
+        words = ("held most by", "remarks")
+        return Table(("at", *now.bands, "together", "on disk", *words), texts, words)
 
     def _table_row(self, now: Drawn, row: int, is_peak: bool) -> list[str]:
         columns = now.columns

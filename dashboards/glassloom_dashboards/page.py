@@ -19,6 +19,7 @@ from glassloom_dashboards.memory_over_time import MemoryOverTime
 from glassloom_dashboards.pacing import PERIOD_S, Pacer
 from glassloom_dashboards.progress import ProgressBars
 from glassloom_dashboards.runs_view import RunsView
+from glassloom_dashboards.stages_card import Stages
 from glassloom_dashboards.strip import Strip, sentence
 from glassloom_dashboards.tables import TableView, Tabular
 from glassloom_dashboards.task_stream import TaskStream
@@ -52,6 +53,7 @@ CARDS: dict[str, CardMaker] = {
     "logs": lambda aggregate, palette, _: LogsView(aggregate, palette),
     "workers": lambda aggregate, palette, _: WorkersView(aggregate, palette),
     "memory": MemoryOverTime,
+    "stages": lambda aggregate, palette, _: Stages(aggregate, palette),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,9 +55,10 @@ COLUMNS = (
 )
 
 
-def ordered_layers(aggregate: ClusterAggregate) -> list[Layer]:
-    """Return all layers: first those that run, then those that haven't begun, then those that are done; newest first."""
-    return sorted(aggregate.layers.values(), key=lambda layer: (_stage(aggregate, layer), -layer.id))
+def ordered_layers(aggregate: ClusterAggregate, ids: Collection[int] | None = None) -> list[Layer]:
+    """Return all layers or some: those that run, then those that haven't begun, then those that are done; newest first."""
+    layers = aggregate.layers.values() if ids is None else [aggregate.layers[layer] for layer in ids]
+    return sorted(layers, key=lambda layer: (_stage(aggregate, layer), -layer.id))
 
 
 def _stage(aggregate: ClusterAggregate, layer: Layer) -> int:
@@ -89,14 +90,21 @@ def count_text(counts: dict[str, int], total: int) -> str:
     return ", ".join(said)
 
 
-def columns(aggregate: ClusterAggregate, layers: Sequence[Layer], width_px: int) -> dict[str, list[Any]]:
-    """Return one row a layer: where its bar's parts end (0 to 1), its label as long as fits, and its counts."""
+def columns(
+    aggregate: ClusterAggregate, layers: Sequence[Layer], width_px: int, remarks: Sequence[str] = ()
+) -> dict[str, list[Any]]:
+    """Return one row a layer: where its bar's parts end (0 to 1), its label as long as fits, and its counts.
+
+    ``remarks`` are said after the counts, for each layer one.
+    """
     rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for place, layer in enumerate(layers):
         counts = counts_of(aggregate, layer)
         total = max(layer.total, sum(counts.values()), 1)
         stops = np.cumsum([counts[state] for state in PARTS]) / total
         text = count_text(counts, layer.total)
+        if remarks and remarks[place]:
+            text = f"{text} · {remarks[place]}"
         room = int(width_px / _CHARACTER_PX - len(text)) - 2
         row = counts | {
             "y": place + 0.68,

@@ -64,6 +64,15 @@ window.glassloom = (() => {
       : `${minutes}:${two(seconds)} min`;
   };
 
+  const durationTick = tick => {
+    if (tick >= 1) {
+      return `${trim(tick, 2)} s`;
+    }
+    return tick >= 1e-3 * (1 - 1e-9)
+      ? `${trim(tick * 1e3, 2)} ms`
+      : `${trim(tick * 1e6, 2)} µs`;
+  };
+
   // Rows of hover cards: the value of the column that the row belongs to, the models it was given, and which element it is.
 
   const limit = value => (value === 'none' ? value : bytes(Number(value)));
@@ -130,6 +139,7 @@ window.glassloom = (() => {
     bytesTick,
     count,
     duration,
+    durationTick,
     follow,
     followTime,
     key,

@@ -1,0 +1,142 @@
+"""The layers of a run as stages: how far, how fast, how long still, how long tasks take, and which take much longer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from glassloom_metrics.protocol import Action
+
+from glassloom_dashboards.aggregate import ClusterAggregate, Layer
+from glassloom_dashboards.durations import LayerDurations
+from glassloom_dashboards.progress import counts_of, ordered_layers
+from glassloom_dashboards.theme import duration_text, middle_cut
+
+RATE_S = 5.0
+"""The rate is that of the last seconds."""
+_LEAST_S = 0.5
+_MAX_KEY_LENGTH = 40
+
+
+@dataclass(frozen=True)
+class Straggler:
+    """A task that took much longer than its layer's others."""
+
+    seconds: float
+    key: str
+    worker: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One layer. ``rate`` is in tasks per second; ``left_s`` is None if nothing is left, or nothing can be said."""
+
+    layer: Layer
+    counts: dict[str, int]
+    rate: float
+    left_s: float | None
+    durations: LayerDurations
+    stragglers: int
+    longest: tuple[Straggler, ...]
+
+    @property
+    def done(self) -> int:
+        """Tasks that have had a result."""
+        return self.counts["memory"] + self.counts["released"]
+
+    @property
+    def unfinished(self) -> int:
+        """Tasks that are still to end."""
+        return self.counts["waiting"] + self.counts["ready"] + self.counts["running"]
+
+
+def layers_of_latest_run(aggregate: ClusterAggregate) -> list[Layer]:
+    """Return the layers of the newest run that has any, in the order of `ordered_layers`; all if runs aren't known."""
+    for run in aggregate.runs.newest_first():
+        ids = set(aggregate.runs.layers_of(run.id)) & aggregate.layers.keys()
+        if ids:
+            return ordered_layers(aggregate, ids)
+    return ordered_layers(aggregate)
+
+
+def recent_counts(aggregate: ClusterAggregate, now_s: float) -> dict[int, int]:
+    """Return how many tasks of each layer have ended in the last `RATE_S`."""
+    tasks = aggregate.tasks
+    rows = tasks.rows_between(now_s - RATE_S, now_s)
+    is_new = (tasks["stop_s"][rows] > now_s - RATE_S) & (tasks["action"][rows] == Action.COMPUTE)
+    layers, counts = np.unique(tasks["layer"][rows[is_new]], return_counts=True)
+    return dict(zip(layers.tolist(), counts.tolist(), strict=True))
+
+
+def stages_of(aggregate: ClusterAggregate, layers: Iterable[Layer]) -> list[Stage]:
+    """Return the stages of `layers`, in their order."""
+    now_s = max(aggregate.last_at_s, aggregate.tasks.stop_s)
+    recent = recent_counts(aggregate, now_s)
+    return [_stage(aggregate, layer, recent.get(layer.id, 0), now_s) for layer in layers]
+
+
+def _stage(aggregate: ClusterAggregate, layer: Layer, recent: int, now_s: float) -> Stage:
+    counts, durations = counts_of(aggregate, layer), aggregate.durations[layer.id]
+    sums = aggregate.sums.layers[layer.id]
+    since_s = max(now_s - sums.first_s, _LEAST_S) if sums.count else np.inf
+    unfinished = counts["waiting"] + counts["ready"] + counts["running"]
+    is_over = not unfinished or aggregate.state == "ended"
+    rate = 0.0 if is_over else recent / min(RATE_S, since_s)
+    usual = rate or sums.count / since_s
+    number, longest = durations.stragglers()
+    return Stage(
+        layer, counts, rate, unfinished / usual if usual and not is_over else None, durations, number,
+        tuple(_straggler(aggregate, seconds, row) for seconds, row in longest),
+    )  # fmt: skip
+
+
+def _straggler(aggregate: ClusterAggregate, seconds: float, row: int) -> Straggler:
+    key = middle_cut(aggregate.tasks.index[row], _MAX_KEY_LENGTH)
+    return Straggler(seconds, f"[{key}]" if key else "", int(aggregate.tasks["worker"][row]))
+
+
+def rate_text(rate: float) -> str:
+    """Return a rate for people.
+
+    >>> rate_text(1234.5), rate_text(3.21), rate_text(0.0)
+    ('1,234/s', '3.2/s', '')
+    """
+    if not rate:
+        return ""
+    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min"
+
+
+def pace_text(stage: Stage) -> str:
+    """Return how fast a stage is and how long it takes still, or nothing."""
+    left = f"{duration_text(_rounded(stage.left_s))} left" if stage.left_s is not None else ""
+    return " · ".join(part for part in (rate_text(stage.rate), left) if part)
+
+
+def _rounded(seconds: float) -> float:
+    """Round an estimate to what it is worth."""
+    return max(round(seconds), 1.0)
+
+
+def durations_text(stage: Stage, *, short: bool) -> str:
+    """Return how long a stage's tasks take."""
+    durations = stage.durations
+    if not durations.count:
+        return ""
+    said = [f"mean {duration_text(durations.mean_s)}"]
+    if not short:
+        said.append(f"median {duration_text(durations.quantile(0.5))}")
+    said.append(f"95 % within {duration_text(durations.quantile(0.95))}")
+    if stage.stragglers:
+        said.append(f"{stage.stragglers:,} straggler{'s' * (stage.stragglers > 1)}")
+    return " · ".join(said)
+
+
+def stragglers_text(aggregate: ClusterAggregate, stages: Sequence[Stage], count: int) -> str:
+    """Return the longest stragglers of all stages in words, or nothing."""
+    found = [(straggler, stage.layer) for stage in stages for straggler in stage.longest]
+    found.sort(key=lambda pair: -pair[0].seconds)
+    return ", ".join(
+        f"{middle_cut(layer.name, 24)}{one.key} {duration_text(one.seconds)} on {middle_cut(aggregate.worker_name(one.worker), 24)}"
+        for one, layer in found[:count]
+    )

@@ -1,0 +1,89 @@
+"""Progress and stages: whose layers, how fast, how long still, and who takes much longer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.progress import ordered_layers
+from glassloom_dashboards.stages import (
+    durations_text,
+    layers_of_latest_run,
+    pace_text,
+    stages_of,
+    stragglers_text,
+)
+from glassloom_dashboards.stages_card import LATEST_RUN, log_range
+from glassloom_metrics.protocol import Hello, Layers, Life, Progress, Runs, WorkerJoined
+from synthetic import STARTED_AT_S, Shape
+from test_pages import Opened, aggregate_of, events
+
+
+def running(name: str = "sum") -> ClusterAggregate:
+    """Return a cluster that has done 40 tasks of 200 in 20 s, half of them in the last 5 s; one took long."""
+    aggregate = ClusterAggregate()
+    aggregate.apply(Hello(2, "c1", "demo", "processes", STARTED_AT_S))
+    aggregate.apply(WorkerJoined(STARTED_AT_S, 0, "w0", 1, 1))
+    aggregate.apply(Layers([0, 1], [name, "mean"], [200, 5], ["", ""], [7, 8], [[], [0]]))
+    runs = Runs([7, 8], ["compute"] * 2, ["a", "b"], ["", ""], ["", ""], ["", ""], ["", ""], [STARTED_AT_S] * 2,
+                [None, None], ["running"] * 2, [200, 5], [40, 0], [0, 0])  # fmt: skip
+    aggregate.apply(runs)
+    spans = [(n * 0.7, n * 0.7 + 0.1) for n in range(20)]
+    spans += [(15.0 + n * 0.25, 15.1 + n * 0.25) for n in range(19)] + [(10.0, 20.0)]
+    aggregate.apply(events(0, spans))
+    aggregate.apply(
+        Progress(STARTED_AT_S + 20, [0, 1], [100, 5], [55, 0], [1, 0], [10, 0], [30, 0], [3, 0])
+    )  # one was cancelled
+    return aggregate
+
+
+def test_the_latest_run_is_the_newest_that_has_layers():
+    aggregate = running()
+    assert [layer.name for layer in layers_of_latest_run(aggregate)] == ["mean"]
+    aggregate.apply(Runs([9], ["submit"], [""], [""], [""], [""], [""], [1.0], [None], ["running"], [1], [0], [0]))
+    assert [layer.name for layer in layers_of_latest_run(aggregate)] == ["mean"]
+    without = aggregate_of(Shape())
+    assert layers_of_latest_run(without) == ordered_layers(without)
+
+
+def test_a_stage_says_its_rate_of_the_last_seconds_and_the_time_left_at_that_rate():
+    aggregate = running()
+    stage = next(stage for stage in stages_of(aggregate, ordered_layers(aggregate)) if stage.layer.name == "sum")
+    assert (stage.done, stage.unfinished, stage.counts["erred"], stage.counts["cancelled"]) == (40, 156, 3, 1)
+    assert stage.rate == pytest.approx(20 / 5)
+    assert stage.left_s == pytest.approx(156 / 4)
+    assert pace_text(stage) == "4.0/s · 39 s left"
+    assert durations_text(stage, short=False).endswith("1 straggler")
+    assert stragglers_text(aggregate, [stage], 3) == "sum[39] 10 s on w0"
+
+
+def test_nothing_is_said_of_what_is_over_or_has_not_begun():
+    aggregate = running()
+    mean = stages_of(aggregate, layers_of_latest_run(aggregate))[0]
+    assert (pace_text(mean), durations_text(mean, short=True)) == ("", "")
+    aggregate.apply(Life(STARTED_AT_S + 21, "closing"))
+    assert [pace_text(stage) for stage in stages_of(aggregate, ordered_layers(aggregate))] == ["", ""]
+
+
+def test_the_page_says_failed_and_cancelled_in_numbers_and_names_the_stragglers():
+    name = "<img src=x onerror=alert(1)>"
+    opened = Opened("stages", running(name))
+    card = opened.card("stages")
+    assert card.run.active == LATEST_RUN and opened.rows("stages-source") == 1
+    card.run.active = 1
+    opened.update()
+    counts = opened.document.get_model_by_name("stages-source").data["count"]
+    assert counts[0] == "40 / 200, 3 failed, 1 cancelled · 4.0/s · 39 s left"
+    late = opened.document.get_model_by_name("stages-stragglers-source").data
+    assert (late["name"], late["x"], late["worker"]) == ([f"{name}[39]"], [10.0], ["w0"])
+    assert "<img" not in card.legend.text
+    row = next(row for row in card.table().rows if row[0] == name)
+    assert list(row[1:8]) == ["200", "40", "1", "3", "1", "4.0/s", "39 s"]
+    assert opened.update() == 0
+
+
+def test_the_axis_goes_from_a_power_of_ten_to_another():
+    aggregate = running()
+    low_s, high_s = log_range(stages_of(aggregate, ordered_layers(aggregate)))
+    assert np.log10([low_s, high_s]) == pytest.approx([-2, 2])
+    assert log_range([]) == pytest.approx((1e-3, 10.0))
