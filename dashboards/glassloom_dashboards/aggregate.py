@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from glassloom_metrics.protocol import (
+    PUBLISH_LANE,
     Action,
     Dropped,
     Errors,
@@ -52,7 +53,7 @@ STATES = ("waiting", "ready", "running", "memory", "released", "erred")
 MAX_ERRORS = 100
 RUN_GAP_S = 2.0
 """After so long without any event, the next one begins a new run."""
-DATA_LANE = 0xFFFF
+DATA_LANE = PUBLISH_LANE
 """The lane of a worker for what its threads don't do: publishing, spilling, moving data."""
 UNKNOWN_LAYER = "unknown layer"
 

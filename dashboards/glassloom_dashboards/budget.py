@@ -1,6 +1,6 @@
 """Where the time of the threads went: threads times wall clock, in parts that add up to all of it. Pure but for `BudgetBins`.
 
-Threads compute. What a worker does beside them (publish, move, spill) is done by other threads; it takes from what its threads
+Threads compute, and move data: they read what other workers have made for their tasks. What a worker does beside them (publish, move, spill) is done by other threads; it takes from what its threads
 have left while they don't compute, as they then wait for it or could. The rest is idle. So all parts of a worker together are
 its threads times the time that it was there, in each bin of time.
 """
@@ -73,14 +73,17 @@ def split(threads_s: Floats, busy_s: Floats) -> Floats:
         By worker, part (without idle) and bin: how long events took. Tasks that ran beyond the threads (after `secede`) count
         as threads of their own.
     """
-    compute_s = np.maximum(busy_s[:, 0], 0.0)
-    left_s = np.maximum(threads_s - compute_s, 0.0)
+    ran_s = np.maximum(busy_s[:, 0], 0.0)
+    left_s = np.maximum(threads_s - ran_s, 0.0)
     beside_s = np.maximum(busy_s[:, 1:], 0.0)
+    read_s = np.minimum(beside_s[:, 0], ran_s)  # tasks read their inputs while they run
+    beside_s[:, 0] -= read_s
     wanted_s = beside_s.sum(axis=1)
     fits = np.minimum(left_s / np.maximum(wanted_s, 1e-12), 1.0)
     beside_s = beside_s * fits[:, np.newaxis]
     idle_s = np.maximum(left_s - beside_s.sum(axis=1), 0.0)
-    return np.concatenate([compute_s[:, np.newaxis], beside_s, idle_s[:, np.newaxis]], axis=1)
+    beside_s[:, 0] += read_s
+    return np.concatenate([(ran_s - read_s)[:, np.newaxis], beside_s, idle_s[:, np.newaxis]], axis=1)
 
 
 def threads_time(stays: Floats, start_s: float, stop_s: float, width_s: float, columns: int) -> Floats:

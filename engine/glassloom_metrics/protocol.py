@@ -38,6 +38,12 @@ class Action(IntEnum):
     SERIALISE = 6
 
 
+PUBLISH_LANE = 0xFFFF
+SPILL_LANE = 0xFFFE
+TRANSFER_LANE = 0xFFFD
+"""Lanes of a worker for what is no run of a task: `SERIALISE`, `SPILL_WRITE` and `SPILL_READ`, and `TRANSFER`."""
+
+
 class _Message(msgspec.Struct, frozen=True, tag_field="type"):
     pass
 

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.budget import PARTS, BudgetBins, budget_of, split
-from glassloom_metrics.protocol import Action, Hello, Position, TaskEvents, WorkerJoined, WorkerLeft, task_events
+from glassloom_metrics.protocol import (
+    TRANSFER_LANE,
+    Action,
+    Hello,
+    Position,
+    TaskEvents,
+    WorkerJoined,
+    WorkerLeft,
+    task_events,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from synthetic import STARTED_AT_S, Shape
@@ -94,7 +103,7 @@ def test_only_the_time_counts_in_which_a_worker_was_there_and_nothing_after_now(
 
 
 def test_tasks_beyond_the_threads_are_threads_of_their_own():
-    parts = split(np.array([[1.0]]), np.array([[[3.0], [1.0], [0.0], [0.0]]]))
+    parts = split(np.array([[1.0]]), np.array([[[3.0], [0.0], [1.0], [0.0]]]))
     assert parts[0, :, 0].tolist() == [3.0, 0.0, 0.0, 0.0, 0.0]
 
 
@@ -112,3 +121,11 @@ def test_a_large_cluster_adds_up_too():
     now_s = max(stop_s, aggregate.last_at_s)
     whole_s = 1000 * (min(float(budget.start_s[-1] + budget.width_s), now_s) - STARTED_AT_S)
     assert budget.seconds.sum() == pytest.approx(whole_s, rel=1e-6)
+
+
+def test_reading_inputs_is_a_part_of_the_tasks_that_do_so():
+    aggregate = cluster()
+    aggregate.apply(events(0, [(0, TRANSFER_LANE, Action.TRANSFER, 1.0, 1.0), (0, 0, Action.COMPUTE, 1.0, 4.0)]))
+    aggregate.apply(Position(STARTED_AT_S + 8.0, 9))
+    parts = seconds(aggregate, 0.0, 5.0)
+    assert (parts["compute"], parts["transfer"], parts["idle"]) == pytest.approx((3.0, 1.0, 6.0))

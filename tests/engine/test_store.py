@@ -23,7 +23,7 @@ from glassloom.store.pickling import dump_buffers, dumps, loads
 from glassloom.store.segment import Segment, SegmentWriter, free_location, location_bytes, read_location
 from glassloom.store.spill_file import FileCopy, read_spill, write_spill
 from glassloom.store.store import Store
-from glassloom_metrics.protocol import Action, TaskEvents, column
+from glassloom_metrics.protocol import SPILL_LANE, Action, TaskEvents, column
 from glassloom_metrics.registry import find_record
 from glassloom_metrics.subscriber import subscribe
 
@@ -621,6 +621,13 @@ def test_a_cluster_computes_more_than_fits_into_its_memory_limit() -> None:
     actions = collections.Counter(Action(value) for event in events for value in column(event, "action"))
     assert actions[Action.SPILL_WRITE] >= 24 - 2 * 7
     assert actions[Action.SPILL_READ] >= 1
+    spills = [
+        pair
+        for event in events
+        for pair in zip(column(event, "action"), column(event, "lane"), strict=True)
+        if pair[0] in (Action.SPILL_READ, Action.SPILL_WRITE)
+    ]
+    assert {lane for _, lane in spills} == {SPILL_LANE}
     sizes = {
         size
         for event in events

@@ -16,11 +16,13 @@ import numpy as np
 import pytest
 import tasks
 from fault_helpers import eventually
-from glassloom import Client, delayed
+from glassloom import Client, delayed, wait
 from glassloom.local.threads import ThreadsRuntime
 from glassloom_metrics.protocol import (
     COLUMN_TYPECODES,
     NO_WORKER,
+    PUBLISH_LANE,
+    TRANSFER_LANE,
     Action,
     Hello,
     Layers,
@@ -289,3 +291,28 @@ def test_what_reads_a_map_names_the_one_that_came_last(shared: Client) -> None:
     last = computed(rows)[-1]
     assert last["name"] == "sum"
     assert last_input(rows, last) == computed(rows)[-2]
+
+
+def test_reading_what_another_worker_has_made_is_a_transfer_with_its_producer(shared: Client) -> None:
+    since = len(all_rows(shared.id))
+    addresses = list(shared.scheduler_info()["workers"])
+    parts = [shared.submit(make, 200_000, workers=address, pure=False) for address in addresses]
+    wait(parts)
+    reader = addresses[0]
+    assert shared.submit(add_up, *parts, workers=reader, pure=False).result() == 400_000
+    rows = rows_of(shared.id, lambda rows: len(computed(rows)) == 3, since)
+    (summed,) = computed_of(rows, "add_up")
+    (moved,) = [row for row in rows if row["action"] == Action.TRANSFER]
+    (made,) = [row for row in computed_of(rows, "make") if row["worker"] != summed["worker"]]
+    assert (moved["producer"], moved["worker"]) == (made["worker"], summed["worker"])
+    assert (moved["layer"], moved["index"], moved["lane"]) == (made["layer"], made["index"], TRANSFER_LANE)
+    assert moved["nbytes"] >= 1_600_000
+    assert summed["bytes_in"] == pytest.approx(3_200_000, rel=0.01)
+    assert moved["number"] < summed["number"]
+    took_s = summed["fetch_s"] + summed["deserialise_s"]
+    assert 0 < moved["duration_s"] <= took_s + FLOAT_S <= summed["duration_s"] + 2 * FLOAT_S
+    assert summed["start_s"] - FLOAT_S <= moved["start_s"]
+    (published,) = [row for row in rows if row["action"] == Action.SERIALISE]
+    assert (published["worker"], published["lane"]) == (made["worker"], PUBLISH_LANE)
+    assert computed_of(rows, "make") and all(row["producer"] == NO_WORKER for row in computed(rows))
+    check_times(summed)

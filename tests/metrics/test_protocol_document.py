@@ -8,7 +8,15 @@ from pathlib import Path
 import msgspec
 import pytest
 from glassloom_metrics import protocol
-from glassloom_metrics.protocol import COLUMN_TYPECODES, PROTOCOL_VERSION, Action, TaskEvents
+from glassloom_metrics.protocol import (
+    COLUMN_TYPECODES,
+    PROTOCOL_VERSION,
+    PUBLISH_LANE,
+    SPILL_LANE,
+    TRANSFER_LANE,
+    Action,
+    TaskEvents,
+)
 from glassloom_metrics.segments import MAGIC
 
 TEXT = (Path(__file__).parents[2] / "docs" / "metrics-protocol.md").read_text()
@@ -53,6 +61,11 @@ def test_columns_have_the_element_types_of_the_code():
     written = {name: element for names, element in rows.items() for name in re.findall(r"`(\w+)`", names)}
     for name, code in COLUMN_TYPECODES.items():
         assert written[name] == elements[code]
+
+
+def test_auxiliary_lanes_are_named():
+    for lane in (PUBLISH_LANE, SPILL_LANE, TRANSFER_LANE):
+        assert f"{lane} (0x{lane:X})" in TEXT
 
 
 def test_the_version_and_the_first_bytes_of_recordings_are_right():

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, TypeVar
 
+from glassloom_metrics import protocol
 from glassloom_metrics.protocol import (
     Action,
     EngineSamples,
@@ -36,11 +37,8 @@ from glassloom.sampling.process import ProcessSampler
 from glassloom.sampling.progress import N_KEPT, forget_old_layers, note_layers, progress_counts
 from glassloom.sampling.runs import RunTable
 from glassloom.sampling.task_rows import add_finished, attempt_columns
-from glassloom.scheduler import Scheduler, TaskSlice, TaskState, WorkerState
+from glassloom.scheduler import DATA_LAYER, NO_WORKER, Scheduler, TaskSlice, TaskState, WorkerState
 from glassloom.store.segment import location_bytes
-
-NO_WORKER = -1
-"""The worker of an error that was no worker's."""
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -179,12 +177,13 @@ class MetricsWriter:
         self._event(Action.SERIALISE, task, worker, message.start_s, message.stop_s, nbytes)
 
     @_never_raises
-    def spilled(self, worker: int, message: messages.StoreEvents) -> None:
-        """Results went to disk, or came back."""
+    def stored(self, worker: int, message: messages.StoreEvents) -> None:
+        """Results went to disk, or came back, or were read where another worker has put them."""
         rows = zip(message.actions, message.numbers, message.starts_s, message.stops_s, message.nbytes, strict=True)
         for action, number, start_s, stop_s, nbytes in rows:
             task = self._scheduler.by_number.get(number)
-            if task is not None:
+            is_own = task is not None and action == Action.TRANSFER and task.producer == worker
+            if task is not None and not is_own:
                 self._event(Action(action), task, worker, start_s, stop_s, nbytes)
 
     @_never_raises
@@ -246,13 +245,26 @@ class MetricsWriter:
         self._recorder.flush(self._clock.now_s())
 
     def _event(self, action: Action, task: TaskState, worker: int, start_s: float, stop_s: float, nbytes: int) -> None:
+        """Add a row of what is no run of a task. What clients have put on the cluster is in no layer, and has no rows."""
+        if task.layer.number == DATA_LAYER:
+            return
+        moved_from = task.producer if action is Action.TRANSFER and task.producer != NO_WORKER else protocol.NO_WORKER
         self._recorder.add_task(
             task.index,
             layer=task.layer.number,
             worker=worker,
-            lane=0,
+            lane=_AUXILIARY_LANES[action],
             start_s=self._clock.epoch_s + start_s,
             stop_s=self._clock.epoch_s + stop_s,
             nbytes=nbytes,
             action=action,
+            producer=moved_from,
         )
+
+
+_AUXILIARY_LANES = {
+    Action.SERIALISE: protocol.PUBLISH_LANE,
+    Action.SPILL_WRITE: protocol.SPILL_LANE,
+    Action.SPILL_READ: protocol.SPILL_LANE,
+    Action.TRANSFER: protocol.TRANSFER_LANE,
+}

@@ -380,7 +380,7 @@ class Head:
             case messages.WorkerCrashed():
                 worker.ending = message.reason  # the loss of the worker, which follows, is logged with it
             case messages.StoreEvents():
-                self._metrics_writer.spilled(number, message)
+                self._metrics_writer.stored(number, message)
             case messages.Invoked(request=request) if request == _NO_REQUEST:
                 if message.failure is not None:
                     text = f"worker {worker.options.name} couldn't be set up:\n{message.failure.traceback}"

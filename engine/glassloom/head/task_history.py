@@ -187,7 +187,8 @@ class TaskHistory:
         self._note([message.number], "lost", f"its result can't be read any more: {message.reason}", worker)
 
     def _note_spills(self, worker: str, message: messages.StoreEvents) -> None:
-        self._keep(message.numbers, _spilled, message, worker)
+        if Action.TRANSFER not in message.actions:
+            self._keep(message.numbers, _spilled, message, worker)
 
 
 _NOTES: dict[type, Callable[[TaskHistory, str, Any], None]] = {

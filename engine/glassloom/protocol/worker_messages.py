@@ -244,7 +244,7 @@ class TaskOutput(Message, frozen=True, tag="task-output"):
 
 
 class StoreEvents(Message, frozen=True, tag="store-events"):
-    """Spills, as columns: action, result's number, monotonic start and stop, bytes."""
+    """Spills, and results that were read from files, as columns: action, result's number, monotonic start and stop, bytes."""
 
     actions: list[int]
     numbers: list[int]

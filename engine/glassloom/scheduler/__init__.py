@@ -8,7 +8,7 @@ runs what, and when) and `fairness` (whose turn it is).
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.adaptive import Adaptive
 from glassloom.scheduler.core import Scheduler
-from glassloom.scheduler.layers import NO_RUN, Layer, RunCounts
+from glassloom.scheduler.layers import DATA_LAYER, NO_RUN, Layer, RunCounts
 from glassloom.scheduler.order import order
 from glassloom.scheduler.restrictions import Restrictions
 from glassloom.scheduler.state import LOSSES_ALLOWED, MAX_QUEUED, NO_ROW, NO_WORKER, TaskState, WorkerState
@@ -16,6 +16,7 @@ from glassloom.scheduler.states import Pressure, State
 from glassloom.scheduler.task_block import MIN_TASKS, TaskSlice
 
 __all__ = [
+    "DATA_LAYER",
     "LOSSES_ALLOWED",
     "MAX_QUEUED",
     "MIN_TASKS",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from glassloom.backends.sharing import read_only_view
@@ -15,7 +15,7 @@ from glassloom.protocol.pickled_futures import may_have_futures
 from glassloom.scheduler import MAX_QUEUED
 from glassloom.store.packed_file import Packed
 from glassloom.store.pickling import loads_result
-from glassloom.store.segment import Location, load_parts
+from glassloom.store.segment import Location, Segment, load_parts
 from glassloom.store.store import Store
 from glassloom.worker.lane_results import LaneColumns, LaneResults
 
@@ -115,12 +115,17 @@ class RecentResults:
             return next(batches, None)
 
 
+NoteRead = Callable[[int, float, float, int], None]
+"""Told of each result that was read from a file: the task's number, when that began and ended, and how many bytes it has."""
+
+
 class Inputs:
     """Reads the inputs of tasks: from this worker's store, from shared memory, or out of the message."""
 
-    def __init__(self, store: Store, recent: RecentResults) -> None:
+    def __init__(self, store: Store, recent: RecentResults, note_read: NoteRead) -> None:
         self._store = store
         self._recent = recent
+        self._note_read = note_read
         self._mapped: dict[int, Any] = {}
         """Results of others that were read here, until the head says that they are dropped."""
 
@@ -154,12 +159,18 @@ class Inputs:
             if isinstance(location, bytes):
                 return timer.unpickle(location)
             if isinstance(location, Packed):
-                return timer.unpickle(*load_parts(location))
+                return self._load(number, location, timer)
             if number not in self._mapped:
-                self._mapped[number] = timer.unpickle(*load_parts(location))
+                self._mapped[number] = self._load(number, location, timer)
         except DataLost as error:
             raise InputLost(number, str(error), location) from None
         return self._mapped[number]
+
+    def _load(self, number: int, location: Segment | Packed, timer: _Timer) -> Any:
+        begun_s = monotonic_s()
+        value = timer.unpickle(*load_parts(location))
+        self._note_read(number, begun_s, monotonic_s(), location.nbytes)
+        return value
 
     def _local(self, number: int, timer: _Timer) -> Any:
         try:

@@ -9,6 +9,8 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 
+from glassloom_metrics.protocol import Action
+
 from glassloom._ownership import OwnerProcess
 from glassloom.protocol import messages
 from glassloom.protocol.clock import monotonic_s
@@ -85,15 +87,20 @@ class Outbox:
         self._flush_lock = threading.Lock()
         self._rows: deque[Row] = deque()
         self._lanes: dict[int, LaneResults] = {}
+        self._reads: deque[tuple[int, float, float, int]] = deque()
         self._last_flush_s = 0.0
 
     def __bool__(self) -> bool:
         """Tell whether there is anything to send."""
-        return bool(self._rows) or any([lane.numbers for lane in list(self._lanes.values())])
+        return bool(self._rows or self._reads) or any([lane.numbers for lane in list(self._lanes.values())])
 
     def add(self, row: Row) -> None:
         """Take a result, to be sent with the next batch. A deque's own methods need no lock, with or without the GIL."""
         self._rows.append(row)
+
+    def note_read(self, number: int, start_s: float, stop_s: float, nbytes: int) -> None:
+        """A task has read a result from a file: to be told with the next batch."""
+        self._reads.append((number, start_s, stop_s, nbytes))
 
     def lane(self, number: int) -> LaneResults:
         """Return the columns to which the thread of a lane appends."""
@@ -119,6 +126,8 @@ class Outbox:
             batch: list[messages.FromWorker] = [self._message(rows)] if rows else []
             if any([lane.numbers for lane in self._lanes.values()]):
                 batch.insert(0, self._take_lanes())
+            if self._reads:  # before the results of the tasks that have read
+                batch.insert(0, self._take_reads())
             self._last_flush_s = monotonic_s()
             printed = self._output.take()  # goes before the results of the tasks that have printed it
             if printed is not None:
@@ -132,6 +141,10 @@ class Outbox:
         lanes, columns = taken[0] if len(taken) == 1 else merged(taken)
         none = [0.0] * len(columns.numbers)  # no task of a slice reads inputs
         return finished_message(columns.numbers, lanes, *columns[1:-1], none, none, columns.results)
+
+    def _take_reads(self) -> messages.StoreEvents:
+        reads = [self._reads.popleft() for _ in range(len(self._reads))]
+        return messages.StoreEvents([Action.TRANSFER] * len(reads), *map(list, zip(*reads, strict=True)))
 
     @staticmethod
     def _message(rows: list[Row]) -> messages.Finished:

@@ -51,7 +51,7 @@ class TaskRunner:
         """Tasks that run now and have not seceded. Changed without a lock: ``+=`` on an attribute calls nothing in which
         CPython would switch threads. A build without the global lock needs one."""
         self.calls = CallTable()
-        self.inputs = Inputs(store, outbox.recent)
+        self.inputs = Inputs(store, outbox.recent, outbox.note_read)
         self._queue = queue
         self._store = store
         self._memory = memory
