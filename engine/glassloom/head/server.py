@@ -542,7 +542,8 @@ class Head:
             if now_s >= next_sample_s:
                 next_sample_s = now_s + SAMPLE_S
                 self._collect_samples(now_s)
-                self._metrics_writer.host(host.sample(now_s))
+                if (sample := host.sample(now_s)) is not None:
+                    self._metrics_writer.host(sample)
                 self._metrics_writer.engine(lag_s, self._publisher.n_subscribers)
                 lag_s = 0.0
                 if not self._options.detached and os.getppid() != parent:

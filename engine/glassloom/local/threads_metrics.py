@@ -231,7 +231,8 @@ class ThreadsMetrics:
             if sample:
                 now_s = self.clock.now_s()
                 self.recorder.record(self._sampler.sample(_WORKER, now_s))
-                self.recorder.record(self._host.sample(now_s))
+                if (host := self._host.sample(now_s)) is not None:
+                    self.recorder.record(host)
             self.recorder.flush(self.clock.now_s())
         publisher.notify()
 

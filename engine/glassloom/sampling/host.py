@@ -28,10 +28,19 @@ class HostSampler:
         self._host = socket.gethostname()
         self._last_s = 0.0
         self._last: dict[str, _Counts] = {}
-        psutil.cpu_percent()  # the first call only sets the mark
+        self._has_begun = False
 
-    def sample(self, at_s: float) -> HostSamples:
-        """Return what the machine does."""
+    def sample(self, at_s: float) -> HostSamples | None:
+        """Return what the machine does; None if that can't be told, such as for lack of descriptors. Never raises."""
+        try:
+            return self._measure(at_s)
+        except (OSError, RuntimeError, ValueError):  # psutil raises the last two where the system's files are unusual
+            return None
+
+    def _measure(self, at_s: float) -> HostSamples:
+        if not self._has_begun:
+            psutil.cpu_percent()  # the first call only sets the mark
+            self._has_begun = True
         memory = psutil.virtual_memory()
         interval_s, self._last_s = at_s - self._last_s, at_s
         read, written = self._rates("disk", interval_s, lambda: psutil.disk_io_counters(), "read_bytes", "write_bytes")
