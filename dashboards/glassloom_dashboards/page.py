@@ -25,6 +25,7 @@ from glassloom_dashboards.tables import TableView, Tabular
 from glassloom_dashboards.task_stream import TaskStream
 from glassloom_dashboards.templates import template
 from glassloom_dashboards.theme import PALETTES, Palette
+from glassloom_dashboards.time_budget import TimeBudget
 from glassloom_dashboards.workers_cpu import WorkersCpu
 from glassloom_dashboards.workers_memory import WorkersMemory
 from glassloom_dashboards.workers_view import WorkersView
@@ -54,6 +55,7 @@ CARDS: dict[str, CardMaker] = {
     "workers": lambda aggregate, palette, _: WorkersView(aggregate, palette),
     "memory": MemoryOverTime,
     "stages": lambda aggregate, palette, _: Stages(aggregate, palette),
+    "time-budget": lambda aggregate, palette, _: TimeBudget(aggregate, palette),
 }
 
 

@@ -200,6 +200,16 @@ def bytes_text(count: float) -> str:
     return f"{count:.{digits}f} {_BYTE_UNITS[power]}"
 
 
+def bright_text(background: str) -> str:
+    """Return the colour of text that can be read on a colour, ``#rrggbb``: nearly black, or white.
+
+    >>> bright_text("#eceff1"), bright_text("#332288")
+    ('#111111', '#ffffff')
+    """
+    red, green, blue = (int(background[place : place + 2], 16) for place in (1, 3, 5))
+    return "#111111" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "#ffffff"
+
+
 def duration_text(seconds: float) -> str:
     """Return a length of time for people.
 

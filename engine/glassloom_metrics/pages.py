@@ -23,5 +23,6 @@ PAGES = [
     Page("workers-memory", "Memory by worker", "Managed, shared, unmanaged and spilled bytes"),
     Page("workers-cpu", "CPU by worker", "How busy each worker is"),
     Page("stages", "Progress and stages", "How far, how fast and how long still, and how long tasks take, by layer"),
+    Page("time-budget", "Time budget", "Where the time of all threads went: computing, moving, spilling, idle"),
     Page("memory", "Memory over time", "What was in memory and on disk, when, and which layers held it"),
 ]

@@ -12,7 +12,7 @@ from glassloom_dashboards.tables import MAX_CELL_LENGTH, MAX_ROWS, PERIOD_S, Tab
 from synthetic import HOSTILE_NAMES, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 
-WITH_TABLES = ["status", "task-stream", "progress", "workers-memory", "workers-cpu", "memory", "stages"]
+WITH_TABLES = ["status", "task-stream", "progress", "workers-memory", "workers-cpu", "memory", "stages", "time-budget"]
 
 
 def test_a_table_is_real_html_whose_texts_are_escaped_and_cut():
