@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 from browsing import open_tab, stopped
 from glassloom import Client, LocalCluster, config
+from glassloom.errors import WorkerLost
 from glassloom_metrics.registry import find_record
 
 BADGE = "() => Bokeh.documents[0]?.get_model_by_name('strip')?.text.match(/class=\"badge[^>]*>([^<]*)</)?.[1]"
@@ -99,3 +102,44 @@ def test_tasks_arrive_while_they_run(tab, cluster):
         for future in client.map(abs, range(-20, 0)):
             future.result(timeout=20)
         tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('task-stream-total').data.tasks[0] == 20")
+
+
+def fail_on_three(number: int) -> int:
+    print("number", number)
+    if number == 3:
+        raise ValueError("three is bad")
+    return number
+
+
+def stop_process() -> None:
+    print("last words", flush=True)
+    time.sleep(0.3)  # the line is read while the worker lives
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_runs_lines_errors_and_the_death_of_a_worker_are_told(tab, cluster):
+    page = tab.url.removesuffix("/status")
+    with Client(cluster, set_as_default=False) as client:
+        futures = client.map(fail_on_three, range(5))
+        with pytest.raises(ValueError, match="three is bad"):
+            client.gather(futures)
+        tab.goto(f"{page}/runs")
+        row = tab.locator("tr.row", has_text="fail_on_three")
+        row.get_by_text("failed", exact=True).wait_for()
+        assert "4 / 5, 1 failed" in row.inner_text()
+        row.locator("button").first.click()
+        tab.locator("tr.detail", has_text="Held at most").get_by_text("4 / 5").wait_for()
+
+        tab.goto(f"{page}/logs")
+        tab.locator(".line.stdout", has_text="number 3").wait_for()
+        tab.get_by_role("button", name="ValueError: three is bad").click()
+        tab.locator("pre", has_text="fail_on_three").wait_for()
+
+        with pytest.raises(WorkerLost):
+            client.submit(stop_process, retries=0).result()
+        tab.goto(f"{page}/workers")
+        dead = tab.locator("tr.gone", has_text="killed by SIGKILL").first
+        dead.locator("button").press("Enter")  # no click: rows move when the next worker joins
+        tab.get_by_text("Was there for").wait_for()
+        tab.locator(".line", has_text="last words").wait_for()
+        assert tab.get_by_role("img", name="Memory: last").count() == 1

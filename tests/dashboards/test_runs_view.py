@@ -13,15 +13,21 @@ from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 
 
-def with_runs(count: int, *, code: str = "x.sum().compute()", outcome: str = "finished") -> ClusterAggregate:
-    """Return a cluster that has had so many runs of two seconds, each with a layer of 3 tasks."""
-    aggregate = aggregate_of(Shape(workers=1, threads=2, tasks=0))
-    ids = list(range(count))
+def run_rows(ids: list[int], *, code: str = "x.sum().compute()", outcome: str = "finished") -> Runs:
+    """Return runs of two seconds and 3 tasks, of which one failed."""
+    count = len(ids)
     texts = [[code] * count, ["deep/study.ipynb"] * count, ["c0ffee"] * count, [""] * count, [f"cell {n}" for n in ids]]
     starts = [STARTED_AT_S + 10.0 * n for n in ids]
     ended = [None if outcome == "running" else start + 2.0 for start in starts]
     numbers = [[3] * count, [2] * count, [1] * count]
-    aggregate.apply(Runs(ids, ["compute"] * count, *texts, starts, ended, [outcome] * count, *numbers))
+    return Runs(ids, ["compute"] * count, *texts, starts, ended, [outcome] * count, *numbers)
+
+
+def with_runs(count: int, *, code: str = "x.sum().compute()", outcome: str = "finished") -> ClusterAggregate:
+    """Return a cluster that has had so many runs of two seconds, each with a layer of 3 tasks."""
+    aggregate = aggregate_of(Shape(workers=1, threads=2, tasks=0))
+    ids = list(range(count))
+    aggregate.apply(run_rows(ids, code=code, outcome=outcome))
     aggregate.apply(Layers(ids, ["sum"] * count, [3] * count, ["cell 1"] * count, ids, [[]] * count))
     return aggregate
 

@@ -1,0 +1,90 @@
+"""Cards that are HTML in a real browser: clicks, typing, the keyboard, and that a new frame takes nothing from the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from browsing import open_tab
+from glassloom_metrics.protocol import Log, Runs, WorkerLeft
+from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
+from test_runs_view import run_rows
+
+
+@pytest.fixture
+def tab(browser, runtime) -> Iterator[object]:
+    """Return a browser tab beside a registry of this test alone."""
+    with open_tab(browser) as tab:
+        yield tab
+
+
+def runs(*ids: int, outcome: str = "finished") -> Runs:
+    return run_rows(list(ids), code="first = 1\nsecond = 2\n" + HOSTILE_NAMES[0], outcome=outcome)
+
+
+def test_a_run_is_opened_and_compared_by_keyboard_and_keeps_the_focus_while_frames_come(publish, tab):
+    cluster = publish(Shape(workers=1, tasks=0))
+    cluster.add(runs(0, 1, outcome="running"))
+    tab.goto(f"{tab.base}/c1/runs")
+    first = tab.locator("tr.row").first.locator("button").first
+    first.focus()
+    tab.keyboard.press("Enter")
+    tab.locator("pre").wait_for()
+    assert tab.locator("pre").inner_text().startswith("first = 1\nsecond = 2\n<img")
+    cluster.add(runs(0, 1, 2))
+    tab.wait_for_function("() => document.querySelectorAll('tr.row').length == 3")
+    assert tab.evaluate("document.activeElement.dataset.value") == "1", "the row that was opened, no longer the first"
+    assert tab.locator("pre").count() == 1
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.dataset.ask") == "choose"
+    tab.keyboard.press("Space")
+    tab.get_by_text("Choose another run to compare.").wait_for()
+    tab.get_by_label("Compare run 0").click()
+    tab.get_by_text("B against A").first.wait_for()
+    tab.keyboard.press("Escape")
+    tab.get_by_text("B against A").first.wait_for(state="detached")
+
+
+def test_what_is_typed_is_searched_for_and_stays_while_frames_come(publish, tab):
+    cluster = publish(Shape(workers=1, tasks=0))
+    cluster.add(*(Log(STARTED_AT_S + n, 0, "stdout", f"line {n} {HOSTILE_NAMES[2]}") for n in range(200)))
+    tab.goto(f"{tab.base}/c1/logs")
+    tab.get_by_text("line 199").wait_for()
+    at_end = (
+        "() => { const l = document.querySelector('.lines'); return l.scrollHeight - l.scrollTop - l.clientHeight < 5 }"
+    )
+    tab.wait_for_function(at_end)
+    cluster.add(Log(STARTED_AT_S, 0, "stderr", "the newest"))
+    tab.get_by_text("the newest").wait_for()
+    assert tab.evaluate(f"({at_end})()"), "the newest line is followed"
+    tab.locator(".lines").hover()
+    tab.mouse.wheel(0, -500)
+    tab.get_by_text("Follow newest").wait_for()
+    tab.get_by_text("Follow newest").click()
+    tab.wait_for_function(at_end)
+
+    field = tab.get_by_label("Search lines")
+    field.type("LINE 7")
+    tab.wait_for_function("() => document.querySelectorAll('.line').length == 11")
+    cluster.add(Log(STARTED_AT_S, 0, "stdout", "line 7 again"))
+    tab.wait_for_function("() => document.querySelectorAll('.line').length == 12")
+    assert (field.input_value(), tab.evaluate("document.activeElement.type")) == ("LINE 7", "search")
+
+
+def test_workers_are_sorted_and_a_dead_one_is_opened_and_closed(publish, tab):
+    cluster = publish(Shape(workers=120, tasks=100))
+    cluster.add(WorkerLeft(STARTED_AT_S + 99, 7, HOSTILE_NAMES[0]))
+    tab.goto(f"{tab.base}/c1/workers")
+    tab.get_by_text("119 here, 1 left").wait_for()
+    tab.get_by_role("button", name="Next workers").click()
+    tab.get_by_text("51–100 of 120").wait_for()
+    tab.get_by_role("button", name="CPU").click()
+    tab.locator("th[aria-sort=descending]").wait_for()
+    tab.get_by_label("Search names").type("left")
+    tab.get_by_text("1 of 120 match").wait_for()
+    tab.get_by_role("button", name="w7", exact=True).click()
+    assert tab.get_by_text(HOSTILE_NAMES[0]).count() >= 1
+    tab.get_by_role("img", name="Memory: last").wait_for()
+    tab.keyboard.press("Escape")
+    tab.get_by_text("1 of 120 match").wait_for()
+    assert tab.get_by_label("Search names").input_value() == "left"
