@@ -59,17 +59,22 @@ def client():
 
 
 def test_what_happens_inside_a_with_block_is_recorded_after_a_snapshot_of_what_was(client, tmp_path):
-    path = tmp_path / "run.glr"
-    client.gather(client.map(early, range(50)))
+    path, before = tmp_path / "run.glr", tmp_path / "before.glr"
+    with client.record(before, since_start=True):
+        client.gather(client.map(early, range(50)))
+        eventually(lambda: tasks_by_layer(before)["early"] == 50)
     with client.record(path) as recording:
         client.gather(client.map(late, range(50)))
         assert recording.is_running
     client.gather(client.map(missed, range(50)))
     assert not recording.is_running and recording.problem == ""
     counts = tasks_by_layer(path)
-    assert (counts["late"], counts["missed"]) == (50, 0) and counts["early"] < 50
+    assert (counts["late"], counts["missed"]) == (50, 0) and not counts["early"]
     messages = list(read_recording(path))
-    assert [message.name for message in messages if isinstance(message, WorkerJoined)] == ["recorded-0", "recorded-1"]
+    assert sorted(message.name for message in messages if isinstance(message, WorkerJoined)) == [
+        "recorded-0",
+        "recorded-1",
+    ]
     assert any("early" in message.names for message in messages if isinstance(message, Layers))
     runs = [message for message in messages if isinstance(message, Runs)]
     assert runs and "map" in runs[-1].kinds
@@ -86,7 +91,7 @@ def test_all_since_the_start_is_recorded_if_asked_for_and_stop_may_be_called_twi
     assert tasks_by_layer(path)["late"] >= 50
     assert path.stat().st_size == recording.nbytes
     messages = list(read_recording(path))
-    assert isinstance(messages[1], WorkerJoined)
+    assert any(isinstance(message, WorkerJoined) for message in messages)
     assert any(isinstance(message, Progress) for message in messages)
 
 
