@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
-from glassloom_metrics.protocol import Message, Progress, WorkerJoined, WorkerLeft, WorkerSamples
+from glassloom_metrics.protocol import (
+    Errors,
+    GpuSample,
+    GpuSamples,
+    Message,
+    Progress,
+    WorkerJoined,
+    WorkerLeft,
+    WorkerSamples,
+)
 from glassloom_metrics.recorder import STATES
 
 HISTORY_SAMPLES = 60
+
+
+MEMORY_PARTS = ("managed", "shared", "spilled", "unmanaged")
+
+
+class _Sample(NamedTuple):
+    cpu_percent: float
+    rss: int
+    managed: int
+    shared: int
+    spilled: int
+    unmanaged: int
 
 
 class ClusterSummary:
     """The state of a whole cluster in a handful of numbers.
 
     ``problem`` is a sentence for people that says why nothing can be told of it, set by who reads the stream; else ``""``.
+    ``gpus`` are the last samples of its devices by UUID.
 
     >>> summary = ClusterSummary()
     >>> summary.apply(WorkerJoined(0.0, 0, "w0", 1, nthreads=2, memory_limit_bytes=10))
@@ -25,7 +47,9 @@ class ClusterSummary:
     def __init__(self) -> None:
         self.problem = ""
         self._workers: dict[int, WorkerJoined] = {}
-        self._samples: dict[int, tuple[float, int]] = {}
+        self._samples: dict[int, _Sample] = {}
+        self._errors: dict[int, int] = {}
+        self.gpus: dict[str, GpuSample] = {}
         self._counts: dict[int, tuple[int, ...]] = {}
         self._cpu_history: deque[float] = deque(maxlen=HISTORY_SAMPLES)
 
@@ -33,10 +57,7 @@ class ClusterSummary:
         """Take the next message of the stream into account."""
         match message:
             case WorkerSamples():
-                for worker, cpu, rss in zip(message.workers, message.cpu_percent, message.rss_bytes, strict=True):
-                    if worker in self._workers:
-                        self._samples[worker] = (cpu, rss)
-                self._cpu_history.append(round(self.cpu_percent, 1))
+                self._add_samples(message)
             case Progress():
                 rows = zip(*(getattr(message, state) for state in STATES), strict=True)
                 self._counts.update(zip(message.layers, rows, strict=True))
@@ -45,11 +66,39 @@ class ClusterSummary:
             case WorkerLeft():
                 self._workers.pop(message.worker, None)
                 self._samples.pop(message.worker, None)
+            case GpuSamples():
+                self.gpus.update((device.uuid, device) for device in message.devices)
+            case Errors():
+                self._errors.update(zip(message.ids, message.counts, strict=True))
+
+    def _add_samples(self, message: WorkerSamples) -> None:
+        rows = zip(
+            message.cpu_percent,
+            message.rss_bytes,
+            message.managed_bytes,
+            message.shared_bytes,
+            message.spilled_bytes,
+            message.unmanaged_bytes or [0] * len(message.workers),
+            strict=True,
+        )
+        for worker, row in zip(message.workers, rows, strict=True):
+            if worker in self._workers:
+                self._samples[worker] = _Sample(*row)
+        self._cpu_history.append(round(self.cpu_percent, 1))
 
     @property
     def cpu_percent(self) -> float:
         """CPU use of all workers together; 100 is one core busy."""
-        return sum(cpu for cpu, _ in self._samples.values())
+        return sum(sample.cpu_percent for sample in self._samples.values())
+
+    @property
+    def n_errors(self) -> int:
+        """Failures for good, of the groups that are known."""
+        return sum(self._errors.values())
+
+    def memory(self) -> dict[str, int]:
+        """Return the bytes of all workers together, by `MEMORY_PARTS`."""
+        return {part: sum(getattr(sample, part) for sample in self._samples.values()) for part in MEMORY_PARTS}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as JSON-ready values; a limit is None when any worker has none."""
@@ -59,7 +108,7 @@ class ClusterSummary:
             "problem": self.problem,
             "workers": len(self._workers),
             "threads": sum(worker.nthreads for worker in self._workers.values()),
-            "memory_bytes": sum(rss for _, rss in self._samples.values()),
+            "memory_bytes": sum(sample.rss for sample in self._samples.values()),
             "memory_limit_bytes": sum(limit for limit in limits if limit) if limits and all(limits) else None,
             "cpu_percent": round(self.cpu_percent, 1),
             "cpu_history": list(self._cpu_history),

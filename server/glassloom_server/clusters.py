@@ -45,6 +45,10 @@ class ClusterManager:
         async with self._watch.listen() as listener:
             return await listener.next()
 
+    async def exposition(self) -> str:
+        """Return the numbers of all running clusters in Prometheus' text format."""
+        return await self._watch.exposition()
+
     async def find(self, cluster_id: str) -> ClusterRecord:
         """Return the record of the running cluster of that id (never of that name); raises `ClusterNotFound`."""
         records = await asyncio.to_thread(read_records)

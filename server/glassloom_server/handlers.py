@@ -12,6 +12,7 @@ import msgspec
 import tornado.web
 from glassloom_metrics.errors import MetricsError
 from glassloom_metrics.pages import PAGES
+from glassloom_metrics.prometheus import EXPOSITION_TYPE
 from glassloom_metrics.subscriber import subscribe_frames
 from jupyter_server.auth.decorator import authorized, ws_authenticated
 from jupyter_server.base.handlers import APIHandler, JupyterHandler
@@ -85,6 +86,19 @@ class ClusterHandler(GlassloomAPIHandler):
         await self.services.clusters.shut_down(cluster_id)
         self.set_status(204)
         self.finish()
+
+
+class PrometheusHandler(GlassloomAPIHandler):
+    """The numbers of all clusters for Prometheus."""
+
+    @tornado.web.authenticated
+    @authorized("read")
+    async def get(self) -> None:
+        """Write them in its text format."""
+        self.finish(await self.services.clusters.exposition(), set_content_type=EXPOSITION_TYPE)
+
+    def update_api_activity(self) -> None:
+        """Do nothing: being read every few seconds doesn't keep an idle server alive."""
 
 
 class PagesHandler(GlassloomAPIHandler):

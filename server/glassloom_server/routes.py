@@ -12,6 +12,7 @@ from glassloom_server.handlers import (
     ClustersHandler,
     MetricsHandler,
     PagesHandler,
+    PrometheusHandler,
 )
 from glassloom_server.proxy import DASHBOARDS_PATH, DashboardFilesHandler, DashboardPageHandler
 
@@ -28,6 +29,7 @@ ROUTES = [
     Route(r"glassloom/api/clusters", ClustersHandler, "glassloom/api/clusters"),
     Route(r"glassloom/api/clusters/([\w-]+)", ClusterHandler, "glassloom/api/clusters/c1"),
     Route(r"glassloom/api/pages", PagesHandler, "glassloom/api/pages"),
+    Route(r"glassloom/api/prometheus", PrometheusHandler, "glassloom/api/prometheus"),
     Route(r"glassloom/api/metrics", MetricsHandler, "glassloom/api/metrics"),
     Route(r"glassloom/api/metrics/([\w-]+)", ClusterMetricsHandler, "glassloom/api/metrics/c1"),
     Route(rf"{DASHBOARDS_PATH}/(health|static/.+)", DashboardFilesHandler, f"{DASHBOARDS_PATH}/health"),

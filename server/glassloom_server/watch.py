@@ -20,6 +20,7 @@ from logging import Logger, LoggerAdapter
 import msgspec
 from glassloom_metrics.errors import ConnectionRefused, MetricsError
 from glassloom_metrics.folds import ClusterSummary
+from glassloom_metrics.prometheus import exposition_text
 from glassloom_metrics.protocol import NOW
 from glassloom_metrics.registry import ClusterRecord, read_records
 from glassloom_metrics.subscriber import subscribe
@@ -31,7 +32,7 @@ LINGER_S = 10.0
 """How long the thread goes on without a listener, so that reloading a page does not lose the history of every cluster."""
 
 _SETTLE_S = 0.3
-_TOPICS = ["samples", "progress", "worker-joined", "worker-left"]
+_TOPICS = ["samples", "progress", "worker-joined", "worker-left", "gpu-samples", "errors"]
 
 
 class Listener:
@@ -89,6 +90,13 @@ class ClusterWatch:
             if not self._listeners:
                 self._ending = loop.call_later(linger_s, self._end_if_unused)
 
+    async def exposition(self) -> str:
+        """Return the newest numbers of all clusters in Prometheus' text format."""
+        async with self.listen() as listener:
+            await listener.next()
+            assert self._follower is not None, "it runs while somebody listens"
+            return self._follower.exposition
+
     async def stop(self) -> None:
         """End the thread; listeners get nothing more."""
         follower, self._follower = self._follower, None
@@ -129,6 +137,7 @@ class _FollowerThread(threading.Thread):
     ) -> None:
         super().__init__(name="glassloom-watch", daemon=True)
         self.newest: bytes | None = None
+        self.exposition = ""
         self._publish = publish
         self._interval_s = interval_s
         self._log = log
@@ -177,6 +186,9 @@ class _FollowerThread(threading.Thread):
     def _publish_if_changed(self) -> None:
         clusters = [describe_cluster(following.record, following.summary) for following in self._following.values()]
         state = msgspec.json.encode({"clusters": clusters})
+        self.exposition = exposition_text(
+            [(following.record, following.summary) for following in self._following.values()]
+        )
         if state != self.newest:
             self.newest = state
             self._publish(state)

@@ -204,3 +204,18 @@ async def test_a_kernel_of_another_language_is_refused(jp_fetch, install_kernel)
 async def test_a_bad_request_is_refused_with_the_field(jp_fetch, body, message):
     request = jp_fetch("glassloom", "api", "clusters", method="POST", body=body)
     assert await refusal(request) == (400, message)
+
+
+async def test_prometheus_gets_the_numbers_of_all_clusters(jp_fetch, jp_serverapp, start_cluster):
+    activity = jp_serverapp.web_app.settings["api_last_activity"]
+    assert (await jp_fetch("glassloom", "api", "prometheus")).body == b""
+    cluster = await start_cluster(name='a "loom"')
+    cluster.sample(cpu_percent=50.0, rss_bytes=9)
+    async with asyncio.timeout(20):
+        while b"busy_cores{" not in (answer := await jp_fetch("glassloom", "api", "prometheus")).body:
+            await asyncio.sleep(0.1)
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    lines = answer.body.decode().splitlines()
+    assert 'glassloom_workers{cluster="a \\"loom\\"",cluster_id="c1"} 1' in lines
+    assert "# TYPE glassloom_workers gauge" in lines
+    assert jp_serverapp.web_app.settings["api_last_activity"] == activity, "a server that is only read is idle"

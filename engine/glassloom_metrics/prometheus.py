@@ -1,0 +1,108 @@
+"""The numbers of clusters in Prometheus' text format (version 0.0.4). Pure.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from glassloom_metrics.folds import ClusterSummary
+from glassloom_metrics.protocol import GpuSample
+from glassloom_metrics.registry import ClusterRecord
+
+EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Labels = Mapping[str, str]
+Cluster = tuple[ClusterRecord, ClusterSummary]
+
+_FAMILIES = {
+    "glassloom_up": ("gauge", "1 if the cluster's numbers can be read, 0 if not."),
+    "glassloom_workers": ("gauge", "Workers."),
+    "glassloom_threads": ("gauge", "Threads of all workers."),
+    "glassloom_tasks": ("gauge", "Tasks by state."),
+    "glassloom_cpu_busy_cores": ("gauge", "Cores that the workers keep busy."),
+    "glassloom_resident_memory_bytes": ("gauge", "Resident memory of the workers; what they share is counted for each."),
+    "glassloom_memory_bytes": ("gauge", "Memory and disk of the workers by part: results that are managed, shared or spilled, and unmanaged."),
+    "glassloom_memory_limit_bytes": ("gauge", "Memory limit of all workers together, if each has one."),
+    "glassloom_task_errors_total": ("counter", "Tasks that failed for good, of the groups of errors that the cluster still tells."),
+    "glassloom_gpu_utilization_ratio": ("gauge", "Share of time in which the device was busy."),
+    "glassloom_gpu_memory_used_bytes": ("gauge", "Device memory in use by all processes."),
+    "glassloom_gpu_memory_total_bytes": ("gauge", "Device memory."),
+    "glassloom_gpu_power_watts": ("gauge", "Power that the device draws."),
+    "glassloom_gpu_temperature_celsius": ("gauge", "Temperature of the device."),
+}  # fmt: skip
+"""Type and help of each metric."""
+
+_GPU_READINGS = (
+    ("glassloom_gpu_utilization_ratio", "utilization_percent", 0.01),
+    ("glassloom_gpu_memory_used_bytes", "memory_used_bytes", 1),
+    ("glassloom_gpu_memory_total_bytes", "memory_total_bytes", 1),
+    ("glassloom_gpu_power_watts", "power_w", 1),
+    ("glassloom_gpu_temperature_celsius", "temperature_c", 1),
+)
+
+
+def exposition_text(clusters: Sequence[Cluster]) -> str:
+    """Return the numbers of clusters; those of each carry the labels ``cluster``, its name, and ``cluster_id``.
+
+    >>> record = ClusterRecord("c1", "loom", "processes", 1, 1.0, "", "", 1.0, "", "")
+    >>> print(exposition_text([(record, ClusterSummary())]).splitlines()[2])
+    glassloom_up{cluster="loom",cluster_id="c1"} 1
+    """
+    samples: dict[str, list[str]] = {name: [] for name in _FAMILIES}
+    for record, summary in clusters:
+        labels = {"cluster": record.name, "cluster_id": record.id}
+        for name, more, value in _samples(summary):
+            samples[name].append(f"{name}{_labels_text(labels | dict(more))} {_number(value)}")
+    return "".join(_family_text(name, lines) for name, lines in samples.items() if lines)
+
+
+def _samples(summary: ClusterSummary) -> Iterator[tuple[str, Labels, float]]:
+    told: dict[str, Any] = summary.as_dict()
+    yield "glassloom_up", {}, 0 if summary.problem else 1
+    if summary.problem:
+        return
+    yield "glassloom_workers", {}, told["workers"]
+    yield "glassloom_threads", {}, told["threads"]
+    for state, count in told["tasks"].items():
+        yield "glassloom_tasks", {"state": state}, count
+    yield "glassloom_cpu_busy_cores", {}, summary.cpu_percent / 100
+    yield "glassloom_resident_memory_bytes", {}, told["memory_bytes"]
+    for part, nbytes in summary.memory().items():
+        yield "glassloom_memory_bytes", {"part": part}, nbytes
+    if told["memory_limit_bytes"] is not None:
+        yield "glassloom_memory_limit_bytes", {}, told["memory_limit_bytes"]
+    yield "glassloom_task_errors_total", {}, summary.n_errors
+    for device in summary.gpus.values():
+        yield from _readings(device)
+
+
+def _readings(device: GpuSample) -> Iterator[tuple[str, Labels, float]]:
+    """Yield a device's readings that are numbers: Prometheus takes no others, and there is no made-up 0."""
+    for name, field, factor in _GPU_READINGS:
+        value = getattr(device, field)
+        if not isinstance(value, str):
+            yield name, {"gpu": device.uuid, "model": device.name}, value * factor
+
+
+def _family_text(name: str, lines: Iterable[str]) -> str:
+    kind, help_text = _FAMILIES[name]
+    return "\n".join([f"# HELP {name} {help_text}", f"# TYPE {name} {kind}", *lines, ""])
+
+
+def _labels_text(labels: Labels) -> str:
+    r"""Return labels with their values escaped.
+
+    >>> _labels_text({"cluster": 'a "b"\n\\'})
+    '{cluster="a \\"b\\"\\n\\\\"}'
+    """
+    escaped = (
+        (name, value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')) for name, value in labels.items()
+    )
+    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped) + "}"
+
+
+def _number(value: float) -> str:
+    return repr(round(value, 6)) if isinstance(value, float) else str(value)
