@@ -41,6 +41,7 @@ from glassloom_metrics.protocol import (
 )
 from numpy.typing import NDArray
 
+from glassloom_dashboards import task_waits
 from glassloom_dashboards.durations import Durations
 from glassloom_dashboards.growing import GrowingTable, GrowingTexts
 from glassloom_dashboards.log_table import LogTable
@@ -67,8 +68,8 @@ _EVENT_DTYPES = {
     "stop_s": "<f8",
     "nbytes": "<i8",
     "thread": "<u4",
-}
-"""What is kept of task events: 40 bytes a row."""
+} | task_waits.DTYPES
+"""What is kept of task events: 48 bytes a row."""
 _BLOCK_ROWS = 8192
 """Rows for which one earliest start and latest stop are kept, so that a narrow view needn't look at every row."""
 
@@ -126,7 +127,7 @@ class WorkerSample:
 def _event_columns(message: TaskEvents, skip: int) -> dict[str, NDArray[Any]]:
     """Return what is kept of the rows of a message, without its first `skip`."""
     derived = {"stop_s": stops_s(message)}
-    names = _EVENT_DTYPES.keys() - {"thread"}
+    names = _EVENT_DTYPES.keys() - {"thread", *task_waits.DTYPES}
     values = {name: derived[name] if name in derived else column(message, name) for name in names}
     return {name: np.frombuffer(value, _EVENT_DTYPES[name])[skip:] for name, value in values.items()}
 
@@ -178,7 +179,8 @@ class TaskTable:
         numbers = [self._threads.setdefault(code, len(self._threads)) for code in distinct.tolist()]
         thread = np.array(numbers, np.uint32)[inverse]
         self._note_times(thread, columns["start_s"], columns["stop_s"])
-        self._events.extend(columns | {"thread": thread})
+        unknown = {name: np.zeros(len(index)) for name in task_waits.DTYPES}
+        self._events.extend(unknown | columns | {"thread": thread})
         self.index.extend(index)
         earliest_s = float(columns["start_s"].min())
         if earliest_s > self.stop_s + RUN_GAP_S:
@@ -423,7 +425,7 @@ class ClusterAggregate:
         if skip >= len(message):
             return
         self.lost_events += max(message.first - known, 0)
-        columns = _event_columns(message, skip)
+        columns = _event_columns(message, skip) | task_waits.waits_of(message, skip, self.tasks["stop_s"])
         self.tasks.extend(columns, message.index[skip:])
         self.sums.add(columns)
         self.durations.add_rows(columns, len(self.tasks) - len(columns["action"]))

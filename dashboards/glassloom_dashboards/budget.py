@@ -7,6 +7,7 @@ its threads times the time that it was there, in each bin of time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +17,20 @@ from numpy.typing import NDArray
 from glassloom_dashboards.aggregate import ClusterAggregate, TaskTable
 from glassloom_dashboards.lod import Grid, busy_by_kind, column_of, nice_width
 
-PARTS = ("compute", "transfer", "publish", "spill", "idle")
+PARTS = ("compute", "inputs", "transfer", "publish", "spill", "engine", "unready", "idle")
 WORDS = {
     "compute": "compute",
-    "transfer": "move data",
+    "inputs": "read inputs",
+    "transfer": "transfer",
     "publish": "publish results",
     "spill": "spill and read back",
+    "engine": "scheduling",
+    "unready": "no task ready",
     "idle": "idle",
 }
+_OWN, _BESIDE, _READY = slice(0, 2), slice(2, 5), 5
+"""Places of what is counted: by the threads themselves, by others, and of tasks that are ready and haven't begun."""
+_KINDS = 6
 COLUMNS = 240
 """Bins in view at most."""
 _ROOM = 512
@@ -31,14 +38,14 @@ _ROOM = 512
 
 _PLACES = {
     Action.COMPUTE: 0,
-    Action.TRANSFER: 1,
-    Action.DEVICE_TO_HOST: 1,
-    Action.HOST_TO_DEVICE: 1,
-    Action.SERIALISE: 2,
-    Action.SPILL_WRITE: 3,
-    Action.SPILL_READ: 3,
+    Action.TRANSFER: 2,
+    Action.DEVICE_TO_HOST: 2,
+    Action.HOST_TO_DEVICE: 2,
+    Action.SERIALISE: 3,
+    Action.SPILL_WRITE: 4,
+    Action.SPILL_READ: 4,
 }
-_PLACE_OF_ACTION = np.array([_PLACES.get(Action(n), 1) if n in set(Action) else 1 for n in range(256)], np.int64)
+_PLACE_OF_ACTION = np.array([_PLACES.get(Action(n), 2) if n in set(Action) else 2 for n in range(256)], np.int64)
 
 Floats = NDArray[np.float64]
 
@@ -62,7 +69,7 @@ class Budget:
         return self.seconds / np.maximum(self.seconds.sum(axis=1, keepdims=True), 1e-12)
 
 
-def split(threads_s: Floats, busy_s: Floats) -> Floats:
+def split(threads_s: Floats, busy_s: Floats, run_share: Floats) -> Floats:
     """Return the parts of each worker and bin, all at least 0, that add up to its threads' time.
 
     Parameters
@@ -70,20 +77,41 @@ def split(threads_s: Floats, busy_s: Floats) -> Floats:
     threads_s
         By worker and bin: threads times the time that the worker was there.
     busy_s
-        By worker, part (without idle) and bin: how long events took. Tasks that ran beyond the threads (after `secede`) count
-        as threads of their own.
+        By worker, kind and bin: how long events took, and how long tasks were ready. Tasks that ran beyond the threads (after
+        `secede`) count as threads of their own.
+    run_share
+        By bin: the share of it in which a run was under way.
     """
-    ran_s = np.maximum(busy_s[:, 0], 0.0)
-    left_s = np.maximum(threads_s - ran_s, 0.0)
-    beside_s = np.maximum(busy_s[:, 1:], 0.0)
-    read_s = np.minimum(beside_s[:, 0], ran_s)  # tasks read their inputs while they run
+    busy_s = np.maximum(busy_s, 0.0)
+    own_s, beside_s, ready_s = busy_s[:, _OWN], busy_s[:, _BESIDE], busy_s[:, _READY]
+    left_s = np.maximum(threads_s - own_s.sum(axis=1), 0.0)
+    transfer_s = beside_s[:, 0]  # tasks read what other workers have made while they run: as a part of getting inputs
+    of_inputs_s = np.minimum(transfer_s, own_s[:, 1])
+    of_compute_s = np.minimum(transfer_s - of_inputs_s, own_s[:, 0])
+    read_s = of_inputs_s + of_compute_s
+    own_s = own_s - np.stack([of_compute_s, of_inputs_s], axis=1)
     beside_s[:, 0] -= read_s
-    wanted_s = beside_s.sum(axis=1)
-    fits = np.minimum(left_s / np.maximum(wanted_s, 1e-12), 1.0)
+    fits = np.minimum(left_s / np.maximum(beside_s.sum(axis=1), 1e-12), 1.0)
     beside_s = beside_s * fits[:, np.newaxis]
-    idle_s = np.maximum(left_s - beside_s.sum(axis=1), 0.0)
+    left_s = np.maximum(left_s - beside_s.sum(axis=1), 0.0)
     beside_s[:, 0] += read_s
-    return np.concatenate([(ran_s - read_s)[:, np.newaxis], beside_s, idle_s[:, np.newaxis]], axis=1)
+    engine_s = np.minimum(left_s, ready_s)
+    unready_s = (left_s - engine_s) * np.clip(run_share, 0.0, 1.0)
+    idle_s = np.maximum(left_s - engine_s - unready_s, 0.0)
+    return np.concatenate([own_s, beside_s, np.stack([engine_s, unready_s, idle_s], axis=1)], axis=1)
+
+
+def run_shares(runs: Sequence[tuple[float, float]], start_s: float, width_s: float, columns: int) -> Floats:
+    """Return the share of each bin in which any of `runs`, (from, to) each, was under way."""
+    edges_s = start_s + width_s * np.arange(columns + 1)
+    covered_s = np.zeros(columns + 1)
+    reached_s = -np.inf
+    for from_s, to_s in sorted(runs):
+        begin_s = max(from_s, reached_s)
+        if to_s > begin_s:
+            covered_s += np.clip(edges_s - begin_s, 0.0, to_s - begin_s)
+            reached_s = to_s
+    return np.clip(np.diff(covered_s) / width_s, 0.0, 1.0)
 
 
 def threads_time(stays: Floats, start_s: float, stop_s: float, width_s: float, columns: int) -> Floats:
@@ -105,7 +133,7 @@ class BudgetBins:
         self._grid: Grid | None = None
         self._table: TaskTable | None = None
         self._rows = 0
-        self._busy_s = np.zeros((0, len(PARTS) - 1, _ROOM))
+        self._busy_s = np.zeros((0, _KINDS, _ROOM))
 
     def busy(self, tasks: TaskTable, start_s: float, width_s: float, workers: int) -> Floats:
         """Return the busy seconds by worker number, part and bin, from `start_s`."""
@@ -114,7 +142,7 @@ class BudgetBins:
         same = self._grid is not None and (self._grid.start_s, self._grid.width_s) == (start_s, width_s)
         if not same or self._table is not tasks:
             self._table, self._rows = tasks, 0
-            self._busy_s = np.zeros((0, len(PARTS) - 1, _ROOM))
+            self._busy_s = np.zeros((0, _KINDS, _ROOM))
         self._grid = grid
         missing = size - len(self._busy_s)
         if missing > 0:
@@ -130,13 +158,27 @@ class BudgetBins:
 
 
 def _busy(tasks: TaskTable, rows: NDArray[np.int64], grid: Grid) -> Floats:
-    start_s = np.clip(tasks["start_s"][rows], grid.start_s, grid.stop_s)
-    stop_s = np.clip(tasks["stop_s"][rows], start_s, grid.stop_s)
+    start_s, stop_s, worker = tasks["start_s"][rows], tasks["stop_s"][rows], tasks["worker"][rows].astype(np.int64)
+    place = _PLACE_OF_ACTION[tasks["action"][rows]]
+    begun_s = np.minimum(start_s + tasks["fetch_s"][rows], stop_s)
+    spans = [(place, begun_s, stop_s)]
+    fetched = np.flatnonzero(begun_s > start_s)
+    if len(fetched):
+        spans.append((np.where(place[fetched] == 0, 1, place[fetched]), start_s[fetched], begun_s[fetched]))
+    ready_s = tasks["ready_s"][rows]
+    waited = np.flatnonzero(ready_s > 0)
+    if len(waited):
+        spans.append((np.full(len(waited), _READY), start_s[waited] - ready_s[waited], start_s[waited]))
+    of = [worker, worker[fetched], worker[waited]] if len(fetched) else [worker, worker[waited]]
+    return sum((_count(who, *span, grid) for who, span in zip(of, spans, strict=False)), np.zeros(()))
+
+
+def _count(worker: NDArray[np.int64], place: NDArray[np.int64], start_s: Floats, stop_s: Floats, grid: Grid) -> Floats:
+    start_s = np.clip(start_s, grid.start_s, grid.stop_s)
+    stop_s = np.clip(stop_s, start_s, grid.stop_s)
     first = column_of(start_s, grid)
     last = np.maximum(column_of(stop_s, grid), first)
-    kinds = len(PARTS) - 1
-    series = tasks["worker"][rows].astype(np.int64) * kinds + _PLACE_OF_ACTION[tasks["action"][rows]]
-    return busy_by_kind(series, first, last, start_s, stop_s, grid, kinds)
+    return busy_by_kind(worker * _KINDS + place, first, last, start_s, stop_s, grid, _KINDS)
 
 
 def stays_of(aggregate: ClusterAggregate) -> tuple[NDArray[np.int64], Floats]:
@@ -149,8 +191,13 @@ def stays_of(aggregate: ClusterAggregate) -> tuple[NDArray[np.int64], Floats]:
     return numbers, np.array(rows, np.float64).reshape(-1, 3)
 
 
-def budget_of(aggregate: ClusterAggregate, bins: BudgetBins, start_s: float, stop_s: float) -> Budget:
-    """Return the budget of a span of time (since the epoch): in whole bins of a grid that doesn't move, up to now."""
+def budget_of(
+    aggregate: ClusterAggregate, bins: BudgetBins, start_s: float, stop_s: float, *, is_exact: bool = False
+) -> Budget:
+    """Return the budget of a span of time (since the epoch): in bins of a grid that doesn't move, up to now.
+
+    The first and the last bin count whole, unless `is_exact`: then idle threads count only between the two times.
+    """
     width_s = nice_width(max(stop_s - start_s, 1e-3) / COLUMNS)
     origin_s = aggregate.started_at_s
     first_s = origin_s + np.floor((start_s - origin_s) / width_s) * width_s
@@ -158,8 +205,15 @@ def budget_of(aggregate: ClusterAggregate, bins: BudgetBins, start_s: float, sto
     end_s = min(stop_s, now_s)
     columns = max(int(np.ceil((end_s - first_s) / width_s - 1e-9)), 0)
     numbers, stays = stays_of(aggregate)
+    if is_exact:
+        stays[:, 0], stays[:, 1] = np.maximum(stays[:, 0], start_s), np.minimum(stays[:, 1], stop_s)
     busy_s = bins.busy(aggregate.tasks, first_s, width_s, int(numbers.max(initial=-1)) + 1)[:, :, :columns]
     threads_s = np.zeros((len(busy_s), columns))
     threads_s[numbers] = threads_time(stays, first_s, now_s, width_s, columns)
-    seconds = split(threads_s, busy_s).sum(axis=0).T
+    runs = [
+        (run.started_s, now_s if run.ended_s is None else run.ended_s)
+        for run in aggregate.runs.newest_first()
+        if run.started_s < end_s and (run.ended_s is None or run.ended_s > first_s)
+    ]
+    seconds = split(threads_s, busy_s, run_shares(runs, first_s, width_s, columns)).sum(axis=0).T
     return Budget(first_s + width_s * np.arange(columns), width_s, seconds)

@@ -100,6 +100,9 @@ def colour_of(part: str, palette: Palette) -> str:
         "transfer": palette.actions[Action.TRANSFER],
         "publish": palette.many,
         "spill": palette.spilled,
+        "inputs": palette.shared,
+        "engine": palette.layers[7],
+        "unready": palette.unmanaged,
         "idle": palette.track,
     }[part]
 
@@ -207,7 +210,7 @@ class TimeBudget:
             style_figure(part, palette)
         for name in PARTS:
             glyph = glyph_of(self.plot, name)
-            glyph.fill_color = colour_of(name, palette)
+            glyph.update(fill_color=colour_of(name, palette), line_color=colour_of(name, palette))
         glyph_of(self.one, "parts").line_color = palette.background
         glyph_of(self.plot, "spill").update(hatch_pattern="/", hatch_color=palette.background, hatch_alpha=0.4)
         self._seen.forget()
@@ -227,7 +230,11 @@ class TimeBudget:
             return
         left, right = self.time.times()
         started_at_s = aggregate.started_at_s
-        self._budget = budget = budget_of(aggregate, self._bins, started_at_s + left, started_at_s + right)
+        if self.time.mode is not None:
+            left, right = self.time.span()
+        span = (started_at_s + left, started_at_s + right)
+        is_exact = self.time.mode is not None
+        self._budget = budget = budget_of(aggregate, self._bins, *span, is_exact=is_exact)
         totals = budget.totals if budget.seconds.any() else {}
         replace_data(self.bar, bar_columns(totals, self._palette, width))
         replace_data(self.source, bin_columns(budget, started_at_s))

@@ -30,20 +30,26 @@ _SHORTEST_S = 1e-3
 _EMPTY_S = 10.0
 
 
-def followed(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
-    """Return the times to show, since the cluster's start: all up to now, or the latest run and a little beyond."""
+def span_of(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
+    """Return the times that are followed, since the cluster's start: all up to now, or the latest run."""
     started_at_s, tasks = aggregate.started_at_s, aggregate.tasks
     now_s = max(aggregate.last_at_s - started_at_s, _SHORTEST_S)
     if not len(tasks):
         return 0.0, now_s if mode == ALL and now_s > _SHORTEST_S else max(now_s, _EMPTY_S)
     stop_s = max(tasks.stop_s - started_at_s, _SHORTEST_S)
     if mode == ALL:
-        return 0.0, 1.01 * max(now_s, stop_s)
+        return 0.0, max(now_s, stop_s)
     start_s = max(tasks.latest_run_start_s - started_at_s, 0.0)
     is_running = aggregate.state == "live" and aggregate.task_counts["running"] > 0
     stop_s = max(now_s, stop_s) if is_running else stop_s
-    span_s = max(stop_s - start_s, _SHORTEST_S)
-    return start_s - 0.01 * span_s, stop_s + 0.04 * span_s
+    return start_s, start_s + max(stop_s - start_s, _SHORTEST_S)
+
+
+def followed(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
+    """Return the times to show: those of `span_of`, and a little beyond."""
+    start_s, stop_s = span_of(aggregate, mode)
+    span_s = stop_s - start_s
+    return (0.0, stop_s + 0.01 * span_s) if mode == ALL else (start_s - 0.01 * span_s, stop_s + 0.04 * span_s)
 
 
 class TimeView:
@@ -120,3 +126,7 @@ class TimeView:
         if self.extent.data != data:
             self.extent.data = data
         return left, right
+
+    def span(self) -> tuple[float, float]:
+        """Return the times that are followed, without what is shown beyond them; those on screen if none are."""
+        return self.times() if self.mode is None else span_of(self._aggregate, self.mode)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 import pytest
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.budget import PARTS, BudgetBins, budget_of, split
+from glassloom_dashboards.budget import PARTS, BudgetBins, budget_of, run_shares, split
+from glassloom_dashboards.task_waits import waits_of
 from glassloom_metrics.protocol import (
     TRANSFER_LANE,
     Action,
     Hello,
     Position,
+    Runs,
     TaskEvents,
     WorkerJoined,
     WorkerLeft,
@@ -48,7 +52,7 @@ def events(first: int, rows) -> TaskEvents:
 
 def seconds(aggregate: ClusterAggregate, start_s: float, stop_s: float) -> dict[str, float]:
     budget = budget_of(aggregate, BudgetBins(), STARTED_AT_S + start_s, STARTED_AT_S + stop_s)
-    return {part: round(value, 4) for part, value in budget.totals.items()}
+    return {part: round(value, 4) for part, value in budget.totals.items() if round(value, 4)}
 
 
 @given(st.lists(spans, min_size=1, max_size=40), st.integers(1, 3), st.floats(0, 10), st.floats(0.1, 30))
@@ -86,7 +90,7 @@ def test_threads_compute_move_spill_and_idle():
 def test_what_is_done_while_all_threads_compute_costs_no_thread():
     aggregate = cluster(threads=1)
     aggregate.apply(events(0, [(0, 0, Action.COMPUTE, 0.0, 4.0), (0, 0, Action.SPILL_WRITE, 1.0, 2.0)]))
-    assert seconds(aggregate, 0.0, 4.0) == {"compute": 4.0, "transfer": 0, "publish": 0, "spill": 0, "idle": 0}
+    assert seconds(aggregate, 0.0, 4.0) == {"compute": 4.0}
 
 
 def test_one_workers_spilling_takes_nothing_from_another_workers_idleness():
@@ -99,12 +103,58 @@ def test_only_the_time_counts_in_which_a_worker_was_there_and_nothing_after_now(
     aggregate = cluster(workers=2, threads=1, joined_s=1.0)
     aggregate.apply(WorkerLeft(STARTED_AT_S + 3.0, 1, "killed"))
     aggregate.apply(events(0, [(0, 0, Action.COMPUTE, 4.0, 1.0)]))
-    assert seconds(aggregate, 0.0, 100.0) == {"compute": 1.0, "transfer": 0, "publish": 0, "spill": 0, "idle": 5.0}
+    assert seconds(aggregate, 0.0, 100.0) == {"compute": 1.0, "idle": 5.0}
 
 
 def test_tasks_beyond_the_threads_are_threads_of_their_own():
-    parts = split(np.array([[1.0]]), np.array([[[3.0], [0.0], [1.0], [0.0]]]))
-    assert parts[0, :, 0].tolist() == [3.0, 0.0, 0.0, 0.0, 0.0]
+    busy_s = np.array([3.0, 0.5, 1.0, 0.0, 0.0, 1.0]).reshape(1, 6, 1)
+    parts = split(np.array([[1.0]]), busy_s, np.ones(1))
+    assert parts[0, :, 0].tolist() == [2.5, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def run(start_s: float, stop_s: float | None, number: int = 0) -> Runs:
+    ended = None if stop_s is None else STARTED_AT_S + stop_s
+    return Runs([number], ["compute"], [""], [""], [""], [""], [""], [STARTED_AT_S + start_s], [ended], ["running"],
+                [1], [0], [0])  # fmt: skip
+
+
+def test_getting_inputs_scheduling_and_having_no_task_ready_are_told_apart():
+    aggregate = cluster(threads=1)
+    aggregate.apply(run(1.0, 9.0))
+    aggregate.apply(
+        task_events(0, ["a", "b"], ok=1, worker=0, action=0, start_s=array("d", [STARTED_AT_S + 2, STARTED_AT_S + 6]),
+                    duration_s=array("f", [2.0, 2.0]), sent_wait_s=array("f", [0.25, 2.0]),
+                    ready_wait_s=array("f", [0.25, 0.0]), fetch_s=array("f", [0.5, 0.0]), last_input=array("I", [0, 1]))
+    )  # fmt: skip
+    aggregate.apply(Position(STARTED_AT_S + 10, 1))
+    aggregate.last_at_s = STARTED_AT_S + 10
+    # b was sent ahead of its input, which was there at 4: ready from then, or 2 s; a was ready for half a second
+    assert seconds(aggregate, 0.0, 10.0) == {
+        "compute": 3.5, "inputs": 0.5, "engine": 2.5, "unready": 1.5, "idle": 2.0
+    }  # fmt: skip
+
+
+def test_a_task_that_was_sent_ahead_was_ready_when_its_last_input_was_there():
+    sent_s = {"start_s": array("d", [10.0, 14.0, 20.0]), "sent_wait_s": array("f", [1.0, 9.0, 2.0])}
+    rows = {"duration_s": array("f", [3.0, 1.0, 1.0]), "last_input": array("I", [2, 1, 9]), "ok": 1}
+    message = task_events(2, ["", "", ""], **sent_s, **rows)
+    waits = waits_of(message, 0, np.array([9.75, 0.0]))
+    assert waits["ready_s"].tolist() == [0.25, 1.0, 2.0]
+    assert waits["fetch_s"].tolist() == [0.0, 0.0, 0.0]
+    assert waits_of(message, 2, np.zeros(4))["ready_s"].tolist() == [2.0]
+
+
+def test_runs_that_overlap_count_once():
+    shares = run_shares([(0.0, 2.5), (2.0, 3.0), (1.0, 1.5), (4.75, 99.0)], 0.0, 1.0, 6)
+    assert shares.tolist() == [1.0, 1.0, 1.0, 0.0, 0.25, 1.0]
+
+
+def test_idle_threads_count_only_in_the_run_that_is_followed():
+    aggregate = cluster(threads=2)
+    aggregate.apply(events(0, [(0, 0, Action.COMPUTE, 4.05, 3.0)]))
+    span = (STARTED_AT_S + 4.05, STARTED_AT_S + 7.05)
+    budget = budget_of(aggregate, BudgetBins(), *span, is_exact=True)
+    assert budget.seconds.sum() == pytest.approx(6.0, abs=1e-4)
 
 
 def test_nothing_is_known_of_a_cluster_that_was_not_heard():
