@@ -23,7 +23,7 @@ MAX_NAMES = 50
 _TEXT_BYTES = 50_000
 _ERROR_BYTES = 10_000
 
-GROUP_WORDS = {"messages": "Messages", "warnings": "Warnings", "stdout": "stdout", "stderr": "stderr"}
+GROUP_WORDS = {"messages": "Messages", "warnings": "Warnings, errors", "stdout": "stdout", "stderr": "stderr"}
 
 
 def name_of(aggregate: ClusterAggregate, worker: int) -> str:

@@ -25,6 +25,8 @@ from glassloom_dashboards.worker_rows import (
 
 ROWS = 50
 """Workers at a time; the buttons lead to the others."""
+LAST_LINES = 15
+MAX_ERRORS = 5
 _TEXT_BYTES = 20_000
 
 HEADS = (
@@ -92,8 +94,23 @@ def detail_of(aggregate: ClusterAggregate, row: WorkerRow) -> dict[str, object]:
         "facts": [(words, value) for words, value in facts if value],
         "charts": charts_of(row.history),
         "tasks": [task | {"key": key} for task, key in zip(tasks, keys, strict=True)],
-        "lines": line_rows(aggregate, aggregate.logs.last_of(row.worker)),
+        "lines": line_rows(aggregate, aggregate.logs.last_of(row.worker)[-LAST_LINES:]),
+        "errors": errors_of(aggregate, row.worker),
     }
+
+
+def errors_of(aggregate: ClusterAggregate, worker: int) -> list[str]:
+    """Return the groups of errors whose first failure was on a worker, in words, the newest first."""
+    mine = [group for group in reversed(aggregate.errors.values()) if group.worker == worker][:MAX_ERRORS]
+    times = {group.id: f", {group.count:,} times" if group.count > 1 else "" for group in mine}
+    return fit_html(
+        [
+            f"{middle_cut(aggregate.layer_name(group.layer), 40)}{times[group.id]}: {group.exception}: {group.message}"
+            for group in mine
+        ],
+        300,
+        _TEXT_BYTES,
+    )
 
 
 def charts_of(history: WorkerHistory) -> list[Chart]:

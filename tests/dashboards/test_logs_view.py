@@ -49,7 +49,7 @@ MIXED = [
 def test_lines_are_shown_by_level_worker_and_text():
     page = Opened("logs", with_lines(*MIXED))
     assert texts(page) == [text for *_, text in MIXED]
-    assert "Warnings <small>1</small>" in page.card("logs").view.text
+    assert "Warnings, errors <small>1</small>" in page.card("logs").view.text
     ask(page, "level", "stdout")
     assert texts(page) == ["scheduler started", "hello from eleven", "high memory"]
     ask(page, "level", "stdout")

@@ -7,7 +7,7 @@ import re
 import pytest
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.workers_view import ROWS
-from glassloom_metrics.protocol import Log, WorkerJoined, WorkerLeft, WorkerSamples
+from glassloom_metrics.protocol import Errors, Log, WorkerJoined, WorkerLeft, WorkerSamples
 from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 
@@ -81,6 +81,8 @@ def test_a_dead_worker_tells_why_it_left_what_it_did_last_and_what_it_said():
         aggregate.apply(sample(at_s, [0, 1]))
     aggregate.apply(events(0, [(n, n + 0.5) for n in range(20)]))
     aggregate.apply(Log(STARTED_AT_S + 9, 0, "stderr", "out of memory"))
+    texts = ["MemoryError"], ["too large"], ["Traceback"]
+    aggregate.apply(Errors([1], [0], *texts, [0], [""], [2], [1.0], [1.0], [["key"]]))
     aggregate.apply(WorkerLeft(STARTED_AT_S + 60, 0, "killed by signal 9"))
     page = Opened("workers", aggregate)
     assert rows(page) == ["1", "0"] and "left killed by signal 9" in words(page)
@@ -89,6 +91,7 @@ def test_a_dead_worker_tells_why_it_left_what_it_did_last_and_what_it_said():
     assert "Memory managed shared unmanaged limit" in text and "CPU, 100 % is one core" in text
     assert "unknown layer[19]" in text and "unknown layer[7]" not in text
     assert "out of memory" in text
+    assert "Failed here unknown layer, 2 times: MemoryError: too large" in text
     html = page.card("workers").view.text
     assert re.search(
         r'aria-label="Memory: last 1.00 MiB \(managed 0 B, shared 0 B, unmanaged 1.00 MiB\), at most', html
@@ -104,7 +107,7 @@ def test_a_worker_without_samples_tasks_or_lines_has_a_page_too():
     page = Opened("workers", aggregate)
     assert "late idle 0 of 4" in words(page)
     text = ask(page, "open", "3")
-    assert "No samples yet. Last tasks It has ended none. Last lines of its log It has logged nothing." in text
+    assert "No samples yet. Last lines of its log It has logged nothing. Last tasks It has ended none." in text
     assert "Memory limit none" in text
     assert "late idle" in ask(page, "open", "99"), "the table, as there is no such worker"
 
