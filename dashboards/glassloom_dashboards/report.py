@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -221,13 +220,12 @@ def write_report(recording: str | os.PathLike[str], path: str | os.PathLike[str]
     """Write a recording's report to a file, whole or not at all. Raises as `report_html`."""
     text = report_html(recording, title=title)
     target = Path(path)
-    descriptor, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-        Path(draft).replace(target)
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+        draft.replace(target)
     except BaseException:
-        Path(draft).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
 
 

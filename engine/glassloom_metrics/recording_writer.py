@@ -14,6 +14,8 @@ from glassloom_metrics.segments import Segment, is_disk_full
 
 WRITE_BYTES = 2**18
 """How much is written at once while a backlog comes in. Else all that there is is written with each `Position`."""
+MAX_INDEXED = 2**20
+"""For how many frames the footer says where they are: keeping that in mind takes 17 bytes a frame."""
 _MAX_TOPICS = 255
 
 
@@ -53,7 +55,7 @@ class RecordingWriter:
         if overwrite:
             self.path.unlink(missing_ok=True)  # who is still writing to it does no harm then
         try:
-            self._segment = Segment.create(self.path, 1, [], replaces=False)
+            self._segment = Segment.create(self.path, 1, [], replaces=False, max_indexed=MAX_INDEXED)
         except FileExistsError:
             words = "there is a file already: choose another name, or say overwrite=True"
             raise FileExistsError(f"can't record to {os.fspath(self.path)!r}: {words}") from None

@@ -39,22 +39,28 @@ class Segment:
         Number of the first frame.
     nbytes
         What the file has already.
+    max_indexed
+        Past so many frames it is not kept where each is: nothing can be read, and the footer is empty. None: no bound.
     """
 
-    def __init__(self, path: Path, descriptor: int, first: int, nbytes: int) -> None:
+    def __init__(self, path: Path, descriptor: int, first: int, nbytes: int, max_indexed: int | None = None) -> None:
         self._path = path
         self._descriptor = descriptor
+        self._max_indexed = max_indexed
         self._offsets = array("L")
         self._lengths = array("L")
         self.first = first
         self.topics = bytearray()
         """The number of each frame's topic."""
+        self.is_indexed = True
         self.nbytes = nbytes
         self.is_sealed = False
         """Whether it has a footer, and nothing is added any more."""
 
     @classmethod
-    def create(cls, path: Path, first: int, preamble: Iterable[bytes], *, replaces: bool = True) -> Self:
+    def create(
+        cls, path: Path, first: int, preamble: Iterable[bytes], *, replaces: bool = True, max_indexed: int | None = None
+    ) -> Self:
         """Make a file that begins with these frames, which have no numbers. Raises `OSError`, and then leaves none.
 
         A file that is there is emptied, or, unless it `replaces` it, `FileExistsError` raised.
@@ -69,7 +75,7 @@ class Segment:
             with contextlib.suppress(OSError):
                 path.unlink()
             raise
-        return cls(path, descriptor, first, len(data))
+        return cls(path, descriptor, first, len(data), max_indexed)
 
     @property
     def stop(self) -> int:
@@ -86,11 +92,20 @@ class Segment:
         """Add frames, all or none. Raises `OSError`."""
         frames = list(map(frame, payloads))
         self._write(b"".join(frames))
+        if self._max_indexed is not None and len(self._offsets) + len(frames) > self._max_indexed:
+            self._drop_index()
+        if not self.is_indexed:
+            self.nbytes += sum(map(len, frames))
+            return
         for data in frames:
             self._offsets.append(self.nbytes + HEADER_BYTES)
             self._lengths.append(len(data) - HEADER_BYTES)
             self.nbytes += len(data)
         self.topics += topics
+
+    def _drop_index(self) -> None:
+        self.is_indexed = False
+        del self._offsets[:], self._lengths[:], self.topics[:]
 
     def read(self, positions: Iterable[int]) -> list[bytes]:
         """Return the payloads of frames by their position in the segment; those that can't be read are left out."""
@@ -105,7 +120,7 @@ class Segment:
     def seal(self, topic_names: Sequence[str]) -> None:
         """Write the footer, if there is room for it; add nothing any more."""
         self.is_sealed = True
-        data = footer(self.first, self._offsets, self.topics, topic_names, self.nbytes)
+        data = footer(self.first, self._offsets, self.topics, topic_names if self.is_indexed else (), self.nbytes)
         with contextlib.suppress(OSError):
             self._write(data)
             self.nbytes += len(data)

@@ -22,7 +22,7 @@ from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.protocol import NOT_SUPPORTED, Action, GpuSample, GpuSamples, Hello
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.recording_writer import RecordingWriter
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
@@ -207,3 +207,60 @@ def test_the_command_exports(recording, tmp_path):
         1,
         f"glassloom: can't export to '{tmp_path / 't.json'}': it is there already\n",
     )
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> bytes:
+    """Return a recording in which a byte matters."""
+    recorder = Recorder(Hello(2, "c1", "demo", "threads", 0.0))
+    recorder.add_layer(0, "sum", 3, "cell 1")
+    recorder.record(protocol.WorkerJoined(1.0, 0, "w0", 1, 2))
+    recorder.add_tasks(
+        ["0", "1", "2"], layer=0, worker=[0, 1, 0], lane=[0, 0, 1], start_s=[1.0, 1.5, 3.0], duration_s=[0.5, 0.75, 1.0]
+    )
+    recorder.flush(6.0)
+    recorder.record(protocol.WorkerSamples(6.0, [0], [1.0], [2], [3], [4], [5], [6], [7]))
+    recorder.record(GpuSamples(6.0, [GpuSample("u0", "H200", 50.0, NOT_SUPPORTED, 10, "error: lost", 40)]))
+    run = protocol.Runs([1], ["map"], ["x"], [""], [""], [""], [""], [1.0], [None], ["running"], [3], [3], [0])
+    recorder.record(run)
+    path = tmp_path_factory.mktemp("small") / "run.glr"
+    write(path, recorder)
+    return path.read_bytes()
+
+
+@settings(max_examples=250, deadline=None)
+@given(place=st.integers(8, 10**6), difference=st.integers(1, 255), cuts=st.booleans())
+def test_a_recording_that_is_cut_or_damaged_anywhere_can_be_exported(tmp_path_factory, small, place, difference, cuts):
+    folder = tmp_path_factory.getbasetemp()
+    data = bytearray(small)
+    place = 8 + place % (len(data) - 8)
+    data[place] ^= difference
+    path = folder / "damaged.glr"
+    path.write_bytes(data[:place] if cuts else data)
+    for to in ("parquet", "perfetto"):
+        target, _ = export(path, to, folder / f"damaged-{to}", overwrite=True)
+        if to == "perfetto":
+            trace = json.loads(target.read_text(), parse_constant=lambda name: pytest.fail(f"{name} isn't JSON"))
+            assert isinstance(trace["traceEvents"], list)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e300, -1e300])
+def test_times_that_no_clock_gives_are_left_out_of_traces(tmp_path, value):
+    recorder = Recorder(Hello(2, "c1", "demo", "threads", 0.0))
+    recorder.add_layer(0, "sum", 3, "cell 1")
+    recorder.add_tasks(["0", "1", "2"], layer=0, start_s=[1.0, value, 2.0], duration_s=[0.5, 0.5, 0.5])
+    recorder.flush(6.0)
+    recorder.record(protocol.WorkerSamples(value, [0], [value], [2], [3], [4], [5], [6], [7]))
+    for started_s, ended_s in ((value, None), (1.0, value)):
+        recorder.record(
+            protocol.Runs(
+                [1], ["map"], ["x"], [""], [""], [""], [""], [started_s], [ended_s], ["running"], [3], [3], [0]
+            )
+        )
+    write(tmp_path / "run.glr", recorder)
+    target, _ = export(tmp_path / "run.glr", "perfetto")
+    events = json.loads(target.read_text(), parse_constant=lambda name: pytest.fail(f"{name} isn't JSON"))[
+        "traceEvents"
+    ]
+    assert [event["ts"] for event in events if event["ph"] == "X"] == [0, 1_000_000]
+    assert len(pq.read_table(export(tmp_path / "run.glr", "parquet")[0] / "tasks.parquet")) == 3

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 from glassloom_metrics import follower as follower_module
+from glassloom_metrics import recording_writer
 from glassloom_metrics.errors import ConnectionRefused
 from glassloom_metrics.follower import Follower
 from glassloom_metrics.framing import HEADER_BYTES
@@ -121,6 +122,18 @@ def test_a_recording_that_replaces_one_that_is_still_written_is_not_spoilt_by_it
     first.close()
     second.close()
     assert list(read_recording(path)) == [HELLO, line(2)]
+
+
+def test_a_long_recording_keeps_no_list_of_its_frames_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording_writer, "MAX_INDEXED", 3)
+    for count in (3, 4, 9):
+        path = tmp_path / f"{count}.glr"
+        writer = written(
+            path, [HELLO, *[part for number in range(count) for part in (line(number), Position(1.0, number + 2))]]
+        )
+        assert list(read_recording(path)) == [HELLO, *map(line, range(count))]
+        assert len(footer_of(path).topics) == (3 if count == 3 else 0)
+        assert (writer.nbytes, writer.next) == (path.stat().st_size, count + 1)
 
 
 def test_what_was_heard_up_to_the_last_position_is_in_the_file_if_the_writer_is_killed(tmp_path):

@@ -20,7 +20,7 @@ _LOOP = "a client has no event loop of its own: in an event loop use Client(asyn
 _NO_ADDRESS = "processes talk over private sockets of this machine, and there is nothing to say about them"
 _FILE = "another process connects by the cluster's name, Client('my-cluster'); client.name tells it"
 _MOVED = "results that several workers need move to shared memory, where all of them read them, so there is nothing to balance"
-_PANELS = "open the dashboards, which show that live and from the cluster's start: see client.dashboard_link"
+_PANELS = "open the dashboards, which show that live and from the cluster's start: see client.dashboard_link; client.record() and glassloom.performance_report() keep it in a file"
 _EVENTS = (
     "let tasks tell through a Queue or an Event, or log: client.get_worker_logs() and the notebook show what they log"
 )

@@ -27,6 +27,8 @@ _ROUNDING = 1e-6
 """How much a task's duration may be off: it has 24 bits."""
 _MEMORY = ("managed", "shared", "spilled", "unmanaged")
 _MICROSECONDS = 1e6
+_LATEST_S = 1e12
+"""What is beyond is no time: the recording is damaged there."""
 
 
 class _Rows:
@@ -42,7 +44,12 @@ class _Rows:
                 self.index += columns["index"]
                 for name, collected in parts.items():
                     collected.append(np.asarray(columns[name]))
-        self.columns = {name: np.concatenate(found) if found else np.empty(0) for name, found in parts.items()}
+        found: dict[str, Any] = {name: np.concatenate(part) if part else np.empty(0) for name, part in parts.items()}
+        times = np.abs(found["start_s"]) + np.abs(found["stop_s"])
+        is_time = np.isfinite(times) & (times < _LATEST_S)
+        self.columns: dict[str, Any] = {name: values[is_time] for name, values in found.items()}
+        if not is_time.all():
+            self.index = [text for text, is_kept in zip(self.index, is_time.tolist(), strict=True) if is_kept]
 
     def __len__(self) -> int:
         return len(self.index)
@@ -52,6 +59,7 @@ def write_chrome_trace(recording: Recording, path: Path) -> None:
     """Write a recording as a JSON file of trace events. Times begin with the first event; they are in microseconds."""
     names, rows = Names(recording), _Rows(recording)
     begins = [float(rows.columns["start_s"].min())] if len(rows) else []
+    names.runs = {number: row for number, row in names.runs.items() if _is_time(row[2]) and _is_time(row[3] or 0.0)}
     begins += [started_s for _, _, started_s, _ in names.runs.values()]
     begin_s = min(begins, default=0.0)
     encoder = msgspec.json.Encoder()
@@ -68,7 +76,7 @@ def _events(recording: Recording, names: Names, rows: _Rows, begin_s: float) -> 
     yield from _task_events(names, rows, begin_s)
     yield from _run_events(names, begin_s)
     for message in recording:
-        if isinstance(message, WorkerSamples):
+        if isinstance(message, WorkerSamples) and _is_time(message.at_s):
             yield from _memory(message, begin_s)
 
 
@@ -170,6 +178,10 @@ def _without_overlap(starts: Iterable[int], stops: Iterable[int]) -> list[int]:
         ends[track : track + 1] = [max(stop, start)]
         tracks.append(track)
     return tracks
+
+
+def _is_time(at_s: float) -> bool:
+    return abs(at_s) < _LATEST_S  # False for what is no number
 
 
 def _microseconds(seconds: Any) -> Any:
