@@ -31,6 +31,7 @@ from glassloom_metrics.protocol import (
     Position,
     Progress,
     Refused,
+    Running,
     Runs,
     TaskEvents,
     WorkerJoined,
@@ -276,6 +277,8 @@ class ClusterAggregate:
         self.worker_names: dict[int, str] = {}
         self.samples: dict[int, WorkerSample] = {}
         self.history = GrowingTable(_HISTORY_DTYPES)
+        self.running: Running | None = None
+        """Tasks that run, as of the latest sample; None: it was never told."""
         self.gpus: dict[str, GpuSample] = {}
         self.errors: dict[int, ErrorGroup] = {}
         """The groups that grew last, the newest last."""
@@ -360,6 +363,9 @@ class ClusterAggregate:
             case Log():
                 self.logs.add(message)
                 self._saw(message.at_s, "logs")
+            case Running():
+                self.running = message
+                self._saw(message.at_s, "running")
             case Life():
                 if message.event == "closing":
                     self.end("the cluster was closed")

@@ -209,6 +209,21 @@ class TaskEvents(_Message, frozen=True, tag="tasks"):
         return len(self.index)
 
 
+class Running(_Message, frozen=True, tag="running"):
+    """All tasks that run now, and have for `LEAST_RUNNING_S`. What isn't in the next such message has ended.
+
+    Rows of worker, lane, layer and rest of the key, as in `TaskEvents`, and when a thread took the task.
+    """
+
+    at_s: float
+    workers: list[int]
+    lanes: list[int]
+    layers: list[int]
+    indices: list[str]
+    started_s: list[float]
+
+
+LEAST_RUNNING_S = 0.05
 COLUMN_TYPECODES = {
     "layer": "I",
     "worker": "I",
@@ -414,6 +429,7 @@ Message = (
     | Runs
     | Layers
     | TaskEvents
+    | Running
     | Progress
     | WorkerJoined
     | WorkerLeft
@@ -562,11 +578,7 @@ def stops_s(message: TaskEvents) -> array:
 
 
 def task_events(first: int, index: list[str], **columns: Iterable[float] | float) -> TaskEvents:
-    """Return rows of these numeric columns, each a value for each row, or one for all. Those left out are unknown, or 0.
-
-    >>> task_events(0, ["a"], ok=1).attempt
-    1
-    """
+    """Return rows of these numeric columns, each a value for each row, or one for all. Those left out are unknown, or 0."""
     given = {name: columns.get(name, UNKNOWN.get(name, 0)) for name in COLUMN_TYPECODES}
     packed = {
         name: pack_column(name, values) if isinstance(values, Iterable) else values for name, values in given.items()
@@ -575,11 +587,7 @@ def task_events(first: int, index: list[str], **columns: Iterable[float] | float
 
 
 def pack_column(name: str, values: Iterable[float]) -> Column:
-    r"""Return `values` as the column `name`: packed, or as one number if they are alike.
-
-    >>> pack_column("worker", [3, 3]), pack_column("ok", [0, 1])
-    (3, b'\x00\x01')
-    """
+    """Return `values` as the column `name`: packed, or as one number if they are alike."""
     packed = values if isinstance(values, array) else array(COLUMN_TYPECODES[name], values)
     data, size = packed.tobytes(), packed.itemsize
     if data and data == data[:size] * len(packed):

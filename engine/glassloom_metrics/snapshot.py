@@ -19,6 +19,7 @@ from glassloom_metrics.protocol import (
     Life,
     Message,
     Progress,
+    Running,
     Runs,
     WorkerJoined,
     WorkerLeft,
@@ -72,7 +73,7 @@ class Snapshot:
                     self._workers.pop(message.worker, None)
                 case Errors():
                     self._errors.update(_columns(message, 0))
-                case WorkerSamples() | HostSamples() | EngineSamples() | GpuSamples() | Life():
+                case WorkerSamples() | Running() | HostSamples() | EngineSamples() | GpuSamples() | Life():
                     self._latest[type(message)] = message
 
     def messages(self) -> list[Message]:

@@ -6,8 +6,10 @@ import asyncio
 import math
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +17,22 @@ import msgspec
 import numpy as np
 import pytest
 import tasks
-from fault_helpers import eventually
+from fault_helpers import eventually, worker_pids
 from glassloom import Client, delayed, wait
 from glassloom.local.threads import ThreadsRuntime
 from glassloom_metrics.protocol import (
     COLUMN_TYPECODES,
     NO_WORKER,
+    NOW,
     PUBLISH_LANE,
     TRANSFER_LANE,
     Action,
     Hello,
     Layers,
     Position,
+    Running,
     TaskEvents,
+    WorkerLeft,
     column,
     decode,
     decode_known,
@@ -316,3 +321,88 @@ def test_reading_what_another_worker_has_made_is_a_transfer_with_its_producer(sh
     assert (published["worker"], published["lane"]) == (made["worker"], PUBLISH_LANE)
     assert computed_of(rows, "make") and all(row["producer"] == NO_WORKER for row in computed(rows))
     check_times(summed)
+
+
+def running_tasks(cluster: str) -> list[tuple[int, int, str, str, float]]:
+    """Return worker, lane, layer, index and start of the tasks that run, as a new subscriber is told."""
+
+    async def read() -> list[tuple[int, int, str, str, float]]:
+        names: dict[int, str] = {}
+        found: list[tuple[int, int, str, str, float]] = []
+        async for payload in subscribe_frames(find_record(cluster), since=NOW):
+            message = decode(payload)
+            if isinstance(message, Layers):
+                names |= dict(zip(message.ids, message.names, strict=True))
+            elif isinstance(message, Running):
+                layers = [names[layer] for layer in message.layers]
+                rows = (message.workers, message.lanes, layers, message.indices, message.started_s)
+                found = list(zip(*rows, strict=True))
+            elif isinstance(message, Position):
+                break
+        return found
+
+    return asyncio.run(read())
+
+
+def check_long_tasks_are_told(cluster: str, begin: Callable[[str], Any], path: Path) -> None:
+    begun_s = time.time()
+    asked = begin(str(path))
+    ((worker, lane, name, _, started_s),) = eventually(lambda: running_tasks(cluster))
+    assert (worker, lane, name) == (0, 0, "wait_for")
+    assert begun_s - FLOAT_S <= started_s <= time.time()
+    ((*_, again_s),) = running_tasks(cluster)
+    assert again_s == started_s
+    path.touch()
+    asked()
+    eventually(lambda: not running_tasks(cluster))
+
+
+@pytest.mark.parametrize("n_tasks", [1, 9])
+def test_a_long_task_is_told_to_run_and_forgotten_when_it_has_ended(tmp_path: Path, n_tasks: int) -> None:
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+
+        def begin(path: str) -> Callable[[], Any]:
+            return partial(client.gather, client.map(tasks.wait_for, [path] * n_tasks, range(n_tasks)))
+
+        check_long_tasks_are_told(client.id, begin, tmp_path / "go on")
+
+
+def test_a_long_task_on_the_pool_of_threads_is_told_to_run(tmp_path: Path) -> None:
+    runtime = ThreadsRuntime(1, publish=True)
+    runtime.pool()
+    (record,) = eventually(lambda: [each for each in read_records() if each.kind == "threads"])
+    try:
+
+        def begin(path: str) -> Callable[[], Any]:
+            thread = threading.Thread(target=delayed(tasks.wait_for)(path).compute, kwargs={"scheduler": runtime})
+            thread.start()
+            return thread.join
+
+        check_long_tasks_are_told(record.id, begin, tmp_path / "go on")
+    finally:
+        end(runtime)
+
+
+def test_the_last_that_is_told_of_a_dead_worker_is_what_it_was_at(tmp_path: Path) -> None:
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        (pid,) = worker_pids(client)
+        going_on = tmp_path / "go on"
+        future = client.submit(tasks.wait_for, str(going_on), 5)
+        told = eventually(lambda: running_tasks(client.id))
+        os.kill(pid, signal.SIGKILL)
+
+        async def read() -> list[Any]:
+            seen: list[Any] = []
+            async for payload in subscribe_frames(find_record(client.id)):
+                seen.append(decode(payload))
+                if isinstance(seen[-1], WorkerLeft):
+                    break
+            return seen
+
+        left = asyncio.run(asyncio.wait_for(read(), 20))
+        last = [message for message in left if isinstance(message, Running) and 0 in message.workers][-1]
+        assert last.started_s == [started_s for *_, started_s in told]
+        ((worker, *_, again_s),) = eventually(lambda: [row for row in running_tasks(client.id) if row[0] == 1])
+        assert again_s > last.started_s[0]
+        going_on.touch()
+        assert future.result() == 5

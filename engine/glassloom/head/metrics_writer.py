@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from glassloom_metrics.protocol import (
     HostSamples,
     Life,
     Log,
+    Running,
     WorkerJoined,
     WorkerLeft,
     WorkerSamples,
@@ -67,6 +68,7 @@ class MetricsWriter:
         self._sampler = ProcessSampler()
         self._runs = RunTable(recorder)
         self._lost: set[str] = set()
+        self._told_running = False
 
     @_never_raises
     def life(self, event: str) -> None:
@@ -208,6 +210,30 @@ class MetricsWriter:
                     [int(worker.pressure) for worker, _ in rows],
                 )
             )
+
+    @_never_raises
+    def running(self, workers: Iterable[WorkerConnection]) -> None:
+        """Write which tasks run, by the workers' latest samples: those that haven't been told to have ended since."""
+        rows = [
+            (worker.number, lane, layer, index, self._clock.epoch_s + started_s)
+            for worker in workers
+            for number, lane, started_s in (worker.sample.running if worker.sample is not None else ())
+            for layer, index in self._names_on(worker.state, number)
+        ]
+        if rows or self._told_running:
+            columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in range(5))
+            self._recorder.record(Running(self._clock.now_s(), *columns))
+        self._told_running = bool(rows)
+
+    def _names_on(self, worker: WorkerState, number: int) -> Iterator[tuple[int, str]]:
+        """Yield layer and index of a task if a worker runs it; also of one that nobody wants any more."""
+        for item in self._scheduler.items_of([number]):
+            if isinstance(item, TaskSlice):
+                if item.is_running_on(worker):
+                    yield item.block.layer.number, item.indices[0]
+            elif (item is not None and item.worker is worker) or number in worker.stopping:
+                task = item or worker.stopping[number]
+                yield task.layer.number, task.index
 
     @_never_raises
     def host(self, sample: HostSamples) -> None:

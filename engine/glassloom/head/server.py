@@ -563,6 +563,7 @@ class Head:
             if not worker.is_disconnected and has_ended(worker.pid):  # a child of its may still hold the connection
                 self._tasks.start("worker's end", self._follow_end_of(worker))
         self._metrics_writer.samples(peers.values())
+        self._metrics_writer.running(peers.values())
         if self._worker_pool.follow_work(now_s) | self._worker_pool.replace_failing(monotonic_s()):
             self._settle_soon()
         forgotten = self._call_cache.take_unused()

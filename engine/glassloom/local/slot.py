@@ -11,6 +11,7 @@ from operator import sub
 from typing import Any
 
 from glassloom.graph import Key
+from glassloom.graph.keys import key_index
 from glassloom.protocol.clock import monotonic_s
 from glassloom.scheduler import TaskSlice, TaskState
 
@@ -67,6 +68,8 @@ class Slot:
         its result, and when it began and ended. (A tuple for each would be work for Python's cycle collector.)
     told_s
         When that was.
+    started_s
+        When it began its task; infinity while it runs none.
     cpu_clock
         Tells how much CPU time the thread has used; None where the system has no such clock.
     cpu_share
@@ -81,6 +84,7 @@ class Slot:
         "finished",
         "item",
         "number",
+        "started_s",
         "thread",
         "told_s",
     )
@@ -93,6 +97,7 @@ class Slot:
         self.told_s = 0.0
         self.cpu_clock: int | None = None
         self.cpu_share = math.nan
+        self.started_s = math.inf
         self._share_begun_s = self._share_begun_cpu_s = 0.0
 
     def running(self) -> tuple[int, Key] | None:
@@ -102,6 +107,15 @@ class Slot:
             position = item.position
             return item.block.first + position, item.block.keys[position]
         return None if item is None else (item.number, item.key)
+
+    def running_since(self, before_s: float) -> tuple[int, str, float] | None:
+        """Return layer, index and start of the task that the thread runs, if that began before a time."""
+        started_s, item = self.started_s, self.item
+        if started_s > before_s or item is None:
+            return None
+        if isinstance(item, SliceRun):
+            return item.block.layer.number, key_index(item.block.keys[item.position]), started_s
+        return item.layer.number, item.index, started_s
 
     def take_finished(self) -> Finished:
         """Take out what has run."""

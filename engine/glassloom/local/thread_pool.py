@@ -8,6 +8,7 @@ of them at a time, so that no thread is woken only to decide.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import threading
 import time
@@ -147,7 +148,7 @@ class ThreadPool:
         self._watchdog_thread = threading.current_thread()
         run_inside_task(SynchronousRuntime())  # what is let go of here may run the user's code
         if self._log_bytes is not None:
-            self._metrics = start_metrics(self.nthreads, self._log_bytes, self._note_progress)
+            self._metrics = start_metrics(self.nthreads, self._log_bytes, self._note_progress, self._running)
         self._has_begun.set()
         blas.watch_lanes(self.n_busy, cpu_count())
         try:
@@ -256,6 +257,7 @@ class ThreadPool:
         while self._end_reason is None:
             if self._mailbox:
                 self.read_mailbox()
+            slot.started_s = math.inf
             item = self._take(slot)
             if isinstance(item, TaskSlice):
                 slot.item = run = SliceRun(item)
@@ -300,7 +302,7 @@ class ThreadPool:
         if slot.finished and task.estimate_s > BATCH_S:
             self._flush_own(slot)  # what others wait for shall not wait for a long task
         results = self.results
-        start_s = monotonic_s()
+        slot.started_s = start_s = monotonic_s()
         try:
             value = task.spec.run(
                 {dep.key: read_only_view(results[dep.number]) for dep in task.deps} if task.deps else _NO_INPUTS
@@ -334,7 +336,7 @@ class ThreadPool:
             if states[position] != running:  # recalled, or in the block no longer
                 self._give_back(first + position)
                 continue
-            start_s = now_s()
+            slot.started_s = start_s = now_s()
             try:
                 value = specs[position].run(_NO_INPUTS)
             except BaseException as error:
@@ -476,6 +478,11 @@ class ThreadPool:
             progress_counts(self.scheduler, recorder)
             if len(self.scheduler.layer_table) > 2 * N_LAYERS_KEPT:
                 forget_old_layers(self.scheduler, N_LAYERS_KEPT)
+
+    def _running(self, before_s: float) -> list[tuple[int, int, str, float]]:
+        """Return lane, layer, index and start of the tasks that began before a time and run."""
+        found = [(slot.number, slot.running_since(before_s)) for slot in list(self.slots)]
+        return [(lane, *task) for lane, task in found if task is not None]
 
     # Called by any thread of the pool, with the lock or without.
 

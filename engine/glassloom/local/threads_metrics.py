@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, Life, WorkerJoined
+from glassloom_metrics.protocol import LEAST_RUNNING_S, PROTOCOL_VERSION, Hello, Life, Running, WorkerJoined
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
@@ -44,10 +44,16 @@ BeforeFlush = Callable[[Recorder, threading.Lock], None]
 """Called in the metrics' thread before each flush, to add progress: with the recorder, and the lock to take for it."""
 
 
-def start_metrics(nthreads: int, log_bytes: int, before_flush: BeforeFlush) -> ThreadsMetrics | None:
+RunningTasks = Callable[[float], list[tuple[int, int, str, float]]]
+"""Called in the metrics' thread: returns lane, layer, index and monotonic start of tasks that run and began before a time."""
+
+
+def start_metrics(
+    nthreads: int, log_bytes: int, before_flush: BeforeFlush, running: RunningTasks
+) -> ThreadsMetrics | None:
     """Return the running metrics of a pool, or None if there can be none here."""
     try:
-        return ThreadsMetrics(nthreads, log_bytes, before_flush)
+        return ThreadsMetrics(nthreads, log_bytes, before_flush, running)
     except (ClusterStartError, OSError) as error:  # the disk or home may be full or read-only
         _log.warning("computations on threads publish no metrics: %s", error)
         return None
@@ -64,6 +70,8 @@ class ThreadsMetrics:
         How much memory the log may take before its oldest part goes to a file.
     before_flush
         See `BeforeFlush`.
+    running
+        See `RunningTasks`.
 
     Raises
     ------
@@ -71,7 +79,7 @@ class ThreadsMetrics:
         If there is no place for the cluster's socket and files.
     """
 
-    def __init__(self, nthreads: int, log_bytes: int, before_flush: BeforeFlush) -> None:
+    def __init__(self, nthreads: int, log_bytes: int, before_flush: BeforeFlush, running: RunningTasks) -> None:
         self.clock = Clock()
         self.id = new_cluster_id()
         self.name = f"threads-{os.getpid()}"
@@ -80,6 +88,8 @@ class ThreadsMetrics:
         self.served = threading.Event()
         """Set once subscribers are let in."""
         self._before_flush = before_flush
+        self._running = running
+        self._told_running = False
         started_at_s = self.clock.now_s()
         self.record = self._make_record(started_at_s)
         hello = Hello(PROTOCOL_VERSION, self.id, self.name, "threads", started_at_s, engine=version())
@@ -233,8 +243,19 @@ class ThreadsMetrics:
                 self.recorder.record(self._sampler.sample(_WORKER, now_s))
                 if (host := self._host.sample(now_s)) is not None:
                     self.recorder.record(host)
+                self._note_running(now_s)
             self.recorder.flush(self.clock.now_s())
         publisher.notify()
+
+    def _note_running(self, now_s: float) -> None:
+        epoch_s = self.clock.epoch_s
+        rows = self._running(now_s - epoch_s - LEAST_RUNNING_S)
+        if rows or self._told_running:
+            lanes, layers, indices, started_s = zip(*rows, strict=True) if rows else ((),) * 4
+            begun_s = [epoch_s + each for each in started_s]
+            workers = [_WORKER] * len(rows)
+            self.recorder.record(Running(now_s, workers, list(lanes), list(layers), list(indices), begun_s))
+        self._told_running = bool(rows)
 
 
 async def _ignore(command: str) -> None:

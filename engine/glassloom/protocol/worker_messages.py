@@ -195,6 +195,8 @@ class Sample(Message, frozen=True, tag="sample"):
     """What the process has to itself: resident, without results that it only maps."""
     spillable_bytes: int = 0
     """Memory that spilling could still give back."""
+    running: list[tuple[int, int, float]] = []
+    """Of tasks that have run for a while the number, the lane, and when that began, monotonic."""
 
 
 class MemoryPressure(Message, frozen=True, tag="memory-pressure"):

@@ -15,8 +15,8 @@ from typing import Any
 
 from glassloom.graph.keys import Key, key_indices
 from glassloom.scheduler.layers import Layer
-from glassloom.scheduler.state import NO_ROW, TaskState
-from glassloom.scheduler.states import READY, State
+from glassloom.scheduler.state import NO_ROW, TaskState, WorkerState
+from glassloom.scheduler.states import READY, RUNNING, State
 
 MIN_TASKS = 8
 """Fewer tasks aren't made a block: it wouldn't pay."""
@@ -230,6 +230,11 @@ class TaskSlice:
     def indices(self) -> list[str]:
         """What tells the tasks from the others of their layer."""
         return key_indices(self.keys)
+
+    def is_running_on(self, worker: WorkerState) -> bool:
+        """Tell whether a worker runs the first of the tasks."""
+        block = self.block
+        return block.states[self.start] == RUNNING and block.workers[self.start] == worker.number
 
     def split(self, n_tasks: int) -> Iterator[TaskSlice]:
         """Return slices of no more than `n_tasks` tasks."""

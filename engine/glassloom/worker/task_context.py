@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ class TaskThread:
     rejoin: Callable[[TaskThread, bool], None]
     number: int = -1
     priority: int = 0
+    started_s: float = math.inf
+    """When it took the task; infinity while it runs none. It is set before `number`."""
     has_seceded: bool = False
     """Whether the task runs beside those that are counted."""
 

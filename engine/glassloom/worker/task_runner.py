@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from time import thread_time
 
 from glassloom._supervision import OnCrash
@@ -52,6 +53,8 @@ class TaskRunner:
         CPython would switch threads. A build without the global lock needs one."""
         self.calls = CallTable()
         self.inputs = Inputs(store, outbox.recent, outbox.note_read)
+        self._threads: dict[int, TaskThread] = {}
+        """By lane: those that run tasks, or did last."""
         self._queue = queue
         self._store = store
         self._memory = memory
@@ -65,6 +68,13 @@ class TaskRunner:
         """Start the threads."""
         self._slots.start()
 
+    def running(self, least_s: float) -> list[tuple[int, int, float]]:
+        """Return number, lane and start of the tasks that have run for so long."""
+        before_s = monotonic_s() - least_s
+        threads = list(self._threads.items())
+        found = [(thread.started_s, thread.number, lane) for lane, thread in threads]
+        return [(number, lane, started_s) for started_s, number, lane in found if started_s <= before_s]
+
     def give_back(self, numbers: list[int]) -> None:
         """Tell the head of tasks that won't begin here."""
         if numbers:
@@ -74,6 +84,7 @@ class TaskRunner:
         run_inside_task(SynchronousRuntime())
         thread = TaskThread(self._secede, self._rejoin)
         set_task_thread(thread)
+        self._threads[slot] = thread
         lane = self._outbox.lane(slot)
         following: RunTask | None = None
         while not self._slots.must_end(has_seceded=thread.has_seceded):
@@ -87,9 +98,10 @@ class TaskRunner:
 
     def _run_task(self, task: RunTask, slot: int, thread: TaskThread) -> RunTask | None:
         """Run a task; return one that has waited for it, to be run next."""
-        thread.number, thread.priority = task.number, task.priority
+        thread.started_s, thread.number, thread.priority = monotonic_s(), task.number, task.priority
         self.n_executing += 1
         outcome = run_user_code(task, self.calls, self.inputs)
+        thread.started_s = math.inf
         self.n_executing -= not thread.has_seceded
         return self._ended(task.number, task, slot, outcome)
 
@@ -99,6 +111,7 @@ class TaskRunner:
         self.n_executing += 1
         begun_s, cpu_begun_s = monotonic_s(), thread_time()
         last = run_slice(tasks, self.calls, thread, lane, self._watch, self._outbox.due_s)
+        thread.started_s = math.inf
         lane.cpu_share = min(1.0, (thread_time() - cpu_begun_s) / max(monotonic_s() - begun_s, 1e-9))
         self.n_executing -= not thread.has_seceded
         if last is None:

@@ -154,6 +154,7 @@ def run_slice(
             number, literals = todo.popitem()
         except KeyError:
             return None
+        thread.started_s = start_s
         thread.number = number
         try:
             call = loaded.get(tasks.call_of(number))

@@ -17,7 +17,7 @@ import threading
 
 from glassloom_metrics.framing import FrameSplitter, frame
 from glassloom_metrics.peer import require_own
-from glassloom_metrics.protocol import Action, Connect, encode
+from glassloom_metrics.protocol import LEAST_RUNNING_S, Action, Connect, encode
 
 from glassloom._supervision import Crash, start_thread
 from glassloom._text import encodable
@@ -246,6 +246,7 @@ class Worker:
             max(0, len(self._queue) - n_executing),
             self._memory.own_bytes,
             self._store.spillable_bytes,
+            self._runner.running(LEAST_RUNNING_S),
         )
 
 
