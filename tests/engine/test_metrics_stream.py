@@ -60,7 +60,7 @@ def test_an_idle_cluster_tells_of_workers_that_come_go_and_are_killed() -> None:
     with LocalCluster(2, 1) as cluster:
 
         async def body(stream: Stream) -> None:
-            first = await stream.until(WorkerSamples, lambda sample: sample.workers == [0, 1])
+            first = await stream.until(WorkerSamples, lambda sample: sorted(sample.workers) == [0, 1])
             assert (await stream.until(WorkerSamples)).at_s > first.at_s
             await asyncio.to_thread(cluster.scale, 3)
             joined = await stream.until(WorkerJoined, lambda message: message.worker == 2)
