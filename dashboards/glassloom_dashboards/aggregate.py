@@ -341,7 +341,7 @@ class ClusterAggregate:
                 self._set_layers(message)
                 self.runs.add_layers(message)
             case Runs():
-                self.runs.add(message)
+                self.runs.add(message, self.threads)
                 self.versions["runs"] += 1
             case WorkerJoined():
                 self.workers[message.worker] = message

@@ -53,7 +53,7 @@ def busy_s(aggregate: ClusterAggregate, run: Run) -> float:
 
 def threads_share(aggregate: ClusterAggregate, run: Run) -> float | None:
     """Return which part of the threads' time computed the run's tasks (0 to 1); None if that can't be told."""
-    could_s = run.duration_s(aggregate.last_at_s) * aggregate.threads
+    could_s = run.duration_s(aggregate.last_at_s) * aggregate.runs.threads_of(run.id)
     return min(busy_s(aggregate, run) / could_s, 1.0) if could_s > 0 else None
 
 

@@ -64,6 +64,7 @@ class RunTable:
     def __init__(self) -> None:
         self._rows: dict[int, Run] = {}
         self._layers: dict[int, dict[int, None]] = {}  # in order
+        self._threads: dict[int, int] = {}
         self._whole: deque[int] = deque()  # the runs with all of their code
         self._cut: set[int] = set()
         self._code_characters = 0
@@ -86,8 +87,12 @@ class RunTable:
         """Return the ids of a run's layers, in the order in which they were announced."""
         return list(self._layers.get(run, ()))
 
-    def add(self, message: Runs) -> None:
-        """Take new runs, or how known ones stand now, into account."""
+    def threads_of(self, run: int) -> int:
+        """Return the most threads that the cluster had when it told of the run; 0 if none are known."""
+        return self._threads.get(run, 0)
+
+    def add(self, message: Runs, threads: int = 0) -> None:
+        """Take new runs, or how known ones stand now, into account; the cluster has so many threads meanwhile."""
         for row in zip(*(getattr(message, name) for name in message.__struct_fields__), strict=True):
             run = Run(*row)
             if run.id < self._oldest:
@@ -102,6 +107,7 @@ class RunTable:
                     run = replace(run, code=known.code)
                 self._code_characters += len(run.code) - len(known.code)
             self._rows[run.id] = run
+            self._threads[run.id] = max(threads, self._threads.get(run.id, 0))
             self.outcomes[run.outcome] += 1
         self._forget()
 
@@ -116,6 +122,7 @@ class RunTable:
             oldest = next(iter(self._rows))
             self._code_characters -= len(self._rows.pop(oldest).code)
             self._layers.pop(oldest, None)
+            self._threads.pop(oldest, None)
             self._cut.discard(oldest)
             self._oldest = max(self._oldest, oldest + 1)
             self.forgotten += 1

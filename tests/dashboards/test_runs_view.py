@@ -8,7 +8,7 @@ import pytest
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.run_comparison import compare_layers, compare_runs
 from glassloom_dashboards.runs_view import ROWS
-from glassloom_metrics.protocol import Layers, Progress, Runs
+from glassloom_metrics.protocol import Layers, Progress, Runs, WorkerLeft
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 
@@ -69,6 +69,8 @@ def test_a_row_says_how_the_run_ended_and_how_much_of_the_threads_it_had():
     row = " ".join(re.sub(r"<[^>]*>", " ", text[text.index('<tr class="row') :]).split())
     assert row.startswith("failed x.sum().compute() compute · study.ipynb · cell 0")
     assert "2.0 s 2 / 3, 1 failed 75 %" in row
+    aggregate.apply(WorkerLeft(STARTED_AT_S + 9, 0, "the cluster was closed"))
+    assert "75 %" in opened(aggregate).card("runs").view.text, "of the threads that there were"
 
 
 def test_a_run_that_was_under_way_when_the_cluster_ended_was_interrupted():
