@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from fault_helpers import eventually, worker_pids
-from glassloom import Client, config, get_client
+from glassloom import Client, LocalCluster, config, get_client
 from glassloom.errors import OptionError
 from glassloom.worker import task_output
 from glassloom.worker.task_output import CapturedStream, TaskOutput
@@ -250,6 +250,55 @@ def test_printing_can_be_switched_off(capsys: pytest.CaptureFixture[str]) -> Non
         client.submit(say, "hello").result(timeout=20)
         assert list(client.get_worker_logs().values()) == [[("stdout", "hello")]]
     assert capsys.readouterr().out == ""
+
+
+def shown(client: Client, text: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Let a task print; return which lines are there when its result is."""
+    client.submit(say, text, pure=False).result(timeout=20)
+    return [line.split(maxsplit=1)[-1] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_process_prints_each_line_once_however_many_connections_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    with LocalCluster(n_workers=1, threads_per_worker=1) as cluster:
+        cluster.scale(1)  # over the cluster's own connection
+        first, second = Client(cluster, set_as_default=False), Client(cluster.name, set_as_default=False)
+        assert shown(first, "by the first", capsys) == ["by the first"]
+        assert shown(second, "by the second", capsys) == ["by the second"]
+        first.close()
+        assert shown(second, "once the first is closed", capsys) == ["once the first is closed"]
+        with Client(cluster, set_as_default=False) as third:
+            second.close()
+            assert shown(third, "by the third", capsys) == ["by the third"]
+        assert capsys.readouterr().out == ""
+
+
+FORKING = """
+import os, sys
+from glassloom import Client
+
+def say(text):
+    print(text)
+
+if __name__ == "__main__":
+    with Client(n_workers=1, threads_per_worker=1) as client:
+        if os.fork() == 0:
+            with Client(client.cluster.name) as own:
+                own.submit(say, "of the child").result()
+            with Client(n_workers=1, threads_per_worker=1) as other:
+                other.submit(say, "of the child's own cluster").result()
+            sys.stdout.flush()
+            os._exit(0)
+        os.wait()
+        client.submit(say, "of the parent").result()
+"""
+
+
+def test_a_forked_child_leaves_it_to_its_parent_to_print(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(FORKING)
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=55, check=True)
+    printed = [line.split(maxsplit=1)[-1] for line in done.stdout.splitlines()]
+    assert sorted(printed) == ["of the child", "of the child's own cluster", "of the parent"], done.stderr
 
 
 class Stuck(io.StringIO):

@@ -36,7 +36,7 @@ from glassloom.client.holders import explain_missing_results
 from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, KeyState, KeyTable
 from glassloom.client.known_calls import KnownCalls
 from glassloom.client.outbox import Outbox, Outgoing, OutgoingTask, size_of
-from glassloom.client.output_printer import OutputPrinter
+from glassloom.client.output_printer import is_printed_by_parent, leave_to_parent, printer_of
 from glassloom.client.runs import Runs
 from glassloom.errors import ClusterClosed, OptionError
 from glassloom.graph import Key, key_text
@@ -79,10 +79,13 @@ class Connection:
     ----------
     record
         Of the cluster to connect to.
+    wants_output
+        Whether to print what tasks print, where the option ``cluster.print-task-output`` says so and this is no task.
     """
 
-    def __init__(self, record: ClusterRecord) -> None:
+    def __init__(self, record: ClusterRecord, *, wants_output: bool = True) -> None:
         self.record = record
+        self.prints = wants_output and _prints_output_of(record.id)
         self.owner = OwnerProcess(f"client of cluster {record.name!r}")
         self.welcome: messages.Welcome
         self.closed_because = ""
@@ -94,7 +97,7 @@ class Connection:
         self.runs = Runs(self.send)
         self._sendable = Annotations()
         """How the last task that was submitted by itself is treated: it is known that a message can say so."""
-        self._printer = OutputPrinter()
+        self._printer = printer_of(record.id)
         self._socket: socket.socket | None = None
         self._outbox: Outbox | None = None
         self._splitter = FrameSplitter()
@@ -142,7 +145,8 @@ class Connection:
         try:
             connected.connect(self.record.socket)
             require_own(connected)  # before it is told the secret
-            connected.sendall(frame(encode(Connect("client", self.record.secret, topics=_topics()))))
+            topics = [messages.OUTPUT_TOPIC] if self.prints else []
+            connected.sendall(frame(encode(Connect("client", self.record.secret, topics=topics))))
             first = self._read_first(connected)
         except TimeoutError:
             raise TimeoutError(f"{self.head()} didn't let a new client in within {timeout_s:g} s") from None
@@ -539,10 +543,13 @@ def _frame_of(message: messages.FromClient) -> bytes:
         raise OptionError(f"a whole number of more than 64 bits can't be sent: {error}") from error
 
 
-def _topics() -> list[str]:
-    """Return what the head shall send unasked. A task's own client prints nothing: the worker would capture it again."""
-    prints = current_worker() is None and config.get("cluster.print-task-output")
-    return [messages.OUTPUT_TOPIC] if prints else []
+def _prints_output_of(cluster_id: str) -> bool:
+    """Whether this process prints what tasks print. A task's own client doesn't: the worker would capture it again."""
+    return (
+        current_worker() is None
+        and not is_printed_by_parent(cluster_id)
+        and bool(config.get("cluster.print-task-output"))
+    )
 
 
 def _welcome(payload: bytes) -> messages.Welcome:
@@ -559,9 +566,11 @@ def _welcome(payload: bytes) -> messages.Welcome:
 
 def _abandon_all() -> None:
     """This is a forked child: its copies of connections are its parent's."""
-    for connection in list(_open_connections):
+    inherited = list(_open_connections)
+    for connection in inherited:
         connection.abandon()
     _open_connections.clear()
+    leave_to_parent(connection.record.id for connection in inherited if connection.prints)
 
 
 def _close_all() -> None:

@@ -163,7 +163,7 @@ def _n_workers(record: ClusterRecord) -> tuple[int | None, int | None]:
     """Return how many workers a cluster has, and how many threads they have; None where it doesn't tell."""
     if _is_thread_pool(record):
         return 0, None
-    link = Connection(record)
+    link = Connection(record, wants_output=False)
     try:
         link.open(timeout_s=_ANSWER_TIMEOUT_S)
         question = link.ask(messages.GetInfo, "which workers there are", deadline=Deadline(_ANSWER_TIMEOUT_S))

@@ -205,7 +205,7 @@ class LocalCluster:
     def _connect(self) -> Connection:
         self._head.owner.require()
         if self._connection is None or self._connection.closed_because:
-            connection = Connection(self.record)
+            connection = Connection(self.record, wants_output=False)
             connection.open()
             self._connection = connection
         return self._connection

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import secrets
 import shutil
@@ -105,6 +106,7 @@ class Head:
         self._history = TaskHistory(self._scheduler, self._clock)
         self._coordinator = Coordinator()
         self._worker_logs = WorkerLogs()
+        self._output_numbers = itertools.count()
         self._setups: dict[str, bytes] = {}
         """What every new worker calls first, by name; pickled."""
         self._tasks = SupervisedTasks(self._crashed)
@@ -405,7 +407,8 @@ class Head:
         """Keep what tasks have printed, and pass it on to the clients that print it too."""
         self._worker_logs.add(worker.options.name, message)
         self._metrics_writer.task_output(worker.number, message)
-        output = messages.ClientOutput(worker.options.name, message.streams, message.texts)
+        number = next(self._output_numbers)
+        output = messages.ClientOutput(worker.options.name, message.streams, message.texts, number)
         for client in self._clients.values():
             client.show(output)
 

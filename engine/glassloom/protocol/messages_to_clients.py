@@ -89,11 +89,16 @@ class Located(Message, frozen=True, tag="located"):
 
 
 class ClientOutput(Message, frozen=True, tag="client-output"):
-    """Lines that tasks of a worker have printed or logged: see `TaskOutput`. For clients that want the topic ``task-output``."""
+    """Lines that tasks of a worker have printed or logged: see `TaskOutput`. For clients that want the topic ``task-output``.
+
+    Numbers rise from message to message. A message has the same number for all clients, so that a process that has several
+    prints it once.
+    """
 
     worker: str
     streams: list[str]
     texts: list[str]
+    number: int
 
 
 class WorkerLogs(Message, frozen=True, tag="worker-logs"):
