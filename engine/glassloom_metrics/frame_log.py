@@ -1,20 +1,21 @@
 """The frames of a log: the newest in memory, older ones in files, the oldest dropped past a bound.
 
 Frames are numbered from 0, the `Hello`, which is always there. Past `memory_bytes` the oldest frames go to segments in a
-directory (see `segments.py`); past `disk_bytes`, or when the disk is full, the oldest segment is deleted, and what cannot
-be written is dropped from memory at twice the bound. So what is kept follows each other: frame 0, and `first` to the newest.
-Nothing here raises because of a disk. Thread-safe.
+directory (see `segments.py`); past `disk_bytes`, or when the disk is full, the oldest segment is deleted. If nothing can be
+written, the oldest frames are dropped at twice the bound, those in segments first. So what is kept follows each other:
+frame 0, and `first` to the newest. Nothing here raises because of a disk. Thread-safe.
 """
 
 from __future__ import annotations
 
+import errno
 import re
 import threading
 from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from glassloom_metrics.segments import Segment, is_disk_full
+from glassloom_metrics.segments import Segment
 
 DEFAULT_MEMORY_BYTES = 64 * 2**20
 DEFAULT_DISK_BYTES = 2 * 2**30
@@ -22,6 +23,7 @@ SEGMENT_BYTES = 32 * 2**20
 WRITE_BYTES = 2**20
 """How much is written at once: a head does nothing else meanwhile."""
 _MAX_TOPICS = 255
+_DISK_FULL = frozenset([errno.ENOSPC, errno.EDQUOT])
 
 
 class FrameLog:
@@ -132,9 +134,7 @@ class FrameLog:
         """Delete the segments. Nothing can be read any more."""
         with self._lock:
             self._closed = True
-            for segment in self._segments:
-                segment.delete()
-            self._segments.clear()
+            self._delete_segments()
 
     def _topic_id(self, topic: str) -> int:
         number = self._topic_ids.get(topic)
@@ -162,31 +162,36 @@ class FrameLog:
 
     def _move_oldest(self, directory: Path) -> None:
         """Write the oldest frames to a segment; make room for them by deleting old ones, or drop them, if need be."""
-        while not self._write_oldest(directory):
-            if not self._segments or len(self._segments) == 1 and not self._segments[0].is_sealed:
-                if self.memory_bytes > 2 * self._memory_limit:
-                    self._forget(self._count(self.memory_bytes - self._memory_limit))
-                self._next_write_bytes = self.memory_bytes + min(WRITE_BYTES, self._memory_limit)
-                return
-            self._segments.pop(0).delete()
+        while (reason := self._write_oldest(directory)) is not None:
+            if self._segments and not self._segments[-1].topics:
+                self._segments.pop().delete()  # new, and of no use
+            elif reason == errno.EFBIG and self._segments and not self._segments[-1].is_sealed:
+                self._segments[-1].seal(self._topic_names)  # a new one may take what this one can't
+                continue
+            if reason in _DISK_FULL and self._segments:
+                self._segments.pop(0).delete()
+                continue
+            if self.memory_bytes > 2 * self._memory_limit:
+                self._delete_segments()  # what is kept follows each other
+                self._forget(self._count(self.memory_bytes - self._memory_limit))
+            self._next_write_bytes = self.memory_bytes + min(WRITE_BYTES, self._memory_limit)
+            return
         self._next_write_bytes = self._memory_limit
         while len(self._segments) > 1 and self.disk_bytes > self._disk_limit:
             self._segments.pop(0).delete()
 
-    def _write_oldest(self, directory: Path) -> bool:
-        """Return False if there is no room, and deleting an old segment may help; True also if there can't be any."""
+    def _write_oldest(self, directory: Path) -> int | None:
+        """Write the oldest frames; return None, or the number of the system's error if that can't be done."""
         count = self._count(max(self.memory_bytes - self._memory_limit, min(WRITE_BYTES, self._memory_limit // 2)))
         try:
             segment = self._open_segment(directory)
             segment.append(self._topics[:count], self._payloads[:count])
         except OSError as error:
-            if not is_disk_full(error):
-                self._drop_segments()
-            return False
+            return error.errno or errno.EIO
         self._forget(count)
         if segment.nbytes >= SEGMENT_BYTES:
             segment.seal(self._topic_names)
-        return True
+        return None
 
     def _open_segment(self, directory: Path) -> Segment:
         if self._segments and not self._segments[-1].is_sealed:
@@ -197,8 +202,7 @@ class FrameLog:
         self._segments.append(segment)
         return segment
 
-    def _drop_segments(self) -> None:
-        """The directory can't be written to any more: what lies there is as good as gone."""
+    def _delete_segments(self) -> None:
         for segment in self._segments:
             segment.delete()
         self._segments.clear()

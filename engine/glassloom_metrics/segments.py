@@ -18,6 +18,7 @@ from glassloom_metrics.framing import HEADER_BYTES, frame
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Footer, encode
 
 MAGIC = b"glsloom" + bytes([PROTOCOL_VERSION])
+
 _DISK_FULL = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 
 

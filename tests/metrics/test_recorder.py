@@ -228,6 +228,40 @@ def test_where_the_disk_is_full_new_frames_take_the_place_of_the_oldest(tmp_path
     recorder.close()
 
 
+@pytest.mark.parametrize("error", [errno.EFBIG, errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("room", [0, 900, 3_500, 7_000, 12_000, 30_000])
+@pytest.mark.parametrize("counts_file", [True, False])
+def test_whatever_a_full_disk_takes_readers_come_to_the_end(tmp_path, monkeypatch, room, counts_file, error):
+    """A disk, or each file on it, that takes so many bytes, and later as many as you like."""
+    monkeypatch.setattr(frame_log, "SEGMENT_BYTES", 5_000)
+    write, is_full = segments._write_all, [True]
+
+    def write_if_there_is_room(descriptor: int, data: bytes, offset: int) -> None:
+        used = offset if counts_file else sum(path.stat().st_size for path in tmp_path.iterdir())
+        if is_full[0] and used + len(data) > room:
+            raise OSError(error, "no room")
+        write(descriptor, data, offset)
+
+    monkeypatch.setattr(segments, "_write_all", write_if_there_is_room)
+    recorder = Recorder(HELLO, memory_bytes=2_000, directory=tmp_path)
+    for number in range(3_000):
+        is_full[0] = number < 1_500
+        recorder.record(Life(float(number), "x" * 30))
+        assert recorder.memory_bytes <= 4_100
+        if number % 100 == 99:
+            for start in (1, number // 2, number + 1):
+                position = start
+                while position < len(recorder):
+                    _, following = recorder.read(position, limit=7)
+                    assert following > position
+                    position = following
+            left = ticks(recorder)
+            assert left == list(range(number + 1 - len(left), number + 1))
+            dropped = recorder.dropped(1)
+            assert (dropped.last if dropped else 0) == number + 1 - len(left)
+    recorder.close()
+
+
 def test_a_log_that_fits_nowhere_drops_its_oldest_frames_and_keeps_its_first(tmp_path):
     recorder = Recorder(HELLO, memory_bytes=2000, directory=tmp_path / "missing")
     for number in range(1000):
