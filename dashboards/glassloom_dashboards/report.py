@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import time
@@ -23,7 +24,7 @@ from glassloom_metrics.recording import Recording, hello_of
 from markupsafe import Markup
 
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.card import TITLES, Card
+from glassloom_dashboards.card import TITLES, Card, show_empty
 from glassloom_dashboards.hub import Watched
 from glassloom_dashboards.page import CARDS
 from glassloom_dashboards.strip import notices
@@ -37,6 +38,9 @@ REPORT_CARDS = ("task-stream", "progress", "workers-memory", "workers-cpu")
 _SHORTEST_SPAN_S = 1e-3
 _DRAWN_AT_S = (0.0, 10.0)
 """The task stream draws a view of somebody's own only after it has rested."""
+
+
+log = logging.getLogger(__name__)
 
 
 def read_aggregate(path: str | os.PathLike[str]) -> Watched:
@@ -84,7 +88,7 @@ def facts(aggregate: ClusterAggregate, engine: str) -> list[tuple[str, str]]:
     is_computed = action == Action.COMPUTE
     shown = [
         ("cluster", f"{aggregate.name} ({aggregate.kind})"),
-        ("began", datetime.fromtimestamp(began_s).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")),
+        ("began", _date_text(began_s)),
         ("duration", duration_text(max(aggregate.last_at_s - began_s, 0.0))),
         ("workers", f"{len(aggregate.worker_names):,}"),
         ("threads", f"{sum(worker.nthreads for worker in aggregate.workers.values()):,}"),
@@ -103,6 +107,13 @@ def facts(aggregate: ClusterAggregate, engine: str) -> list[tuple[str, str]]:
         ("versions", f"Glassloom {engine or 'unknown'}, drawn with Python {python}, Bokeh {bokeh.__version__}")
     )
     return shown
+
+
+def _date_text(at_s: float) -> str:
+    try:
+        return datetime.fromtimestamp(at_s).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+    except (ValueError, OverflowError, OSError):  # no time that a clock gives: the recording is damaged there
+        return "unknown"
 
 
 def runs_table(aggregate: ClusterAggregate) -> Table:
@@ -154,15 +165,19 @@ def errors_table(aggregate: ClusterAggregate) -> Table:
     return Table(("error", "tasks", "layer", "from"), rows, texts=("layer", "from"))
 
 
-def _drawn(watched: Watched) -> list[Card]:
-    """Return the cards, drawn."""
+def drawn_cards(watched: Watched) -> list[Card]:
+    """Return the cards, drawn. One that can't be drawn, such as of a damaged recording, says so in its place."""
     aggregate = watched.aggregate
     cards = [CARDS[name](aggregate, PALETTES["light"], watched.colours) for name in REPORT_CARDS]
     for card in cards:
-        if isinstance(card, TaskStream):
-            _show_all_tasks(card, aggregate)
-        for now_s in _DRAWN_AT_S:
-            card.update(now_s)
+        try:
+            if isinstance(card, TaskStream):
+                _show_all_tasks(card, aggregate)
+            for now_s in _DRAWN_AT_S:
+                card.update(now_s)
+        except Exception:  # whatever one plot stumbles over, the others must be drawn
+            log.exception("%r of %r could not be drawn", card.id, aggregate.name)
+            show_empty(card.empty, "This plot could not be drawn", css="failed")
     return cards
 
 
@@ -187,7 +202,7 @@ def report_html(path: str | os.PathLike[str], *, title: str = "") -> str:
     hello = hello_of(path)
     watched = read_aggregate(path)
     aggregate = watched.aggregate
-    cards = _drawn(watched)
+    cards = drawn_cards(watched)
     errors = list(reversed(aggregate.errors.values()))
     tables = [
         ("Runs", table_html(runs_table(aggregate), "")),

@@ -7,6 +7,7 @@ import pytest
 import synthetic
 from browsing import chromium
 from glassloom_dashboards.report import (
+    drawn_cards,
     errors_table,
     facts,
     layers_table,
@@ -16,8 +17,10 @@ from glassloom_dashboards.report import (
     write_report,
 )
 from glassloom_metrics.errors import RecordingError
-from glassloom_metrics.protocol import Action, Errors, Hello, Layers, Life, Progress, Runs
+from glassloom_metrics.protocol import Action, Errors, Hello, Layers, Life, Progress, Runs, WorkerJoined, WorkerSamples
 from glassloom_metrics.recorder import Recorder
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -128,3 +131,43 @@ def test_a_report_opens_in_a_browser_asks_for_nothing_and_runs_no_text_of_users(
     tasks = read_aggregate(path).aggregate.tasks
     assert rows + np.count_nonzero(tasks["ok"] == 0) >= 400
     assert start < tasks.start_s - STARTED_AT_S and tasks.stop_s - STARTED_AT_S < end
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> bytes:
+    path = tmp_path_factory.mktemp("small") / "run.glr"
+    synthetic.write_recording(
+        path, synthetic.make_recorder(Shape(tasks=4, failures=True, names=("a", "b")), "c1", "demo")
+    )
+    return path.read_bytes()
+
+
+@settings(max_examples=30, deadline=None)
+@given(place=st.integers(0, 10**6), difference=st.integers(1, 255), cuts=st.booleans())
+def test_a_recording_that_is_cut_or_damaged_anywhere_is_reported_as_far_as_it_goes(
+    tmp_path_factory, small, place, difference, cuts
+):
+    data = bytearray(small)
+    place = 8 + place % (len(data) - 8)
+    data[place] ^= difference
+    path = tmp_path_factory.getbasetemp() / "damaged.glr"
+    path.write_bytes(data[:place] if cuts else data)
+    watched = read_aggregate(path)
+    assert facts(watched.aggregate, "")
+    for table in (runs_table, layers_table, errors_table):
+        table(watched.aggregate)
+    assert len(drawn_cards(watched)) == 4
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered", "ignore:overflow encountered")
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1e300])
+def test_times_that_no_clock_gives_cost_no_report(path, value):
+    recorder = Recorder(hello())
+    recorder.add_layer(1, "sum", 3, "")
+    recorder.add_tasks(["0", "1"], layer=1, start_s=[value, STARTED_AT_S + 1], duration_s=0.5)
+    recorder.flush(value)
+    recorder.record(WorkerJoined(value, 0, "w0", 1, 2))
+    recorder.record(WorkerSamples(value, [0], [value], [2], [3], [4], [5], [6], [7]))
+    synthetic.write_recording(path, recorder)
+    text = report_html(path)
+    assert '<th scope="row">sum</th><td class="number">2</td>' in text
