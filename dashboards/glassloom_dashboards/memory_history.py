@@ -82,18 +82,20 @@ class MemoryHistory:
         held: Mapping[int, int],
     ) -> None:
         """Take a message of samples into account, of the workers `measured`; `samples` are the latest ones of all."""
-        limits = [worker.memory_limit_bytes for worker in workers.values()]
-        limit = float(sum(filter(None, limits))) if limits and all(limits) else math.nan
+        rows = {worker: _row(at_s, sample, workers.get(worker)) for worker, sample in samples.items()}
         top = heapq.nlargest(TOP_LAYERS, ((nbytes, layer) for layer, nbytes in held.items() if nbytes))
         blank = [0.0] * (TOP_LAYERS - len(top))
         layers = [*(float(layer) for _, layer in top), *blank]
         nbytes = [*(float(size) for size, _ in top), *blank]
-        row = _row(at_s, samples.values(), limit, float(sum(held.values())))
-        self._cluster.append([*row, *layers, *nbytes])
+        sums: list[float] = [sum(column) for column in zip(*rows.values(), strict=True)][1:-2] or [0.0] * (
+            len(_COLUMNS) - 3
+        )
+        limits = [worker.memory_limit_bytes for worker in workers.values()]
+        limit = float(sum(filter(None, limits))) if limits and all(limits) else math.nan
+        self._cluster.append([at_s, *sums, limit, float(sum(held.values())), *layers, *nbytes])
         for worker in measured:
-            if worker in samples and worker in workers:
-                own_limit = float(workers[worker].memory_limit_bytes or math.nan)
-                self._of(worker).append(_row(at_s, [samples[worker]], own_limit, 0.0))
+            if worker in rows and worker in workers:
+                self._of(worker).append(rows[worker])
         if len(self._workers) > len(workers) + MAX_GONE:
             del self._workers[next(one for one in self._workers if one not in workers)]
 
@@ -112,11 +114,13 @@ class MemoryHistory:
         return (self._cluster if worker is None else self._of(worker)).columns()
 
 
-def _row(at_s: float, samples: Iterable[Sample], limit: float, held: float) -> list[float]:
-    known = list(samples)
-    parts = [float(sum(getattr(sample, f"{part}_bytes") for sample in known)) for part in PARTS]
-    total = sum(parts[:3])
-    return [at_s, *parts, total, total, float(sum(one.pressure >= PAUSED for one in known)), limit, held]
+def _row(at_s: float, sample: Sample, worker: WorkerJoined | None) -> tuple[float, ...]:
+    """Return a worker's row: of all workers together it is the sum of theirs, but for the first and the last two values."""
+    managed, shared, unmanaged = sample.managed_bytes, sample.shared_bytes, sample.unmanaged_bytes
+    total = managed + shared + unmanaged
+    limit = (worker.memory_limit_bytes if worker is not None else None) or math.nan
+    is_paused = sample.pressure >= PAUSED
+    return (at_s, managed, shared, unmanaged, sample.spilled_bytes, total, total, is_paused, limit, 0.0)
 
 
 def held_of(columns: Columns, row: int) -> tuple[tuple[int, float], ...]:

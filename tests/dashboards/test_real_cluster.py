@@ -143,3 +143,22 @@ def test_runs_lines_errors_and_the_death_of_a_worker_are_told(tab, cluster):
         tab.get_by_text("Was there for").wait_for()
         tab.locator(".line", has_text="last words").wait_for()
         assert tab.get_by_role("img", name="Memory: last").count() == 1
+
+
+@pytest.mark.parametrize("page", ["memory", "stages", "time-budget"])
+def test_views_over_time_show_what_a_cluster_did_and_go_on_while_it_is_idle(browser, cluster, page):
+    with Client(cluster, set_as_default=False) as client:
+        assert client.gather(client.map(bytes, [10**6] * 8))[0] == bytes(10**6)
+    with open_tab(browser) as tab:
+        tab.set_default_timeout(40_000)
+        tab.goto(f"{tab.base}/{find_record('real').id}/{page}")
+        tab.wait_for_function(f"() => Bokeh.documents[0]?.get_model_by_name('{page}-source')?.get_length() > 0")
+        tab.get_by_text("All", exact=True).click()
+        tab.get_by_role("button", name="as a table").click()
+        tab.get_by_role("row").nth(1).wait_for()
+        assert {"memory": "managed", "stages": "95 % within", "time-budget": "idle"}[page] in tab.get_by_role(
+            "table"
+        ).inner_text()
+        caption = tab.get_by_role("caption").inner_text()
+        if page != "stages":
+            tab.wait_for_function(f"() => document.querySelector('.body').ariaLabel.includes({caption!r}) === false")

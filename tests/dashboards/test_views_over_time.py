@@ -1,0 +1,239 @@
+"""The pages of memory over time and of the time budget: their modes, sizes and texts, and whose the view is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from browsing import open_tab
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.budget import PARTS
+from glassloom_dashboards.memory_drawing import BY_LAYER, EDGES, MAX_BANDS, OTHERS
+from glassloom_dashboards.theme import DARK, LIGHT
+from glassloom_dashboards.time_view import ALL, LATEST_RUN, REST_S
+from glassloom_metrics.protocol import Hello, Layers, Life, Progress, WorkerJoined, WorkerLeft, WorkerSamples
+from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
+from test_pages import FRAME_BYTES, Opened, aggregate_of, events
+
+NAME = HOSTILE_NAMES[0]
+
+
+def cluster(workers: int = 2, layers: int = 3, limit: int | None = 100 * MIB) -> ClusterAggregate:
+    aggregate = ClusterAggregate()
+    aggregate.apply(Hello(2, "c1", "demo", "processes", STARTED_AT_S))
+    for worker in range(workers):
+        aggregate.apply(WorkerJoined(STARTED_AT_S, worker, f"{NAME}{worker}", 1, 2, limit))
+    ids = list(range(layers))
+    aggregate.apply(Layers(ids, [f"{NAME}{n}" for n in ids], [10] * layers, [""] * layers))
+    return aggregate
+
+
+def hold(aggregate: ClusterAggregate, at_s: float, nbytes: list[int]) -> None:
+    ids = list(range(len(nbytes)))
+    zeros = [0] * len(ids)
+    aggregate.apply(Progress(STARTED_AT_S + at_s, ids, zeros, zeros, zeros, [1] * len(ids), zeros, zeros, nbytes))
+
+
+def measure(aggregate: ClusterAggregate, at_s: float, used: int, *, spilled: int = 0, pressure: int = 0) -> None:
+    workers = list(aggregate.workers)
+    count = len(workers)
+    sample = WorkerSamples(
+        STARTED_AT_S + at_s, workers, [50.0] * count, [used] * count, [used] * count, [0] * count, [spilled] * count,
+        [1] * count, [0] * count, [used] * count, [10 * MIB] * count, [pressure] * count,
+    )  # fmt: skip
+    aggregate.apply(sample)
+
+
+def filled(**options: int | None) -> ClusterAggregate:
+    aggregate = cluster(**options)
+    for moment, used in enumerate([10, 40, 70, 20, 10, 60, 10]):
+        hold(aggregate, moment / 2, [used * MIB, 2 * MIB, MIB])
+        measure(aggregate, moment / 2, used * MIB, spilled=5 * MIB * (moment == 2), pressure=2 * (moment == 2))
+    return aggregate
+
+
+def data(opened: Opened, source: str):
+    return opened.document.get_model_by_name(source).data
+
+
+def test_memory_in_total_is_stacked_and_says_its_peaks_limit_and_pauses():
+    opened = Opened("memory", filled())
+    card = opened.card("memory")
+    rows = data(opened, "memory-source")
+    assert [float(rows[edge][2]) / MIB for edge in EDGES[:4]] == [0, 140, 140, 160]
+    assert rows["spilled"].tolist()[2] == 10 * MIB and card.disk.visible
+    assert rows["limit"].tolist() == [200 * MIB] * 7
+    peaks = data(opened, "memory-peaks-source")
+    assert peaks["at"] == [1.0, 2.5]
+    assert peaks["text"][0].startswith("160 MiB at 1 s")
+    assert "70.0 MiB" in peaks["held"][0]
+    assert data(opened, "memory-pauses-source")["left"] == [1.0]
+    assert "limit 200 MiB" in card.legend.text and "paused" in card.legend.text
+    assert "peak 160 MiB at 1 s" in opened.view.summaries.tags[0][1]
+    assert "<img" not in card.legend.text
+
+
+def test_memory_by_layer_stacks_what_layers_hold_by_name():
+    opened = Opened("memory", filled())
+    card = opened.card("memory")
+    card.mode.active = BY_LAYER
+    opened.update()
+    rows = data(opened, "memory-source")
+    assert [float(rows[edge][1]) / MIB for edge in EDGES[:4]] == [0, 40, 42, 43]
+    assert card._drawn.bands == (f"{NAME}0", f"{NAME}1", f"{NAME}2")
+    assert all(math.isnan(limit) for limit in rows["limit"])
+    assert len(set(card.plot.renderers[place].glyph.fill_color for place in (1, 2, 3))) == 3
+    assert [row[1] for row in card.table().rows][1] == "40.0 MiB"
+
+
+def test_of_many_layers_twelve_have_a_band_and_the_others_one_together():
+    aggregate = cluster(layers=40)
+    hold(aggregate, 1.0, [MIB * (n + 1) for n in range(40)])
+    measure(aggregate, 1.0, MIB)
+    opened = Opened("memory", aggregate)
+    card = opened.card("memory")
+    card.mode.active = BY_LAYER
+    opened.update()
+    bands = card._drawn.bands
+    assert len(bands) == MAX_BANDS and bands[-1] == OTHERS and bands[0] == f"{NAME}39"
+    total = float(data(opened, "memory-source")[f"y{MAX_BANDS}"][0])
+    assert total == pytest.approx(MIB * 40 * 41 / 2)
+
+
+def test_memory_of_one_worker_is_kept_after_it_has_left():
+    aggregate = filled(workers=3)
+    aggregate.apply(WorkerLeft(STARTED_AT_S + 4, 2, "killed"))
+    opened = Opened("memory", aggregate)
+    card = opened.card("memory")
+    assert not card.worker.visible
+    card.mode.active = 2
+    opened.update()
+    assert card.worker.visible and [value for value, _ in card.worker.options] == ["0", "1", "2"]
+    card.worker.value = "2"
+    opened.update()
+    assert float(data(opened, "memory-source")["total"].max()) == 80 * MIB
+    card.worker.value = "no such worker"[:0]
+    opened.update()
+    assert card.worker.value == "0"
+
+
+def test_without_a_limit_no_line_is_drawn_and_a_far_one_is_said():
+    opened = Opened("memory", filled(limit=None))
+    assert "limit" not in opened.card("memory").legend.text
+    opened = Opened("memory", filled(limit=2**40))
+    assert "limit 2.00 TiB (above the plot)" in opened.card("memory").legend.text
+    assert opened.card("memory").plot.y_range.end < 2**30
+
+
+def test_twelve_hours_of_five_hundred_workers_are_small_frames():
+    aggregate = cluster(workers=500, layers=30)
+    for moment in range(1500):
+        measure(aggregate, 28.0 * moment, (1 + moment % 50) * MIB, pressure=2 * (moment % 100 == 7))
+        if moment % 100 == 0:
+            hold(aggregate, 28.0 * moment, [MIB * n for n in range(30)])
+    opened = Opened("memory", aggregate)
+    for mode in range(3):
+        opened.card("memory").mode.active = mode
+        opened.update()
+    opened.view.theme.tags = ["dark"]
+    opened.update()
+    assert max(opened.frames) <= FRAME_BYTES
+    assert len(aggregate.memory) < 512 * 3 and opened.update() == 0
+
+
+@pytest.mark.parametrize("page", ["memory", "stages", "time-budget"])
+def test_each_view_says_what_it_waits_for_and_keeps_its_picture_when_the_cluster_has_ended(page):
+    waiting = Opened(page, ClusterAggregate())
+    assert "<b>No " in waiting.document.get_model_by_name(f"{page}-empty").text
+    aggregate = aggregate_of(Shape())
+    opened = Opened(page, aggregate)
+    assert opened.rows(f"{page}-source") > 0
+    aggregate.apply(Life(STARTED_AT_S + 99, "closing"))
+    opened.update()
+    assert not opened.document.get_model_by_name(f"{page}-empty").visible
+    assert opened.rows(f"{page}-source") > 0
+
+
+@pytest.mark.parametrize("page", ["memory", "stages", "time-budget"])
+def test_each_view_changes_its_colours_with_the_theme(page):
+    opened = Opened(page, aggregate_of(Shape()))
+    glyph = {"memory": "band0", "stages": "memory", "time-budget": "compute"}[page]
+    figure = opened.document.get_model_by_name(page)
+    colour = next(one for one in figure.renderers if one.name == glyph).glyph
+    assert colour.fill_color == LIGHT.managed
+    opened.view.theme.tags = ["dark"]
+    opened.update()
+    assert colour.fill_color == DARK.managed
+
+
+def test_the_budget_is_a_hundred_per_cent_in_the_bar_in_each_bin_and_in_the_table():
+    opened = Opened("time-budget", aggregate_of(Shape()))
+    bar = data(opened, "time-budget-bar-source")
+    assert bar["left"][0] == 0 and bar["right"][-1] == pytest.approx(1.0)
+    bins = data(opened, "time-budget-source")
+    assert np.asarray(bins[f"y{len(PARTS)}"]) == pytest.approx(1.0, abs=1e-5)
+    table = opened.card("time-budget").table()
+    assert table.rows[0][0] == "together" and len(table.rows[0]) == 2 + len(PARTS)
+    assert "compute " in opened.view.summaries.tags[0][1]
+
+
+@pytest.mark.parametrize("page", ["memory", "time-budget"])
+def test_a_view_that_somebody_has_moved_is_left_alone_and_drawn_for_when_it_rests(page):
+    aggregate = filled()
+    aggregate.apply(events(0, [(0.0, 3.0)]))
+    opened = Opened(page, aggregate)
+    card = opened.card(page)
+    assert card.time.mode == LATEST_RUN
+    card.time.follow.active = None
+    card.time.x_range.update(start=1.0, end=2.0)
+    opened.update(0.01)
+    extent = dict(card.time.extent.data)
+    opened.update(REST_S)
+    measure(aggregate, 30.0, MIB)
+    aggregate.apply(events(1, [(29.0, 30.0)]))
+    opened.update()
+    assert (card.time.x_range.start, card.time.x_range.end) == (1.0, 2.0)
+    assert card.time.extent.data == extent, "the browser is told of no other times"
+    edge = "at" if page == "memory" else "left"
+    shown = np.asarray(data(opened, f"{page}-source")[edge])
+    assert len(shown) and shown.min() >= 0.4 and shown.max() <= 2.6
+    card.time.follow.active = ALL
+    opened.update()
+    assert card.time.extent.data["right"][0] > 30
+
+
+@pytest.fixture
+def tab(browser, runtime) -> Iterator[object]:
+    """Return a browser tab beside a registry of this test alone."""
+    with open_tab(browser) as tab:
+        yield tab
+
+
+def test_in_the_browser_both_plots_zoom_together_and_new_samples_do_not_move_them(publish, tab):
+    cluster = publish(Shape(tasks=50))
+    tab.goto(f"{tab.base}/c1/memory")
+    ranges = """() => {
+      const doc = window.Bokeh?.documents[0], model = (name) => doc?.get_model_by_name(name)
+      if (!doc?.is_idle || model('memory-source').get_length() == 0) return null
+      const [above, below] = [model('memory').x_range, model('memory-disk').x_range]
+      return {start: above.start, end: above.end, same: above === below, follow: model('memory-follow').active}
+    }"""
+    before = tab.wait_for_function(ranges).json_value()
+    assert before["same"] and before["follow"] == LATEST_RUN
+    box = tab.locator("#card-memory .body").bounding_box()
+    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
+    for _ in range(5):
+        tab.mouse.wheel(0, -300)
+    zoomed = tab.wait_for_function(f"() => {{ const r = ({ranges})(); return r && r.follow === null ? r : null }}")
+    zoomed = zoomed.json_value()
+    cluster.add(
+        WorkerSamples(STARTED_AT_S + 60, [0], [1.0], [MIB], [MIB], [0], [7 * MIB], [0], [0]),
+        events(50, [(59.0, 60.0)]),
+    )
+    tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('glassloom-frame').tags[0] > 3")
+    after = tab.evaluate(ranges)
+    assert (after["start"], after["end"]) == (zoomed["start"], zoomed["end"])
+    tab.get_by_text("All", exact=True).click()
+    tab.wait_for_function(f"() => {{ const r = ({ranges})(); return r && r.end > 59 }}")
