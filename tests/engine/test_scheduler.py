@@ -456,10 +456,41 @@ def test_a_task_is_asked_back_once_and_a_slow_worker_is_not_filled_again() -> No
     queue_ten_that_last(bench)
     bench.rebalance(0.1)
     bench.act()
+    bench.rebalance(0.1)
+    assert bench.act() == {"recall": {0: ["x-0"]}}  # as if it hadn't begun that either
     assert bench.rebalance(0.1) is False
     bench.recalled(0, [bench.number(f"x-{n}") for n in range(1, 10)])
     assert list(bench.act()["run"]) == [1]
     assert bench.rebalance(0.1) is False
+
+
+def test_what_is_asked_back_was_sent_last_in_whichever_order_tasks_left_their_block() -> None:
+    bench = Bench(1)
+    queue_ten_that_last(bench)
+    assert bench.scheduler.tasks["x-5"].state is State.RUNNING  # looked up, it leaves its block before the others
+    assert bench.rebalance(0.1) is True
+    assert bench.act()["recall"][0] == [f"x-{n}" for n in range(9, 0, -1)]
+    assert [task.key for task in bench.scheduler.tasks_on(0)[0]] == [f"x-{n}" for n in range(10)]
+
+
+def test_a_task_that_was_not_given_back_does_not_keep_the_others_there() -> None:
+    bench = Bench(1)
+    queue_ten_that_last(bench)
+    bench.rebalance(0.1)
+    bench.act()
+    bench.recalled(0, [bench.number(f"x-{n}") for n in range(1, 9)])  # for some reason it has begun x-9
+    bench.worker_joined(2, "w2", 20)
+    bench.act()
+    assert bench.rebalance(0.1) is True
+    assert bench.act()["recall"] == {0: ["x-0"]}
+
+
+def test_tasks_before_another_on_its_worker_are_those_that_were_sent_earlier() -> None:
+    bench = Bench(1)
+    queue_ten_that_last(bench)
+    task = bench.scheduler.tasks["x-5"]
+    n_individual = sum(other.turn < task.turn for other in bench.scheduler.workers[0].running)
+    assert bench.count_before(task) + n_individual == 5
 
 
 def test_a_fast_worker_keeps_its_queue() -> None:

@@ -142,7 +142,7 @@ class _Explainer:
             return f"runs on {worker.name}{sent}; it waits for other tasks and has left its thread to them"
         if task.n_awaited:
             return f"is queued on {worker.name}{sent}: {_counted(task.n_awaited, 'input')} are still being made there"
-        others = (other for other in worker.running if other.state is State.RUNNING and not other.n_awaited)
+        others = (other for other in worker.running_in_turn() if other.state is State.RUNNING and not other.n_awaited)
         ahead = list(itertools.takewhile(lambda other: other is not task, others))
         n_ahead = sum(other.number not in worker.seceded for other in ahead) + len(worker.stopping)
         n_ahead += self._scheduler.count_before(task)

@@ -158,12 +158,7 @@ class BlockTable:
         """Return how many tasks in blocks go before a task that is READY, or are ahead of it on its worker."""
         if task.worker is None:
             return sum(block.states.count(READY, 0, max(0, task.priority - block.place)) for block in self._blocks)
-        worker = task.worker.number
-        return sum(
-            block.states[position] == RUNNING and block.workers[position] == worker
-            for block in self._blocks
-            for position in range(min(len(block.keys), task.number - block.first))
-        )
+        return sum(block.count_sent_before(task.worker.number, task.turn) for block in self._blocks)
 
     def make_individual_on(self, worker: WorkerState, *, with_results: bool) -> None:
         """Let tasks leave their blocks that a worker runs; `with_results` also those whose result only it has."""
@@ -195,7 +190,7 @@ class BlockTable:
             worker.n_in_blocks -= 1
             worker.running[task] = None
             task.estimate_s = block.estimates_s[position]
-            task.sent_s = block.sent_s(position)
+            task.sent_s, task.sent_number = block.sent_s(position), block.sent_number(position)
         else:
             task.producer = block.workers[position]
             task.row = block.row(position)
@@ -232,7 +227,7 @@ class BlockTable:
         block.workers[start:stop] = array("q", [worker.number]) * n
         block.estimates_s[start:stop] = array("d", [estimate_s]) * n
         block.states[start:stop] = bytes([RUNNING]) * n
-        block.sent.append((start, self._tables.now_s))
+        block.sent.append((start, self._tables.now_s, self._tables.take_sent_number()))
         worker.n_in_blocks += n
         worker.occupancy_s += n * estimate_s
         self._count(block, READY, RUNNING, n)

@@ -119,12 +119,15 @@ class Scheduler:
         return self._blocks.items_of(numbers)
 
     def tasks_on(self, number: int) -> tuple[list[TaskState], list[TaskState]]:
-        """Return the tasks that a worker was given, and those whose result only it has. They leave their blocks."""
+        """Return the tasks that a worker was given, in the order in which it begins them, and those whose result only it has.
+
+        They leave their blocks.
+        """
         worker = self.workers.get(number)
         if worker is None:
             return [], []
         self._blocks.make_individual_on(worker, with_results=True)
-        return list(worker.running), list(worker.has)
+        return worker.running_in_turn(), list(worker.has)
 
     def count_before(self, task: TaskState) -> int:
         """Return how many tasks in blocks go before a task: where it is READY before it gets to a worker, else there."""

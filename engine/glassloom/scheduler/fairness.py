@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-_PLACE_BITS = 64
+from glassloom.scheduler.state import PLACE_BITS
+
 _MANY_CLIENTS = 64
 
 
@@ -38,7 +39,7 @@ class FairShare:
 
     def advance(self, place: int) -> None:
         """The task of a place has ended."""
-        level = place >> _PLACE_BITS
+        level = place >> PLACE_BITS
         if place > self._reached.get(level, place - 1):
             self._reached[level] = place
 
@@ -53,4 +54,4 @@ class FairShare:
         self._prune_at = max(_MANY_CLIENTS, 2 * len(self._ends))
 
     def _next_place(self, level: int) -> int:
-        return self._reached.get(level, (level << _PLACE_BITS) - 1) + 1
+        return self._reached.get(level, (level << PLACE_BITS) - 1) + 1

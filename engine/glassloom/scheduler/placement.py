@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from glassloom.scheduler.block_table import BlockTable
@@ -85,9 +85,19 @@ class Placement:
                 asks |= bool(self._queues)
             if worker.is_slow and is_behind and n_idle_threads:
                 self._blocks.make_individual_on(worker, with_results=False)
-                last = itertools.islice((task for task in reversed(worker.running) if not task.n_awaited), n_queued)
-                asks |= self._ask_back(worker, list(last))
+                asks |= self._ask_back(worker, self._last_sent(worker, n_queued))
         return asks
+
+    @staticmethod
+    def _last_sent(worker: WorkerState, n_tasks: int) -> Iterator[TaskState]:
+        """Yield up to so many tasks that the worker begins last, but none that it was asked for before.
+
+        It has begun one that it didn't give back: to ask for that again would leave the others where they are.
+        """
+        last = reversed(worker.running_in_turn())
+        return itertools.islice(
+            (task for task in last if not task.n_awaited and task.number not in worker.asked_back), n_tasks
+        )
 
     # What happens to workers
 

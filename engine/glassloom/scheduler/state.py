@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import Any
 
 from glassloom.graph.keys import Key, key_index
@@ -20,6 +21,9 @@ PREFETCH_S = 0.010
 """How much work a worker's thread has queued, so that it doesn't wait for the head between short tasks."""
 MAX_QUEUED = 1000
 _SHORTEST_S = 1e-7
+PLACE_BITS = 64
+"""Bits of a place among those of its priority: see `fairness`."""
+_turn = attrgetter("turn")
 
 
 class TaskState:
@@ -34,6 +38,7 @@ class TaskState:
         "producer",
         "ready_s",
         "row",
+        "sent_number",
         "sent_s",
         "restrictions",
         "dependents",
@@ -104,6 +109,8 @@ class TaskState:
         """Which run of it this is."""
         self.ready_s = self.sent_s = math.nan
         """When all inputs were held, and when it was last sent: `Scheduler.now_s` then."""
+        self.sent_number = -1
+        """Which of all sendings was its last one; slices are sent together."""
         self.producer = NO_WORKER
         """Number of the worker that made the result."""
         self.row = NO_ROW
@@ -124,6 +131,11 @@ class TaskState:
     def index(self) -> str:
         """What tells the task from the others of its layer."""
         return key_index(self.key)
+
+    @property
+    def turn(self) -> tuple[int, int, int]:
+        """What orders the tasks that were sent to a worker as it begins them: priorities over 0 first, then as they came."""
+        return min(0, self.priority >> PLACE_BITS), self.sent_number, self.number
 
     @property
     def is_needed(self) -> bool:
@@ -212,6 +224,10 @@ class WorkerState:
     def n_running(self) -> int:
         """Tasks that were sent to it, or are being staged for it."""
         return len(self.running) + self.n_in_blocks
+
+    def running_in_turn(self) -> list[TaskState]:
+        """Return what is `running` in the order in which it begins them. Tasks come there also as they leave their blocks."""
+        return sorted(self.running, key=_turn)
 
     @property
     def n_held(self) -> int:

@@ -37,6 +37,8 @@ class Tables:
         """How often the result of a known task couldn't be read where every process reads it, if it couldn't."""
         self.now_s = math.nan
         """When the events happen that are taken in now, as the runtime says."""
+        self.n_sent = 0
+        """How often a task, or a slice of a block, was sent to a worker."""
         self._next_number = 0
 
     def known_or_new(self, key: Key, labels: dict[str, tuple[str, str]] | None, run: int) -> TaskState:
@@ -63,6 +65,11 @@ class Tables:
         number = self._next_number
         self._next_number += count
         return number
+
+    def take_sent_number(self) -> int:
+        """Return the number of the next sending."""
+        self.n_sent += 1
+        return self.n_sent
 
     def publish(self, task: TaskState) -> None:
         """Ask the worker that holds a result to put it where every process can reach it."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from glassloom.graph.keys import Key, key_indices
 from glassloom.scheduler.layers import Layer
-from glassloom.scheduler.state import NO_ROW, TaskState, WorkerState
+from glassloom.scheduler.state import NO_ROW, PLACE_BITS, TaskState, WorkerState
 from glassloom.scheduler.states import READY, RUNNING, State
 
 MIN_TASKS = 8
@@ -84,8 +84,11 @@ class TaskBlock:
         """No task before this position is READY."""
         self.ready_s = math.nan
         """When the tasks came: `Scheduler.now_s` then."""
-        self.sent: list[tuple[int, float]] = []
-        """Of each slice that was sent the first position, and when; in the order of positions."""
+        self.sent: list[tuple[int, float, int]] = []
+        """Of each slice that was sent the first position, when, and its number among all that is sent.
+
+        In the order of positions, and so of these numbers.
+        """
         self.rows: list[tuple[int, int, int]] = []
         """Of finished slices the first position, the first row that tells of them in the metrics, and how many they are.
 
@@ -121,6 +124,23 @@ class TaskBlock:
         """Return when a task was sent to a worker."""
         place = bisect_right(self.sent, (position, math.inf)) - 1
         return self.sent[place][1] if place >= 0 else math.nan
+
+    def sent_number(self, position: int) -> int:
+        """Return the number of the slice in which a task was sent, among all that is sent."""
+        return self.sent[bisect_right(self.sent, (position, math.inf)) - 1][2]
+
+    def count_sent_before(self, worker: int, turn: tuple[int, int, int]) -> int:
+        """Return how many tasks a worker was sent, and hasn't finished, that it begins before that of a `TaskState.turn`."""
+        if self.states.find(RUNNING) < 0:
+            return 0
+        n_before = 0
+        level = min(0, self.place >> PLACE_BITS)
+        stops = [start for start, _, _ in self.sent[1:]] + [len(self.keys)]
+        for (start, _, sent_number), stop in zip(self.sent, stops, strict=True):
+            if self.workers[start] == worker and (level, sent_number) <= turn[:2]:
+                is_same = (level, sent_number) == turn[:2]
+                n_before += self.states.count(RUNNING, start, turn[2] - self.first if is_same else stop)
+        return n_before
 
     def note_rows(self, start: int, row: int, n_tasks: int) -> None:
         """The metrics tell of a finished slice in consecutive rows."""

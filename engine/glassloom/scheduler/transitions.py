@@ -267,7 +267,7 @@ class Transitions:
     def _send(self, task: TaskState, _: Any) -> None:
         tables = self._tables
         assert task.worker is not None
-        task.sent_s = tables.now_s
+        task.sent_s, task.sent_number = tables.now_s, tables.take_sent_number()
         tables.actions.run[task.worker].append(task)
         dependents = task.dependents
         if dependents is not None and len(dependents) <= self._max_ahead_readers:
