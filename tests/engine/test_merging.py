@@ -106,6 +106,13 @@ def test_tasks_that_are_treated_differently_are_not_alike(options: Any) -> None:
     assert single_task(merge([other]), 1, other.code) == other
 
 
+def test_tasks_of_different_runs_are_not_alike() -> None:
+    first = task("a", 1, [], layer="f", line="x.py:1")
+    later = first._replace(key="b", run=5)
+    assert [list(run) for run in alike([first, later])] == [[first], [later]]
+    assert [merge(run).run for run in alike([first, later])] == [-1, 5]
+
+
 def test_of_tasks_that_are_submitted_together_only_the_wrong_one_is_refused(client: Client) -> None:
     gone = client.submit(tasks.inc, 1, key="gone-1")
     gone.result(timeout=20)

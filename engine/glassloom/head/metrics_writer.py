@@ -79,6 +79,10 @@ class MetricsWriter:
         """A client begins a run; return its number."""
         return self._runs.begin(info, self._clock.now_s())
 
+    def resume_run(self, number: int) -> bool:
+        """More tasks are about to be handed in to a run; return whether it is still known."""
+        return self._runs.resume(number)
+
     def end_run(self, number: int, outcome: str) -> None:
         """A run that has no tasks of its own is over."""
         self._runs.end(number, outcome, self._clock.now_s())

@@ -82,7 +82,13 @@ def alike(tasks: Sequence[SingleTask]) -> Iterator[Sequence[SingleTask]]:
     """Yield sequences of tasks that may be one message: of one run, treated alike, and each layer built in one place."""
     first = tasks[0]
     if all(
-        [task.handling is first.handling and task.line is first.line and task.layer is first.layer for task in tasks]
+        [
+            task.handling is first.handling
+            and task.line is first.line
+            and task.layer is first.layer
+            and task.run == first.run
+            for task in tasks
+        ]
     ):
         yield tasks
         return

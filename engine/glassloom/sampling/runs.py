@@ -11,7 +11,7 @@ from glassloom.graph.run_info import RunInfo
 from glassloom.scheduler import RunCounts, Scheduler
 
 MAX_RUNS = 10_000
-"""How many runs are known; the oldest go first. Tasks that come to one that is forgotten aren't counted in any."""
+"""How many runs are known, and besides those that have open tasks: the least recently used go first."""
 
 
 class RunTable:
@@ -33,9 +33,15 @@ class RunTable:
         number = next(self._numbers)
         run = Run(number, *info, now_s)
         self._set(run)
-        if len(self._runs) > MAX_RUNS:
-            self._runs.popitem(last=False)
+        self._forget_if_too_many()
         return number
+
+    def resume(self, number: int) -> bool:
+        """More tasks come to a run; return whether it is still known. If not, begin another for them."""
+        if number not in self._runs:
+            return False
+        self._runs.move_to_end(number)
+        return True
 
     def end(self, number: int, outcome: str, now_s: float) -> None:
         """A run that has no tasks of its own is over."""
@@ -61,7 +67,22 @@ class RunTable:
     def _set(self, run: Run) -> None:
         if self._runs.get(run.id) != run:
             self._runs[run.id] = run
+            self._runs.move_to_end(run.id)
             self._recorder.set_run(run)
+
+    def _forget_if_too_many(self) -> None:
+        """Forget the least recently used runs, if there are too many. Those that have open tasks stay, and count as used."""
+        for _ in range(len(self._runs) - MAX_RUNS):
+            number, run = next(iter(self._runs.items()))
+            if _is_open(run):
+                self._runs.move_to_end(number)
+            else:
+                del self._runs[number]
+
+
+def _is_open(run: Run) -> bool:
+    """Whether a run is known to have tasks that are under way."""
+    return bool(run.tasks) and run.ended_s is None
 
 
 def _outcome(counts: RunCounts) -> str:
