@@ -107,12 +107,14 @@ def compare_runs(aggregate: ClusterAggregate, first: Run, second: Run) -> list[D
     """Return how two runs differ as a whole."""
     now_s = aggregate.last_at_s
     runs = (first, second)
+    shares = [threads_share(aggregate, run) for run in runs]
+    whole = [None if share is None else round(share, 2) for share in shares]  # so that the shown difference is right
     return [
         difference("Duration", [run.duration_s(now_s) for run in runs], duration_text),
         difference("Tasks", [run.tasks for run in runs], count_text),
         difference("Failed tasks", [run.failed for run in runs], count_text),
         difference("Time in tasks", [busy_s(aggregate, run) for run in runs], duration_text),
-        difference("Threads' share", [threads_share(aggregate, run) for run in runs], _percent_text, is_share=True),
+        difference("Threads' share", whole, _percent_text, is_share=True),
         difference("Held at most, sum of layers", [_peak_bytes(aggregate, run) for run in runs], bytes_text),
     ]
 

@@ -91,7 +91,7 @@ def test_a_dead_worker_tells_why_it_left_what_it_did_last_and_what_it_said():
     assert "Memory managed shared unmanaged limit" in text and "CPU, 100 % is one core" in text
     assert "unknown layer[19]" in text and "unknown layer[7]" not in text
     assert "out of memory" in text
-    assert "Failed here unknown layer, 2 times: MemoryError: too large" in text
+    assert "Errors that came here first unknown layer, 2 times: MemoryError: too large" in text
     html = page.card("workers").view.text
     assert re.search(
         r'aria-label="Memory: last 1.00 MiB \(managed 0 B, shared 0 B, unmanaged 1.00 MiB\), at most', html
