@@ -379,7 +379,7 @@ def test_a_report_holds_what_ran_inside_the_block_as_one_page_that_loads_nothing
     text = path.read_text()
     assert "<h1>My &lt;b&gt;report&lt;/b&gt;</h1>" in text and "<img src=x" not in text
     assert re.search(r'<th scope="row">late</th><td class="number">40</td><td class="number">0</td>', text)
-    assert "ValueError: &lt;img src=x onerror=alert(0)&gt;</th>" in text
+    assert re.search(r"ValueError: &lt;img src=x onerror=alert\([012]\)&gt;</th>", text)
     assert "<dt>cluster</dt><dd>recorded (processes)</dd>" in text
     assert "default-src 'none'" in text
     assert list(tmp_path.iterdir()) == [path]
