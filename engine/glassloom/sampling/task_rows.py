@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Sequence
 
 from glassloom_metrics.recorder import Recorder
@@ -43,13 +42,15 @@ def add_finished(
             at += 1
             tasks.append(item)
             continue
-        _add_tasks(recorder, tasks, starts_s[start:at], epoch_s, worker=worker, **_part(columns, start, at))
-        tasks = []
+        if tasks:
+            _add_tasks(recorder, tasks, starts_s[start:at], epoch_s, worker=worker, **_part(columns, start, at))
+            tasks = []
         start, at = at, at + (1 if item is None else len(item))
         if item is not None:
             _add_slice(recorder, item, starts_s[start:at], epoch_s, worker=worker, **_part(columns, start, at))
         start = at
-    _add_tasks(recorder, tasks, starts_s[start:at], epoch_s, worker=worker, **_part(columns, start, at))
+    if tasks:
+        _add_tasks(recorder, tasks, starts_s[start:at], epoch_s, worker=worker, **_part(columns, start, at))
 
 
 def attempt_columns(task: TaskState, start_s: float, row: int) -> dict[str, float]:
@@ -76,13 +77,13 @@ def _add_slice(
 ) -> None:
     block = tasks.block
     block.note_rows(tasks.start, recorder.rows, len(tasks))
-    spans = list(block.sent_spans(tasks.start, tasks.stop))
-    ready_waits_s = array("f")
-    sent_waits_s = array("f")
     at = 0
+    sent_waits_s: list[float] = []
+    ready_waits_s: list[float] = []
+    spans = list(block.sent_spans(tasks.start, tasks.stop))
     for n_tasks, sent_s in spans:
-        ready_waits_s += array("f", [sent_s - block.ready_s]) * n_tasks
-        sent_waits_s.extend([start_s - sent_s for start_s in starts_s[at : at + n_tasks]])
+        sent_waits_s += [start_s - sent_s for start_s in starts_s[at : at + n_tasks]]
+        ready_waits_s += [sent_s - block.ready_s] * n_tasks
         at += n_tasks
     recorder.add_tasks(
         tasks.indices,
@@ -98,8 +99,6 @@ def _add_slice(
 def _add_tasks(
     recorder: Recorder, tasks: Sequence[TaskState], starts_s: Sequence[float], epoch_s: float, **columns: Numbers
 ) -> None:
-    if not tasks:
-        return
     rows = range(recorder.rows, recorder.rows + len(tasks))
     for task, row in zip(tasks, rows, strict=True):
         task.row = row  # the next may read what this one has made
