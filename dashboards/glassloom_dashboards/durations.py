@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections import defaultdict
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,7 @@ class LayerDurations:
 
     def __init__(self) -> None:
         self._bins: defaultdict[int, int] = defaultdict(int)
+        self._cumulated: tuple[list[int], list[int]] | None = None
         self._longest: list[tuple[float, int]] = []
         self.count = 0
         self.total_s = 0.0
@@ -47,6 +50,7 @@ class LayerDurations:
     def add(self, bin_: int, count: int, total_s: float, longest_s: float, shortest_s: float) -> None:
         """Count tasks of one bin."""
         self._bins[bin_] += count
+        self._cumulated = None
         self.count += count
         self.total_s += total_s
         self.longest_s = max(self.longest_s, longest_s)
@@ -66,14 +70,17 @@ class LayerDurations:
 
     def quantile(self, share: float) -> float:
         """Return what a share of the tasks takes at most; 0 if there is none."""
-        wanted, seen = share * self.count, 0
-        for bin_ in sorted(self._bins):
-            before, seen = seen, seen + self._bins[bin_]
-            if seen >= wanted:
-                low_s, high_s = bin_start_s(bin_), bin_start_s(bin_ + 1)
-                inside = (wanted - before) / self._bins[bin_]
-                return float(np.clip(low_s + inside * (high_s - low_s), self.shortest_s, self.longest_s))
-        return self.longest_s
+        if not self.count:
+            return 0.0
+        if self._cumulated is None:
+            bins = sorted(self._bins)
+            self._cumulated = bins, list(accumulate(self._bins[bin_] for bin_ in bins))
+        bins, reached = self._cumulated
+        wanted = share * self.count
+        place = min(bisect_left(reached, wanted), len(bins) - 1)
+        low_s, high_s = bin_start_s(bins[place]), bin_start_s(bins[place] + 1)
+        inside = 1 - (reached[place] - wanted) / self._bins[bins[place]]
+        return min(max(low_s + inside * (high_s - low_s), self.shortest_s), self.longest_s)
 
     @property
     def straggler_s(self) -> float:

@@ -273,7 +273,8 @@ class ProgressBars:
     def summary(self) -> str:
         """Return how far all layers are together."""
         counts = self._aggregate.task_counts
-        return f"{len(self._aggregate.layers):,} layers, {count_text(counts, counts['total'])} tasks done."
+        count = len(self._aggregate.layers)
+        return f"{count:,} layer{'s' * (count != 1)}; tasks done: {count_text(counts, counts['total'])}."
 
     def table(self) -> Table:
         """Return the layers that are on screen, and their tasks by state."""

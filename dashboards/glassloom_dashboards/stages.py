@@ -52,12 +52,15 @@ class Stage:
 
 
 def layers_of_latest_run(aggregate: ClusterAggregate) -> list[Layer]:
-    """Return the layers of the newest run that has any, in the order of `ordered_layers`; all if runs aren't known."""
+    """Return the layers of the newest run that has any, and of all that are under way, as it may wait for them.
+
+    They are in the order of `ordered_layers`; all layers if runs aren't known.
+    """
+    found: set[int] = set()
     for run in aggregate.runs.newest_first():
-        ids = set(aggregate.runs.layers_of(run.id)) & aggregate.layers.keys()
-        if ids:
-            return ordered_layers(aggregate, ids)
-    return ordered_layers(aggregate)
+        if not found or run.ended_s is None:
+            found |= set(aggregate.runs.layers_of(run.id)) & aggregate.layers.keys()
+    return ordered_layers(aggregate, found or None)
 
 
 def recent_counts(aggregate: ClusterAggregate, now_s: float) -> dict[int, int]:

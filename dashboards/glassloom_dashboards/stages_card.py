@@ -259,7 +259,8 @@ class Stages:
         counts = {state: sum(stage.counts[state] for stage in self._stages) for state in (*STATES, "cancelled")}
         rate = sum(stage.rate for stage in self._stages)
         left = sum(stage.unfinished for stage in self._stages)
-        said = [f"together {count_text(counts, total)} done", rate_text(rate)]
+        done, *odd = count_text(counts, total).split(", ")
+        said = [", ".join([f"together {done} done", *odd]), rate_text(rate)]
         if rate and left:
             said.append(f"about {duration_text(max(round(left / rate), 1))} left")
         return " · ".join(part for part in said if part)

@@ -37,10 +37,17 @@ def running(name: str = "sum") -> ClusterAggregate:
     return aggregate
 
 
-def test_the_latest_run_is_the_newest_that_has_layers():
+def one_run(number: int, ended_s: float | None) -> Runs:
+    return Runs([number], ["submit"], [""], [""], [""], [""], [""], [1.0], [ended_s], ["finished"], [1], [0], [0])
+
+
+def test_the_latest_run_is_the_newest_that_has_layers_beside_those_that_it_may_wait_for():
     aggregate = running()
+    assert [layer.name for layer in layers_of_latest_run(aggregate)] == ["sum", "mean"]
+    aggregate.apply(one_run(7, 2.0))
     assert [layer.name for layer in layers_of_latest_run(aggregate)] == ["mean"]
-    aggregate.apply(Runs([9], ["submit"], [""], [""], [""], [""], [""], [1.0], [None], ["running"], [1], [0], [0]))
+    aggregate.apply(one_run(8, 2.0))
+    aggregate.apply(one_run(9, None))
     assert [layer.name for layer in layers_of_latest_run(aggregate)] == ["mean"]
     without = aggregate_of(Shape())
     assert layers_of_latest_run(without) == ordered_layers(without)
@@ -59,7 +66,7 @@ def test_a_stage_says_its_rate_of_the_last_seconds_and_the_time_left_at_that_rat
 
 def test_nothing_is_said_of_what_is_over_or_has_not_begun():
     aggregate = running()
-    mean = stages_of(aggregate, layers_of_latest_run(aggregate))[0]
+    mean = stages_of(aggregate, layers_of_latest_run(aggregate))[1]
     assert (pace_text(mean), durations_text(mean, short=True)) == ("", "")
     aggregate.apply(Life(STARTED_AT_S + 21, "closing"))
     assert [pace_text(stage) for stage in stages_of(aggregate, ordered_layers(aggregate))] == ["", ""]
@@ -69,7 +76,8 @@ def test_the_page_says_failed_and_cancelled_in_numbers_and_names_the_stragglers(
     name = "<img src=x onerror=alert(1)>"
     opened = Opened("stages", running(name))
     card = opened.card("stages")
-    assert card.run.active == LATEST_RUN and opened.rows("stages-source") == 1
+    assert card.run.active == LATEST_RUN and opened.rows("stages-source") == 2
+    assert "together 40 / 205 done, 3 failed, 1 cancelled" in card.legend.text
     card.run.active = 1
     opened.update()
     counts = opened.document.get_model_by_name("stages-source").data["count"]
