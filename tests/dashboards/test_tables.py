@@ -94,7 +94,9 @@ def tab(browser, runtime) -> Iterator[object]:
 def test_a_button_puts_a_table_in_the_place_of_the_plot_and_the_plot_back(publish, tab):
     publish(Shape(names=(HOSTILE_NAMES[0],)))
     tab.goto(f"{tab.base}/c1/status")
-    tab.wait_for_function("() => document.querySelector('#card-progress .body').ariaLabel.includes('8 layers; tasks done: ')")
+    tab.wait_for_function(
+        "() => document.querySelector('#card-progress .body').ariaLabel.includes('1 layer; tasks done: ')"
+    )
     card = tab.locator("#card-progress")
     button = card.get_by_role("button", name="Show Progress as a table")
     button.focus()
