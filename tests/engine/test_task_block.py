@@ -7,6 +7,7 @@ from typing import Any
 import invariants
 import pytest
 from glassloom.scheduler import MAX_QUEUED, Scheduler, State, TaskSlice
+from glassloom.scheduler.block_table import BlockTable
 
 KEYS = [f"x-{number}" for number in range(20)]
 
@@ -201,3 +202,37 @@ def test_workers_get_long_slices_if_there_are_enough_tasks_for_all() -> None:
         0: [MAX_QUEUED],
         1: [MAX_QUEUED],
     }
+
+
+def test_tasks_are_cancelled_as_slices_and_only_those_that_run_leave_their_block(scheduler: Scheduler) -> None:
+    finish(scheduler, [0, 1])
+    more = [f"y-{number}" for number in range(3000)]
+    scheduler.submit("me", more, more, [()] * len(more), wanted=more)
+    scheduler.take_actions()
+    scheduler.cancel(["x-3", "x-0", "unknown", *reversed(more), "x-1", "x-3"])
+    invariants.check(scheduler)
+    actions = scheduler.take_actions()
+    assert sorted(actions.cancelled["me"]) == sorted(["x-0", "x-1", "x-3", *more])
+    assert sorted(task.key for task in actions.recall[scheduler.workers[0]]) == ["x-3", "y-0", "y-1"]
+    assert actions.drop[scheduler.workers[0]] == [0, 1]
+    assert counts(scheduler) == {"RUNNING": 17, "FORGOTTEN": 3}
+    assert scheduler.individual_tasks == {}
+
+
+def test_one_clients_tasks_in_blocks_are_cancelled_and_the_other_keys_are_returned(scheduler: Scheduler) -> None:
+    others = [f"y-{number}" for number in range(20)]
+    scheduler.submit("you", others, others, [()] * 20, wanted=others)
+    assert scheduler.cancel_in_blocks_of("me", [*others, *KEYS, "unknown"]) == [*others, "unknown"]
+    assert scheduler.keys_under_way_in_blocks() == scheduler.keys_under_way_in_blocks("you") == others
+    assert scheduler.keys_under_way_in_blocks("me") == []
+    assert scheduler.take_actions().cancelled == {"me": KEYS}
+
+
+def test_cancelling_many_tasks_makes_no_object_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduler = Scheduler(lambda kind, task: (kind, task.key), min_block=2)
+    keys = [f"x-{number}" for number in range(10_000)]
+    scheduler.submit("me", keys, keys, [()] * len(keys), wanted=keys)
+    monkeypatch.setattr(BlockTable, "_make_individual", None)
+    scheduler.cancel(keys)
+    assert scheduler.take_actions().cancelled == {"me": keys}
+    assert not scheduler.tasks

@@ -20,7 +20,7 @@ def cancel_tasks(scheduler: Scheduler, client: ClientConnection, message: messag
         return
     theirs: list[Key] = []
     given_up: list[Key] = []
-    for key in message.keys:
+    for key in scheduler.cancel_in_blocks_of(client, message.keys):
         task = scheduler.tasks.get(key)
         (theirs if task is not None and is_wanted_by_others(task, client) else given_up).append(key)
     scheduler.cancel(given_up)
@@ -32,9 +32,10 @@ def cancel_tasks(scheduler: Scheduler, client: ClientConnection, message: messag
 def cancel_everything(scheduler: Scheduler, client: ClientConnection, *, force: bool) -> int:
     """Give up all unfinished tasks that the client wants, with `force` those of all clients; return how many are given up."""
     before = _n_under_way(scheduler)
-    wanted = [
+    wanted = scheduler.keys_under_way_in_blocks(None if force else client)
+    wanted += [
         task.key
-        for task in scheduler.tasks.values()
+        for task in scheduler.individual_tasks.values()
         if task.clients and task.state in _UNDER_WAY and (force or client in task.clients)
     ]
     cancel_tasks(scheduler, client, messages.Cancel(wanted, force))

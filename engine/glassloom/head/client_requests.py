@@ -186,7 +186,7 @@ class ClientRequests:
         client.send(messages.Ack(message.request))
 
     def _restart(self, client: ClientConnection, message: messages.Restart) -> None:
-        self._scheduler.cancel([key for key, task in self._scheduler.tasks.items() if task.clients])
+        self._scheduler.cancel(list(self._scheduler.tasks))
         self._worker_pool.restart()
         self._worker_pool.answer_when_settled(client, message.request)
 

@@ -10,7 +10,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from glassloom.graph.keys import Key
@@ -31,6 +31,8 @@ _FEW = 8
 _READY_RUN, _RUNNING_RUN, _MEMORY_RUN = (
     re.compile(re.escape(bytes([state])) + b"+") for state in (READY, RUNNING, MEMORY)
 )
+_UNDER_WAY_RUN = re.compile(b"[" + re.escape(bytes([READY])) + re.escape(bytes([RUNNING])) + b"]+")
+_KNOWN_RUN = re.compile(b"[^" + re.escape(bytes([_GONE])) + b"]+")
 _ANY_RUN = re.compile(b"|".join(pattern.pattern for pattern in (_READY_RUN, _RUNNING_RUN, _MEMORY_RUN)))
 
 
@@ -286,15 +288,23 @@ class BlockTable:
     def release(self, client: Any, keys: Sequence[Key]) -> list[Key]:
         """Forget the tasks of the client's that are in blocks, in whichever order; return the other keys.
 
-        Tasks that run leave their block and are left to the caller. Keys that follow each other in a block, forward or
-        backward, are released at once; so are, of the others of a block, those that turn out to be neighbours.
+        Tasks that run leave their block, and nobody wants them any more: the caller reviews them. Keys that follow each
+        other in a block, forward or backward, are released at once; so are, of the others of a block, those that turn out
+        to be neighbours.
         """
+        return self._let_go(keys, self._release, client=client)
+
+    def cancel(self, keys: Sequence[Key], *, client: Any = None) -> list[Key]:
+        """As `release`, for all clients or for one, and tell them that the keys are cancelled."""
+        return self._let_go(keys, self._cancel, client=client)
+
+    def _let_go(self, keys: Sequence[Key], let_go: Callable[[TaskBlock, int, int], None], *, client: Any) -> list[Key]:
         rest: list[Key] = []
         scattered: dict[TaskBlock, list[int]] = {}
         at = 0
         while at < len(keys):
             block = self._by_key.get(keys[at])
-            if block is None or block.client != client:
+            if block is None or (client is not None and block.client != client):
                 rest.append(keys[at])
                 at += 1
                 continue
@@ -302,11 +312,11 @@ class BlockTable:
             if stop - start < _FEW:
                 scattered.setdefault(block, []).extend(range(start, stop))
             else:
-                self._release(block, start, stop)
+                let_go(block, start, stop)
             at += stop - start
         for block, positions in scattered.items():
             for start, stop in spans_of(sorted(positions)):
-                self._release(block, start, stop)
+                let_go(block, start, stop)
         return rest
 
     @staticmethod
@@ -321,6 +331,18 @@ class BlockTable:
         """Forget all tasks of a client; those that run leave their block."""
         for block in list(self._by_client.get(client, ())):
             self._release(block, 0, len(block.keys))
+
+    def under_way(self, client: Any = None) -> Iterator[TaskSlice]:
+        """Yield the tasks in blocks that aren't finished: of a client, or all."""
+        for block in list(self._blocks if client is None else self._by_client.get(client, ())):
+            for match in list(_UNDER_WAY_RUN.finditer(block.states)):
+                yield TaskSlice(block, *match.span())
+
+    def _cancel(self, block: TaskBlock, start: int, stop: int) -> None:
+        cancelled = self._tables.actions.cancelled[block.client]
+        for match in _KNOWN_RUN.finditer(block.states, start, stop):
+            cancelled += block.keys[match.start() : match.end()]
+        self._release(block, start, stop)
 
     def _release(self, block: TaskBlock, start: int, stop: int) -> None:
         block.released = start, stop

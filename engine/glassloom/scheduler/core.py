@@ -315,20 +315,21 @@ class Scheduler:
 
     def cancel(self, keys: Iterable[Key]) -> None:
         """Nobody shall wait for these any more, whoever wanted them."""
-        tables = self._tables
-        stack = [task for task in map(self._blocks.task, keys) if task is not None]
-        given_up: dict[TaskState, None] = {}
-        while stack:
-            task = stack.pop()
-            if task in given_up:
-                continue
-            given_up[task] = None
-            for client in task.clients:
-                tables.actions.cancelled[client].append(task.key)
-            tables.clients.clear(task)
-            stack.extend(dependent for dependent in task.dependents or () if dependent.state in UNDER_WAY)
-        tables.to_review += given_up
+        tasks, blocks = self._tables.tasks, self._blocks
+        rest = blocks.cancel(keys if isinstance(keys, list) else list(keys)) if blocks else keys
+        self._transitions.cancel(tasks[key] for key in rest if key in tasks)
+
+    def cancel_in_blocks_of(self, client: Any, keys: Sequence[Key]) -> Sequence[Key]:
+        """Cancel those that are in a block, so that only this client wants them and nothing reads them; return the others."""
+        if not self._blocks:
+            return keys
+        rest = self._blocks.cancel(keys, client=client)
         self._transitions.review()
+        return rest
+
+    def keys_under_way_in_blocks(self, client: Any = None) -> list[Key]:
+        """Return the keys of a client's tasks, or of all, that are in blocks and aren't finished; they stay there."""
+        return [key for tasks in self._blocks.under_way(client) for key in tasks.keys]
 
     def client_left(self, client: Any) -> None:
         """A client is gone: nothing is kept for it any more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from glassloom.scheduler.ready_queues import ReadyQueues, Refusal
@@ -109,6 +109,22 @@ class Transitions:
                 self.move(task, ERRED, error)
                 if task.dependents:
                     stack.extend(other for other in task.dependents if other.state in UNDER_WAY)
+
+    def cancel(self, tasks: Iterable[TaskState]) -> None:
+        """Let nobody wait for tasks any more, nor for what depends on them; tell the clients that did."""
+        tables, stack = self._tables, list(tasks)
+        given_up: dict[TaskState, None] = {}
+        while stack:
+            task = stack.pop()
+            if task in given_up:
+                continue
+            given_up[task] = None
+            for client in task.clients:
+                tables.actions.cancelled[client].append(task.key)
+            tables.clients.clear(task)
+            stack.extend(dependent for dependent in task.dependents or () if dependent.state in UNDER_WAY)
+        tables.to_review += given_up
+        self.review()
 
     def lose(self, task: TaskState) -> None:
         """The only copy of a result is gone: compute it again if it is needed."""
