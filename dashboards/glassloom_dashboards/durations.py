@@ -25,6 +25,8 @@ LONGEST_KEPT = 8
 """Of how many tasks of a layer, the longest ones, the rows are kept."""
 STRAGGLER_FACTOR = 2.0
 """A straggler takes so many times what 95 % of its layer's tasks take."""
+LEAST_STRAGGLER_S = 0.05
+"""A shorter task delays nobody, however short the others are."""
 LEAST_TASKS = 20
 """Layers with fewer tasks have no stragglers."""
 
@@ -85,7 +87,9 @@ class LayerDurations:
     @property
     def straggler_s(self) -> float:
         """From which duration on a task is a straggler."""
-        return STRAGGLER_FACTOR * self.quantile(0.95) if self.count >= LEAST_TASKS else float("inf")
+        if self.count < LEAST_TASKS:
+            return float("inf")
+        return max(STRAGGLER_FACTOR * self.quantile(0.95), LEAST_STRAGGLER_S)
 
     def stragglers(self) -> tuple[int, list[tuple[float, int]]]:
         """Return how many stragglers there are, about, and the longest of them: (seconds, row of the task table)."""

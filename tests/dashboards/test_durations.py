@@ -46,3 +46,9 @@ def test_few_tasks_have_no_stragglers():
     durations = Durations()
     durations.add(np.zeros(5, int), np.array([0.1, 0.1, 0.1, 0.1, 50.0]), np.arange(5))
     assert durations[0].stragglers() == (0, [])
+
+
+def test_short_tasks_have_no_stragglers():
+    durations = Durations()
+    durations.add(np.zeros(100, int), np.array([1e-5] * 99 + [0.04]), np.arange(100))
+    assert durations[0].stragglers() == (0, [])
