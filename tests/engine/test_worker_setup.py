@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import tasks
+from fault_helpers import fork_server_of, kill
 from glassloom import Client, LocalCluster, get_worker, wait
-from glassloom.errors import OptionError
+from glassloom.errors import OptionError, WorkerLost
 from test_client import eventually
 
 
@@ -188,3 +190,38 @@ def test_a_worker_that_is_not_there_cannot_be_retired(client: Client) -> None:
         client.retire_workers(["nobody"])
     with pytest.raises(OptionError, match="say which workers to retire"):
         client.retire_workers()
+
+
+# Functions that are called on workers that end
+
+
+@pytest.fixture
+def pair(nothing_is_left_behind: Any) -> Iterator[Client]:
+    """Return a client of a cluster of two workers, of which the test may end one."""
+    with Client(n_workers=2, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
+        yield client
+
+
+@pytest.mark.fault("a worker is killed a moment before a function is called on all workers")
+def test_a_worker_that_is_gone_is_not_asked(pair: Client) -> None:
+    pids = pair.run(os.getpid)
+    (_, gone), (other, _) = pids.items()
+    fork_server = fork_server_of(pair)
+    fork_server.suspend()  # nothing tells the head how the worker has ended: it knows it for a while longer
+    try:
+        kill(gone)
+        eventually(lambda: psutil.Process(gone).status() == psutil.STATUS_ZOMBIE)
+        assert pair.run(os.getpid) == {other: pids[other]}
+    finally:
+        fork_server.resume()
+
+
+def leave_if(pid: int) -> None:
+    if os.getpid() == pid:
+        os._exit(3)
+
+
+def test_a_worker_that_dies_while_it_runs_a_function_is_an_error(pair: Client) -> None:
+    pid = next(iter(pair.run(os.getpid).values()))
+    with pytest.raises(WorkerLost, match=r"^worker .* is gone: "):
+        pair.run(leave_if, pid)

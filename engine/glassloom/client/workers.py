@@ -41,7 +41,8 @@ class WorkerMethods(ClientBase):
     ) -> Any:
         """Call a function on every worker, beside the tasks; return its results by worker name.
 
-        It waits for the function as long as the cluster's head gives signs of life; else it raises TimeoutError.
+        It waits for the function as long as the cluster's head gives signs of life; else it raises TimeoutError. Workers that
+        have ended before aren't asked, unless `workers` names them; one that ends while it runs the function is an error.
 
         Parameters
         ----------
@@ -58,6 +59,8 @@ class WorkerMethods(ClientBase):
         ------
         OptionError
             If there is no such worker, or an option can't be what it is.
+        WorkerLost
+            If a worker ended while it ran the function.
         Exception
             What the function raised.
         """

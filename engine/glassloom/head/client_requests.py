@@ -161,7 +161,10 @@ class ClientRequests:
 
     def _run_on_workers(self, client: ClientConnection, message: messages.RunOnWorkers) -> None:
         connections = self._worker_pool.connections
-        chosen = [w for n, w in connections.items() if message.workers is None or n in message.workers]
+        if message.workers is None:
+            chosen = [worker for worker in connections.values() if not worker.has_ended()]
+        else:
+            chosen = [worker for number, worker in connections.items() if number in message.workers]
         self._setups.pop(message.forgets, None)
         if message.setup:
             self._setups.pop(message.setup, None)

@@ -62,6 +62,10 @@ class WorkerConnection:
         """Note when its process began, which tells it from one that gets its pid later."""
         self.started_s = started_s_or_none(self.pid)
 
+    def has_ended(self) -> bool:
+        """Tell whether its process is gone, although the head may not know yet how it ended."""
+        return self.is_disconnected or has_ended(self.pid, self.started_s)
+
     def kill(self) -> None:
         """End its process and what its tasks have started, at once. The fork server tells when it is gone.
 
