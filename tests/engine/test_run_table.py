@@ -120,3 +120,16 @@ def finish_all(scheduler: Scheduler) -> None:
         for batch in batches:
             numbers = [task.number for task in batch]
             scheduler.finished(0, numbers, [8] * len(numbers), [0.1] * len(numbers), [b"result"] * len(numbers))
+
+
+def test_a_run_that_gets_more_tasks_ends_with_the_last_of_them(scheduler: Scheduler, recorder: Recorder) -> None:
+    table = RunTable(recorder)
+    run = table.begin(INFO, 1.0)
+    for number, at_s in enumerate((2.0, 3.0)):
+        keys: list[Any] = [("layer", number)]
+        scheduler.submit("me", keys, ["spec"], [()], wanted=keys, run=run)
+        finish_all(scheduler)  # before the next look at the counts
+        table.note_counts(scheduler, at_s)
+    scheduler.release("me", [("layer", 0), ("layer", 1)])
+    table.note_counts(scheduler, 4.0)
+    assert (table._runs[run].ended_s, table._runs[run].tasks) == (3.0, 2)

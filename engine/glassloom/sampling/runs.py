@@ -54,9 +54,10 @@ class RunTable:
         for counts in scheduler.layer_table.take_changed_runs():
             run = self._runs.get(counts.number)
             if run is not None:
+                ended_s = run.ended_s if counts.n_tasks == run.tasks else None
                 self._set(
                     run._replace(
-                        ended_s=None if counts.n_open else run.ended_s or now_s,
+                        ended_s=None if counts.n_open else ended_s or now_s,
                         outcome=_outcome(counts),
                         tasks=counts.n_tasks,
                         done=counts.n_done,
