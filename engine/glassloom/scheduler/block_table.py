@@ -16,7 +16,7 @@ from typing import Any
 from glassloom.graph.keys import Key
 from glassloom.scheduler.layers import Layer
 from glassloom.scheduler.ready_queues import ReadyQueues
-from glassloom.scheduler.state import TaskState, WorkerState
+from glassloom.scheduler.state import Places, TaskState, WorkerState
 from glassloom.scheduler.states import FORGOTTEN, MEMORY, READY, RELEASED, RUNNING, State
 from glassloom.scheduler.tables import Tables
 from glassloom.scheduler.task_block import TaskBlock, TaskSlice, append_slice, spans_of
@@ -76,6 +76,7 @@ class BlockTable:
         specs: Sequence[Any],
         *,
         place: int,
+        places: Places,
         retries: int,
         origin: str,
     ) -> None:
@@ -83,6 +84,7 @@ class BlockTable:
         tables = self._tables
         block = TaskBlock(tables.take_numbers(len(keys)), client, layer, keys, specs)
         block.place = block.priority = place
+        block.places = places
         block.retries = retries
         block.own_origin = origin
         block.ready_s = tables.now_s
@@ -181,7 +183,7 @@ class BlockTable:
         task.spec = block.specs[position]
         task.own_origin = block.own_origin
         task.retries = block.retries
-        task.priority = block.place + position
+        task.priority, task.places = block.place + position, block.places
         task.ready_s = block.ready_s
         tables.tasks[task.key] = tables.by_number[task.number] = task
         tables.clients.add(block.client, task)
@@ -357,6 +359,8 @@ class BlockTable:
             else:
                 if state == MEMORY:
                     self._drop(block, begin, end)
+                elif block.places is not None:
+                    block.places.give_up(block.place + begin, end - begin)
                 self._count(block, _STATES[state], FORGOTTEN, end - begin)
                 self._take_out(block, begin, end, is_ready=state == READY)
 

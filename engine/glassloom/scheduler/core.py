@@ -202,7 +202,6 @@ class Scheduler:
             ranks = order(inner)
         except Cycle as cycle:
             raise GraphError(f"the graph has a cycle through {keys[cycle.task]!r}") from cycle
-        first_place = self._fair_share.assign(client, priority, n_new)
         tables, transitions = self._tables, self._transitions
         if self._blocks.knows_any(keys):
             for key in keys:
@@ -210,6 +209,7 @@ class Scheduler:
         elsewhere = tables.layers.built_elsewhere(labels or {}, run)
         states = [tables.known_or_new(key, labels, run) for key in keys]
         everyone = [*states, *(self.tasks[key] for key in external)]
+        new: list[TaskState | None] = [None] * n_new  # by rank; None: known already
         for state, spec, below, rank in zip(states, specs, deps, ranks, strict=True):
             if state.state is ERRED:
                 transitions.move(state, RELEASED)  # handed in again: it gets another chance
@@ -218,7 +218,7 @@ class Scheduler:
             state.spec = spec
             if elsewhere:
                 state.own_origin = elsewhere.get(state.layer.name, "")
-            state.priority = first_place + rank
+            new[rank] = state
             state.retries = retries
             state.restrictions = restrictions
             if below:
@@ -229,6 +229,7 @@ class Scheduler:
                     dep.dependents[state] = None
                     if dep.layer.number not in state.layer.inputs:
                         tables.layers.note_input(state.layer, dep.layer)
+        self._fair_share.charge(client, priority, [state for state in new if state is not None])
         self._want(client, wanted)
         for state in states:
             if state.state is RELEASED:
@@ -270,11 +271,11 @@ class Scheduler:
         labels: dict[str, tuple[str, str]],
         run: int,
     ) -> None:
-        place = self._fair_share.assign(client, priority, len(keys))
+        place, places = self._fair_share.assign(client, priority, len(keys))
         layers = self._tables.layers
         origin = layers.built_elsewhere(labels, run).get(layer_name, "")
         layer = layers.named(layer_name, labels, run)
-        self._blocks.add(client, layer, keys, specs, place=place, retries=retries, origin=origin)
+        self._blocks.add(client, layer, keys, specs, place=place, places=places, retries=retries, origin=origin)
 
     def want(self, client: Any, keys: Iterable[Key]) -> None:
         """A client wants results held, and to be told when they are there. Unknown keys are reported as cancelled."""
@@ -462,6 +463,7 @@ class Scheduler:
             self._transitions.wait_again(task)
             is_final = False
         else:
+            self._fair_share.advance(task.priority)
             self._transitions.leave_worker(task)
             self._transitions.fail(task, error)
             is_final = True

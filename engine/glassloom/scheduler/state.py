@@ -26,6 +26,43 @@ PLACE_BITS = 64
 _turn = attrgetter("turn")
 
 
+class Places:
+    """The places that one client's tasks of one priority have got, from one that was to be reached on: see `fairness`."""
+
+    __slots__ = ("_is_kept", "first")
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self._is_kept = bytearray()
+        """Of each place from `first` on: 1, or 0 if it was given up. The last is 1."""
+
+    @property
+    def end(self) -> int:
+        """The place after the last one that wasn't given up."""
+        return self.first + len(self._is_kept)
+
+    def extend(self, next_place: int, n_places: int) -> int:
+        """Add so many places after the last one, but not before `next_place`, which is to be reached; return the first."""
+        n_reached = next_place - self.first
+        if n_reached >= len(self._is_kept):
+            self.first = next_place
+            self._is_kept.clear()
+        elif n_reached > len(self._is_kept) // 2:  # so that what is moved costs no more than what is forgotten
+            self.first = next_place
+            del self._is_kept[:n_reached]
+        start = self.end
+        self._is_kept += b"\1" * n_places
+        return start
+
+    def give_up(self, place: int, n_places: int = 1) -> None:
+        """The tasks of places that follow each other won't run."""
+        start, stop = max(0, place - self.first), min(place + n_places - self.first, len(self._is_kept))
+        if start < stop:
+            self._is_kept[start:stop] = bytes(stop - start)
+            if stop == len(self._is_kept):
+                del self._is_kept[self._is_kept.rfind(1) + 1 :]
+
+
 class TaskState:
     """A task as the scheduler sees it: what it is stays opaque in `spec`.
 
@@ -65,6 +102,7 @@ class TaskState:
         "clients",
         "was_held",
         "owner",
+        "places",
         "worker",
     )
 
@@ -91,6 +129,8 @@ class TaskState:
         self.clients: tuple[Any, ...] = ()
         """Who wants the result; see `ClientTable`."""
         self.priority = 0
+        self.places: Places | None = None
+        """Those of the client that is charged for it; `priority` is among them."""
         self.stamp = 0
         self.retries = 0
         self.n_deaths = 0

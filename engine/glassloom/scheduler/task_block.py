@@ -15,7 +15,7 @@ from typing import Any
 
 from glassloom.graph.keys import Key, key_indices
 from glassloom.scheduler.layers import Layer
-from glassloom.scheduler.state import NO_ROW, PLACE_BITS, TaskState, WorkerState
+from glassloom.scheduler.state import NO_ROW, PLACE_BITS, Places, TaskState, WorkerState
 from glassloom.scheduler.states import READY, RUNNING, State
 
 MIN_TASKS = 8
@@ -38,6 +38,7 @@ class TaskBlock:
         "nbytes",
         "own_origin",
         "place",
+        "places",
         "positions",
         "priority",
         "ready_s",
@@ -70,6 +71,8 @@ class TaskBlock:
         self.retries = 0
         self.place = 0
         """Priority of the first task."""
+        self.places: Places | None = None
+        """Those of the client, among which are the tasks' priorities."""
         self.states = bytearray([READY]) * n
         self.workers = array("q", [-1]) * n
         """Number of the worker that runs a task, or has its result."""

@@ -106,6 +106,7 @@ class Transitions:
         while stack:
             task = stack.pop()
             if task.state is not ERRED:
+                _give_up_place(task)
                 self.move(task, ERRED, error)
                 if task.dependents:
                     stack.extend(other for other in task.dependents if other.state in UNDER_WAY)
@@ -203,6 +204,8 @@ class Transitions:
 
     def _let_go(self, task: TaskState) -> None:
         """First the way to a result, then the result, then the task itself."""
+        if task.state is not MEMORY:
+            _give_up_place(task)
         if task.state is MEMORY:
             if task.dependents:
                 if task.spec is None:
@@ -482,6 +485,13 @@ TRANSITIONS: dict[tuple[State, State], Follow | None] = {
 def _next(start: State) -> str:
     """Return for people the states that a task may go to from `start`."""
     return ", ".join(finish.name.lower() for begin, finish in TRANSITIONS if begin is start) or "none"
+
+
+def _give_up_place(task: TaskState) -> None:
+    """The client that is charged for the task isn't any more, as it won't run. A place that is reached already stays so."""
+    if task.places is not None:
+        task.places.give_up(task.priority)
+        task.places = None  # it may be another task's by then, when this one is let go once more
 
 
 def _count_missing(task: TaskState) -> int:
