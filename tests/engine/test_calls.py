@@ -114,7 +114,7 @@ def test_calls_of_one_function_are_given_the_same_the_quick_way(
     for quick in (False, True):
         places = Places()
         message = encode(argument_lists, kwargs, places, quick=quick)
-        assert message.wanted == message.keys == [f"f-{number}" for number in range(len(argument_lists))]
+        assert message.wanted_keys == message.keys == [f"f-{number}" for number in range(len(argument_lists))]
         assert run(message, places) == expected
 
 
@@ -176,7 +176,7 @@ def test_calls_with_equal_keys_are_one() -> None:
     message = CallEncoder(Places().place).encode_calls(
         len, ["k", "j", "k"], [("",), ("a",), ("",)], {}, {}, Annotations()
     )
-    assert (message.keys, len(message.literals), message.wanted) == (["k", "j"], 2, ["k", "j", "k"])
+    assert (message.keys, len(message.literals), message.wanted_keys) == (["k", "j"], 2, ["k", "j", "k"])
 
 
 @pytest.mark.parametrize("quick", [False, True], ids=["graph", "calls"])

@@ -50,7 +50,7 @@ def test_merged_tasks_are_the_first_of_each_key(tasks: list[SingleTask]) -> None
         first.setdefault(each.key, (each.number, each.literals, each.needs))
     merged = merge(tasks)
     assert tasks_of(merged) == first
-    assert merged.wanted == merged.keys == list(first)
+    assert merged.wanted_keys == merged.keys == list(first)
     assert merged.is_merged == (len(first) > 1)
 
 

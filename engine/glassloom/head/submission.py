@@ -28,7 +28,7 @@ def submit_graph(
     run = runs.begun(client, message.run)
     refusal = _lack_of_resources(message.resources, resources)
     if refusal is not None:
-        client.send(messages.SubmitRefused(message.wanted, failure.own_failure(refusal), client.n_handled))
+        client.send(messages.SubmitRefused(message.wanted_keys, failure.own_failure(refusal), client.n_handled))
         runs.handed_in(run, "failed")
         return
     calls = [client.calls[code] if isinstance(code, int) else call_cache.intern(code) for code in message.code]
@@ -39,7 +39,7 @@ def submit_graph(
             TaskSpecs(calls, message),
             message.deps,
             external=message.external,
-            wanted=message.wanted,
+            wanted=message.wanted_keys,
             priority=message.priority,
             retries=message.retries,
             restrictions=_restrictions(message),
@@ -52,7 +52,7 @@ def submit_graph(
             for single in split(message):
                 submit_graph(scheduler, call_cache, runs, resources, client, single)
             return
-        client.send(messages.SubmitRefused(message.wanted, failure.own_failure(error), client.n_handled))
+        client.send(messages.SubmitRefused(message.wanted_keys, failure.own_failure(error), client.n_handled))
         runs.handed_in(run, "failed")
 
 

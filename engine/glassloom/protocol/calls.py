@@ -242,14 +242,15 @@ class CallEncoder:
         return True
 
     def _message(self, wanted: Sequence[Key], labels: dict[str, tuple[str, str]], handling: Annotations) -> Submit:
+        keys = list(self._positions)
         return Submit(
-            list(self._positions),
+            keys,
             self._calls,
             self._literals,
             self._deps,
             self._code,
             list(self._external),
-            list(wanted),
+            None if keys == wanted else list(wanted),
             labels,
             handling.priority,
             handling.retries,

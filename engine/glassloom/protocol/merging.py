@@ -47,7 +47,7 @@ new_single_task: Callable[[tuple[Any, ...]], SingleTask] = functools.partial(tup
 
 def is_single(message: Submit) -> bool:
     """Whether a message has one task, which its sender wants."""
-    return len(message.keys) == 1 and message.wanted == message.keys and len(message.labels) <= 1
+    return len(message.keys) == 1 and message.wanted_keys == message.keys and len(message.labels) <= 1
 
 
 def single_task(message: Submit, number: int, code: bytes) -> SingleTask:
@@ -111,15 +111,14 @@ def merge(tasks: Sequence[SingleTask]) -> Submit:
     keys, numbers, _, literals, needs, layers, lines, (handling, *_), (run, *_) = zip(*tasks, strict=True)
     code = {number: place for place, number in enumerate(dict.fromkeys(numbers))}
     deps, external = _positions(keys, needs) if any(needs) else ([[]] * len(keys), [])
-    names = list(keys)
     return Submit(
-        names,
+        list(keys),
         [0] * len(keys) if len(code) == 1 else [code[number] for number in numbers],
         list(literals),
         deps,
         list(code),
         external,
-        names,
+        None,
         {layer: ("", line) for layer, line in dict.fromkeys(zip(layers, lines, strict=True)) if line},
         handling.priority,
         handling.retries,
@@ -156,7 +155,7 @@ def split(message: Submit) -> list[Submit]:
             deps=[list(range(1, len(below) + 1))],
             code=[message.code[call]],
             external=[names[dep] for dep in below],
-            wanted=[key],
+            wanted=None,
             is_merged=False,
         )
         for key, call, literals, below in zip(message.keys, message.calls, message.literals, message.deps, strict=True)

@@ -172,7 +172,7 @@ PLUGIN_PREFIX = "plugin-"
 class Submit(_Message, frozen=True, tag="submit"):
     """A graph, as columns: see `Scheduler.submit`. ``calls[i]`` is the position of task i's call in ``code``.
 
-    Code is a pickled call, or the number of a `DefineCall` before.
+    Code is a pickled call, or the number of a `DefineCall` before. ``wanted`` None: all of ``keys``.
     """
 
     keys: list[Key]
@@ -181,7 +181,7 @@ class Submit(_Message, frozen=True, tag="submit"):
     deps: list[list[int]]
     code: list[bytes | int]
     external: list[Key]
-    wanted: list[Key]
+    wanted: list[Key] | None
     labels: dict[str, tuple[str, str]]
     priority: int = 0
     retries: int = 0
@@ -192,6 +192,11 @@ class Submit(_Message, frozen=True, tag="submit"):
     """Whether the tasks were submitted one by one, so that each is refused for itself: see `merging`."""
     run: int = -1
     """The client's number of the run that the tasks belong to: see `BeginRun`."""
+
+    @property
+    def wanted_keys(self) -> list[Key]:
+        """The keys whose results the client wants."""
+        return self.keys if self.wanted is None else self.wanted
 
 
 class DefineCall(_Message, frozen=True, tag="define-call"):
