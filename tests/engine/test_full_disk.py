@@ -12,7 +12,7 @@ import pytest
 TESTS = str(Path(__file__).parent)
 
 PREAMBLE = """
-import os, signal, sys, time
+import glob, os, signal, sys, time
 sys.path.insert(0, {tests!r})
 import numpy as np
 import tasks
@@ -71,7 +71,7 @@ print(os.statvfs(disk).f_bavail)
 make_room()
 for number in range(40):  # now the log can be spooled
     client.gather(client.map(tasks.inc, range(1000), pure=False))
-eventually(lambda: os.path.getsize(client._record.directory + "/journal-000000.glr") > 0)
+eventually(lambda: [path for path in glob.glob(client._record.directory + "/journal-*.glr") if os.path.getsize(path)])
 client.close()
 print(os.listdir(disk))
 """

@@ -24,6 +24,7 @@ from glassloom_metrics.protocol import (
     Log,
     Progress,
     Reading,
+    Running,
     Runs,
     TaskEvents,
     WorkerJoined,
@@ -49,6 +50,7 @@ TABLES: dict[type, str] = {
     EngineSamples: "engine",
     GpuSamples: "gpus",
     Log: "log",
+    Running: "running",
 }
 COLUMNAR = (Runs, Layers, Progress, Errors, WorkerSamples)
 """Those whose lists are columns, and not values."""
