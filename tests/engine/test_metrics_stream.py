@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -119,7 +118,6 @@ def test_failures_that_are_alike_are_one_group_with_the_first_traceback() -> Non
         watch(client.id, body)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGSTOP")
 @pytest.mark.fault("the head is stopped, and somebody watches")
 def test_a_stopped_head_is_silent_and_goes_on_where_it_was() -> None:
     with LocalCluster(1, 1) as cluster:
