@@ -14,8 +14,9 @@ import numpy as np
 from glassloom_metrics.protocol import Action
 from numpy.typing import NDArray
 
-from glassloom_dashboards.aggregate import ClusterAggregate, TaskTable
+from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.lod import Grid, busy_by_kind, column_of, nice_width
+from glassloom_dashboards.task_table import TaskTable
 
 PARTS = ("compute", "inputs", "transfer", "publish", "spill", "engine", "unready", "idle")
 WORDS = {

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glassloom_dashboards.aggregate import DATA_LANE, ClusterAggregate
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.task_table import DATA_LANE
 from glassloom_dashboards.theme import middle_cut, plain
 
 MAX_LABELS = 20

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glassloom_dashboards.aggregate import TaskTable
+from glassloom_dashboards.task_table import TaskTable
 
 MAX_SINGLE_EVENTS = 4000
 MAX_BINS = 3000

@@ -6,8 +6,9 @@ from collections import Counter
 
 import numpy as np
 import synthetic
-from glassloom_dashboards.aggregate import DATA_LANE, STATES, ClusterAggregate
+from glassloom_dashboards.aggregate import STATES, ClusterAggregate
 from glassloom_dashboards.growing import GrowingTexts
+from glassloom_dashboards.task_table import DATA_LANE
 from glassloom_metrics.protocol import (
     Action,
     Errors,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from glassloom_dashboards.aggregate import TaskTable
 from glassloom_dashboards.lod import (
     ACTION_BITS,
     MAX_BINS,
@@ -15,6 +14,7 @@ from glassloom_dashboards.lod import (
     grid_for,
     rows_in_view,
 )
+from glassloom_dashboards.task_table import TaskTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

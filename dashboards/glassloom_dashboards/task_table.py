@@ -1,0 +1,131 @@
+"""The task events of a cluster, as columns. It has no clock, socket or viewer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from glassloom_metrics.protocol import PUBLISH_LANE, Action, TaskEvents, column, stops_s
+from numpy.typing import NDArray
+
+from glassloom_dashboards import task_waits
+from glassloom_dashboards.growing import GrowingTable, GrowingTexts
+
+RUN_GAP_S = 2.0
+"""After so long without any event, the next one begins a new run."""
+DATA_LANE = PUBLISH_LANE
+"""The lane of a worker for what its threads don't do: publishing, spilling, moving data."""
+_EVENT_DTYPES = {
+    "layer": "<u4",
+    "worker": "<u4",
+    "lane": "<u2",
+    "action": "u1",
+    "ok": "u1",
+    "start_s": "<f8",
+    "stop_s": "<f8",
+    "nbytes": "<i8",
+    "thread": "<u4",
+} | task_waits.DTYPES
+"""What is kept of task events: 48 bytes a row."""
+_BLOCK_ROWS = 8192
+"""Rows for which one earliest start and latest stop are kept, so that a narrow view needn't look at every row."""
+
+
+def event_columns(message: TaskEvents, skip: int) -> dict[str, NDArray[Any]]:
+    """Return what is kept of the rows of a message, without its first `skip`."""
+    derived = {"stop_s": stops_s(message)}
+    names = _EVENT_DTYPES.keys() - {"thread", *task_waits.DTYPES}
+    values = {name: derived[name] if name in derived else column(message, name) for name in names}
+    return {name: np.frombuffer(value, _EVENT_DTYPES[name])[skip:] for name, value in values.items()}
+
+
+class TaskTable:
+    """The task events of a cluster as columns (see `TaskEvents`; ``thread`` numbers the pairs of worker and lane).
+
+    What isn't computing is in the worker's `DATA_LANE`: other threads do it, over what the workers' own do meanwhile.
+
+    Attributes
+    ----------
+    start_s, stop_s
+        The earliest start and the latest stop of all events.
+    latest_run_start_s
+        When the work since the last pause of `RUN_GAP_S` began.
+    """
+
+    def __init__(self) -> None:
+        self._events = GrowingTable(_EVENT_DTYPES)
+        self._blocks = GrowingTable({"start_s": "<f8", "stop_s": "<f8"})
+        self._threads: dict[int, int] = {}
+        self._thread_start_s = np.empty(0)
+        self._thread_stop_s = np.empty(0)
+        self.index = GrowingTexts()
+        self.start_s = np.inf
+        self.stop_s = -np.inf
+        self.latest_run_start_s = 0.0
+        self.compute_tasks = 0
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._events[name]
+
+    @property
+    def threads(self) -> list[tuple[int, int]]:
+        """The (worker, lane) pairs seen so far, in order of appearance; a row's ``thread`` is a place in this list."""
+        return [(code >> 16, code & 0xFFFF) for code in self._threads]
+
+    def extend(self, columns: dict[str, NDArray[Any]], index: list[str]) -> None:
+        """Append events: the protocol's columns as arrays, and their index texts."""
+        if not index:
+            return
+        first = len(self)
+        lane = np.where(columns["action"] == Action.COMPUTE, columns["lane"], DATA_LANE)
+        codes = (columns["worker"].astype(np.int64) << 16) | lane
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        numbers = [self._threads.setdefault(code, len(self._threads)) for code in distinct.tolist()]
+        thread = np.array(numbers, np.uint32)[inverse]
+        self._note_times(thread, columns["start_s"], columns["stop_s"])
+        unknown = {name: np.zeros(len(index)) for name in task_waits.DTYPES}
+        self._events.extend(unknown | columns | {"thread": thread})
+        self.index.extend(index)
+        earliest_s = float(columns["start_s"].min())
+        if earliest_s > self.stop_s + RUN_GAP_S:
+            self.latest_run_start_s = earliest_s
+        self.start_s = min(self.start_s, earliest_s)
+        self.stop_s = max(self.stop_s, float(columns["stop_s"].max()))
+        self.compute_tasks += int(np.count_nonzero(columns["action"] == Action.COMPUTE))
+        self._close_blocks(first)
+
+    def _note_times(
+        self, thread: NDArray[np.uint32], start_s: NDArray[np.float64], stop_s: NDArray[np.float64]
+    ) -> None:
+        """Keep the first start and the last stop of each thread."""
+        missing = len(self._threads) - len(self._thread_stop_s)
+        self._thread_start_s = np.append(self._thread_start_s, np.full(missing, np.inf))
+        self._thread_stop_s = np.append(self._thread_stop_s, np.full(missing, -np.inf))
+        np.minimum.at(self._thread_start_s, thread, start_s)
+        np.maximum.at(self._thread_stop_s, thread, stop_s)
+
+    def threads_between(self, start_s: float, stop_s: float) -> NDArray[np.bool_]:
+        """Tell of each thread whether the time from its first event to its last overlaps that from `start_s` to `stop_s`."""
+        return (self._thread_start_s <= stop_s) & (self._thread_stop_s >= start_s)
+
+    def rows_between(self, start_s: float, stop_s: float) -> NDArray[np.int64]:
+        """Return the numbers of the rows that overlap the time from `start_s` to `stop_s`, in recorded order."""
+        closed = len(self._blocks)
+        hit = (self._blocks["start_s"] <= stop_s) & (self._blocks["stop_s"] >= start_s)
+        tail = range(closed, -(-len(self) // _BLOCK_ROWS))
+        found = [self._rows_of_block(block, start_s, stop_s) for block in [*np.flatnonzero(hit).tolist(), *tail]]
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def _rows_of_block(self, block: int, start_s: float, stop_s: float) -> NDArray[np.int64]:
+        rows = slice(block * _BLOCK_ROWS, (block + 1) * _BLOCK_ROWS)
+        overlaps = (self["start_s"][rows] <= stop_s) & (self["stop_s"][rows] >= start_s)
+        return np.flatnonzero(overlaps) + block * _BLOCK_ROWS
+
+    def _close_blocks(self, first: int) -> None:
+        for block in range(first // _BLOCK_ROWS, len(self) // _BLOCK_ROWS):
+            rows = slice(block * _BLOCK_ROWS, (block + 1) * _BLOCK_ROWS)
+            bounds = {"start_s": self["start_s"][rows].min(), "stop_s": self["stop_s"][rows].max()}
+            self._blocks.extend({name: np.array([value]) for name, value in bounds.items()})
