@@ -1,20 +1,39 @@
 """The messages of the metrics protocol; `docs/metrics-protocol.md` is its prose.
 
-Each message is one msgpack map whose field ``type`` names it. Task events travel as columns: the bytes of
-little-endian arrays, one element a row, or one number if all rows have the same. Times are seconds since the Unix epoch as the head counts them: one epoch taken
-at start plus the monotonic clock, so a clock step moves nothing.
+Each message is one msgpack map whose field ``type`` names it. Task events (`task_events.py`) travel as columns: the bytes of
+little-endian arrays, one element a row, or one number if all rows have the same. Times are seconds since the Unix epoch as
+the head counts them: one epoch taken at start plus the monotonic clock, so a clock step moves nothing.
 """
 
 from __future__ import annotations
 
-import math
 from array import array
-from collections.abc import Iterable
 from enum import IntEnum
-from operator import add
 from typing import get_args
 
 import msgspec
+
+from glassloom_metrics.message_base import MessageBase
+
+# isort: off
+from glassloom_metrics.task_events import (  # what is imported `as` itself is part of this module too
+    COLUMN_TYPECODES as COLUMN_TYPECODES,
+    NO_WORKER as NO_WORKER,
+    PUBLISH_LANE as PUBLISH_LANE,
+    SPILL_LANE as SPILL_LANE,
+    TRANSFER_LANE as TRANSFER_LANE,
+    UNKNOWN as UNKNOWN,
+    Action as Action,
+    Column as Column,
+    TaskEvents as TaskEvents,
+    check_values,
+    column as column,
+    pack_column as pack_column,
+    stops_s as stops_s,
+    task_events as task_events,
+)
+
+# isort: on
 
 PROTOCOL_VERSION = 2
 MIN_VERSION = 2
@@ -26,29 +45,7 @@ Reading = float | int | str
 NOT_SUPPORTED = "not supported"
 
 
-class Action(IntEnum):
-    """What a lane was doing during a task event."""
-
-    COMPUTE = 0
-    TRANSFER = 1
-    SPILL_WRITE = 2
-    SPILL_READ = 3
-    DEVICE_TO_HOST = 4
-    HOST_TO_DEVICE = 5
-    SERIALISE = 6
-
-
-PUBLISH_LANE = 0xFFFF
-SPILL_LANE = 0xFFFE
-TRANSFER_LANE = 0xFFFD
-"""Lanes of a worker for what is no run of a task: `SERIALISE`, `SPILL_WRITE` and `SPILL_READ`, and `TRANSFER`."""
-
-
-class _Message(msgspec.Struct, frozen=True, tag_field="type"):
-    pass
-
-
-class Connect(_Message, frozen=True, tag="connect"):
+class Connect(MessageBase, frozen=True, tag="connect"):
     """First frame of every connection: who calls, and proof that it is the same user's process.
 
     ``role`` is ``"metrics"``, ``"client"`` or ``"worker"``. ``version`` and ``min_version`` are the newest and the oldest
@@ -67,13 +64,13 @@ class Connect(_Message, frozen=True, tag="connect"):
     min_version: int = MIN_VERSION
 
 
-class Command(_Message, frozen=True, tag="command"):
+class Command(MessageBase, frozen=True, tag="command"):
     """A subscriber asks the cluster for something: ``"shutdown"``."""
 
     name: str
 
 
-class Refused(_Message, frozen=True, tag="refused"):
+class Refused(MessageBase, frozen=True, tag="refused"):
     """The connection is not let in; it is closed after this frame.
 
     If that is because of the protocol's version, ``min_version`` to ``version`` are those that the cluster speaks, and
@@ -86,7 +83,7 @@ class Refused(_Message, frozen=True, tag="refused"):
     engine: str = ""
 
 
-class Hello(_Message, frozen=True, tag="hello"):
+class Hello(MessageBase, frozen=True, tag="hello"):
     """First frame that a subscriber gets, and frame 0 of the log. ``log_id`` is the log's own, ``engine`` its Glassloom."""
 
     version: int
@@ -98,7 +95,7 @@ class Hello(_Message, frozen=True, tag="hello"):
     engine: str = ""
 
 
-class Position(_Message, frozen=True, tag="position"):
+class Position(MessageBase, frozen=True, tag="position"):
     """How far a subscriber has read: all frames before number ``next`` that it wants were sent. In no log.
 
     It comes after a backlog and at least once in `HEARTBEAT_S`, so that silence means that the head doesn't answer.
@@ -108,14 +105,14 @@ class Position(_Message, frozen=True, tag="position"):
     next: int
 
 
-class Dropped(_Message, frozen=True, tag="dropped"):
+class Dropped(MessageBase, frozen=True, tag="dropped"):
     """The frames ``first`` to ``last`` are gone: the log is bounded. A snapshot of how things stand follows. In no log."""
 
     first: int
     last: int
 
 
-class Footer(_Message, frozen=True, tag="footer"):
+class Footer(MessageBase, frozen=True, tag="footer"):
     """The last frame of a file that was closed: what is where.
 
     ``first`` is the number of the file's first numbered frame, ``topics`` has a byte for each, its place in ``names``, and
@@ -128,7 +125,7 @@ class Footer(_Message, frozen=True, tag="footer"):
     offsets: bytes
 
 
-class Runs(_Message, frozen=True, tag="runs"):
+class Runs(MessageBase, frozen=True, tag="runs"):
     """New runs, or how known ones stand: what a person has asked for at one time.
 
     A run is a call of ``"compute"``, ``"persist"`` or ``"map"``, or all tasks that a notebook's cell, or a line of a script,
@@ -154,7 +151,7 @@ class Runs(_Message, frozen=True, tag="runs"):
 OUTCOMES = ("running", "finished", "failed", "cancelled")
 
 
-class Layers(_Message, frozen=True, tag="layers"):
+class Layers(MessageBase, frozen=True, tag="layers"):
     """New layers, or new totals of known ones: rows of id, operation name, number of tasks, the user's line.
 
     ``runs`` has the run of each (-1: none), ``inputs`` the ids of the layers that its tasks read from. Both may be empty: not
@@ -169,47 +166,7 @@ class Layers(_Message, frozen=True, tag="layers"):
     inputs: list[list[int]] = []
 
 
-Column = bytes | int | float
-"""A numeric column of `TaskEvents`: its elements packed, or the one value that all rows have. `column` reads both."""
-
-NO_WORKER = 0xFFFFFFFF
-"""`TaskEvents.producer` of what no worker has made, and of rows that moved nothing."""
-
-
-class TaskEvents(_Message, frozen=True, tag="tasks"):
-    """Finished task events as columns, in the order in which the head learnt of them.
-
-    ``first`` is the number of the first row, counted from the start of the cluster. ``index`` is the rest of the key, such
-    as ``"3, 4"``, or ``""``. Of the other columns `COLUMN_TYPECODES` has the element types, and `UNKNOWN` what stands for
-    a value that isn't known. ``duration_s`` is from start to stop; reading inputs (``fetch_s`` and ``deserialise_s``) is
-    part of it. The run of a row is that of its layer.
-    """
-
-    first: int
-    index: list[str]
-    layer: Column
-    worker: Column
-    lane: Column
-    action: Column
-    ok: Column
-    attempt: Column
-    start_s: Column
-    duration_s: Column
-    ready_wait_s: Column
-    sent_wait_s: Column
-    fetch_s: Column
-    deserialise_s: Column
-    cpu_s: Column
-    nbytes: Column
-    bytes_in: Column
-    producer: Column
-    last_input: Column
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-
-class Running(_Message, frozen=True, tag="running"):
+class Running(MessageBase, frozen=True, tag="running"):
     """All tasks that run now, and have for `LEAST_RUNNING_S`. What isn't in the next such message has ended.
 
     Rows of worker, lane, layer and rest of the key, as in `TaskEvents`, and when a thread took the task.
@@ -224,43 +181,9 @@ class Running(_Message, frozen=True, tag="running"):
 
 
 LEAST_RUNNING_S = 0.05
-COLUMN_TYPECODES = {
-    "layer": "I",
-    "worker": "I",
-    "lane": "H",
-    "action": "B",
-    "ok": "B",
-    "attempt": "B",
-    "start_s": "d",
-    "duration_s": "f",
-    "ready_wait_s": "f",
-    "sent_wait_s": "f",
-    "fetch_s": "f",
-    "deserialise_s": "f",
-    "cpu_s": "f",
-    "nbytes": "q",
-    "bytes_in": "f",
-    "producer": "I",
-    "last_input": "I",
-}
-"""`array` typecodes of the numeric columns of `TaskEvents` (NumPy's: I is u4, H u2, B u1, q i8, d f8 and f f4)."""
-
-UNKNOWN = {
-    "attempt": 1,
-    "ready_wait_s": math.nan,
-    "sent_wait_s": math.nan,
-    "fetch_s": math.nan,
-    "deserialise_s": math.nan,
-    "cpu_s": math.nan,
-    "nbytes": -1,
-    "bytes_in": math.nan,
-    "producer": NO_WORKER,
-    "last_input": 0,
-}
-"""The value of a numeric column of `TaskEvents` in rows that it isn't known of; the others are always known."""
 
 
-class Progress(_Message, frozen=True, tag="progress"):
+class Progress(MessageBase, frozen=True, tag="progress"):
     """How many tasks of a layer are in which state, and how large its held results are, for the layers that changed."""
 
     at_s: float
@@ -274,7 +197,7 @@ class Progress(_Message, frozen=True, tag="progress"):
     held_bytes: list[int] = []
 
 
-class WorkerJoined(_Message, frozen=True, tag="worker-joined"):
+class WorkerJoined(MessageBase, frozen=True, tag="worker-joined"):
     """A worker is there. ``baseline_bytes`` is what its process had to itself when it started."""
 
     at_s: float
@@ -287,13 +210,13 @@ class WorkerJoined(_Message, frozen=True, tag="worker-joined"):
     baseline_bytes: int = 0
 
 
-class WorkerLeft(_Message, frozen=True, tag="worker-left"):
+class WorkerLeft(MessageBase, frozen=True, tag="worker-left"):
     at_s: float
     worker: int
     reason: str
 
 
-class WorkerSamples(_Message, frozen=True, tag="samples"):
+class WorkerSamples(MessageBase, frozen=True, tag="samples"):
     """One measurement of each listed worker. ``cpu_percent``: 100 is one core busy.
 
     What a process has resident is its own or mapped: ``rss = own + mapped``. What is its own is results that it holds
@@ -327,7 +250,7 @@ def unmanaged_bytes(own_bytes: int, managed_bytes: int) -> int:
     return max(0, own_bytes - managed_bytes)
 
 
-class HostSamples(_Message, frozen=True, tag="host"):
+class HostSamples(MessageBase, frozen=True, tag="host"):
     """What the machine of a cluster does, once for all workers on it. Rates are since the last sample.
 
     `Reading`s are what the system may not tell.
@@ -348,7 +271,7 @@ class HostSamples(_Message, frozen=True, tag="host"):
     shared_memory_total_bytes: Reading
 
 
-class EngineSamples(_Message, frozen=True, tag="engine"):
+class EngineSamples(MessageBase, frozen=True, tag="engine"):
     """What the cluster itself takes, since the last sample. Thread pools have none: all is in the user's process.
 
     ``loop_lag_s`` is the longest time that its event loop was late; ``cpu_percent`` counts the head's process.
@@ -376,12 +299,12 @@ class GpuSample(msgspec.Struct, frozen=True):
     temperature_c: Reading
 
 
-class GpuSamples(_Message, frozen=True, tag="gpu-samples"):
+class GpuSamples(MessageBase, frozen=True, tag="gpu-samples"):
     at_s: float
     devices: list[GpuSample]
 
 
-class Errors(_Message, frozen=True, tag="errors"):
+class Errors(MessageBase, frozen=True, tag="errors"):
     """Groups of failures, or new counts of known ones: what failed for good in one layer with one exception in one place.
 
     Rows of id, layer, exception, the first failure's message, traceback, key, worker and line of the user's, how many there
@@ -405,7 +328,7 @@ class Errors(_Message, frozen=True, tag="errors"):
 MAX_ERROR_KEYS = 10
 
 
-class Log(_Message, frozen=True, tag="log"):
+class Log(MessageBase, frozen=True, tag="log"):
     """A line that a person should see. ``worker`` is -1 for the head.
 
     ``level`` is ``"info"``, ``"warning"`` or such; ``"stdout"`` or ``"stderr"`` for lines that tasks have printed.
@@ -417,7 +340,7 @@ class Log(_Message, frozen=True, tag="log"):
     text: str
 
 
-class Life(_Message, frozen=True, tag="life"):
+class Life(MessageBase, frozen=True, tag="life"):
     """Something happened to the cluster as a whole: ``"started"``, ``"closing"``."""
 
     at_s: float
@@ -504,19 +427,8 @@ def decode_known(payload: bytes) -> Message | None:
     if uneven := _uneven_columns(message):
         raise msgspec.DecodeError(f"a message {topic_of(message)!r} has columns of different lengths: {uneven}")
     if isinstance(message, TaskEvents):
-        _check_values(message)
+        check_values(message)
     return message
-
-
-def _check_values(message: TaskEvents) -> None:
-    """Raise `msgspec.DecodeError` if one value for all rows doesn't fit into its column."""
-    for name, typecode in COLUMN_TYPECODES.items():
-        value = getattr(message, name)
-        if not isinstance(value, bytes):
-            try:
-                array(typecode, [value])
-            except (OverflowError, TypeError) as error:
-                raise msgspec.DecodeError(f"column {name!r} of task events can't be {value!r}: {error}") from error
 
 
 def _uneven_columns(message: Message) -> dict[str, float]:
@@ -553,43 +465,3 @@ def agreed_version(version: int, min_version: int) -> int | None:
 def topic_of(message: Message) -> str:
     """Return the message's type name, the word that subscribers name it by."""
     return str(type(message).__struct_config__.tag)
-
-
-def column(message: TaskEvents, name: str) -> array:
-    """Return one numeric column of `message` as an `array.array`, whether it is packed or one value for all rows.
-
-    Examples
-    --------
-    >>> events = task_events(5, ["3, 4", "3, 5"], layer=array("I", [7, 8]), worker=2)
-    >>> column(events, "layer"), column(events, "worker")
-    (array('I', [7, 8]), array('I', [2, 2]))
-    """
-    value, typecode = getattr(message, name), COLUMN_TYPECODES[name]
-    if not isinstance(value, bytes):
-        return array(typecode, [value]) * len(message)
-    values = array(typecode)
-    values.frombytes(value)
-    return values
-
-
-def stops_s(message: TaskEvents) -> array:
-    """Return when the events ended."""
-    return array("d", map(add, column(message, "start_s"), column(message, "duration_s")))
-
-
-def task_events(first: int, index: list[str], **columns: Iterable[float] | float) -> TaskEvents:
-    """Return rows of these numeric columns, each a value for each row, or one for all. Those left out are unknown, or 0."""
-    given = {name: columns.get(name, UNKNOWN.get(name, 0)) for name in COLUMN_TYPECODES}
-    packed = {
-        name: pack_column(name, values) if isinstance(values, Iterable) else values for name, values in given.items()
-    }
-    return TaskEvents(first, index, **packed)
-
-
-def pack_column(name: str, values: Iterable[float]) -> Column:
-    """Return `values` as the column `name`: packed, or as one number if they are alike."""
-    packed = values if isinstance(values, array) else array(COLUMN_TYPECODES[name], values)
-    data, size = packed.tobytes(), packed.itemsize
-    if data and data == data[:size] * len(packed):
-        return packed[0]
-    return data

@@ -19,6 +19,7 @@ from glassloom.recordings.export import export
 from glassloom.recordings.parquet import TABLES
 from glassloom_metrics import protocol
 from glassloom_metrics.errors import RecordingError
+from glassloom_metrics.message_base import MessageBase
 from glassloom_metrics.protocol import NOT_SUPPORTED, Action, GpuSample, GpuSamples, Hello
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.recording_writer import RecordingWriter
@@ -86,9 +87,7 @@ def test_every_message_that_has_rows_has_a_table_of_its_fields(tmp_path):
     assert (gpus[0]["memory_used_bytes_why_not"], gpus[0]["power_w_why_not"]) == (NOT_SUPPORTED, "error: lost")
     assert gpus[0]["utilization_percent_why_not"] is None
     assert pq.read_table(target / "workers_joined.parquet").to_pylist()[0]["devices"] == ["u0", "u1"]
-    structs = {
-        kind for kind in vars(protocol).values() if isinstance(kind, type) and issubclass(kind, protocol._Message)
-    }
+    structs = {kind for kind in vars(protocol).values() if isinstance(kind, type) and issubclass(kind, MessageBase)}
     others = {
         "Connect",
         "Command",
@@ -99,7 +98,7 @@ def test_every_message_that_has_rows_has_a_table_of_its_fields(tmp_path):
         "Footer",
         "TaskEvents",
         "Life",
-        "_Message",
+        "MessageBase",
     }
     assert {kind.__name__ for kind in structs} - others <= {kind.__name__ for kind in TABLES}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from glassloom_metrics import protocol
+from glassloom_metrics.message_base import MessageBase
 from glassloom_metrics.protocol import (
     COLUMN_TYPECODES,
     PROTOCOL_VERSION,
@@ -24,6 +25,7 @@ STRUCTS = [
     value
     for value in vars(protocol).values()
     if isinstance(value, type) and issubclass(value, msgspec.Struct) and not value.__name__.startswith("_")
+    if value is not MessageBase
 ]
 
 

@@ -1,0 +1,158 @@
+"""`TaskEvents`: rows of finished tasks, transfers and spills as columns, and what reads and makes them."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable
+from enum import IntEnum
+from operator import add
+
+import msgspec
+
+from glassloom_metrics.message_base import MessageBase
+
+
+class Action(IntEnum):
+    """What a lane was doing during a task event."""
+
+    COMPUTE = 0
+    TRANSFER = 1
+    SPILL_WRITE = 2
+    SPILL_READ = 3
+    DEVICE_TO_HOST = 4
+    HOST_TO_DEVICE = 5
+    SERIALISE = 6
+
+
+PUBLISH_LANE = 0xFFFF
+SPILL_LANE = 0xFFFE
+TRANSFER_LANE = 0xFFFD
+"""Lanes of a worker for what is no run of a task: `SERIALISE`, `SPILL_WRITE` and `SPILL_READ`, and `TRANSFER`."""
+
+
+Column = bytes | int | float
+"""A numeric column of `TaskEvents`: its elements packed, or the one value that all rows have. `column` reads both."""
+
+NO_WORKER = 0xFFFFFFFF
+"""`TaskEvents.producer` of what no worker has made, and of rows that moved nothing."""
+
+
+class TaskEvents(MessageBase, frozen=True, tag="tasks"):
+    """Finished task events as columns, in the order in which the head learnt of them.
+
+    ``first`` is the number of the first row, counted from the start of the cluster. ``index`` is the rest of the key, such
+    as ``"3, 4"``, or ``""``. Of the other columns `COLUMN_TYPECODES` has the element types, and `UNKNOWN` what stands for
+    a value that isn't known. ``duration_s`` is from start to stop; reading inputs (``fetch_s`` and ``deserialise_s``) is
+    part of it. The run of a row is that of its layer.
+    """
+
+    first: int
+    index: list[str]
+    layer: Column
+    worker: Column
+    lane: Column
+    action: Column
+    ok: Column
+    attempt: Column
+    start_s: Column
+    duration_s: Column
+    ready_wait_s: Column
+    sent_wait_s: Column
+    fetch_s: Column
+    deserialise_s: Column
+    cpu_s: Column
+    nbytes: Column
+    bytes_in: Column
+    producer: Column
+    last_input: Column
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+COLUMN_TYPECODES = {
+    "layer": "I",
+    "worker": "I",
+    "lane": "H",
+    "action": "B",
+    "ok": "B",
+    "attempt": "B",
+    "start_s": "d",
+    "duration_s": "f",
+    "ready_wait_s": "f",
+    "sent_wait_s": "f",
+    "fetch_s": "f",
+    "deserialise_s": "f",
+    "cpu_s": "f",
+    "nbytes": "q",
+    "bytes_in": "f",
+    "producer": "I",
+    "last_input": "I",
+}
+"""`array` typecodes of the numeric columns of `TaskEvents` (NumPy's: I is u4, H u2, B u1, q i8, d f8 and f f4)."""
+
+UNKNOWN = {
+    "attempt": 1,
+    "ready_wait_s": math.nan,
+    "sent_wait_s": math.nan,
+    "fetch_s": math.nan,
+    "deserialise_s": math.nan,
+    "cpu_s": math.nan,
+    "nbytes": -1,
+    "bytes_in": math.nan,
+    "producer": NO_WORKER,
+    "last_input": 0,
+}
+"""The value of a numeric column of `TaskEvents` in rows that it isn't known of; the others are always known."""
+
+
+def column(message: TaskEvents, name: str) -> array:
+    """Return one numeric column of `message` as an `array.array`, whether it is packed or one value for all rows.
+
+    Examples
+    --------
+    >>> events = task_events(5, ["3, 4", "3, 5"], layer=array("I", [7, 8]), worker=2)
+    >>> column(events, "layer"), column(events, "worker")
+    (array('I', [7, 8]), array('I', [2, 2]))
+    """
+    value, typecode = getattr(message, name), COLUMN_TYPECODES[name]
+    if not isinstance(value, bytes):
+        return array(typecode, [value]) * len(message)
+    values = array(typecode)
+    values.frombytes(value)
+    return values
+
+
+def stops_s(message: TaskEvents) -> array:
+    """Return when the events ended."""
+    return array("d", map(add, column(message, "start_s"), column(message, "duration_s")))
+
+
+def task_events(first: int, index: list[str], **columns: Iterable[float] | float) -> TaskEvents:
+    """Return rows of these numeric columns, each a value for each row, or one for all. Those left out are unknown, or 0."""
+    given = {name: columns.get(name, UNKNOWN.get(name, 0)) for name in COLUMN_TYPECODES}
+    packed = {
+        name: pack_column(name, values) if isinstance(values, Iterable) else values for name, values in given.items()
+    }
+    return TaskEvents(first, index, **packed)
+
+
+def pack_column(name: str, values: Iterable[float]) -> Column:
+    """Return `values` as the column `name`: packed, or as one number if they are alike."""
+    packed = values if isinstance(values, array) else array(COLUMN_TYPECODES[name], values)
+    data, size = packed.tobytes(), packed.itemsize
+    if data and data == data[:size] * len(packed):
+        return packed[0]
+    return data
+
+
+def check_values(message: TaskEvents) -> None:
+    """Raise `msgspec.DecodeError` if one value for all rows doesn't fit into its column."""
+    for name, typecode in COLUMN_TYPECODES.items():
+        value = getattr(message, name)
+        if not isinstance(value, bytes):
+            try:
+                array(typecode, [value])
+            except (OverflowError, TypeError) as error:
+                raise msgspec.DecodeError(f"column {name!r} of task events can't be {value!r}: {error}") from error
