@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.utils import url_path_join
-from traitlets import List, Unicode
+from traitlets import Float, List, Unicode
 
 from glassloom_server.clusters import ClusterManager
-from glassloom_server.dashboards import COMMAND, DashboardsProcess
+from glassloom_server.dashboards import COMMAND, SILENCE_S, START_TIMEOUT_S, DashboardsProcess
 from glassloom_server.launcher import KernelInterpreters
 from glassloom_server.proxy import DASHBOARDS_PATH
 from glassloom_server.routes import ROUTES
@@ -25,6 +25,13 @@ class GlassloomServer(ExtensionApp):
         Unicode(),
         default_value=list(COMMAND),
         help="Command line of the dashboards process; --unix-socket and --prefix are added to it.",
+    ).tag(config=True)
+
+    dashboards_start_timeout_s = Float(
+        START_TIMEOUT_S, help="Seconds that the dashboards process may take to start."
+    ).tag(config=True)
+    dashboards_silence_s = Float(
+        SILENCE_S, help="Seconds without an answer after which the dashboards process is killed, to be started again."
     ).tag(config=True)
 
     def initialize_handlers(self) -> None:
@@ -47,6 +54,8 @@ class GlassloomServer(ExtensionApp):
                 prefix=url_path_join(settings["base_url"], DASHBOARDS_PATH),
                 log=self.log,
                 command=self.dashboards_command,
+                start_timeout_s=self.dashboards_start_timeout_s,
+                silence_s=self.dashboards_silence_s,
             ),
         )
         self.handlers.extend((route.pattern, route.handler, {"services": self.services}) for route in ROUTES)

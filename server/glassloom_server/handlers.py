@@ -111,6 +111,16 @@ class PagesHandler(GlassloomAPIHandler):
         self.finish(msgspec.json.encode({"pages": PAGES}))
 
 
+class DashboardsStatusHandler(GlassloomAPIHandler):
+    """The dashboards process: whether it runs and answers, and its log."""
+
+    @tornado.web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """Describe it; starts nothing."""
+        self.finish(msgspec.json.encode(await self.services.dashboards.status()))
+
+
 class StreamHandler(ExpectedErrors, WebSocketMixin, WebSocketHandler, JupyterHandler):
     """What all WebSockets share: they send what `messages` yields, and take nothing."""
 

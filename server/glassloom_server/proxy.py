@@ -1,7 +1,7 @@
 """Dashboards through Jupyter's own address: authenticated HTTP and WebSocket to the dashboards process's socket.
 
 The target is always that socket; of the URL only the cluster's id counts, and it must be in the registry. Jupyter's
-cookies and tokens stay here, and a page that is only open does not count as activity.
+cookies and tokens stay here, and a page that is only open does not count as activity. Every request has a deadline.
 """
 
 from __future__ import annotations
@@ -16,15 +16,24 @@ from glassloom_metrics.errors import ClusterNotFound
 from glassloom_metrics.open_recordings import find_recording
 from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.utils import ensure_async
 from jupyter_server_proxy.handlers import ProxyHandler, RewritableResponse
+from tornado.httpclient import HTTPError
+from tornado.websocket import WebSocketError
 
 from glassloom_server.dashboards import SECRET_HEADER
-from glassloom_server.errors import status_of
+from glassloom_server.errors import DashboardsUnavailable, status_of
 from glassloom_server.handlers import AUTH_RESOURCE, ExpectedErrors
 from glassloom_server.services import Services
 
 DASHBOARDS_PATH = "glassloom/dash"
 FRAME_POLICY = "frame-ancestors 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; object-src 'none'"
+REQUEST_TIMEOUT_S = 30.0
+"""How long the dashboards may take for a page or a file, and to accept a WebSocket."""
+
+_TRY_AGAIN_LATER = 1013
+"""With which code a WebSocket is closed whose other end can't be reached."""
+
 _OURS_ALONE = ("Authorization", "Cookie", "Referer", "X-XSRFToken", SECRET_HEADER)
 
 
@@ -60,14 +69,27 @@ class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
         self.services = services
 
     async def prepare(self, *args: Any, **kwargs: Any) -> None:
-        """Refuse who is not logged in (the base class does) or comes from elsewhere; then make the target ready."""
-        await super().prepare(*args, **kwargs)
+        """Refuse who is not logged in (the base class does), comes from elsewhere or isn't allowed; then make the target ready."""
+        # A page can follow a redirect to the login, a WebSocket can't.
+        await super().prepare(*args, _redirect_to_login=not self._is_upgrade, **kwargs)
         if self._finished:  # redirected to the login page
             return
-        if not self.check_origin():
+        if not self.check_origin() or self._is_embedded_elsewhere:
             raise tornado.web.HTTPError(403)
+        if not await ensure_async(self.authorizer.is_authorized(self, self.current_user, "read", AUTH_RESOURCE)):
+            raise tornado.web.HTTPError(403)  # before anything is looked for or started
         await self.check(*self.path_args)
         self.unix_socket = await self.services.dashboards.ensure_running()
+
+    @property
+    def _is_upgrade(self) -> bool:
+        return self.request.headers.get("Upgrade", "").lower() == "websocket"
+
+    @property
+    def _is_embedded_elsewhere(self) -> bool:
+        """Whether a page of another site asks for this as a part of it. A link that is followed is no part."""
+        fetched = self.request.headers.get
+        return fetched("Sec-Fetch-Site") == "cross-site" and fetched("Sec-Fetch-Dest", "document") != "document"
 
     async def check(self, *args: str) -> None:
         """Raise if there is nothing at this path."""
@@ -86,11 +108,28 @@ class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
 
     async def http_get(self, *args: str) -> None:
         """Proxy HTTP."""
-        await self.proxy("localhost", 0, "/".join(args))
+        self.request.headers.pop("Accept", None)  # for one value of it the base class would stream, without our headers
+        try:
+            await self.proxy("localhost", 0, "/".join(args))
+        except tornado.web.HTTPError as error:
+            if error.status_code not in (500, 599):
+                raise
+            raise DashboardsUnavailable(
+                f"The dashboards process does not answer: {error.log_message or HTTP_REASONS[500]}."
+            ) from error
 
     async def open(self, *args: str) -> None:
         """Proxy a WebSocket."""
-        await self.proxy_open("localhost", 0, "/".join(args))
+        try:
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                await self.proxy_open("localhost", 0, "/".join(args))
+        except (OSError, HTTPError, WebSocketError) as error:  # TimeoutError is an OSError
+            self.log.warning("The Glassloom dashboards take no WebSocket: %s", error)
+            self.close(_TRY_AGAIN_LATER, "The dashboards do not answer.")
+
+    def proxy_request_options(self) -> dict[str, Any]:
+        """Return the deadlines of a request."""
+        return {"follow_redirects": False, "connect_timeout": REQUEST_TIMEOUT_S, "request_timeout": REQUEST_TIMEOUT_S}
 
     def check_xsrf_cookie(self) -> None:
         """Check as Jupyter does; the base class would leave it to the backend."""

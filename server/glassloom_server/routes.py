@@ -10,6 +10,7 @@ from glassloom_server.handlers import (
     ClusterHandler,
     ClusterMetricsHandler,
     ClustersHandler,
+    DashboardsStatusHandler,
     MetricsHandler,
     PagesHandler,
     PrometheusHandler,
@@ -28,6 +29,7 @@ class Route(NamedTuple):
 ROUTES = [
     Route(r"glassloom/api/clusters", ClustersHandler, "glassloom/api/clusters"),
     Route(r"glassloom/api/clusters/([\w-]+)", ClusterHandler, "glassloom/api/clusters/c1"),
+    Route(r"glassloom/api/dashboards", DashboardsStatusHandler, "glassloom/api/dashboards"),
     Route(r"glassloom/api/pages", PagesHandler, "glassloom/api/pages"),
     Route(r"glassloom/api/prometheus", PrometheusHandler, "glassloom/api/prometheus"),
     Route(r"glassloom/api/metrics", MetricsHandler, "glassloom/api/metrics"),

@@ -1,6 +1,6 @@
 """Keeps the dashboards process's contract without drawing anything; it tells what reached it.
 
-Environment: STUB_DASHBOARDS_FAIL makes it end at once with that message.
+Environment: GLASSLOOM_STUB_FAIL makes it end at once with that message.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def main() -> None:
     parser.add_argument("--unix-socket", required=True)
     parser.add_argument("--prefix", required=True)
     arguments = parser.parse_args()
-    if reason := os.environ.get("STUB_DASHBOARDS_FAIL"):
+    if reason := os.environ.get("GLASSLOOM_STUB_FAIL"):
         sys.exit(reason)
     server = HTTPServer(
         Application(

@@ -17,6 +17,14 @@ from tornado.websocket import websocket_connect
 VERBS = ("get", "head", "post", "put", "patch", "delete")
 
 
+@pytest.fixture(params=[True, False], ids=["usual", "strict"])
+def jp_server_config(request, jp_server_config) -> dict:
+    """Run each test also where Jupyter itself lets nobody in who isn't logged in, whatever a handler says."""
+    config = dict(jp_server_config)
+    config["ServerApp"] = {**config["ServerApp"], "allow_unauthenticated_access": request.param}
+    return config
+
+
 def verbs_of(route: Route) -> list[str]:
     """Return the HTTP verbs that the route's handler answers."""
     undefined = RequestHandler._unimplemented_method

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -15,7 +16,9 @@ import pytest
 from glassloom_metrics.open_recordings import publish_recording, record_of_recording, withdraw_recording
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, encode
 from glassloom_metrics.recording_writer import RecordingWriter
+from glassloom_server.process_log import ProcessLog
 from glassloom_server.proxy import without_token
+from jupyter_server.auth.authorizer import Authorizer
 from tornado.httpclient import HTTPClientError
 
 
@@ -117,7 +120,7 @@ async def test_a_killed_process_is_started_again_by_the_next_request(jp_fetch, s
 
 
 async def test_a_process_that_fails_at_once_is_a_503_with_its_words(jp_fetch, monkeypatch):
-    monkeypatch.setenv("STUB_DASHBOARDS_FAIL", "no bokeh today")
+    monkeypatch.setenv("GLASSLOOM_STUB_FAIL", "no bokeh today")
     with pytest.raises(HTTPClientError) as caught:
         await jp_fetch("glassloom", "dash", "health")
     assert caught.value.code == 503
@@ -173,3 +176,147 @@ async def test_only_reading_is_possible(jp_fetch, start_cluster):
 
 def test_the_token_is_taken_out_of_a_query_and_nothing_else():
     assert without_token("a=1&token=x&b=&a=2") == "a=1&b=&a=2"
+
+
+async def refused(awaitable) -> tuple[int, str]:
+    with pytest.raises(HTTPClientError) as caught:
+        await awaitable
+    return caught.value.code, caught.value.response.body.decode()
+
+
+async def test_a_process_that_is_stopped_is_said_not_to_answer_then_killed_and_replaced(jp_fetch, services):
+    services.dashboards._silence_s = 0.4
+    await jp_fetch("glassloom", "dash", "health")
+    stopped = services.dashboards.pid
+    os.kill(stopped, signal.SIGSTOP)
+    while (await services.dashboards.status()).state == "running":
+        await asyncio.sleep(0.01)
+    while services.dashboards.pid == stopped:
+        with contextlib.suppress(HTTPClientError):
+            await jp_fetch("glassloom", "dash", "health")
+    response = await jp_fetch("glassloom", "dash", "health")
+    assert json.loads(response.body)["pid"] == services.dashboards.pid != stopped
+    assert not psutil.pid_exists(stopped)
+    status = json.loads((await jp_fetch("glassloom", "api", "dashboards")).body)
+    assert (status["state"], status["ended"]) == ("running", 1)
+    assert f"process {stopped} was killed: it had not answered for" in status["log"]
+
+
+async def test_while_a_process_is_silent_requests_are_refused_at_once_and_taken_when_it_goes_on(jp_fetch, services):
+    services.dashboards._silence_s = 4.0
+    await jp_fetch("glassloom", "dash", "health")
+    pid = services.dashboards.pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        while (await services.dashboards.status()).state != "silent":
+            await asyncio.sleep(0.01)
+        code, body = await refused(jp_fetch("glassloom", "dash", "static", "x.js"))
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert (code, body.split(".")[0][:32]) == (503, "The dashboards have not answered")
+    while (await services.dashboards.status()).state != "running":
+        await asyncio.sleep(0.01)
+    assert json.loads((await jp_fetch("glassloom", "dash", "health")).body)["pid"] == pid
+
+
+async def test_a_request_and_an_upgrade_to_a_process_that_does_not_answer_have_a_deadline(
+    jp_fetch, jp_ws_fetch, start_cluster, services, monkeypatch
+):
+    await start_cluster()
+    await jp_fetch("glassloom", "dash", "health")
+    monkeypatch.setattr("glassloom_server.proxy.REQUEST_TIMEOUT_S", 0.3)
+    os.kill(services.dashboards.pid, signal.SIGSTOP)
+    try:
+        code, body = await refused(jp_fetch("glassloom", "dash", "c1", "status"))
+        assert (code, body.partition(":")[0]) == (503, "The dashboards process does not answer")
+        socket = await jp_ws_fetch("glassloom", "dash", "c1", "status", "ws")
+        assert await socket.read_message() is None
+        assert (socket.close_code, socket.close_reason) == (1013, "The dashboards do not answer.")
+    finally:
+        os.kill(services.dashboards.pid, signal.SIGCONT)
+
+
+async def test_a_process_that_ends_again_and_again_has_to_wait_and_its_last_words_are_told(jp_fetch, monkeypatch):
+    monkeypatch.setenv("GLASSLOOM_STUB_FAIL", "no bokeh today")
+    answers = [await refused(jp_fetch("glassloom", "dash", "health")) for _ in range(3)]
+    assert answers[2] == (503, "The dashboards process has ended 2 times. It is started again in 1 s.\nno bokeh today")
+    assert {code for code, _ in answers} == {503}
+    monkeypatch.delenv("GLASSLOOM_STUB_FAIL")
+    while True:
+        with contextlib.suppress(HTTPClientError):
+            assert (await jp_fetch("glassloom", "dash", "health")).code == 200
+            break
+        await asyncio.sleep(0.05)
+
+
+async def test_many_requests_for_a_process_that_does_not_start_wait_for_one_try_only(jp_fetch, services, tmp_path):
+    tried = tmp_path / "tried"
+    services.dashboards._command = ["sh", "-c", f"echo x >> {tried}; sleep 60"]
+    services.dashboards._start_timeout_s = 0.5
+    answers = await asyncio.gather(*(refused(jp_fetch("glassloom", "dash", "health")) for _ in range(10)))
+    assert {code for code, _ in answers} == {503}
+    assert len(tried.read_text().split()) <= 2
+    assert services.dashboards.pid is None
+
+
+async def test_a_process_that_does_not_end_when_asked_is_killed(services, jp_fetch, monkeypatch):
+    monkeypatch.setattr("glassloom_server.dashboards._STOP_TIMEOUT_S", 0.2)
+    await jp_fetch("glassloom", "dash", "health")
+    pid = services.dashboards.pid
+    os.kill(pid, signal.SIGSTOP)  # SIGTERM waits for it to go on
+    await services.dashboards.stop()
+    assert not psutil.pid_exists(pid)
+
+
+async def test_the_process_gets_no_secret_of_jupyters_environment(jp_fetch, services, monkeypatch):
+    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "sekret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "sekret")
+    await jp_fetch("glassloom", "dash", "health")
+    environment = psutil.Process(services.dashboards.pid).environ()
+    assert "sekret" not in environment.values()
+    assert environment["PATH"] == os.environ["PATH"]
+
+
+async def test_the_status_tells_of_no_process_and_starts_none(jp_fetch, services):
+    response = await jp_fetch("glassloom", "api", "dashboards")
+    assert json.loads(response.body) == {"state": "not running", "pid": None, "ended": 0, "log": ""}
+    assert services.dashboards.pid is None
+
+
+async def test_nothing_is_started_or_looked_for_for_who_is_not_allowed(jp_serverapp, jp_fetch, services):
+    class DenyAll(Authorizer):
+        def is_authorized(self, handler, user, action, resource) -> bool:
+            return resource != "glassloom"
+
+    jp_serverapp.web_app.settings["authorizer"] = DenyAll(identity_provider=jp_serverapp.identity_provider)
+    for path in ("health", "c9/status"):
+        assert (await refused(jp_fetch("glassloom", "dash", *path.split("/"))))[0] == 403
+    assert services.dashboards.pid is None
+
+
+@pytest.mark.parametrize(("dest", "code"), [("image", 403), ("iframe", 403), ("document", 200)])
+async def test_a_page_is_no_part_of_another_site_though_it_may_be_linked(jp_fetch, start_cluster, dest, code):
+    await start_cluster()
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": dest}
+    response = await jp_fetch("glassloom", "dash", "c1", "status", headers=headers, raise_error=False)
+    assert response.code == code
+
+
+async def test_an_answer_to_who_asks_for_a_stream_has_our_headers_too(jp_fetch, start_cluster):
+    await start_cluster()
+    response = await jp_fetch("glassloom", "dash", "c1", "status", headers={"Accept": "text/event-stream"})
+    assert "frame-ancestors 'self'" in response.headers["Content-Security-Policy"]
+    assert "stub=cookie" not in response.headers.get("Set-Cookie", "")
+
+
+def test_a_log_keeps_its_end_within_its_bound_over_restarts(tmp_path):
+    log = ProcessLog(tmp_path / "log", max_bytes=100)
+    for number in range(50):
+        with open(log.open(), "ab") as output:
+            output.write(b"line %02d\n" % number)
+        log.trim()
+    assert log.tail(1000).endswith("line 48\nline 49\n")
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 2 * 108
+    log.mark()
+    log.note("ended")
+    assert log.said(1000) == "--- ended"
