@@ -99,6 +99,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     command += [f"--ServerApp.base_url={BASE_URL}", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}"]
     # Lets tests run commands, and keeps JupyterLab from asking about news.
     command += ["--LabApp.expose_app_in_browser=True"]
+    # A page says after 6 s without news that the dashboards don't respond: they are replaced soon after that.
+    command += ["--GlassloomServer.dashboards_silence_s=12"]
     notification = directory / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
     notification.parent.mkdir(parents=True)
     notification.write_text('{"fetchNews": "false"}')

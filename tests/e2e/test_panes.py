@@ -6,6 +6,7 @@ import os
 import signal
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from playwright.sync_api import expect
 
@@ -62,6 +63,21 @@ def test_a_pane_comes_back_by_itself_when_the_dashboards_process_is_killed(
     keep_picture("pane-lost")
     expect(pane).to_have_attribute("data-state", "live", timeout=FIRST_OPENING_MS)
     assert lab.dashboards_pid() not in {None, killed}
+
+
+def test_a_pane_says_that_stopped_dashboards_do_not_answer_and_comes_back_when_they_are_replaced(
+    lab, open_lab, open_pane, keep_picture, publish_cluster
+):
+    cluster = publish_cluster("nightly")
+    open_lab()
+    pane = open_pane(cluster, "status")
+    stopped = lab.dashboards_pid()
+    os.kill(stopped, signal.SIGSTOP)
+    expect(pane.locator(".gl-Pane-cover")).to_contain_text("The dashboards have not answered for", timeout=30_000)
+    keep_picture("pane-stopped")
+    expect(pane).to_have_attribute("data-state", "live", timeout=FIRST_OPENING_MS)
+    assert lab.dashboards_pid() not in {None, stopped}
+    assert not psutil.pid_exists(stopped)
 
 
 def test_a_pane_says_that_its_cluster_has_ended_and_keeps_its_last_state(
