@@ -302,7 +302,7 @@ class ClusterAggregate:
         self.versions[part] += 1
 
     def _add_events(self, message: TaskEvents) -> None:
-        known = len(self.tasks) + self.lost_events
+        known = self.tasks.next_row + self.lost_events
         skip = max(known - message.first, 0)
         if skip >= len(message):
             return
@@ -310,7 +310,7 @@ class ClusterAggregate:
         columns = event_columns(message, skip) | task_waits.waits_of(message, skip, self.tasks["stop_s"])
         self.tasks.extend(columns, message.index[skip:])
         self.sums.add(columns)
-        self.durations.add_rows(columns, len(self.tasks) - len(columns["action"]))
+        self.durations.add_rows(columns, message.index[skip:], self.tasks.next_row - len(columns["action"]))
         self._saw(self.tasks.stop_s, "tasks")
 
     def _set_layers(self, message: Layers) -> None:

@@ -151,22 +151,23 @@ class BudgetBins:
         if self._rows == 0:
             rows = tasks.rows_between(grid.start_s, grid.stop_s)
         else:
-            rows = np.arange(self._rows, len(tasks))
-        self._rows = len(tasks)
+            rows = np.arange(max(self._rows, tasks.first_row), tasks.next_row)
+        self._rows = tasks.next_row
         if len(rows):
             self._busy_s += _busy(tasks, rows, grid)
         return self._busy_s
 
 
 def _busy(tasks: TaskTable, rows: NDArray[np.int64], grid: Grid) -> Floats:
-    start_s, stop_s, worker = tasks["start_s"][rows], tasks["stop_s"][rows], tasks["worker"][rows].astype(np.int64)
-    place = _PLACE_OF_ACTION[tasks["action"][rows]]
-    begun_s = np.minimum(start_s + tasks["fetch_s"][rows], stop_s)
+    start_s, stop_s = tasks.take("start_s", rows), tasks.take("stop_s", rows)
+    worker = tasks.take("worker", rows).astype(np.int64)
+    place = _PLACE_OF_ACTION[tasks.take("action", rows)]
+    begun_s = np.minimum(start_s + tasks.take("fetch_s", rows), stop_s)
     spans = [(place, begun_s, stop_s)]
     fetched = np.flatnonzero(begun_s > start_s)
     if len(fetched):
         spans.append((np.where(place[fetched] == 0, 1, place[fetched]), start_s[fetched], begun_s[fetched]))
-    ready_s = tasks["ready_s"][rows]
+    ready_s = tasks.take("ready_s", rows)
     waited = np.flatnonzero(ready_s > 0)
     if len(waited):
         spans.append((np.full(len(waited), _READY), start_s[waited] - ready_s[waited], start_s[waited]))

@@ -11,8 +11,9 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from glassloom_metrics.protocol import Action
@@ -22,13 +23,22 @@ BINS_AN_OCTAVE = 8
 """A bin is 9 % wide, so a quantile is right within 5 %."""
 _SHORTEST_S = 1e-6
 LONGEST_KEPT = 8
-"""Of how many tasks of a layer, the longest ones, the rows are kept."""
+"""How many tasks of a layer are kept by themselves: the longest."""
 STRAGGLER_FACTOR = 2.0
 """A straggler takes so many times what 95 % of its layer's tasks take."""
 LEAST_STRAGGLER_S = 0.05
 """A shorter task delays nobody, however short the others are."""
 LEAST_TASKS = 20
 """Layers with fewer tasks have no stragglers."""
+
+
+class LongTask(NamedTuple):
+    """One of a layer's longest tasks: its row in the task table (which may have gone since), its worker and its text in the index."""
+
+    seconds: float
+    row: int
+    worker: int
+    text: str
 
 
 class LayerDurations:
@@ -43,7 +53,7 @@ class LayerDurations:
     def __init__(self) -> None:
         self._bins: defaultdict[int, int] = defaultdict(int)
         self._cumulated: tuple[list[int], list[int]] | None = None
-        self._longest: list[tuple[float, int]] = []
+        self._longest: list[LongTask] = []
         self.count = 0
         self.total_s = 0.0
         self.shortest_s = float("inf")
@@ -58,12 +68,12 @@ class LayerDurations:
         self.longest_s = max(self.longest_s, longest_s)
         self.shortest_s = min(self.shortest_s, shortest_s)
 
-    def note(self, duration_s: float, row: int) -> None:
-        """Keep a task's row if it is among the longest."""
+    def note(self, task: LongTask) -> None:
+        """Keep a task if it is among the longest."""
         if len(self._longest) < LONGEST_KEPT:
-            heapq.heappush(self._longest, (duration_s, row))
+            heapq.heappush(self._longest, task)
         else:
-            heapq.heappushpop(self._longest, (duration_s, row))
+            heapq.heappushpop(self._longest, task)
 
     @property
     def mean_s(self) -> float:
@@ -91,10 +101,10 @@ class LayerDurations:
             return float("inf")
         return max(STRAGGLER_FACTOR * self.quantile(0.95), LEAST_STRAGGLER_S)
 
-    def stragglers(self) -> tuple[int, list[tuple[float, int]]]:
-        """Return how many stragglers there are, about, and the longest of them: (seconds, row of the task table)."""
+    def stragglers(self) -> tuple[int, list[LongTask]]:
+        """Return how many stragglers there are, about, and the longest of them, the longest first."""
         limit_s = self.straggler_s
-        listed = sorted((one for one in self._longest if one[0] > limit_s), reverse=True)
+        listed = sorted((task for task in self._longest if task.seconds > limit_s), reverse=True)
         counted = sum(count for bin_, count in self._bins.items() if bin_start_s(bin_) >= limit_s)
         return max(counted, len(listed)), listed
 
@@ -112,14 +122,21 @@ class Durations:
     def __getitem__(self, layer: int) -> LayerDurations:
         return self._layers.get(layer, NONE)
 
-    def add_rows(self, columns: dict[str, NDArray[Any]], first: int) -> None:
+    def add_rows(self, columns: dict[str, NDArray[Any]], index: Sequence[str], first: int) -> None:
         """Add events as `TaskTable.extend` takes them, the first of which is the row `first` of the table."""
         rows = np.flatnonzero(columns["action"] == Action.COMPUTE)
-        if len(rows):
-            self.add(columns["layer"][rows], columns["stop_s"][rows] - columns["start_s"][rows], rows + first)
+        if not len(rows):
+            return
+        layer, duration_s = columns["layer"][rows], columns["stop_s"][rows] - columns["start_s"][rows]
+        self.add(layer, duration_s)
+        for place in _longest(layer, duration_s).tolist():
+            row, seconds = int(rows[place]), float(duration_s[place])
+            self._layers[int(layer[place])].note(
+                LongTask(seconds, row + first, int(columns["worker"][row]), index[row])
+            )
 
-    def add(self, layer: NDArray[Any], duration_s: NDArray[np.float64], rows: NDArray[np.int64] | None = None) -> None:
-        """Add tasks. This costs as much as there are different layers and bins, but for a pass over the columns."""
+    def add(self, layer: NDArray[Any], duration_s: NDArray[np.float64]) -> None:
+        """Count tasks. This costs as much as there are different layers and bins, but for a pass over the columns."""
         bins = bins_of(duration_s)
         codes = (layer.astype(np.int64) << 16) | bins
         distinct, place = np.unique(codes, return_inverse=True)
@@ -131,15 +148,14 @@ class Durations:
         columns = (counts.tolist(), totals_s.tolist(), longest_s.tolist(), shortest_s.tolist())
         for code, *sums in zip(distinct.tolist(), *columns, strict=True):
             self._layers.setdefault(code >> 16, LayerDurations()).add(code & 0xFFFF, *sums)
-        if rows is not None:
-            self._note_longest(layer, duration_s, rows)
 
-    def _note_longest(self, layer: NDArray[Any], duration_s: NDArray[np.float64], rows: NDArray[np.int64]) -> None:
-        order = np.lexsort((-duration_s, layer))
-        firsts = np.flatnonzero(np.diff(layer[order].astype(np.int64), prepend=-1))
-        place = np.arange(len(order)) - np.repeat(firsts, np.diff(np.append(firsts, len(order))))
-        for number in order[place < LONGEST_KEPT].tolist():
-            self._layers[int(layer[number])].note(float(duration_s[number]), int(rows[number]))
+
+def _longest(layer: NDArray[Any], duration_s: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the places of the `LONGEST_KEPT` longest tasks of each layer."""
+    order = np.lexsort((-duration_s, layer))
+    firsts = np.flatnonzero(np.diff(layer[order].astype(np.int64), prepend=-1))
+    place = np.arange(len(order)) - np.repeat(firsts, np.diff(np.append(firsts, len(order))))
+    return order[place < LONGEST_KEPT]
 
 
 def bins_of(duration_s: NDArray[np.float64]) -> NDArray[np.int64]:

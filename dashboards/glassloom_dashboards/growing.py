@@ -1,4 +1,4 @@
-"""NumPy columns that grow by doubling. They hold numbers only and forget nothing.
+"""NumPy columns that grow by doubling. They hold numbers only; the oldest rows can be dropped.
 
 >>> table = GrowingTable({"start_s": "f8"})
 >>> table.extend({"start_s": np.array([1.0, 2.0])})
@@ -8,6 +8,7 @@ array([1., 2.])
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _FIRST_CAPACITY_ROWS = 1024
+_SMALL_BATCH_ROWS = 512
+"""Batches of texts that are smaller are joined to the next: each costs as much as some dozens of texts."""
 
 Column = NDArray[Any]
 
@@ -41,6 +44,13 @@ class GrowingTable:
         """Return the filled part of a column; it is a view that the next `extend` may leave behind."""
         return self._columns[name][: self._rows]
 
+    def drop(self, count: int) -> None:
+        """Forget the first `count` rows: those after them move to the front."""
+        kept = self._rows - count
+        for column in self._columns.values():
+            column[:kept] = column[count : self._rows]
+        self._rows = kept
+
     def extend(self, rows: Mapping[str, Column]) -> None:
         """Append rows, given as one array for each column of the table."""
         count = len(next(iter(rows.values())))
@@ -56,6 +66,8 @@ class GrowingTable:
 
 class GrowingTexts:
     """Short texts by row number, held as one string a batch: a few bytes a row instead of an object each.
+
+    Row numbers stay what they are when the oldest rows are dropped.
 
     >>> texts = GrowingTexts()
     >>> texts.extend(["0, 1", "0, 2"])
@@ -78,16 +90,25 @@ class GrowingTexts:
         """Append `texts` as the next rows."""
         if not texts:
             return
-        stops = np.cumsum(np.fromiter(map(len, texts), np.uint32, len(texts)), dtype=np.uint32)
-        self._firsts.append(self._rows)
-        self._batches.append(("".join(texts), stops))
+        text, stops = "".join(texts), np.cumsum(np.fromiter(map(len, texts), np.uint32, len(texts)), dtype=np.uint32)
+        if self._batches and len(self._batches[-1][1]) < _SMALL_BATCH_ROWS:
+            before, known = self._batches[-1]
+            self._batches[-1] = before + text, np.concatenate([known, stops + known[-1]])
+        else:
+            self._firsts.append(self._rows)
+            self._batches.append((text, stops))
         self._rows += len(texts)
 
+    def drop_before(self, row: int) -> None:
+        """Forget the batches that end before row number `row`."""
+        gone = bisect_right(self._firsts, row) - 1
+        del self._firsts[:gone], self._batches[:gone]
+
     def take(self, rows: NDArray[Any]) -> list[str]:
-        """Return the texts of the given row numbers."""
-        batches = np.searchsorted(np.asarray(self._firsts), rows, side="right") - 1
+        """Return the texts of the given row numbers, none of which may have been dropped."""
         taken = []
-        for row, batch in zip(rows.tolist(), batches.tolist(), strict=True):
+        for row in rows.tolist():
+            batch = bisect_right(self._firsts, row) - 1
             text, stops = self._batches[batch]
             place = row - self._firsts[batch]
             taken.append(text[stops[place - 1] if place else 0 : stops[place]])

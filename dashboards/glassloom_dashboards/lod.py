@@ -93,7 +93,7 @@ def rows_in_view(tasks: TaskTable, lane_of_thread: Integers, view: View, lanes: 
     rows = tasks.rows_between(view.start_s, view.stop_s)
     if view.low <= 0 and view.high >= lanes and (lane_of_thread >= 0).all():
         return rows
-    lane = lane_of_thread[tasks["thread"][rows]]
+    lane = lane_of_thread[tasks.take("thread", rows)]
     return rows[(lane >= view.low) & (lane < view.high)]
 
 
@@ -125,7 +125,7 @@ def bin_events(tasks: TaskTable, lane_of_thread: Integers, grid: Grid, lanes: in
     whole = len(rows) == len(tasks)
 
     def taken(name: str) -> NDArray:
-        return tasks[name] if whole else tasks[name][rows]
+        return tasks[name] if whole else tasks.take(name, rows)
 
     kinds, place_of_kind = _main_kinds(kinds_of(taken("layer"), taken("action")))
     start_s = np.maximum(taken("start_s"), grid.start_s)

@@ -9,7 +9,7 @@ import numpy as np
 from glassloom_metrics.protocol import Action
 
 from glassloom_dashboards.aggregate import ClusterAggregate, Layer
-from glassloom_dashboards.durations import LayerDurations
+from glassloom_dashboards.durations import LayerDurations, LongTask
 from glassloom_dashboards.progress import counts_of, ordered_layers
 from glassloom_dashboards.theme import duration_text, middle_cut
 
@@ -67,8 +67,8 @@ def recent_counts(aggregate: ClusterAggregate, now_s: float) -> dict[int, int]:
     """Return how many tasks of each layer have ended in the last `RATE_S`."""
     tasks = aggregate.tasks
     rows = tasks.rows_between(now_s - RATE_S, now_s)
-    is_new = (tasks["stop_s"][rows] > now_s - RATE_S) & (tasks["action"][rows] == Action.COMPUTE)
-    layers, counts = np.unique(tasks["layer"][rows[is_new]], return_counts=True)
+    is_new = (tasks.take("stop_s", rows) > now_s - RATE_S) & (tasks.take("action", rows) == Action.COMPUTE)
+    layers, counts = np.unique(tasks.take("layer", rows[is_new]), return_counts=True)
     return dict(zip(layers.tolist(), counts.tolist(), strict=True))
 
 
@@ -90,13 +90,13 @@ def _stage(aggregate: ClusterAggregate, layer: Layer, recent: int, now_s: float)
     number, longest = durations.stragglers()
     return Stage(
         layer, counts, rate, unfinished / usual if usual and not is_over else None, durations, number,
-        tuple(_straggler(aggregate, seconds, row) for seconds, row in longest),
+        tuple(_straggler(task) for task in longest),
     )  # fmt: skip
 
 
-def _straggler(aggregate: ClusterAggregate, seconds: float, row: int) -> Straggler:
-    key = middle_cut(aggregate.tasks.index[row], _MAX_KEY_LENGTH)
-    return Straggler(seconds, f"[{key}]" if key else "", int(aggregate.tasks["worker"][row]))
+def _straggler(task: LongTask) -> Straggler:
+    key = middle_cut(task.text, _MAX_KEY_LENGTH)
+    return Straggler(task.seconds, f"[{key}]" if key else "", task.worker)
 
 
 def rate_text(rate: float) -> str:

@@ -118,17 +118,17 @@ class Drawing:
 
     def _single(self, rows: np.ndarray, lanes: ThreadSlots, palette: Palette) -> Frame:
         tasks, started_at_s = self.aggregate.tasks, self.aggregate.started_at_s
-        start_s, stop_s, ok = (tasks[name][rows] for name in ("start_s", "stop_s", "ok"))
+        start_s, stop_s, ok = (tasks.take(name, rows) for name in ("start_s", "stop_s", "ok"))
         numbers, colour, busy_s, recoloured = self._kinds(
-            kinds_of(tasks["layer"][rows], tasks["action"][rows]), stop_s - start_s, palette
+            kinds_of(tasks.take("layer", rows), tasks.take("action", rows)), stop_s - start_s, palette
         )
         single: dict[str, Any] = {
             "left": start_s - started_at_s,
             "right": stop_s - started_at_s,
-            "lane": lanes.lane_of_thread[tasks["thread"][rows]].astype(np.float32),
+            "lane": lanes.lane_of_thread[tasks.take("thread", rows)].astype(np.float32),
             "colour": colour,
             "kind": numbers,
-            "nbytes": tasks["nbytes"][rows].astype(np.float32),
+            "nbytes": tasks.take("nbytes", rows).astype(np.float32),
             "ok": ok,
             "index": fit_texts(tasks.index.take(rows), MAX_INDEX_LENGTH, INDEX_TEXT_BYTES),
         }

@@ -17,11 +17,11 @@ def stream_table(aggregate: ClusterAggregate, start_s: float, stop_s: float) -> 
     """Return one row for each layer and kind of work between two times, those that took longest first."""
     tasks = aggregate.tasks
     rows = tasks.rows_between(start_s, stop_s)
-    kinds, place = np.unique(kinds_of(tasks["layer"][rows], tasks["action"][rows]), return_inverse=True)
-    duration_s = tasks["stop_s"][rows] - tasks["start_s"][rows]
+    kinds, place = np.unique(kinds_of(tasks.take("layer", rows), tasks.take("action", rows)), return_inverse=True)
+    duration_s = tasks.take("stop_s", rows) - tasks.take("start_s", rows)
     count = np.bincount(place, minlength=len(kinds))
     together_s = np.bincount(place, duration_s, minlength=len(kinds))
-    failed = np.bincount(place, tasks["ok"][rows] == 0, minlength=len(kinds)).astype(int)
+    failed = np.bincount(place, tasks.take("ok", rows) == 0, minlength=len(kinds)).astype(int)
     longest_s = np.zeros(len(kinds))
     np.maximum.at(longest_s, place, duration_s)
     texts = []

@@ -288,7 +288,7 @@ class TaskStream:
         self._sent_rows = None
 
     def _update_total(self) -> None:
-        data = {"tasks": [self._aggregate.compute_tasks], "events": [len(self._aggregate.tasks)]}
+        data = {"tasks": [self._aggregate.compute_tasks], "events": [self._aggregate.tasks.next_row]}
         if self.total.data != data:
             self.total.data = data
 

@@ -29,6 +29,10 @@ _EVENT_DTYPES = {
 """What is kept of task events: 48 bytes a row."""
 _BLOCK_ROWS = 8192
 """Rows for which one earliest start and latest stop are kept, so that a narrow view needn't look at every row."""
+MAX_ROWS = 2**21
+"""How many rows are kept, the newest: with their texts they take about 128 MiB, and there may be several clusters."""
+_DROPPED_ROWS = 2**18
+"""How many rows are dropped at once, as those that stay are moved."""
 
 
 def event_columns(message: TaskEvents, skip: int) -> dict[str, NDArray[Any]]:
@@ -50,6 +54,11 @@ class TaskTable:
         The earliest start and the latest stop of all events.
     latest_run_start_s
         When the work since the last pause of `RUN_GAP_S` began.
+    first_row
+        The number of the oldest row that is kept. Rows are numbered from 0 and keep their numbers for ever; only the newest
+        `MAX_ROWS` or some more are kept. Who refers to rows by number compares with this to learn that some have gone.
+    index
+        The texts of rows, by their numbers.
     """
 
     def __init__(self) -> None:
@@ -59,16 +68,28 @@ class TaskTable:
         self._thread_start_s = np.empty(0)
         self._thread_stop_s = np.empty(0)
         self.index = GrowingTexts()
+        self.first_row = 0
         self.start_s = np.inf
         self.stop_s = -np.inf
         self.latest_run_start_s = 0.0
         self.compute_tasks = 0
 
     def __len__(self) -> int:
+        """Return how many rows are kept."""
         return len(self._events)
 
+    @property
+    def next_row(self) -> int:
+        """The number that the next row will have: how many there have been."""
+        return self.first_row + len(self._events)
+
     def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column of all rows that are kept; its first element is row number `first_row`."""
         return self._events[name]
+
+    def take(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return a column's values of rows by number, none of which may have gone."""
+        return self._events[name][rows - self.first_row]
 
     @property
     def threads(self) -> list[tuple[int, int]]:
@@ -79,7 +100,6 @@ class TaskTable:
         """Append events: the protocol's columns as arrays, and their index texts."""
         if not index:
             return
-        first = len(self)
         lane = np.where(columns["action"] == Action.COMPUTE, columns["lane"], DATA_LANE)
         codes = (columns["worker"].astype(np.int64) << 16) | lane
         distinct, inverse = np.unique(codes, return_inverse=True)
@@ -95,7 +115,16 @@ class TaskTable:
         self.start_s = min(self.start_s, earliest_s)
         self.stop_s = max(self.stop_s, float(columns["stop_s"].max()))
         self.compute_tasks += int(np.count_nonzero(columns["action"] == Action.COMPUTE))
-        self._close_blocks(first)
+        self._close_blocks()
+        if len(self) >= MAX_ROWS + _DROPPED_ROWS:
+            self._drop(_DROPPED_ROWS)
+
+    def _drop(self, count: int) -> None:
+        """Forget the oldest rows; `count` is a multiple of `_BLOCK_ROWS`."""
+        self._events.drop(count)
+        self._blocks.drop(count // _BLOCK_ROWS)
+        self.first_row += count
+        self.index.drop_before(self.first_row)
 
     def _note_times(
         self, thread: NDArray[np.uint32], start_s: NDArray[np.float64], stop_s: NDArray[np.float64]
@@ -112,20 +141,20 @@ class TaskTable:
         return (self._thread_start_s <= stop_s) & (self._thread_stop_s >= start_s)
 
     def rows_between(self, start_s: float, stop_s: float) -> NDArray[np.int64]:
-        """Return the numbers of the rows that overlap the time from `start_s` to `stop_s`, in recorded order."""
+        """Return the numbers of the rows, of those kept, that overlap the time from `start_s` to `stop_s`, in recorded order."""
         closed = len(self._blocks)
         hit = (self._blocks["start_s"] <= stop_s) & (self._blocks["stop_s"] >= start_s)
         tail = range(closed, -(-len(self) // _BLOCK_ROWS))
         found = [self._rows_of_block(block, start_s, stop_s) for block in [*np.flatnonzero(hit).tolist(), *tail]]
-        return np.concatenate(found) if found else np.empty(0, np.int64)
+        return np.concatenate(found) + self.first_row if found else np.empty(0, np.int64)
 
     def _rows_of_block(self, block: int, start_s: float, stop_s: float) -> NDArray[np.int64]:
         rows = slice(block * _BLOCK_ROWS, (block + 1) * _BLOCK_ROWS)
         overlaps = (self["start_s"][rows] <= stop_s) & (self["stop_s"][rows] >= start_s)
         return np.flatnonzero(overlaps) + block * _BLOCK_ROWS
 
-    def _close_blocks(self, first: int) -> None:
-        for block in range(first // _BLOCK_ROWS, len(self) // _BLOCK_ROWS):
+    def _close_blocks(self) -> None:
+        for block in range(len(self._blocks), len(self) // _BLOCK_ROWS):
             rows = slice(block * _BLOCK_ROWS, (block + 1) * _BLOCK_ROWS)
             bounds = {"start_s": self["start_s"][rows].min(), "stop_s": self["stop_s"][rows].max()}
             self._blocks.extend({name: np.array([value]) for name, value in bounds.items()})

@@ -20,7 +20,7 @@ def waits_of(message: TaskEvents, skip: int, stop_s: NDArray[np.float64]) -> dic
     Parameters
     ----------
     stop_s
-        When the tasks of all earlier rows ended.
+        When the tasks of the rows before those of the message ended, as far back as they are kept.
     """
     values = {name: _known(message, name)[skip:] for name in ("sent_wait_s", "ready_wait_s", "fetch_s", "duration_s")}
     start_s = np.frombuffer(column(message, "start_s"), "<f8")[skip:]

@@ -123,7 +123,7 @@ def last_tasks(aggregate: ClusterAggregate, worker: int) -> list[dict[str, str]]
             break
     told = []
     for row in rows[:LAST_TASKS]:
-        action, index = Action(int(tasks["action"][row])), tasks.index[row]
+        action, index = Action(int(tasks["action"][row])), tasks.index[row + tasks.first_row]
         stop_s = float(tasks["stop_s"][row])
         nbytes = int(tasks["nbytes"][row])
         name = aggregate.layer_name(int(tasks["layer"][row]))

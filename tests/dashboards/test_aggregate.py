@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import synthetic
+from glassloom_dashboards import task_table
 from glassloom_dashboards.aggregate import STATES, ClusterAggregate
 from glassloom_dashboards.growing import GrowingTexts
 from glassloom_dashboards.task_table import DATA_LANE
@@ -188,3 +189,32 @@ def test_a_task_costs_less_than_64_bytes():
     held = sum(len(text) + 49 + stops.nbytes for text, stops in texts._batches)
     row = sum(column.itemsize for column in aggregate_of().tasks._events._columns.values())
     assert held / 10_000 + row < 64
+
+
+def test_the_oldest_rows_go_and_the_others_keep_their_numbers_and_texts(monkeypatch):
+    monkeypatch.setattr(task_table, "MAX_ROWS", 16_384)
+    monkeypatch.setattr(task_table, "_DROPPED_ROWS", 8_192)
+    aggregate = ClusterAggregate()
+    payloads = synthetic.make_recorder(synthetic.Shape(tasks=60_000)).read(0, limit=10**6)[0]
+    whole = ClusterAggregate()
+    for payload in payloads:
+        aggregate.apply(decode(payload))
+    monkeypatch.setattr(task_table, "MAX_ROWS", 10**6)
+    for payload in payloads:
+        whole.apply(decode(payload))
+    tasks, first = aggregate.tasks, 40_960
+    assert (tasks.first_row, tasks.next_row, len(tasks)) == (first, 60_000, 60_000 - first)
+    rows = np.arange(first, 60_000)
+    assert tasks.index.take(rows) == whole.tasks.index.take(rows) == [f"{row // 10}, {row % 10}" for row in rows]
+    for name in ("start_s", "stop_s", "layer", "thread", "fetch_s", "ready_s"):
+        assert np.array_equal(tasks.take(name, rows), whole.tasks[name][rows])
+        assert np.array_equal(tasks[name], whole.tasks[name][rows])
+    found = whole.tasks.rows_between(-np.inf, np.inf)
+    assert np.array_equal(tasks.rows_between(-np.inf, np.inf), found[found >= first])
+    middle_s = float(tasks.take("start_s", np.array([50_000]))[0])
+    found = whole.tasks.rows_between(middle_s, middle_s + 1)
+    assert len(found) > 0 and np.array_equal(tasks.rows_between(middle_s, middle_s + 1), found)
+    for layer in whole.layers:
+        assert aggregate.sums.layers[layer] == whole.sums.layers[layer]
+        assert aggregate.durations[layer].stragglers() == whole.durations[layer].stragglers()
+    assert (aggregate.compute_tasks, tasks.start_s) == (whole.compute_tasks, whole.tasks.start_s)
