@@ -41,6 +41,7 @@ from glassloom_dashboards.durations import Durations
 from glassloom_dashboards.growing import GrowingTable
 from glassloom_dashboards.log_table import LogTable
 from glassloom_dashboards.memory_history import MemoryHistory
+from glassloom_dashboards.running_tasks import RunningTasks
 from glassloom_dashboards.runs import HeldBytes, RunTable
 from glassloom_dashboards.task_sums import TaskSums
 from glassloom_dashboards.task_table import TaskTable, event_columns
@@ -108,7 +109,7 @@ class ClusterAggregate:
     ----------
     versions
         A count of changes for each part: ``tasks``, ``layers``, ``progress``, ``workers``, ``samples``, ``gpus``,
-        ``errors``, ``logs``, ``runs``, ``life``. A page that remembers them knows whether there is anything to draw.
+        ``errors``, ``logs``, ``runs``, ``running``, ``life``. A page that remembers them knows whether there is anything to draw.
     generation
         Rises when the log begins anew, after the connection to the cluster was lost and found again.
     state
@@ -153,8 +154,7 @@ class ClusterAggregate:
         self.worker_names: dict[int, str] = {}
         self.samples: dict[int, WorkerSample] = {}
         self.history = GrowingTable(_HISTORY_DTYPES)
-        self.running: Running | None = None
-        """Tasks that run, as of the latest sample; None: it was never told."""
+        self.running = RunningTasks()
         self.gpus: dict[str, GpuSample] = {}
         self.errors: dict[int, ErrorGroup] = {}
         """The groups that grew last, the newest last."""
@@ -230,6 +230,8 @@ class ClusterAggregate:
                 self.samples.pop(message.worker, None)
                 self.left_workers[message.worker] = message
                 self.histories.leave(message)
+                self.running.leave(message.worker, message.at_s)
+                self.versions["running"] += 1
                 self._saw(message.at_s, "workers")
             case GpuSamples():
                 self.gpus.update((device.uuid, device) for device in message.devices)
@@ -240,7 +242,7 @@ class ClusterAggregate:
                 self.logs.add(message)
                 self._saw(message.at_s, "logs")
             case Running():
-                self.running = message
+                self.running.set(message)
                 self._saw(message.at_s, "running")
             case Life():
                 if message.event == "closing":
@@ -262,7 +264,19 @@ class ClusterAggregate:
             self._begin(hello)
             self.generation += 1
             self.versions.update(
-                ("tasks", "layers", "progress", "workers", "samples", "gpus", "errors", "life", "runs", "logs")
+                (
+                    "tasks",
+                    "layers",
+                    "progress",
+                    "workers",
+                    "samples",
+                    "gpus",
+                    "errors",
+                    "life",
+                    "runs",
+                    "logs",
+                    "running",
+                )
             )
         self.set_state("live")
 
@@ -311,6 +325,8 @@ class ClusterAggregate:
         self.tasks.extend(columns, message.index[skip:])
         self.sums.add(columns)
         self.durations.add_rows(columns, message.index[skip:], self.tasks.next_row - len(columns["action"]))
+        if self.running.end(columns, message.index[skip:]):
+            self.versions["running"] += 1
         self._saw(self.tasks.stop_s, "tasks")
 
     def _set_layers(self, message: Layers) -> None:

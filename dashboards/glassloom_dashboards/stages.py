@@ -11,6 +11,8 @@ from glassloom_metrics.protocol import Action
 from glassloom_dashboards.aggregate import ClusterAggregate, Layer
 from glassloom_dashboards.durations import LayerDurations, LongTask
 from glassloom_dashboards.progress import counts_of, ordered_layers
+from glassloom_dashboards.running_tasks import RunningTask
+from glassloom_dashboards.task_links import task_href
 from glassloom_dashboards.theme import duration_text, middle_cut
 
 RATE_S = 5.0
@@ -21,16 +23,22 @@ _MAX_KEY_LENGTH = 40
 
 @dataclass(frozen=True)
 class Straggler:
-    """A task that took much longer than its layer's others."""
+    """A task that took much longer than its layer's others, or ``runs`` for so long already."""
 
     seconds: float
     key: str
     worker: int
+    href: str = ""
+    runs: bool = False
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One layer. ``rate`` is in tasks per second; ``left_s`` is None if nothing is left, or nothing can be said."""
+    """One layer.
+
+    ``rate`` is in tasks per second; ``left_s`` is None if nothing is left, or nothing can be said. ``stragglers`` is how
+    many there are, ``longest`` some of them. ``running_s`` is for how long the longest of its tasks that run has.
+    """
 
     layer: Layer
     counts: dict[str, int]
@@ -39,6 +47,7 @@ class Stage:
     durations: LayerDurations
     stragglers: int
     longest: tuple[Straggler, ...]
+    running_s: float | None = None
 
     @property
     def done(self) -> int:
@@ -76,10 +85,20 @@ def stages_of(aggregate: ClusterAggregate, layers: Iterable[Layer]) -> list[Stag
     """Return the stages of `layers`, in their order."""
     now_s = max(aggregate.last_at_s, aggregate.tasks.stop_s)
     recent = recent_counts(aggregate, now_s)
-    return [_stage(aggregate, layer, recent.get(layer.id, 0), now_s) for layer in layers]
+    running: dict[int, list[RunningTask]] = {}
+    for task in aggregate.running.now if is_under_way(aggregate) else ():
+        running.setdefault(task.layer, []).append(task)
+    return [_stage(aggregate, layer, recent.get(layer.id, 0), now_s, running.get(layer.id, [])) for layer in layers]
 
 
-def _stage(aggregate: ClusterAggregate, layer: Layer, recent: int, now_s: float) -> Stage:
+def is_under_way(aggregate: ClusterAggregate) -> bool:
+    """Tell whether what runs may still run: the cluster hasn't ended."""
+    return aggregate.state not in ("ended", "recording")
+
+
+def _stage(
+    aggregate: ClusterAggregate, layer: Layer, recent: int, now_s: float, running: Sequence[RunningTask]
+) -> Stage:
     counts, durations = counts_of(aggregate, layer), aggregate.durations[layer.id]
     sums = aggregate.sums.layers[layer.id]
     since_s = max(now_s - sums.first_s, _LEAST_S) if sums.count else np.inf
@@ -88,15 +107,31 @@ def _stage(aggregate: ClusterAggregate, layer: Layer, recent: int, now_s: float)
     rate = 0.0 if is_over else recent / min(RATE_S, since_s)
     usual = rate or sums.count / since_s
     number, longest = durations.stragglers()
+    late = [_running_straggler(aggregate, task) for task in running]
+    late = [one for one in late if one.seconds > durations.straggler_s]
     return Stage(
-        layer, counts, rate, unfinished / usual if usual and not is_over else None, durations, number,
-        tuple(_straggler(task) for task in longest),
+        layer, counts, rate, unfinished / usual if usual and not is_over else None, durations, number + len(late),
+        (*late, *(_straggler(layer.id, task) for task in longest)),
+        max((until_s(aggregate) - task.started_s for task in running), default=None),
     )  # fmt: skip
 
 
-def _straggler(task: LongTask) -> Straggler:
-    key = middle_cut(task.text, _MAX_KEY_LENGTH)
-    return Straggler(task.seconds, f"[{key}]" if key else "", task.worker)
+def until_s(aggregate: ClusterAggregate) -> float:
+    """Return until when what runs has run for sure: when it was told last."""
+    return aggregate.running.at_s or aggregate.last_at_s
+
+
+def _straggler(layer: int, task: LongTask) -> Straggler:
+    return Straggler(task.seconds, _key(task.text), task.worker, task_href(layer, task.text, task.row))
+
+
+def _running_straggler(aggregate: ClusterAggregate, task: RunningTask) -> Straggler:
+    seconds = until_s(aggregate) - task.started_s
+    return Straggler(seconds, _key(task.index), task.worker, task_href(task.layer, task.index), runs=True)
+
+
+def _key(index: str) -> str:
+    return f"[{middle_cut(index, _MAX_KEY_LENGTH)}]" if index else ""
 
 
 def rate_text(rate: float) -> str:
@@ -122,11 +157,16 @@ def _rounded(seconds: float) -> float:
 
 
 def durations_text(stage: Stage, *, short: bool) -> str:
-    """Return how long a stage's tasks take."""
+    """Return how long a stage's tasks take, and for how long the longest that runs has."""
     durations = stage.durations
+    said = []
+    if stage.running_s is not None:
+        count = stage.counts["running"]
+        whose = f"{count:,} run, the longest for" if count > 1 else "one runs for"
+        said.append(f"{whose} {duration_text(stage.running_s)}")
     if not durations.count:
-        return ""
-    said = [f"mean {duration_text(durations.mean_s)}"]
+        return " · ".join(said)
+    said.append(f"mean {duration_text(durations.mean_s)}")
     if not short:
         said.append(f"median {duration_text(durations.quantile(0.5))}")
     said.append(f"95 % within {duration_text(durations.quantile(0.95))}")
@@ -140,6 +180,15 @@ def stragglers_text(aggregate: ClusterAggregate, stages: Sequence[Stage], count:
     found = [(straggler, stage.layer) for stage in stages for straggler in stage.longest]
     found.sort(key=lambda pair: -pair[0].seconds)
     return ", ".join(
-        f"{middle_cut(layer.name, 24)}{one.key} {duration_text(one.seconds)} on {middle_cut(aggregate.worker_name(one.worker), 24)}"
+        f"{middle_cut(layer.name, 24)}{one.key} {took_text(one)} on {middle_cut(aggregate.worker_name(one.worker), 24)}"
         for one, layer in found[:count]
     )
+
+
+def took_text(one: Straggler) -> str:
+    """Return how long a straggler took, or that it runs.
+
+    >>> took_text(Straggler(10.0, "[3]", 0)), took_text(Straggler(10.0, "[3]", 0, runs=True))
+    ('10 s', '10 s so far')
+    """
+    return f"{duration_text(one.seconds)} so far" if one.runs else duration_text(one.seconds)

@@ -16,6 +16,7 @@ from bokeh.models import (
     LogTicker,
     RadioButtonGroup,
     Range1d,
+    TapTool,
     Toolbar,
     UIElement,
 )
@@ -36,7 +37,7 @@ from glassloom_dashboards.card import (
     versions_of,
 )
 from glassloom_dashboards.progress import ODD_STATES, ROW_PX, Pager, count_text, ordered_layers
-from glassloom_dashboards.scripts import hover, ticks
+from glassloom_dashboards.scripts import callback, hover, ticks
 from glassloom_dashboards.stages import (
     Stage,
     durations_text,
@@ -83,21 +84,25 @@ def duration_columns(stages: Sequence[Stage], low_s: float, width_px: int) -> di
 
 def straggler_columns(aggregate: ClusterAggregate, stages: Sequence[Stage]) -> dict[str, list[Any]]:
     """Return one row a straggler."""
-    rows: dict[str, list[Any]] = {"x": [], "y": [], "name": [], "worker": []}
+    rows: dict[str, list[Any]] = {name: [] for name in ("x", "y", "name", "worker", "marker", "words", "href")}
     for place, stage in enumerate(stages):
         for one in stage.longest:
             rows["x"].append(one.seconds)
             rows["y"].append(place + 0.68)
             rows["name"].append(f"{ellipsis(stage.layer.name, 120)}{one.key}")
             rows["worker"].append(ellipsis(aggregate.worker_name(one.worker), 120))
+            rows["marker"].append("triangle" if one.runs else "diamond")
+            rows["words"].append("runs, so far" if one.runs else "took")
+            rows["href"].append(one.href)
     return rows
 
 
 def log_range(stages: Sequence[Stage]) -> tuple[float, float]:
     """Return the times to show: whole powers of ten around all tasks."""
     known = [stage.durations for stage in stages if stage.durations.count]
+    late_s = max((one.seconds for stage in stages for one in stage.longest), default=0.0)
     low_s = max(min((one.quantile(0.05) for one in known), default=1e-3), _LEAST_S)
-    high_s = max(max((one.longest_s for one in known), default=1.0), low_s)
+    high_s = max(max((one.longest_s for one in known), default=1.0), low_s, late_s)
     low, high = np.floor(np.log10(low_s) + 1e-9), np.ceil(np.log10(high_s * 1.05))
     return float(10.0**low), float(10.0 ** max(high, low + 1))
 
@@ -126,7 +131,8 @@ def plot_durations(source: ColumnDataSource, stragglers: ColumnDataSource, y_ran
     box = boxes.hbar(y="y", left="p25", right="p75", height=0.24, source=source, line_color=None, name="box")
     boxes.scatter("p50", "y", source=source, marker="dash", angle=np.pi / 2, size=10, line_width=2, name="median")
     boxes.scatter("mean", "y", source=source, marker="circle", size=5, name="mean")
-    late = boxes.scatter("x", "y", source=stragglers, marker="diamond", size=9, name="stragglers")
+    late = boxes.scatter("x", "y", source=stragglers, marker="marker", size=9, name="stragglers")
+    late.update(selection_glyph=None, nonselection_glyph=None)
     boxes.text(
         x="low", y="text_y", text="text", source=source, text_baseline="middle", text_font=constant(FONT),
         text_font_size="11px", name="words", x_offset=2,
@@ -145,9 +151,10 @@ def plot_durations(source: ColumnDataSource, stragglers: ColumnDataSource, y_ran
             ),
             HoverTool(
                 renderers=[late],
-                tooltips=tooltip("@name", [("straggler", "@x{custom}"), ("on", "@worker")]),
+                tooltips=tooltip("@name", [("@words", "@x{custom}"), ("on", "@worker"), ("click", "opens the task")]),
                 formatters={"@x": took},
             ),
+            TapTool(renderers=[late], callback=callback("openTask", source=stragglers)),
         ],
     )
     return boxes
@@ -204,7 +211,7 @@ class Stages:
         aggregate = self._aggregate
         layout = {"bars": inner_width_px(self.bars, 560), "boxes": inner_width_px(self.boxes, 560)}
         layout |= {"first": self.pager.first, "run": int(self.run.active or 0)}
-        versions = versions_of(aggregate, "layers", "progress", "tasks", "samples", "life")
+        versions = versions_of(aggregate, "layers", "progress", "tasks", "samples", "running", "life")
         if not self._seen.changed(versions | layout):
             return
         layers = layers_of_latest_run(aggregate) if self.run.active == LATEST_RUN else ordered_layers(aggregate)
@@ -242,8 +249,10 @@ class Stages:
                 entries.append((getattr(palette, state), words, "hatched"))
         if any(stage.durations.count for stage in self._stages):
             entries += [(palette.many, "middle half of durations", ""), (palette.muted_text, "5 to 95 %", "line")]
-        if any(stage.longest for stage in self._stages):
-            entries.append((palette.spilled, "stragglers (over 2 × 95 %)", ""))
+        late = [one for stage in self._stages for one in stage.longest]
+        if late:
+            runs = ", ▲ that run" if any(one.runs for one in late) else ""
+            entries.append((palette.spilled, f"stragglers (over 2 × 95 %){runs}", ""))
         show_html(self.legend, legend_html(entries, " · ".join(self._notes(layers))))
 
     def _notes(self, layers: int) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from glassloom_metrics.protocol import Action, Pressure
 
 from glassloom_dashboards.aggregate import ClusterAggregate, WorkerSample
+from glassloom_dashboards.task_links import key_words, task_href
 from glassloom_dashboards.theme import ACTION_WORDS, bytes_text
 from glassloom_dashboards.times import clock_text, duration_text
 from glassloom_dashboards.worker_history import WorkerHistory
@@ -113,6 +114,10 @@ def memory_bar(row: WorkerRow) -> dict[str, Any]:
 
 def last_tasks(aggregate: ClusterAggregate, worker: int) -> list[dict[str, str]]:
     """Return the tasks (and what else was done) of a worker that ended last, the last one first."""
+    return [_ended_task(aggregate, row) for row in _last_rows(aggregate, worker)]
+
+
+def _last_rows(aggregate: ClusterAggregate, worker: int) -> list[int]:
     tasks = aggregate.tasks
     rows: list[int] = []
     for stop in range(len(tasks), 0, -_SCAN_ROWS):
@@ -121,20 +126,36 @@ def last_tasks(aggregate: ClusterAggregate, worker: int) -> list[dict[str, str]]
         rows += mine.tolist()
         if len(rows) >= LAST_TASKS:
             break
-    told = []
-    for row in rows[:LAST_TASKS]:
-        action, index = Action(int(tasks["action"][row])), tasks.index[row + tasks.first_row]
-        stop_s = float(tasks["stop_s"][row])
-        nbytes = int(tasks["nbytes"][row])
-        name = aggregate.layer_name(int(tasks["layer"][row]))
-        told.append(
-            {
-                "ended": clock_text(stop_s, aggregate.last_at_s),
-                "key": f"{name}[{index}]" if index else name,
-                "action": "" if action == Action.COMPUTE else ACTION_WORDS[action],
-                "duration": duration_text(stop_s - float(tasks["start_s"][row])),
-                "nbytes": "" if nbytes < 0 else bytes_text(nbytes),
-                "outcome": "ok" if tasks["ok"][row] else "failed",
-            }
-        )
-    return told
+    return [row + tasks.first_row for row in rows[:LAST_TASKS]]
+
+
+def _ended_task(aggregate: ClusterAggregate, row: int) -> dict[str, str]:
+    tasks = aggregate.tasks
+    place, index = row - tasks.first_row, tasks.index[row]
+    action, layer = Action(int(tasks["action"][place])), int(tasks["layer"][place])
+    stop_s, nbytes = float(tasks["stop_s"][place]), int(tasks["nbytes"][place])
+    return {
+        "ended": clock_text(stop_s, aggregate.last_at_s),
+        "key": key_words(aggregate.layer_name(layer), index),
+        "href": task_href(layer, index, row),
+        "action": "" if action == Action.COMPUTE else ACTION_WORDS[action],
+        "duration": duration_text(stop_s - float(tasks["start_s"][place])),
+        "nbytes": "" if nbytes < 0 else bytes_text(nbytes),
+        "outcome": "ok" if tasks["ok"][place] else "failed",
+    }
+
+
+def tasks_under_way(aggregate: ClusterAggregate, worker: int) -> list[dict[str, str]]:
+    """Return what a worker runs, or ran when it left; what began first is first."""
+    found = [(task, aggregate.last_at_s) for task in aggregate.running.of_worker(worker)]
+    found += [(lost.task, lost.at_s) for lost in aggregate.running.lost_of(worker)]
+    return [
+        {
+            "key": key_words(aggregate.layer_name(task.layer), task.index),
+            "href": task_href(task.layer, task.index),
+            "thread": f"{task.lane}",
+            "began": clock_text(task.started_s, aggregate.last_at_s),
+            "duration": duration_text(max(until_s - task.started_s, 0.0)),
+        }
+        for task, until_s in found
+    ]

@@ -20,6 +20,7 @@ from glassloom_dashboards.worker_rows import (
     last_tasks,
     memory_bar,
     select,
+    tasks_under_way,
     worker_rows,
 )
 
@@ -27,6 +28,7 @@ ROWS = 50
 """Workers at a time; the buttons lead to the others."""
 LAST_LINES = 15
 MAX_ERRORS = 5
+MAX_UNDER_WAY = 40
 _TEXT_BYTES = 20_000
 
 HEADS = (
@@ -73,6 +75,9 @@ def detail_of(aggregate: ClusterAggregate, row: WorkerRow) -> dict[str, object]:
     joined, left = row.history.joined, row.history.left
     tasks = last_tasks(aggregate, row.worker)
     keys = fit_html([middle_cut(task["key"], 120) for task in tasks], 120, _TEXT_BYTES)
+    under_way = tasks_under_way(aggregate, row.worker)
+    shown = under_way[:MAX_UNDER_WAY]
+    running = fit_html([middle_cut(task["key"], 120) for task in shown], 120, _TEXT_BYTES)
     until_s = aggregate.last_at_s if left is None else left.at_s
     facts = [
         ("Process", f"{joined.pid}"),
@@ -94,6 +99,10 @@ def detail_of(aggregate: ClusterAggregate, row: WorkerRow) -> dict[str, object]:
         "facts": [(words, value) for words, value in facts if value],
         "charts": charts_of(row.history),
         "tasks": [task | {"key": key} for task, key in zip(tasks, keys, strict=True)],
+        "has_left": left is not None,
+        "knows_running": aggregate.running.at_s is not None,
+        "running": [task | {"key": key} for task, key in zip(shown, running, strict=True)],
+        "more_running": len(under_way) - len(shown),
         "lines": line_rows(aggregate, aggregate.logs.last_of(row.worker)[-LAST_LINES:]),
         "errors": errors_of(aggregate, row.worker),
     }
@@ -182,7 +191,7 @@ class WorkersView:
     def update(self, now_s: float) -> None:
         """Show what is new."""
         aggregate = self._aggregate
-        parts = ("workers", "samples", "tasks", "life") + (("logs",) if self._open is not None else ())
+        parts = ("workers", "samples", "tasks", "life", "running") + (("logs",) if self._open is not None else ())
         if not self.view.is_due(now_s, versions_of(aggregate, *parts)):
             return
         rows = worker_rows(aggregate)

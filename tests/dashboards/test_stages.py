@@ -7,6 +7,7 @@ import pytest
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.progress import ordered_layers
 from glassloom_dashboards.stages import (
+    Straggler,
     durations_text,
     layers_of_latest_run,
     pace_text,
@@ -17,6 +18,7 @@ from glassloom_dashboards.stages_card import LATEST_RUN, log_range
 from glassloom_metrics.protocol import Hello, Layers, Life, Progress, Runs, WorkerJoined
 from synthetic import STARTED_AT_S, Shape
 from test_pages import Opened, aggregate_of, events
+from test_running_tasks import running as running_now
 
 
 def running(name: str = "sum") -> ClusterAggregate:
@@ -88,6 +90,26 @@ def test_the_page_says_failed_and_cancelled_in_numbers_and_names_the_stragglers(
     row = next(row for row in card.table().rows if row[0] == name)
     assert list(row[1:8]) == ["200", "40", "1", "3", "1", "4.0/s", "39 s"]
     assert opened.update() == 0
+
+
+def test_tasks_that_run_are_counted_and_called_stragglers_once_they_take_much_longer_than_others():
+    aggregate = running()
+    aggregate.apply(running_now(12.0, (0, 0, 0, "7", 11.0), (0, 0, 1, "0", 11.5)))
+    mean, total = sorted(stages_of(aggregate, ordered_layers(aggregate)), key=lambda stage: stage.layer.name)
+    assert durations_text(mean, short=True) == "one runs for 500 ms"
+    assert (total.running_s, total.stragglers) == (pytest.approx(1.0), 2)
+    assert total.longest[0] == Straggler(pytest.approx(1.0), "[7]", 0, "task?open=0%3A7", runs=True)
+    assert stragglers_text(aggregate, [total], 3) == "sum[39] 10 s on w0, sum[7] 1 s so far on w0"
+    opened = Opened("stages", aggregate)
+    late = opened.document.get_model_by_name("stages-stragglers-source").data
+    assert (late["marker"], late["href"]) == (["triangle", "diamond"], ["task?open=0%3A7", "task?open=0%3A39"])
+    aggregate.apply(running_now(20.0, (0, 0, 0, "7", 11.0)))
+    opened.update()
+    assert opened.document.get_model_by_name("stages-stragglers-source").data["x"][0] == pytest.approx(9.0)
+    assert opened.update() == 0, "it runs as long as it was told, not for ever"
+    aggregate.end("the cluster was closed")
+    (_, total) = sorted(stages_of(aggregate, ordered_layers(aggregate)), key=lambda stage: stage.layer.name)
+    assert (total.running_s, total.stragglers) == (None, 1)
 
 
 def test_the_axis_goes_from_a_power_of_ten_to_another():

@@ -10,6 +10,7 @@ from glassloom_dashboards.workers_view import ROWS
 from glassloom_metrics.protocol import Errors, Log, WorkerJoined, WorkerLeft, WorkerSamples
 from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events
+from test_running_tasks import running
 
 
 def rows(page: Opened) -> list[str]:
@@ -101,13 +102,29 @@ def test_a_dead_worker_tells_why_it_left_what_it_did_last_and_what_it_said():
     assert rows(page) == ["1", "0"]
 
 
+def test_what_a_worker_runs_and_what_it_ran_when_it_died_leads_to_the_tasks():
+    aggregate = cluster(2)
+    aggregate.apply(running(50.0, (0, 1, 7, "3, 4", 20.0), (0, 0, 7, HOSTILE_NAMES[0], 48.0), (1, 0, 7, "9", 1.0)))
+    aggregate.apply(events(0, [(0.0, 1.0)]))
+    page = Opened("workers", aggregate)
+    text = ask(page, "open", "0")
+    assert re.search(r"What it runs .* unknown layer\[3, 4\] 1 30.0 s .* unknown layer\[&lt;img.*\] 0 2.0 s Last", text)
+    aggregate.apply(WorkerLeft(STARTED_AT_S + 60, 0, "killed by signal 9"))
+    page.update()
+    text = words(page)
+    assert re.search(r"What it ran when it left .* unknown layer\[3, 4\] 1 40.0 s .* unknown layer\[&lt;img", text)
+    html = page.card("workers").view.text
+    assert 'href="task?open=7%3A3%2C%204"' in html and 'href="task?open=0%3A0"' in html and "<img" not in html
+
+
 def test_a_worker_without_samples_tasks_or_lines_has_a_page_too():
     aggregate = ClusterAggregate()
     aggregate.apply(WorkerJoined(STARTED_AT_S, 3, "late", 77, 4))
     page = Opened("workers", aggregate)
     assert "late idle 0 of 4" in words(page)
     text = ask(page, "open", "3")
-    assert "No samples yet. Last lines of its log It has logged nothing. Last tasks It has ended none." in text
+    assert "No samples yet. What it runs Not known: no task of this cluster has run for 50 ms yet." in text
+    assert "Last lines of its log It has logged nothing. Last tasks It has ended none." in text
     assert "Memory limit none" in text
     assert "late idle" in ask(page, "open", "99"), "the table, as there is no such worker"
 

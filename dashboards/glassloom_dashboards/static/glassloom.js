@@ -133,6 +133,24 @@ window.glassloom = (() => {
   // Bokeh's own reset moves the ranges after this event, which would let go again.
   const reset = models => setTimeout(() => showAll(models), 0);
 
+  // The page of a task.
+
+  const openTask = ({ source }) => {
+    const [row] = source.selected.indices;
+    source.selected.indices = [];
+    openPage(source.data.href[row] ?? '');
+  };
+
+  // Beside the page that is open; the theme stays.
+  const openPage = href => {
+    if (href.startsWith('task?')) {
+      const url = new URL(href, window.location.href);
+      const { theme } = document.documentElement.dataset;
+      url.searchParams.set('theme', theme);
+      window.location.assign(url);
+    }
+  };
+
   return {
     action,
     bytes,
@@ -149,6 +167,8 @@ window.glassloom = (() => {
     length,
     letGo,
     limit,
+    openPage,
+    openTask,
     reset,
     secondsTick,
     showAll,

@@ -92,7 +92,13 @@
   };
 
   const onClick = event => {
-    const element = event.target.closest('[data-ask]');
+    const link = event.target.closest('.view a');
+    const plain = !(event.ctrlKey || event.metaKey || event.shiftKey);
+    if (link && plain) {
+      event.preventDefault();
+      window.glassloom.openPage(link.getAttribute('href'));
+    }
+    const element = link ? null : event.target.closest('[data-ask]');
     const isRow = element?.tagName === 'TR';
     if (!element || !(isRow || element.tagName === 'BUTTON')) {
       return;

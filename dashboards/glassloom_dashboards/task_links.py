@@ -1,0 +1,43 @@
+"""What a task is called, and the address of its page: a path beside the other pages of its cluster. Pure.
+
+>>> task_href(12, "3, 4"), task_of("12:3, 4")
+('task?open=12%3A3%2C%204', (12, '3, 4'))
+>>> key_words("sum", "3, 4"), key_words("load", "")
+('sum[3, 4]', 'load')
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+MAX_INDEX_LENGTH = 150
+"""The page of a task whose key is longer is opened by its row."""
+_ROW = "row"
+
+
+def key_words(name: str, index: str) -> str:
+    """Return what a person calls a task of a layer."""
+    return f"{name}[{index}]" if index else name
+
+
+def task_href(layer: int, index: str, row: int | None = None) -> str:
+    """Return where the page of a task is; ``""`` if nothing leads to it: its key is long, and it has no row."""
+    if len(index) > MAX_INDEX_LENGTH:
+        return "" if row is None else f"task?open={_ROW}:{row}"
+    return f"task?open={quote(f'{layer}:{index}', safe='')}"
+
+
+def task_of(text: str) -> tuple[int, str] | None:
+    """Return the layer and the rest of the key that an address means; None if it means something else."""
+    layer, colon, index = text.partition(":")
+    return (int(layer), index) if colon and layer.isascii() and layer.isdigit() and len(layer) < 11 else None
+
+
+def row_of(text: str) -> int | None:
+    """Return the row of the task table that an address means; None if it means something else.
+
+    >>> row_of("row:77"), row_of("12:3")
+    (77, None)
+    """
+    kind, colon, row = text.partition(":")
+    return int(row) if kind == _ROW and colon and row.isascii() and row.isdigit() and len(row) < 16 else None
