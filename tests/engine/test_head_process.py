@@ -14,7 +14,7 @@ import psutil
 import pytest
 import tasks
 from fault_helpers import eventually, fork_server_of, head_of, kill, worker_pids
-from glassloom import Client, config
+from glassloom import Client, Future, config
 from glassloom.cluster import head_process
 from glassloom.errors import ClusterClosed, ClusterStartError
 
@@ -111,19 +111,100 @@ def test_processes_are_called_what_they_are(client: Client) -> None:
 @pytest.mark.fault("kill -9 of head and fork server while a task's program runs")
 @pytest.mark.parametrize("first", ["head", "fork server"])
 def test_what_tasks_have_started_dies_with_the_head_and_the_fork_server(tmp_path: Path, first: str) -> None:
-    def start_a_program() -> None:
-        with subprocess.Popen(["sleep", "1000"]) as program:
-            (tmp_path / "begun").write_text(f"{program.pid}")
-
     with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
-        running = client.submit(start_a_program)
+        program, running = start_a_program(client, tmp_path)
         head, fork_server = head_of(client), fork_server_of(client)
-        program = psutil.Process(int(eventually(lambda: _text(tmp_path / "begun"))))
         fork_server.suspend()  # so that it can't end anything, however late it is killed
         for process in (head, fork_server) if first == "head" else (fork_server, head):
             process.kill()
-        eventually(lambda: not program.is_running() or program.status() == psutil.STATUS_ZOMBIE, 10)
+        eventually(lambda: has_died(program), 10)
         eventually(lambda: running.status == "lost", 10)
+
+
+# What is injected into the head and the fork server of a cluster, as one is a fork of the other.
+FORK_SERVER_IS_KILLED_WHEN_THE_WORKERS_HAVE_ENDED = """
+import os, signal, time
+from glassloom.worker import fork_server
+from glassloom.worker.worker import Worker
+receive = Worker._receive
+def receive_or_wait(self):
+    return receive(self) or time.sleep(1000)  # as if a task didn't let the thread go on that hears of the head's end
+Worker._receive = receive_or_wait
+end_workers, waitpid = fork_server._ForkServer.end_workers, os.waitpid
+def wait_and_die(pid, options):
+    waitpid(pid, options)
+    os.kill(os.getpid(), signal.SIGKILL)
+def end_workers_and_die(self):
+    os.waitpid = wait_and_die
+    end_workers(self)
+fork_server._ForkServer.end_workers = end_workers_and_die
+"""
+HOUSEKEEPING_CRASHES = """
+import os
+from glassloom.worker.worker import Worker
+sample = Worker._sample
+def sample_or_crash(self, *arguments):
+    if os.path.exists({switch!r}):
+        raise RuntimeError("injected")
+    return sample(self, *arguments)
+Worker._sample = sample_or_crash
+"""
+
+
+def inject(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Let the processes of the next clusters run some code before they begin."""
+    first, last = head_process.BOOTSTRAP.rsplit("main(start", 1)
+    monkeypatch.setattr(head_process, "BOOTSTRAP", f"{first}{code}\nmain(start{last}")
+
+
+def start_a_program(client: Client, folder: Path) -> tuple[psutil.Process, Future]:
+    """Let a task start a program and wait for it; return the program when it is there, and the task's future."""
+
+    def run_it() -> None:
+        with subprocess.Popen(["sleep", "1000"]) as program:
+            (folder / "unfinished").write_text(f"{program.pid}")
+            (folder / "unfinished").rename(folder / "begun")
+            program.wait()
+
+    running = client.submit(run_it, pure=False)
+    return psutil.Process(int(eventually(lambda: _text(folder / "begun")))), running
+
+
+def has_died(program: psutil.Process) -> bool:
+    try:
+        return not program.is_running() or program.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # between the two
+        return True
+
+
+@pytest.mark.fault("kill -9 of head and fork server while a task's program runs")
+def test_what_tasks_have_started_dies_if_the_fork_server_is_killed_while_it_ends_the_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inject(monkeypatch, FORK_SERVER_IS_KILLED_WHEN_THE_WORKERS_HAVE_ENDED)
+    with Client(n_workers=2, threads_per_worker=1, set_as_default=False) as client:
+        (program, _running), fork_server = start_a_program(client, tmp_path), fork_server_of(client)
+        head_of(client).kill()
+        eventually(lambda: has_died(fork_server))
+        eventually(lambda: has_died(program), 10)
+
+
+@pytest.mark.fault("kill -9 of head and fork server while a task's program runs")
+def test_what_tasks_have_started_dies_with_a_worker_that_crashes_when_no_one_else_is_there_to_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inject(monkeypatch, HOUSEKEEPING_CRASHES.format(switch=str(tmp_path / "crashes")))
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        (program, _running), worker = start_a_program(client, tmp_path), psutil.Process(*worker_pids(client))
+        head, fork_server = head_of(client), fork_server_of(client)
+        fork_server.suspend()
+        head.suspend()
+        eventually(lambda: {fork_server.status(), head.status()} == {psutil.STATUS_STOPPED})
+        (tmp_path / "crashes").touch()
+        eventually(lambda: worker.status() == psutil.STATUS_ZOMBIE)
+        for process in (head, fork_server):
+            process.kill()
+        eventually(lambda: has_died(program), 10)
 
 
 def _text(path: Path) -> str:

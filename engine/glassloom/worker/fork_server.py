@@ -121,13 +121,16 @@ class _ForkServer:
                     self._handle_command(json.loads(line))
 
     def end_workers(self) -> None:
-        """Kill all workers, with what their tasks have started."""
+        """Kill all workers, with what their tasks have started.
+
+        Each group in one step: this process may be killed between any two, and a worker that has ended before the rest of
+        its group takes the lifeline with it (see `_die_with_parent`).
+        """
         for pid in self._children:
-            _kill(pid)
+            _kill_group(pid)
         for pid in self._children:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
-            _kill_group(pid)
 
     def _read(self) -> bytes:
         try:
@@ -149,6 +152,8 @@ class _ForkServer:
             self.tell({"refused": options.number, "status": f"no process could be made: {error.strerror or error}"})
             return
         if pid:
+            with contextlib.suppress(OSError):  # it has ended already
+                os.setpgid(pid, pid)  # the child does so too: now the group is there, whichever of the two is first
             self._children.add(pid)
             self.tell({"spawned": options.number, "pid": pid})
             return
@@ -168,8 +173,9 @@ class _ForkServer:
         except BaseException:  # the process's last word goes to the log
             traceback.print_exc()
         finally:
-            sys.stderr.flush()
-            os._exit(1)
+            with contextlib.suppress(OSError):  # no room for the log
+                sys.stderr.flush()
+            os._exit(1)  # it has run no task
 
     def _reap(self) -> None:
         for pid in list(self._children):
@@ -192,13 +198,8 @@ def _describe_status(status: int) -> str:
     return f"exited with code {os.waitstatus_to_exitcode(status)}"
 
 
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
 def _kill_group(pid: int) -> None:
-    """End what the tasks of a worker that has ended left running."""
+    """End a worker, unless it has ended, and what its tasks left running. No process of the group can fork meanwhile."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""How a worker's process ends when its cluster is gone: together with the programs that its tasks have started."""
+"""How a worker's process ends by itself: together with the programs that its tasks have started."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NoReturn
 
 
 def end_with_children() -> NoReturn:
-    """End this process and its group.
+    """End this process and its group, by SIGKILL: no other end strikes all of a group at once.
 
-    While the fork server lives, it ends a worker's group. If the head and the fork server are killed one right after the
-    other, this process may hear of it before the kernel ends the group (see `fork_server`), and would be the only one
-    that could still do so.
+    The fork server ends the group of a worker that has ended, and the kernel ends it when the fork server is killed (see
+    `fork_server`), but the kernel does so only while the worker is there. A worker that ended alone just before the fork
+    server was killed would leave its tasks' programs to nobody.
     """
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)

@@ -3,7 +3,7 @@
 Threads: the main thread reads frames from the head; `TaskRunner` has the threads that run tasks; the publisher writes
 results that others need; the housekeeper sends results that no task thread had a reason to send yet, and samples the
 process twice a second; the memory thread keeps the process within its limit. All of them are supervised: if one raises,
-the process ends with `CRASH_CODE`, and the head hears why.
+the process ends, with what its tasks have started, and the head hears why.
 """
 
 from __future__ import annotations
@@ -42,8 +42,6 @@ from glassloom.worker.task_output import TaskOutput
 from glassloom.worker.task_queue import TaskQueue
 from glassloom.worker.task_runner import TaskRunner
 
-CRASH_CODE = 70
-"""With what a worker's process exits that ends because of a fault of the engine's own (``EX_SOFTWARE``)."""
 _HOUSEKEEPING_S = 0.005
 _HOUSEKEEPING_IDLE_S = 0.02
 _SAMPLE_S = 0.5
@@ -117,7 +115,7 @@ class Worker:
                 print(f"worker {self._options.name}: {reason}\n{crash.traceback}", file=sys.__stderr__, flush=True)
             self._sender.try_last_words(messages.WorkerCrashed(reason))
         finally:
-            os._exit(CRASH_CODE)
+            end_with_children()
 
     # The reading thread
 
@@ -160,7 +158,7 @@ class Worker:
             case messages.Stop():
                 self._stopping.set()
                 plugins.tear_down_all()
-                os._exit(0)  # threads may be in the middle of a task; nothing here outlives the process
+                end_with_children()  # threads may be in the middle of a task; nothing here outlives the process
 
     def _give_back_if_paused(self) -> None:
         """Tasks have come; they may have been on their way when the head was told that this worker takes none."""
