@@ -167,6 +167,7 @@ class ClusterAggregate:
         self.memory = MemoryHistory()
         self.durations = Durations()
         self.lost_events = 0
+        self._gap_row = 0  # rows refer to others by how many lie between: not across lost ones
         self.unreadable_messages = 0
 
     @property
@@ -320,8 +321,11 @@ class ClusterAggregate:
         skip = max(known - message.first, 0)
         if skip >= len(message):
             return
-        self.lost_events += max(message.first - known, 0)
-        columns = event_columns(message, skip) | task_waits.waits_of(message, skip, self.tasks["stop_s"])
+        if message.first > known:
+            self.lost_events += message.first - known
+            self._gap_row = self.tasks.next_row
+        since = max(self._gap_row - self.tasks.first_row, 0)
+        columns = event_columns(message, skip) | task_waits.waits_of(message, skip, self.tasks["stop_s"][since:])
         self.tasks.extend(columns, message.index[skip:])
         self.sums.add(columns)
         self.durations.add_rows(columns, message.index[skip:], self.tasks.next_row - len(columns["action"]))

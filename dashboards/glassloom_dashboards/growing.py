@@ -113,3 +113,19 @@ class GrowingTexts:
             place = row - self._firsts[batch]
             taken.append(text[stops[place - 1] if place else 0 : stops[place]])
         return taken
+
+    def holds(self, text: str, start: int, stop: int) -> bool:
+        """Tell whether `text` may be in a text of the rows from `start` to before `stop`; if not, it surely isn't.
+
+        This is much faster than looking at each text: what it finds may begin in one and end in the next.
+        """
+        row = start
+        while row < stop:
+            batch = bisect_right(self._firsts, row) - 1
+            joined, stops = self._batches[batch]
+            first, size = self._firsts[batch], len(stops)
+            low, high = row - first, min(stop - first, size)
+            if joined.find(text, int(stops[low - 1]) if low else 0, int(stops[high - 1])) >= 0:
+                return True
+            row = first + high
+        return False

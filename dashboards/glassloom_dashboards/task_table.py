@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from glassloom_dashboards import task_waits
 from glassloom_dashboards.growing import GrowingTable, GrowingTexts
+from glassloom_dashboards.task_index import TaskIndex
 
 RUN_GAP_S = 2.0
 """After so long without any event, the next one begins a new run."""
@@ -18,15 +19,14 @@ DATA_LANE = PUBLISH_LANE
 _EVENT_DTYPES = {
     "layer": "<u4",
     "worker": "<u4",
-    "lane": "<u2",
     "action": "u1",
     "ok": "u1",
     "start_s": "<f8",
     "stop_s": "<f8",
-    "nbytes": "<i8",
+    "nbytes": "<f4",
     "thread": "<u4",
 } | task_waits.DTYPES
-"""What is kept of task events: 48 bytes a row."""
+"""What is kept of task events: 51 bytes a row, beside their texts and two bytes for finding them."""
 _BLOCK_ROWS = 8192
 """Rows for which one earliest start and latest stop are kept, so that a narrow view needn't look at every row."""
 MAX_ROWS = 2**21
@@ -36,11 +36,13 @@ _DROPPED_ROWS = 2**18
 
 
 def event_columns(message: TaskEvents, skip: int) -> dict[str, NDArray[Any]]:
-    """Return what is kept of the rows of a message, without its first `skip`."""
+    """Return what `TaskTable.extend` needs of the rows of a message, without its first `skip`."""
     derived = {"stop_s": stops_s(message)}
-    names = _EVENT_DTYPES.keys() - {"thread", *task_waits.DTYPES}
+    names = _EVENT_DTYPES.keys() - {"thread", "nbytes", *task_waits.DTYPES}
     values = {name: derived[name] if name in derived else column(message, name) for name in names}
-    return {name: np.frombuffer(value, _EVENT_DTYPES[name])[skip:] for name, value in values.items()}
+    columns = {name: np.frombuffer(value, _EVENT_DTYPES[name])[skip:] for name, value in values.items()}
+    others = {"lane": "<u2", "nbytes": "<i8"}
+    return columns | {name: np.frombuffer(column(message, name), dtype)[skip:] for name, dtype in others.items()}
 
 
 class TaskTable:
@@ -59,6 +61,8 @@ class TaskTable:
         `MAX_ROWS` or some more are kept. Who refers to rows by number compares with this to learn that some have gone.
     index
         The texts of rows, by their numbers.
+    finder
+        Where the rows of a key and of a layer are: see `task_finding`.
     """
 
     def __init__(self) -> None:
@@ -68,6 +72,7 @@ class TaskTable:
         self._thread_start_s = np.empty(0)
         self._thread_stop_s = np.empty(0)
         self.index = GrowingTexts()
+        self.finder = TaskIndex()
         self.first_row = 0
         self.start_s = np.inf
         self.stop_s = -np.inf
@@ -107,6 +112,7 @@ class TaskTable:
         thread = np.array(numbers, np.uint32)[inverse]
         self._note_times(thread, columns["start_s"], columns["stop_s"])
         unknown = {name: np.zeros(len(index)) for name in task_waits.DTYPES}
+        self.finder.add(columns["layer"], index, self.next_row)
         self._events.extend(unknown | columns | {"thread": thread})
         self.index.extend(index)
         earliest_s = float(columns["start_s"].min())
@@ -125,6 +131,7 @@ class TaskTable:
         self._blocks.drop(count // _BLOCK_ROWS)
         self.first_row += count
         self.index.drop_before(self.first_row)
+        self.finder.drop_before(self.first_row)
 
     def _note_times(
         self, thread: NDArray[np.uint32], start_s: NDArray[np.float64], stop_s: NDArray[np.float64]
