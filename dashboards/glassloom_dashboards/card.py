@@ -23,7 +23,14 @@ LEGEND_STYLE = """
 .legend span { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; max-width: 240px; }
 .legend em { font-style: normal; overflow: hidden; text-overflow: ellipsis; }
 .legend i { flex: none; width: 10px; height: 10px; border-radius: 2px; }
-.legend i.hatched { background-image: repeating-linear-gradient(45deg, #0003 0 2px, transparent 2px 4px); }
+.legend i { --hatch: color-mix(in srgb, var(--gl-background) 60%, transparent); }
+.legend i.hatched { background-image: repeating-linear-gradient(-45deg, var(--hatch) 0 1.5px, transparent 1.5px 4px); }
+.legend i.hatched-back { background-image: repeating-linear-gradient(45deg, var(--hatch) 0 1.5px, transparent 1.5px 4px); }
+.legend i.crossed { background-image: repeating-linear-gradient(45deg, var(--hatch) 0 1px, transparent 1px 4px), repeating-linear-gradient(-45deg, var(--hatch) 0 1px, transparent 1px 4px); }
+.legend i.dotted { background-image: radial-gradient(var(--hatch) 1px, transparent 1.2px); background-size: 4px 4px; }
+.legend i.lined { background-image: repeating-linear-gradient(0deg, var(--hatch) 0 1.5px, transparent 1.5px 4px); }
+.legend i.barred { background-image: repeating-linear-gradient(90deg, var(--hatch) 0 1.5px, transparent 1.5px 4px); }
+.legend i.outlined { border: 1px solid var(--gl-outline); }
 .legend i.line { width: 3px; height: 12px; border-radius: 0; }
 .legend i.failed { background: repeating-linear-gradient(45deg, var(--gl-failed) 0 2px, #111 2px 4px); }
 .legend span.note { white-space: normal; max-width: none; }
@@ -32,10 +39,10 @@ CONTROL_STYLE = """
 .bk-btn-group { gap: 0; }
 .bk-btn, .bk-btn.bk-btn-default {
   font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; padding: 2px 10px;
-  color: var(--gl-muted); background: var(--gl-background); border: 1px solid var(--gl-border); box-shadow: none;
+  color: var(--gl-muted); background: var(--gl-background); border: 1px solid var(--gl-field); box-shadow: none;
 }
-.bk-btn.bk-btn-default:hover { color: var(--gl-text); background: var(--gl-track); border-color: var(--gl-border); }
-.bk-btn.bk-btn-default.bk-active { color: var(--gl-text); background: var(--gl-track); border-color: var(--gl-border); box-shadow: none; }
+.bk-btn.bk-btn-default:hover { color: var(--gl-text); background: var(--gl-track); border-color: var(--gl-field); }
+.bk-btn.bk-btn-default.bk-active { color: var(--gl-text); background: var(--gl-track); border-color: var(--gl-field); box-shadow: inset 0 -2px var(--gl-accent); }
 .bk-btn:focus-visible { outline: 2px solid var(--gl-accent); outline-offset: 1px; }
 """
 EMPTY_STYLE = """

@@ -49,11 +49,15 @@ from glassloom_dashboards.scripts import hover, ticks
 from glassloom_dashboards.tables import Table
 from glassloom_dashboards.theme import (
     FONT,
+    HATCH_CLASSES,
+    HATCHES,
+    LAYER_HATCHES,
     Palette,
     bytes_text,
     duration_text,
     ellipsis,
     glyph_of,
+    hatch,
     middle_cut,
     plain,
     set_seconds_axis,
@@ -80,7 +84,7 @@ _WIDE_PX = 700
 _SELECT_STYLE = """
 :host { width: 170px !important; }
 select.bk-input { font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; height: 26px; min-height: 24px;
-  padding: 2px 22px 2px 8px; color: var(--gl-text); background-color: var(--gl-background); border: 1px solid var(--gl-border); }
+  padding: 2px 22px 2px 8px; color: var(--gl-text); background-color: var(--gl-background); border: 1px solid var(--gl-field); }
 select.bk-input:focus-visible { outline: 2px solid var(--gl-accent); outline-offset: 1px; }
 """
 
@@ -195,9 +199,8 @@ class MemoryOverTime:
         glyph_of(self.plot, "paused").update(
             fill_color=palette.limit, fill_alpha=0.12, hatch_pattern="/", hatch_color=palette.limit, hatch_alpha=0.3
         )
-        glyph_of(self.disk, "spilled").update(
-            fill_color=palette.spilled, hatch_pattern="/", hatch_color=palette.background, hatch_alpha=0.4
-        )
+        glyph_of(self.disk, "spilled").fill_color = palette.spilled
+        hatch(glyph_of(self.disk, "spilled"), "spilled", palette)
         self._seen.forget()
 
     def forget(self) -> None:
@@ -299,10 +302,24 @@ class MemoryOverTime:
             glyph, colour = glyph_of(self.plot, f"band{place}"), self._colour_of(band)
             if glyph.fill_color != colour:
                 glyph.fill_color = colour
+            self._hatch_band(glyph, place, band)
+
+    def _pattern_of(self, place: int, band: str) -> str:
+        return LAYER_HATCHES[place % len(LAYER_HATCHES)] if self.mode.active == BY_LAYER else HATCHES.get(band, " ")
+
+    def _hatch_band(self, glyph: Any, place: int, band: str) -> None:
+        pattern, palette = self._pattern_of(place, band), self._palette
+        if (glyph.hatch_pattern, glyph.hatch_color) != (pattern, palette.background):
+            glyph.update(
+                hatch_pattern=pattern, hatch_color=palette.background, hatch_alpha=palette.hatch_alpha, hatch_scale=7
+            )
 
     def _update_legend(self, now: Drawn) -> None:
         palette = self._palette
-        entries = [(self._colour_of(band), band, "") for band in now.bands]
+        entries = [
+            (self._colour_of(band), band, HATCH_CLASSES.get(self._pattern_of(place, band), ""))
+            for place, band in enumerate(now.bands)
+        ]
         if self.disk.visible:
             entries.append((palette.spilled, "spilled to disk", "hatched"))
         if now.limit_bytes is not None:

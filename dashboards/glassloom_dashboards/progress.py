@@ -26,7 +26,17 @@ from glassloom_dashboards.card import (
 )
 from glassloom_dashboards.scripts import hover
 from glassloom_dashboards.tables import Table
-from glassloom_dashboards.theme import FONT, Palette, ellipsis, glyph_of, middle_cut, style_figure, tooltip
+from glassloom_dashboards.theme import (
+    FONT,
+    Palette,
+    ellipsis,
+    glyph_of,
+    hatch,
+    hatch_class,
+    middle_cut,
+    style_figure,
+    tooltip,
+)
 
 SOURCE = "progress-source"
 MAX_LAYERS = 60
@@ -170,15 +180,19 @@ def paint(bars: figure, palette: Palette) -> None:
     style_figure(bars, palette)
     for name in ("track", *PARTS):
         glyph_of(bars, name).fill_color = getattr(palette, name)
-    hatched(glyph_of(bars, "erred"), palette)
-    hatched(glyph_of(bars, "cancelled"), palette)
+    for part in PARTS:
+        hatch(glyph_of(bars, part), part, palette)
+    glyph_of(bars, "track").line_color = palette.outline
     glyph_of(bars, "label").text_color = palette.text
     glyph_of(bars, "count").text_color = palette.muted_text
 
 
-def hatched(glyph: Any, palette: Palette) -> None:
-    """Tell a part apart by more than its colour."""
-    glyph.update(hatch_pattern="/", hatch_color=palette.background, hatch_alpha=0.45, hatch_scale=6)
+def state_entries(palette: Palette, odd: Sequence[str] = ()) -> list[tuple[str, str, str]]:
+    """Return the legend of the parts of a bar; `odd` are those of `ODD_STATES` that there are."""
+    shown = [("memory", "in memory"), ("released", "released"), ("running", "running")]
+    entries = [(getattr(palette, state), words, hatch_class(state)) for state, words in shown]
+    entries.append((palette.track, "waiting", "outlined"))
+    return entries + [(getattr(palette, state), ODD_STATES[state], hatch_class(state)) for state in odd]
 
 
 class Pager:
@@ -255,16 +269,7 @@ class ProgressBars:
 
     def _update_legend(self) -> None:
         aggregate, palette = self._aggregate, self._palette
-        entries = [
-            (palette.memory, "in memory", ""),
-            (palette.released, "released", ""),
-            (palette.running, "running", ""),
-            (palette.track, "waiting", ""),
-        ]
-        counts = aggregate.task_counts
-        for state, words in ODD_STATES.items():
-            if counts[state]:
-                entries.append((getattr(palette, state), words, "hatched"))
+        entries = state_entries(palette, [state for state in ODD_STATES if aggregate.task_counts[state]])
         first, count = self.pager.first, len(aggregate.layers)
         last = min(first + MAX_LAYERS, count)
         text = legend_html(entries, f"layers {first + 1:,} to {last:,} of {count:,}" if count > MAX_LAYERS else "")

@@ -238,15 +238,8 @@ class Stages:
 
     def _update_legend(self, layers: int) -> None:
         palette = self._palette
-        entries = [
-            (palette.memory, "in memory", ""),
-            (palette.released, "released", ""),
-            (palette.running, "running", ""),
-        ]
-        entries.append((palette.track, "waiting", ""))
-        for state, words in ODD_STATES.items():
-            if any(stage.counts[state] for stage in self._stages):
-                entries.append((getattr(palette, state), words, "hatched"))
+        odd = [state for state in ODD_STATES if any(stage.counts[state] for stage in self._stages)]
+        entries = progress.state_entries(palette, odd)
         if any(stage.durations.count for stage in self._stages):
             entries += [(palette.many, "middle half of durations", ""), (palette.muted_text, "5 to 95 %", "line")]
         late = [one for stage in self._stages for one in stage.longest]

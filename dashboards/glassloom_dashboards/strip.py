@@ -19,7 +19,7 @@ STYLE = """
 .strip { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 26px; }
 .name { font-weight: 600; font-size: 15px; display: flex; align-items: center; gap: 8px; min-width: 0; overflow-wrap: anywhere; }
 .badge { font-size: 11px; font-weight: 600; padding: 1px 8px; border-radius: 9px; white-space: nowrap; }
-.badge.live { color: var(--gl-live); background: color-mix(in srgb, var(--gl-live) 14%, transparent); }
+.badge.live { color: var(--gl-good); background: color-mix(in srgb, var(--gl-good) 14%, transparent); }
 .badge.silent, .badge.refused { color: var(--gl-warning); background: color-mix(in srgb, var(--gl-warning) 16%, transparent); }
 .badge.ended, .badge.connecting, .badge.reconnecting, .badge.loading, .badge.recording { color: var(--gl-muted); background: var(--gl-track); }
 .fact { display: flex; flex-direction: column; font-variant-numeric: tabular-nums; }

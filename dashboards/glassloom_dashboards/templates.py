@@ -7,6 +7,8 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from glassloom_dashboards.theme import stylesheet
+
 _HERE = Path(__file__).parent
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader([_HERE / "templates", _HERE / "static"]),
@@ -14,6 +16,7 @@ _TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_TEMPLATES.globals["themes"] = stylesheet()
 
 
 def template(name: str) -> jinja2.Template:

@@ -1,8 +1,9 @@
-"""Colours, fonts and number formats of the pages, light and dark. It draws nothing.
+"""Colours, patterns, fonts and number formats of the pages, in all themes. It draws nothing.
 
 Layer colours are told apart also by people with a colour vision deficiency: after Paul Tol's "muted" and "bright" schemes
-(https://personal.sron.nl/~pault/), lightened where a dark page needs it. Reds, oranges and greys are left to what isn't
-computing: moving, spilling, failing.
+(https://personal.sron.nl/~pault/), moved as little as it takes for any two to differ by 0.08 in OKLab to everybody
+(tests/dashboards/test_theme.py). Reds, oranges and greys are left to what isn't computing: moving, spilling, failing. Parts of
+bars and areas have patterns besides.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from bokeh.models import AdaptiveTicker, CompositeTicker, NoOverlap
 from bokeh.plotting import figure
 from glassloom_metrics.protocol import Action
+from markupsafe import Markup
 
 from glassloom_dashboards.scripts import ticks
 
@@ -22,14 +24,28 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-ser
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of one theme; `layers` are picked by the layer's name."""
+    """The colours of one theme; `layers` are picked by the layer's name.
+
+    What means something differs from the background by at least 3 to 1, text by 4.5 (7 with high contrast). `grid`, `track` and
+    `border` only decorate; where a track means something, `outline` surrounds it.
+    """
 
     name: str
     background: str
     text: str
     muted_text: str
     grid: str
+    axis: str
     track: str
+    outline: str
+    border: str
+    hover: str
+    field: str
+    accent: str
+    good: str
+    busy: str
+    warning: str
+    error: str
     layers: tuple[str, ...]
     actions: dict[Action, str]
     failed: str
@@ -46,6 +62,8 @@ class Palette:
     spilled: str
     cpu: str
     many: str
+    engine: str
+    hatch_alpha: float
 
 
 LIGHT = Palette(
@@ -54,41 +72,53 @@ LIGHT = Palette(
     text="#212121",
     muted_text="#5f6368",
     grid="#e8eaed",
+    axis="#8a9099",
     track="#eceff1",
+    outline="#8a9099",
+    border="#e0e3e7",
+    hover="#f4f6f8",
+    field="#8a9099",
+    accent="#34629a",
+    good="#166b3e",
+    busy="#1f5fa8",
+    warning="#8a5300",
+    error="#b3261e",
     layers=(
-        "#4477aa",
-        "#44aa99",
+        "#2f66ca",
+        "#3ca173",
         "#332288",
-        "#117733",
-        "#aa4499",
-        "#999933",
-        "#56b4e9",
-        "#9384e0",
-        "#66bb77",
-        "#8c6d46",
+        "#0f6830",
+        "#a12c90",
+        "#9f9121",
+        "#8e81e6",
+        "#c664b3",
+        "#677b21",
+        "#96637a",
     ),
     actions={
         Action.TRANSFER: "#ee3311",
-        Action.SPILL_WRITE: "#ee7700",
-        Action.SPILL_READ: "#ffaa44",
+        Action.SPILL_WRITE: "#b85500",
+        Action.SPILL_READ: "#dd7a1a",
         Action.DEVICE_TO_HOST: "#b8432f",
         Action.HOST_TO_DEVICE: "#d97a66",
-        Action.SERIALISE: "#9e9e9e",
+        Action.SERIALISE: "#8a8a8a",
     },
     failed="#111111",
     failed_hatch="#ff3b30",
-    memory="#4477aa",
-    released="#9dbbd8",
-    running="#44aa99",
+    memory="#34629a",
+    released="#7795b4",
+    running="#2f9482",
     erred="#c62828",
-    cancelled="#9e9e9e",
+    cancelled="#8a8a8a",
     limit="#b3261e",
-    managed="#4477aa",
-    shared="#44aa99",
-    unmanaged="#b7c3cf",
-    spilled="#ee7700",
-    cpu="#4477aa",
+    managed="#34629a",
+    shared="#2f9482",
+    unmanaged="#7f8c99",
+    spilled="#d96a00",
+    cpu="#34629a",
     many="#78909c",
+    engine="#8e81e6",
+    hatch_alpha=0.35,
 )
 
 DARK = Palette(
@@ -97,18 +127,28 @@ DARK = Palette(
     text="#e8eaed",
     muted_text="#a5abb1",
     grid="#2a2d30",
+    axis="#6b737b",
     track="#2a2e32",
+    outline="#6b737b",
+    border="#2d3135",
+    hover="#1b1e21",
+    field="#6b737b",
+    accent="#6699cc",
+    good="#66d19e",
+    busy="#8ab8f0",
+    warning="#ffb454",
+    error="#ff8a80",
     layers=(
-        "#6699cc",
-        "#4fbfac",
-        "#7f6ae6",
-        "#3f9f5f",
-        "#cc66bb",
-        "#b5b54a",
-        "#99ddff",
-        "#b9a8ff",
-        "#7fd08f",
-        "#a98a63",
+        "#45d0fe",
+        "#50bcaa",
+        "#8069e5",
+        "#2b8c20",
+        "#cc65bb",
+        "#c4ac21",
+        "#afe7fd",
+        "#a697ff",
+        "#9ed08b",
+        "#a38e69",
     ),
     actions={
         Action.TRANSFER: "#ff5a3c",
@@ -121,20 +161,134 @@ DARK = Palette(
     failed="#000000",
     failed_hatch="#ff5a50",
     memory="#6699cc",
-    released="#3d5a78",
+    released="#56799c",
     running="#4fbfac",
     erred="#ef5350",
     cancelled="#7d8287",
     limit="#ff8a80",
     managed="#6699cc",
     shared="#4fbfac",
-    unmanaged="#566370",
+    unmanaged="#6d7b89",
     spilled="#ff8f1f",
     cpu="#6699cc",
     many="#78909c",
+    engine="#a697ff",
+    hatch_alpha=0.35,
 )
 
-PALETTES = {palette.name: palette for palette in (LIGHT, DARK)}
+HIGH_CONTRAST = Palette(
+    name="high-contrast",
+    background="#000000",
+    text="#ffffff",
+    muted_text="#e6e6e6",
+    grid="#6b6b6b",
+    axis="#b0b0b0",
+    track="#262626",
+    outline="#b0b0b0",
+    border="#b0b0b0",
+    hover="#262626",
+    field="#ffffff",
+    accent="#7db8ff",
+    good="#5ee6a8",
+    busy="#a8d0ff",
+    warning="#ffc233",
+    error="#ff9f91",
+    layers=(
+        "#a7b8f3",
+        "#4fbfac",
+        "#7e65e6",
+        "#309e72",
+        "#cd66bb",
+        "#bab443",
+        "#94e4fe",
+        "#a28cf5",
+        "#c3e19a",
+        "#9b8827",
+    ),
+    actions={
+        Action.TRANSFER: "#ff7a66",
+        Action.SPILL_WRITE: "#ffa033",
+        Action.SPILL_READ: "#ffd08a",
+        Action.DEVICE_TO_HOST: "#ff9f91",
+        Action.HOST_TO_DEVICE: "#ffb3a6",
+        Action.SERIALISE: "#b0b0b0",
+    },
+    failed="#000000",
+    failed_hatch="#ff9f91",
+    memory="#7db8ff",
+    released="#5a8cc0",
+    running="#57d9c3",
+    erred="#ff8080",
+    cancelled="#b0b0b0",
+    limit="#ff9f91",
+    managed="#7db8ff",
+    shared="#57d9c3",
+    unmanaged="#9aa7b4",
+    spilled="#ffa033",
+    cpu="#7db8ff",
+    many="#cfd8dc",
+    engine="#b9a8ff",
+    hatch_alpha=0.7,
+)
+
+PALETTES = {palette.name: palette for palette in (LIGHT, DARK, HIGH_CONTRAST)}
+
+HATCHES = {
+    "released": ".",
+    "running": "\\",
+    "erred": "x",
+    "cancelled": "/",
+    "shared": "\\",
+    "unmanaged": ".",
+    "spilled": "/",
+    "inputs": "\\",
+    "transfer": "x",
+    "publish": "-",
+    "spill": "/",
+    "engine": "|",
+    "unready": ".",
+}
+"""Bokeh's pattern of each part of a bar or an area, which tells it apart without its colour; others are plain."""
+HATCH_CLASSES = {".": "dotted", "/": "hatched", "\\": "hatched-back", "x": "crossed", "-": "lined", "|": "barred"}
+"""The CSS class of each pattern in legends."""
+LAYER_HATCHES = (" ", "/", ".", "\\", "x", "-", "|")
+"""The patterns of layers that are drawn on top of each other, in turn."""
+_CSS_COLOURS = (
+    "background", "text", "border", "track", "outline", "hover", "field", "accent", "good", "busy", "warning", "error",
+    "managed", "shared", "unmanaged", "spilled", "limit",
+)  # fmt: skip
+
+
+def hatch_class(part: str) -> str:
+    """Return the CSS class of a part's pattern in legends.
+
+    >>> hatch_class("spilled"), hatch_class("managed")
+    ('hatched', '')
+    """
+    return HATCH_CLASSES.get(HATCHES.get(part, ""), "")
+
+
+def hatch(glyph: Any, part: str, palette: Palette) -> None:
+    """Draw a part's pattern over its colour."""
+    if part in HATCHES:
+        glyph.update(
+            hatch_pattern=HATCHES[part], hatch_color=palette.background, hatch_alpha=palette.hatch_alpha, hatch_scale=7
+        )
+
+
+def stylesheet() -> Markup:
+    """Return the colours of all themes as CSS variables; the first theme's are those of a page that names none."""
+    return Markup("\n").join(map(_variables, PALETTES.values()))
+
+
+def _variables(palette: Palette) -> Markup:
+    values = {name: getattr(palette, name) for name in _CSS_COLOURS}
+    values |= {"muted": palette.muted_text, "failed": palette.failed_hatch}
+    rules = "; ".join(f"--gl-{name}: {value}" for name, value in values.items())
+    scheme = "light" if palette is LIGHT else "dark"
+    place = ":root" if palette is LIGHT else f':root[data-theme="{palette.name}"]'
+    return Markup(f"{place} {{ {rules}; color-scheme: {scheme}; }}")  # nothing of users
+
 
 ACTION_WORDS = {
     Action.COMPUTE: "compute",
@@ -201,13 +355,28 @@ def bytes_text(count: float) -> str:
 
 
 def bright_text(background: str) -> str:
-    """Return the colour of text that can be read on a colour, ``#rrggbb``: nearly black, or white.
+    """Return the colour of text that can be read on a colour, ``#rrggbb``: black or white.
 
     >>> bright_text("#eceff1"), bright_text("#332288")
-    ('#111111', '#ffffff')
+    ('#000000', '#ffffff')
     """
-    red, green, blue = (int(background[place : place + 2], 16) for place in (1, 3, 5))
-    return "#111111" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "#ffffff"
+    return "#000000" if contrast(background, "#000000") > contrast(background, "#ffffff") else "#ffffff"
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours as WCAG defines it, from 1 to 21.
+
+    >>> contrast("#000000", "#ffffff"), contrast("#767676", "#ffffff") > 4.5
+    (21.0, True)
+    """
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return round((high + 0.05) / (low + 0.05), 6)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def duration_text(seconds: float) -> str:
@@ -252,7 +421,7 @@ def style_figure(plot: figure, palette: Palette) -> None:
     plot.border_fill_color = None
     plot.outline_line_color = None
     for axis in plot.axis:
-        axis.axis_line_color = palette.grid
+        axis.axis_line_color = palette.axis
         axis.major_tick_line_color = None
         axis.minor_tick_line_color = None
         axis.major_label_text_color = palette.muted_text
@@ -275,7 +444,7 @@ TOOLTIP_CSS = """
 .gl-tip { font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif; max-width: 380px; }
 .gl-tip b { font-weight: 600; overflow-wrap: anywhere; }
 .gl-tip table { border-spacing: 0; } .gl-tip td { padding: 0 10px 0 0; vertical-align: top; overflow-wrap: anywhere; }
-.gl-tip td:first-child { opacity: .65; white-space: nowrap; }
+.gl-tip td:first-child { color: var(--gl-muted); white-space: nowrap; }
 </style>
 """
 

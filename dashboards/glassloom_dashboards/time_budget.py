@@ -29,10 +29,13 @@ from glassloom_dashboards.scripts import hover
 from glassloom_dashboards.tables import Table
 from glassloom_dashboards.theme import (
     FONT,
+    HATCHES,
     Palette,
     bright_text,
     duration_text,
     glyph_of,
+    hatch,
+    hatch_class,
     set_seconds_axis,
     style_figure,
     tooltip,
@@ -41,7 +44,7 @@ from glassloom_dashboards.time_view import LATEST_RUN, TimeView
 
 SOURCE = "time-budget-source"
 BAR_SOURCE = "time-budget-bar-source"
-BAR_COLUMNS = ("left", "right", "middle", "text", "colour", "text_colour", "words", "share", "time")
+BAR_COLUMNS = ("left", "right", "middle", "text", "colour", "text_colour", "words", "share", "time", "hatch")
 EDGES = tuple(f"y{place}" for place in range(len(PARTS) + 1))
 COLUMNS = ("left", "right", *EDGES, *PARTS)
 _BAR_PX = 58
@@ -73,9 +76,11 @@ def bar_columns(totals: dict[str, float], palette: Palette, width_px: int) -> di
         share = share_text(seconds / whole)
         texts = [f"{WORDS[part]} {share}", share, ""]
         room = (right - left) * width_px / _CHARACTER_PX - 1
+        text = next(text for text in texts if len(text) <= max(room, 0))
         colour = colour_of(part, palette)
-        row = (left, right, (left + right) / 2, next(text for text in texts if len(text) <= max(room, 0)), rgba(colour),
-               bright_text(colour), WORDS[part], share, duration_text(seconds))  # fmt: skip
+        hatch = " " if text else HATCHES.get(part, " ")  # words say more, and are read better without
+        row = (left, right, (left + right) / 2, text, rgba(colour), bright_text(colour), WORDS[part], share,
+               duration_text(seconds), hatch)  # fmt: skip
         for name, value in zip(BAR_COLUMNS, row, strict=True):
             rows[name].append(value)
         left = right
@@ -101,7 +106,7 @@ def colour_of(part: str, palette: Palette) -> str:
         "publish": palette.many,
         "spill": palette.spilled,
         "inputs": palette.shared,
-        "engine": palette.layers[7],
+        "engine": palette.engine,
         "unready": palette.unmanaged,
         "idle": palette.track,
     }[part]
@@ -116,7 +121,7 @@ def plot_bar(source: ColumnDataSource) -> figure:
     )  # fmt: skip
     parts = bar.hbar(
         y=0.5, height=0.62, left="left", right="right", source=source, fill_color={"field": "colour"}, line_width=1,
-        name="parts",
+        hatch_pattern={"field": "hatch"}, hatch_scale=7, name="parts",
     )  # fmt: skip
     bar.text(
         x="middle", y=0.5, text="text", source=source, text_align="center", text_baseline="middle", name="words",
@@ -211,8 +216,10 @@ class TimeBudget:
         for name in PARTS:
             glyph = glyph_of(self.plot, name)
             glyph.update(fill_color=colour_of(name, palette), line_color=colour_of(name, palette))
-        glyph_of(self.one, "parts").line_color = palette.background
-        glyph_of(self.plot, "spill").update(hatch_pattern="/", hatch_color=palette.background, hatch_alpha=0.4)
+            hatch(glyph, name, palette)
+        glyph_of(self.one, "parts").update(
+            line_color=palette.outline, hatch_color=palette.background, hatch_alpha=palette.hatch_alpha
+        )
         self._seen.forget()
 
     def forget(self) -> None:
@@ -247,7 +254,7 @@ class TimeBudget:
             (
                 colour_of(part, self._palette),
                 f"{WORDS[part]} {share_text(seconds / whole)}",
-                "hatched" * (part == "spill"),
+                "outlined" if part == "idle" else hatch_class(part),
             )
             for part, seconds in totals.items()
             if seconds / whole > _LEAST_SHARE or part in ("compute", "idle")

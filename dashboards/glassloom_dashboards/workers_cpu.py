@@ -173,7 +173,7 @@ class WorkersCpu:
             style_figure(part, palette)
         paint_numbers(self.plot, palette)
         self.line.ygrid.grid_line_color = palette.grid
-        glyph_of(self.plot, "track").fill_color = palette.track
+        glyph_of(self.plot, "track").update(fill_color=palette.track, line_color=palette.outline)
         glyph_of(self.plot, "cpu").fill_color = palette.cpu
         glyph_of(self.line, "area").fill_color = palette.cpu
         glyph_of(self.line, "line").line_color = palette.cpu
@@ -197,7 +197,7 @@ class WorkersCpu:
         label_bars(self.plot, bars, HEIGHTS)
         self._update_history()
         palette = self._palette
-        entries = [(palette.cpu, "busy", ""), (palette.track, "threads", "")]
+        entries = [(palette.cpu, "busy", ""), (palette.track, "threads", "outlined")]
         text = legend_html(entries, grouping_note(self._aggregate, bars, "CPU"))
         show_html(self.legend, text)
         show_empty(self.empty, "" if bars else "No workers yet", "Their CPU use appears here as soon as they join.")

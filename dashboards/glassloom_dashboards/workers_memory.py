@@ -27,6 +27,8 @@ from glassloom_dashboards.theme import (
     bytes_text,
     ellipsis,
     glyph_of,
+    hatch,
+    hatch_class,
     set_bytes_axis,
     style_figure,
     tooltip,
@@ -155,13 +157,12 @@ def plot(source: ColumnDataSource, palette: Palette) -> figure:
 def paint(bars: figure, palette: Palette) -> None:
     """Colour the parts of the bars."""
     style_figure(bars, palette)
-    glyph_of(bars, "track").fill_color = palette.track
+    glyph_of(bars, "track").update(fill_color=palette.track, line_color=palette.outline)
     for part in (*PARTS, "spilled"):
         glyph_of(bars, part).fill_color = getattr(palette, part)
+        hatch(glyph_of(bars, part), part, palette)
     glyph_of(bars, "limit").line_color = palette.limit
     paint_numbers(bars, palette)
-    spilled = glyph_of(bars, "spilled")
-    spilled.update(hatch_pattern="/", hatch_color=palette.background, hatch_alpha=0.5, hatch_scale=6)
 
 
 class WorkersMemory:
@@ -205,7 +206,7 @@ class WorkersMemory:
             self.plot.x_range.end = end
         label_bars(self.plot, bars, HEIGHTS)
         palette = self._palette
-        entries = [(getattr(palette, part), part, "") for part in PARTS]
+        entries = [(getattr(palette, part), part, hatch_class(part)) for part in PARTS]
         if any(rows["spilled"]):
             entries.append((palette.spilled, "spilled to disk", "hatched"))
         if any(text != "none" for text in rows["limit_text"]):

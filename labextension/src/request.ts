@@ -15,7 +15,7 @@ export class RequestRefused extends Error {
   }
 }
 
-export type Theme = 'light' | 'dark';
+export type Theme = 'light' | 'dark' | 'high-contrast';
 
 export class GlassloomAPI {
   constructor(readonly settings: ServerConnection.ISettings) {}

@@ -81,8 +81,26 @@ def test_the_parent_hears_that_the_page_lives_and_may_change_its_theme(publish, 
     frame = tab.frames[1]
     frame.wait_for_function(
         """() => document.documentElement.dataset.theme == 'dark' &&
-          Bokeh.documents[0].get_model_by_name('task-stream').below[0].axis_line_color == '#2a2d30'"""
+          Bokeh.documents[0].get_model_by_name('task-stream').below[0].axis_line_color == '#6b737b'"""
     )
+    tab.evaluate(
+        "document.querySelector('iframe').contentWindow.postMessage({type: 'glassloom:theme', theme: 'high-contrast'}, '*')"
+    )
+    frame.wait_for_function("() => getComputedStyle(document.body).backgroundColor == 'rgb(0, 0, 0)'")
+
+
+def test_a_page_alone_has_the_theme_that_the_browser_prefers_unless_its_address_says_one(publish, tab):
+    publish(Shape(tasks=5))
+    theme = "() => document.documentElement.dataset.theme"
+    tab.emulate_media(contrast="more")
+    tab.goto(f"{tab.base}/c1/task-stream")
+    tab.wait_for_function(f"() => ({theme})() === 'high-contrast'")
+    tab.emulate_media(contrast="no-preference", color_scheme="dark")
+    tab.goto(f"{tab.base}/c1/task-stream")
+    tab.wait_for_function(f"() => ({theme})() === 'dark'")
+    tab.goto(f"{tab.base}/c1/task-stream?theme=light")
+    state_when(tab, "s.rows == 5")
+    assert tab.evaluate(theme) == "light"
 
 
 def test_a_page_says_that_the_connection_was_lost_and_stops_saying_it_is_alive(publish, tab):

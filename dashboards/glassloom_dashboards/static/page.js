@@ -9,6 +9,7 @@
   const LOOK_EVERY_MS = 500;
   // Three times what the process takes between two frames at most (pacing.py).
   const SILENCE_MS = 6000;
+  const THEMES = ['light', 'dark', 'high-contrast'];
   const LOST = 'Connection lost. Trying to reconnect …';
   const alone = window.parent === window;
   let connected = false;
@@ -36,7 +37,7 @@
   };
 
   const setTheme = theme => {
-    if (theme !== 'light' && theme !== 'dark') {
+    if (!THEMES.includes(theme)) {
       return;
     }
     document.documentElement.dataset.theme = theme;
@@ -44,6 +45,18 @@
     if (known && known.tags[0] !== theme) {
       known.tags = [theme];
     }
+  };
+
+  // Alone in a browser nobody else says which theme there is.
+  const preferredTheme = () => {
+    const prefers = what => window.matchMedia(`(prefers-${what})`).matches;
+    if (!alone || new URLSearchParams(window.location.search).has('theme')) {
+      return document.documentElement.dataset.theme;
+    }
+    if (prefers('contrast: more')) {
+      return 'high-contrast';
+    }
+    return prefers('color-scheme: dark') ? 'dark' : 'light';
   };
 
   const answer = (number, visible) => {
@@ -167,7 +180,7 @@
     bokeh.on_event('connection_lost', onLost);
     model('glassloom-frame').properties.tags.change.connect(onFrame);
     model('glassloom-summaries').properties.tags.change.connect(nameFigures);
-    setTheme(document.documentElement.dataset.theme);
+    setTheme(preferredTheme());
     nameFigures();
     sendTables();
     onFrame();

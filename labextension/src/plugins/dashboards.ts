@@ -14,11 +14,13 @@ import {
 } from '@jupyterlab/apputils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
 import { glassloomIcon } from '../icons';
+import { themeOf } from '../model/theme';
 import { DashboardPane } from '../panels/pane';
 import { GlassloomAPI, Theme } from '../request';
 import { IClusterModel } from '../tokens';
 
 const DEFAULT_PAGE = 'status';
+const MORE_CONTRAST = '(prefers-contrast: more)';
 // Ids and page names become parts of a path, and reprs are free to ask for anything.
 const SAFE_NAME = /^[\w-]+$/;
 
@@ -106,9 +108,11 @@ export const dashboardsPlugin: JupyterFrontEndPlugin<void> = {
       }),
       name: ({ id }) => id
     });
-    themes?.themeChanged.connect(() => {
+    const followTheme = (): void => {
       tracker.forEach(pane => pane.setTheme(currentTheme(themes)));
-    });
+    };
+    themes?.themeChanged.connect(followTheme);
+    window.matchMedia(MORE_CONTRAST).addEventListener('change', followTheme);
     addPagesToPalette(model, palette);
   }
 };
@@ -131,7 +135,8 @@ function textOf(value: unknown): string | undefined {
 
 function currentTheme(themes: IThemeManager | null): Theme {
   const name = themes?.theme ?? null;
-  return name !== null && themes?.isLight(name) === false ? 'dark' : 'light';
+  const isLight = name === null || themes?.isLight(name) !== false;
+  return themeOf(name, isLight, window.matchMedia(MORE_CONTRAST).matches);
 }
 
 /** The pages come from the server: their palette entries are added once they are known. */
