@@ -143,7 +143,7 @@ class ClusterAggregate:
         self.started_at_s = self.last_at_s = hello.started_at_s
         self.next_frame = 0
         self.dropped_frames = 0
-        self.tasks = TaskTable()
+        self.tasks = TaskTable(hello.started_at_s)
         self.layers: dict[int, Layer] = {}
         self.progress: dict[int, tuple[int, ...]] = {}
         self._sums = [0] * len(STATES)  # of all layers, kept up to date: a cluster may have had 10^5 of them

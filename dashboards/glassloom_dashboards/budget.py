@@ -1,4 +1,4 @@
-"""Where the time of the threads went: threads times wall clock, in parts that add up to all of it. Pure but for `BudgetBins`.
+"""Where the time of the threads went: threads times wall clock, in parts that add up to all of it. Pure.
 
 Threads compute, and move data: they read what other workers have made for their tasks. What a worker does beside them (publish, move, spill) is done by other threads; it takes from what its threads
 have left while they don't compute, as they then wait for it or could. The rest is idle. So all parts of a worker together are
@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from glassloom_metrics.protocol import Action
 from numpy.typing import NDArray
 
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.lod import Grid, busy_by_kind, column_of, nice_width
+from glassloom_dashboards.bins import KIND_BITS, busy_by_column, sum_by
+from glassloom_dashboards.lod import nice_width
 from glassloom_dashboards.task_table import TaskTable
+from glassloom_dashboards.worker_spans import COMPUTE, PLACES, READY, TRANSFER
 
 PARTS = ("compute", "inputs", "transfer", "publish", "spill", "engine", "unready", "idle")
 WORDS = {
@@ -29,24 +30,9 @@ WORDS = {
     "unready": "no task ready",
     "idle": "idle",
 }
-_OWN, _BESIDE, _READY = slice(0, 2), slice(2, 5), 5
-"""Places of what is counted: by the threads themselves, by others, and of tasks that are ready and haven't begun."""
-_KINDS = 6
+_OWN, _BESIDE = slice(COMPUTE, TRANSFER), slice(TRANSFER, READY)
 COLUMNS = 240
 """Bins in view at most."""
-_ROOM = 512
-"""Bins that are counted: those in view and some that are still to come."""
-
-_PLACES = {
-    Action.COMPUTE: 0,
-    Action.TRANSFER: 2,
-    Action.DEVICE_TO_HOST: 2,
-    Action.HOST_TO_DEVICE: 2,
-    Action.SERIALISE: 3,
-    Action.SPILL_WRITE: 4,
-    Action.SPILL_READ: 4,
-}
-_PLACE_OF_ACTION = np.array([_PLACES.get(Action(n), 2) if n in set(Action) else 2 for n in range(256)], np.int64)
 
 Floats = NDArray[np.float64]
 
@@ -84,7 +70,7 @@ def split(threads_s: Floats, busy_s: Floats, run_share: Floats) -> Floats:
         By bin: the share of it in which a run was under way.
     """
     busy_s = np.maximum(busy_s, 0.0)
-    own_s, beside_s, ready_s = busy_s[:, _OWN], busy_s[:, _BESIDE], busy_s[:, _READY]
+    own_s, beside_s, ready_s = busy_s[:, _OWN], busy_s[:, _BESIDE], busy_s[:, READY]
     left_s = np.maximum(threads_s - own_s.sum(axis=1), 0.0)
     transfer_s = beside_s[:, 0]  # tasks read what other workers have made while they run: as a part of getting inputs
     of_inputs_s = np.minimum(transfer_s, own_s[:, 1])
@@ -127,60 +113,33 @@ def threads_time(stays: Floats, start_s: float, stop_s: float, width_s: float, c
     return threads * np.maximum(np.minimum(left_s, high_s) - np.maximum(came_s, low_s), 0.0)
 
 
-class BudgetBins:
-    """The busy seconds of a fixed grid of bins: while the grid stays, only new events are counted."""
+def busy_of(tasks: TaskTable, start_us: int, width_us: int, columns: int, workers: int) -> Floats:
+    """Return the busy seconds by worker number, kind (see `worker_spans`) and bin, from a multiple of `width_us` since the origin.
 
-    def __init__(self) -> None:
-        self._grid: Grid | None = None
-        self._table: TaskTable | None = None
-        self._rows = 0
-        self._busy_s = np.zeros((0, _KINDS, _ROOM))
-
-    def busy(self, tasks: TaskTable, start_s: float, width_s: float, workers: int) -> Floats:
-        """Return the busy seconds by worker number, part and bin, from `start_s`."""
-        size = max(workers, int(tasks["worker"].max()) + 1 if len(tasks) else 0, 1)
-        grid = Grid(start_s, width_s, _ROOM, 0, size, 1)
-        same = self._grid is not None and (self._grid.start_s, self._grid.width_s) == (start_s, width_s)
-        if not same or self._table is not tasks:
-            self._table, self._rows = tasks, 0
-            self._busy_s = np.zeros((0, _KINDS, _ROOM))
-        self._grid = grid
-        missing = size - len(self._busy_s)
-        if missing > 0:
-            self._busy_s = np.concatenate([self._busy_s, np.zeros((missing, *self._busy_s.shape[1:]))])
-        if self._rows == 0:
-            rows = tasks.rows_between(grid.start_s, grid.stop_s)
-        else:
-            rows = np.arange(max(self._rows, tasks.first_row), tasks.next_row)
-        self._rows = tasks.next_row
-        if len(rows):
-            self._busy_s += _busy(tasks, rows, grid)
-        return self._busy_s
+    ``workers`` are known, there may be more; `width_us` must be one that the pyramid allows.
+    """
+    pyramid = tasks.by_worker
+    stop_us = start_us + columns * width_us
+    found = pyramid.gather(start_us, stop_us, tasks.first_row, tasks.next_row, width_us)
+    mask = (1 << KIND_BITS) - 1
+    keys = [(part.key >> KIND_BITS) * PLACES + (part.key & mask) for part in (found.bins, found.spans)]
+    workers = max([workers, 1, *(int(key.max(initial=-1)) // PLACES + 1 for key in keys)])
+    column = found.bins.column * found.width_us // width_us - start_us // width_us
+    size = workers * PLACES * columns
+    busy_us = sum_by(keys[0] * columns + column, found.bins.busy_us, size)
+    busy_us += busy_by_column(found.spans, keys[1], size, start_us, width_us, columns)
+    return (busy_us / 1e6).reshape(workers, PLACES, columns)
 
 
-def _busy(tasks: TaskTable, rows: NDArray[np.int64], grid: Grid) -> Floats:
-    start_s, stop_s = tasks.take("start_s", rows), tasks.take("stop_s", rows)
-    worker = tasks.take("worker", rows).astype(np.int64)
-    place = _PLACE_OF_ACTION[tasks.take("action", rows)]
-    begun_s = np.minimum(start_s + tasks.take("fetch_s", rows), stop_s)
-    spans = [(place, begun_s, stop_s)]
-    fetched = np.flatnonzero(begun_s > start_s)
-    if len(fetched):
-        spans.append((np.where(place[fetched] == 0, 1, place[fetched]), start_s[fetched], begun_s[fetched]))
-    ready_s = tasks.take("ready_s", rows)
-    waited = np.flatnonzero(ready_s > 0)
-    if len(waited):
-        spans.append((np.full(len(waited), _READY), start_s[waited] - ready_s[waited], start_s[waited]))
-    of = [worker, worker[fetched], worker[waited]] if len(fetched) else [worker, worker[waited]]
-    return sum((_count(who, *span, grid) for who, span in zip(of, spans, strict=False)), np.zeros(()))
-
-
-def _count(worker: NDArray[np.int64], place: NDArray[np.int64], start_s: Floats, stop_s: Floats, grid: Grid) -> Floats:
-    start_s = np.clip(start_s, grid.start_s, grid.stop_s)
-    stop_s = np.clip(stop_s, start_s, grid.stop_s)
-    first = column_of(start_s, grid)
-    last = np.maximum(column_of(stop_s, grid), first)
-    return busy_by_kind(worker * _KINDS + place, first, last, start_s, stop_s, grid, _KINDS)
+def bins_between(tasks: TaskTable, origin_s: float, start_s: float, stop_s: float) -> tuple[int, int, int]:
+    """Return the first bin's start since the origin, the bins' width (both in microseconds), and how many they are at most."""
+    width_us = max(round(nice_width(max(stop_s - start_s, 1e-3) / COLUMNS) * 1e6), 1)
+    while True:
+        first, last = (int((at_s - origin_s) * 1e6 // width_us) for at_s in (start_s, stop_s))
+        finest_us = tasks.by_worker.finest_width_us(first * width_us, (last + 1) * width_us, tasks.first_row, width_us)
+        if finest_us == width_us:
+            return first * width_us, width_us, last - first + 1
+        width_us = finest_us
 
 
 def stays_of(aggregate: ClusterAggregate) -> tuple[NDArray[np.int64], Floats]:
@@ -193,23 +152,21 @@ def stays_of(aggregate: ClusterAggregate) -> tuple[NDArray[np.int64], Floats]:
     return numbers, np.array(rows, np.float64).reshape(-1, 3)
 
 
-def budget_of(
-    aggregate: ClusterAggregate, bins: BudgetBins, start_s: float, stop_s: float, *, is_exact: bool = False
-) -> Budget:
+def budget_of(aggregate: ClusterAggregate, start_s: float, stop_s: float, *, is_exact: bool = False) -> Budget:
     """Return the budget of a span of time (since the epoch): in bins of a grid that doesn't move, up to now.
 
     The first and the last bin count whole, unless `is_exact`: then idle threads count only between the two times.
     """
-    width_s = nice_width(max(stop_s - start_s, 1e-3) / COLUMNS)
-    origin_s = aggregate.started_at_s
-    first_s = origin_s + np.floor((start_s - origin_s) / width_s) * width_s
+    start_us, width_us, most = bins_between(aggregate.tasks, aggregate.started_at_s, start_s, stop_s)
+    width_s = width_us / 1e6
+    first_s = aggregate.started_at_s + start_us / 1e6
     now_s = max(aggregate.last_at_s, aggregate.tasks.stop_s)
     end_s = min(stop_s, now_s)
-    columns = max(int(np.ceil((end_s - first_s) / width_s - 1e-9)), 0)
+    columns = min(max(int(np.ceil((end_s - first_s) / width_s - 1e-9)), 0), most)
     numbers, stays = stays_of(aggregate)
     if is_exact:
         stays[:, 0], stays[:, 1] = np.maximum(stays[:, 0], start_s), np.minimum(stays[:, 1], stop_s)
-    busy_s = bins.busy(aggregate.tasks, first_s, width_s, int(numbers.max(initial=-1)) + 1)[:, :, :columns]
+    busy_s = busy_of(aggregate.tasks, start_us, width_us, most, int(numbers.max(initial=-1)) + 1)[:, :, :columns]
     threads_s = np.zeros((len(busy_s), columns))
     threads_s[numbers] = threads_time(stays, first_s, now_s, width_s, columns)
     runs = [
@@ -218,4 +175,4 @@ def budget_of(
         if run.started_s < end_s and (run.ended_s is None or run.ended_s > first_s)
     ]
     seconds = split(threads_s, busy_s, run_shares(runs, first_s, width_s, columns)).sum(axis=0).T
-    return Budget(first_s + width_s * np.arange(columns), width_s, seconds)
+    return Budget(np.asarray(first_s + width_s * np.arange(columns), np.float64), width_s, seconds)

@@ -46,6 +46,8 @@ class GrowingTable:
 
     def drop(self, count: int) -> None:
         """Forget the first `count` rows: those after them move to the front."""
+        if not count:
+            return
         kept = self._rows - count
         for column in self._columns.values():
             column[:kept] = column[count : self._rows]

@@ -16,15 +16,12 @@ from glassloom_dashboards.card import legend_html
 from glassloom_dashboards.colours import ColourBook, ShownColours, blend, rgba
 from glassloom_dashboards.lanes import ThreadSlots
 from glassloom_dashboards.lod import (
-    ACTION_BITS,
-    MAX_SINGLE_EVENTS,
     OTHER_KIND,
     View,
-    bin_events,
-    grid_for,
-    kinds_of,
+    bins_in_view,
     rows_in_view,
 )
+from glassloom_dashboards.task_table import ACTION_BITS, kinds_of
 from glassloom_dashboards.theme import ACTION_WORDS, Palette, ellipsis
 
 LANE_HEIGHT = 0.84
@@ -59,7 +56,8 @@ class KindBook:
 class Frame:
     """Everything that a task stream shows at one moment, as columns ready to send.
 
-    ```rows`` are the numbers of the events drawn singly, or None if there are bins. ``busy_s`` is the time by kind.
+    ``rows`` are the numbers of the events drawn singly, or None if there are bins. ``busy_s`` is the time by kind. If
+    ``is_coarse``, the view is so old that nothing finer than these bins is kept.
     """
 
     single: dict[str, Any]
@@ -70,6 +68,7 @@ class Frame:
     events: int
     bin_width_s: float
     is_recoloured: bool
+    is_coarse: bool = False
 
 
 def kind_name(kind: int, aggregate: ClusterAggregate) -> tuple[str, str]:
@@ -112,9 +111,9 @@ class Drawing:
     def columns(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
         """Return what to draw for `view`."""
         rows = rows_in_view(self.aggregate.tasks, lanes.lane_of_thread, view, len(lanes))
-        if len(rows) <= MAX_SINGLE_EVENTS:
-            return self._single(rows, lanes, palette)
-        return self._binned(lanes, view, palette)
+        if rows is None:
+            return self._binned(lanes, view, palette)
+        return self._single(rows, lanes, palette)
 
     def _single(self, rows: np.ndarray, lanes: ThreadSlots, palette: Palette) -> Frame:
         tasks, started_at_s = self.aggregate.tasks, self.aggregate.started_at_s
@@ -137,8 +136,7 @@ class Drawing:
 
     def _binned(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
         started_at_s = self.aggregate.started_at_s
-        grid = grid_for(view, started_at_s)
-        bins = bin_events(self.aggregate.tasks, lanes.lane_of_thread, grid, len(lanes))
+        bins, grid, is_coarse = bins_in_view(self.aggregate.tasks, lanes.lane_of_thread, view)
         numbers, colour, busy_s, recoloured = self._kinds(bins.kind, bins.busy_s, palette)
         margin = (1 - LANE_HEIGHT) / 2
         binned: dict[str, Any] = {
@@ -156,7 +154,15 @@ class Drawing:
         failed = {"left": binned["left"][bad], "right": binned["right"][bad]}
         failed["lane"] = ((bins.low + bins.high - 1) / 2).astype(np.float32)[bad]
         return Frame(
-            no_rows(SINGLE_COLUMNS), binned, failed, None, busy_s, int(bins.tasks.sum()), grid.width_s, recoloured
+            no_rows(SINGLE_COLUMNS),
+            binned,
+            failed,
+            None,
+            busy_s,
+            int(bins.tasks.sum()),
+            grid.width_s,
+            recoloured,
+            is_coarse,
         )
 
     def _kinds(
@@ -198,7 +204,8 @@ class Drawing:
         if len(coloured) > len(main):
             notes.append(f"+{len(coloured) - len(main)} more layers")
         if frame.rows is None:
-            notes.append(f"{frame.events:,} tasks in bins of {span_text(frame.bin_width_s)}; zoom in for single tasks")
+            more = "older tasks are kept only so" if frame.is_coarse else "zoom in for single tasks"
+            notes.append(f"{frame.events:,} tasks in bins of {span_text(frame.bin_width_s)}; {more}")
         return legend_html(entries, " · ".join(notes))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.lod import ACTION_BITS, kinds_of
 from glassloom_dashboards.tables import Table
+from glassloom_dashboards.task_table import ACTION_BITS, kinds_of
 from glassloom_dashboards.theme import ACTION_WORDS, duration_text
 
 COLUMNS = ("layer", "work", "events", "together", "mean", "longest", "failed")

@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from glassloom_metrics.protocol import PUBLISH_LANE, Action, TaskEvents, column, stops_s
+from glassloom_metrics.protocol import PUBLISH_LANE, Action, TaskEvents, column
 from numpy.typing import NDArray
 
 from glassloom_dashboards import task_waits
+from glassloom_dashboards.bins import Spans, microseconds
 from glassloom_dashboards.growing import GrowingTable, GrowingTexts
+from glassloom_dashboards.pyramid import Pyramid
 from glassloom_dashboards.task_index import TaskIndex
+from glassloom_dashboards.worker_spans import worker_spans
 
 RUN_GAP_S = 2.0
 """After so long without any event, the next one begins a new run."""
 DATA_LANE = PUBLISH_LANE
 """The lane of a worker for what its threads don't do: publishing, spilling, moving data."""
+ACTION_BITS = 8
+"""A kind is ``layer << ACTION_BITS | action``."""
 _EVENT_DTYPES = {
     "layer": "<u4",
     "worker": "<u4",
@@ -28,21 +33,24 @@ _EVENT_DTYPES = {
 } | task_waits.DTYPES
 """What is kept of task events: 51 bytes a row, beside their texts and two bytes for finding them."""
 _BLOCK_ROWS = 8192
-"""Rows for which one earliest start and latest stop are kept, so that a narrow view needn't look at every row."""
+"""So many rows are put in bins together; those after them are looked at one by one."""
 MAX_ROWS = 2**21
 """How many rows are kept, the newest: with their texts they take about 128 MiB, and there may be several clusters."""
 _DROPPED_ROWS = 2**18
 """How many rows are dropped at once, as those that stay are moved."""
 
 
+def kinds_of(layer: NDArray[np.uint32], action: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the kind of each event: its layer and action in one number."""
+    return (layer.astype(np.int64) << ACTION_BITS) | action
+
+
 def event_columns(message: TaskEvents, skip: int) -> dict[str, NDArray[Any]]:
     """Return what `TaskTable.extend` needs of the rows of a message, without its first `skip`."""
-    derived = {"stop_s": stops_s(message)}
-    names = _EVENT_DTYPES.keys() - {"thread", "nbytes", *task_waits.DTYPES}
-    values = {name: derived[name] if name in derived else column(message, name) for name in names}
-    columns = {name: np.frombuffer(value, _EVENT_DTYPES[name])[skip:] for name, value in values.items()}
-    others = {"lane": "<u2", "nbytes": "<i8"}
-    return columns | {name: np.frombuffer(column(message, name), dtype)[skip:] for name, dtype in others.items()}
+    names = _EVENT_DTYPES.keys() - {"thread", "stop_s", "nbytes", *task_waits.DTYPES}
+    dtypes = {name: _EVENT_DTYPES[name] for name in names} | {"lane": "<u2", "nbytes": "<i8"}
+    columns = {name: np.frombuffer(column(message, name), dtype)[skip:] for name, dtype in dtypes.items()}
+    return columns | {"stop_s": columns["start_s"] + np.frombuffer(column(message, "duration_s"), "<f4")[skip:]}
 
 
 class TaskTable:
@@ -63,17 +71,28 @@ class TaskTable:
         The texts of rows, by their numbers.
     finder
         Where the rows of a key and of a layer are: see `task_finding`.
+    pyramid, by_worker
+        Bins of all events, also of rows that have gone. Of the first the series is the thread, the kind as in `kinds_of`; of the
+        second see `worker_spans`.
+
+    Parameters
+    ----------
+    origin_s
+        When times of bins begin to count.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, origin_s: float = 0.0) -> None:
         self._events = GrowingTable(_EVENT_DTYPES)
-        self._blocks = GrowingTable({"start_s": "<f8", "stop_s": "<f8"})
+        self.origin_s = origin_s
+        self.pyramid = Pyramid(self.spans)
+        self.by_worker = Pyramid(self._worker_spans)
         self._threads: dict[int, int] = {}
         self._thread_start_s = np.empty(0)
         self._thread_stop_s = np.empty(0)
         self.index = GrowingTexts()
         self.finder = TaskIndex()
         self.first_row = 0
+        self._binned = 0
         self.start_s = np.inf
         self.stop_s = -np.inf
         self.latest_run_start_s = 0.0
@@ -121,17 +140,21 @@ class TaskTable:
         self.start_s = min(self.start_s, earliest_s)
         self.stop_s = max(self.stop_s, float(columns["stop_s"].max()))
         self.compute_tasks += int(np.count_nonzero(columns["action"] == Action.COMPUTE))
-        self._close_blocks()
+        while self.next_row - self._binned >= _BLOCK_ROWS:
+            for pyramid in (self.pyramid, self.by_worker):
+                pyramid.add(self._binned, self._binned + _BLOCK_ROWS)
+            self._binned += _BLOCK_ROWS
         if len(self) >= MAX_ROWS + _DROPPED_ROWS:
             self._drop(_DROPPED_ROWS)
 
     def _drop(self, count: int) -> None:
         """Forget the oldest rows; `count` is a multiple of `_BLOCK_ROWS`."""
         self._events.drop(count)
-        self._blocks.drop(count // _BLOCK_ROWS)
         self.first_row += count
         self.index.drop_before(self.first_row)
         self.finder.drop_before(self.first_row)
+        for pyramid in (self.pyramid, self.by_worker):
+            pyramid.limit(self.first_row)
 
     def _note_times(
         self, thread: NDArray[np.uint32], start_s: NDArray[np.float64], stop_s: NDArray[np.float64]
@@ -147,21 +170,43 @@ class TaskTable:
         """Tell of each thread whether the time from its first event to its last overlaps that from `start_s` to `stop_s`."""
         return (self._thread_start_s <= stop_s) & (self._thread_stop_s >= start_s)
 
+    def few_rows_between(self, start_s: float, stop_s: float, limit: int) -> NDArray[np.int64] | None:
+        """Return what `rows_between` does; None if more than `limit` rows had to be looked at, or some have gone."""
+        start_us, stop_us = microseconds(np.array([start_s, stop_s]), self.origin_s).tolist()
+        blocks = self.pyramid.blocks_between(start_us, stop_us)
+        long = self.pyramid.long_between(start_us, stop_us).row
+        looked_at = int((blocks[:, 1] - blocks[:, 0]).sum()) + len(long)
+        is_gone = (blocks[:, 0] < self.first_row).any() or (long < self.first_row).any()
+        return None if is_gone or looked_at > limit else self.rows_between(start_s, stop_s)
+
     def rows_between(self, start_s: float, stop_s: float) -> NDArray[np.int64]:
         """Return the numbers of the rows, of those kept, that overlap the time from `start_s` to `stop_s`, in recorded order."""
-        closed = len(self._blocks)
-        hit = (self._blocks["start_s"] <= stop_s) & (self._blocks["stop_s"] >= start_s)
-        tail = range(closed, -(-len(self) // _BLOCK_ROWS))
-        found = [self._rows_of_block(block, start_s, stop_s) for block in [*np.flatnonzero(hit).tolist(), *tail]]
-        return np.concatenate(found) + self.first_row if found else np.empty(0, np.int64)
+        start_us, stop_us = microseconds(np.array([start_s, stop_s]), self.origin_s).tolist()
+        blocks = self.pyramid.blocks_between(start_us - 1, stop_us + 1)
+        blocks = blocks[blocks[:, 0] >= self.first_row]
+        parts = [np.arange(begin, end) for begin, end, _ in blocks.tolist()]
+        parts.append(np.arange(max(self._binned, self.first_row), self.next_row))
+        long = self.pyramid.long_between(start_us - 1, stop_us + 1).row
+        long = long[long >= self.first_row]
+        if len(long):
+            block = np.searchsorted(blocks[:, 0], long, side="right") - 1
+            is_missing = (block < 0) | (blocks[block, 1] <= long) if len(blocks) else np.ones(len(long), bool)
+            parts = [np.sort(np.concatenate([long[is_missing], *parts]))]
+        rows = np.concatenate(parts)
+        return rows[(self.take("start_s", rows) <= stop_s) & (self.take("stop_s", rows) >= start_s)]
 
-    def _rows_of_block(self, block: int, start_s: float, stop_s: float) -> NDArray[np.int64]:
-        rows = slice(block * _BLOCK_ROWS, (block + 1) * _BLOCK_ROWS)
-        overlaps = (self["start_s"][rows] <= stop_s) & (self["stop_s"][rows] >= start_s)
-        return np.flatnonzero(overlaps) + block * _BLOCK_ROWS
+    def spans(self, first: int, stop: int) -> Spans:
+        """Return the rows from number `first` up to `stop` as spans of the pyramid."""
+        rows = slice(first - self.first_row, stop - self.first_row)
+        kind = kinds_of(self["layer"][rows], self["action"][rows])
+        return Spans(
+            self.pyramid.keys(self["thread"][rows].astype(np.int64), kind),
+            microseconds(self["start_s"][rows], self.origin_s),
+            microseconds(self["stop_s"][rows], self.origin_s),
+            self["ok"][rows] == 0,
+            np.arange(first, stop),
+        )
 
-    def _close_blocks(self) -> None:
-        for block in range(len(self._blocks), len(self) // _BLOCK_ROWS):
-            rows = slice(block * _BLOCK_ROWS, (block + 1) * _BLOCK_ROWS)
-            bounds = {"start_s": self["start_s"][rows].min(), "stop_s": self["stop_s"][rows].max()}
-            self._blocks.extend({name: np.array([value]) for name, value in bounds.items()})
+    def _worker_spans(self, first: int, stop: int) -> Spans:
+        rows = slice(first - self.first_row, stop - self.first_row)
+        return worker_spans(lambda name: self[name][rows], first, self.origin_s)

@@ -12,7 +12,7 @@ from bokeh.plotting import figure
 from glassloom_metrics.protocol import Action
 
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.budget import PARTS, WORDS, Budget, BudgetBins, budget_of
+from glassloom_dashboards.budget import PARTS, WORDS, Budget, budget_of
 from glassloom_dashboards.card import (
     Seen,
     empty_div,
@@ -191,7 +191,6 @@ class TimeBudget:
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
         self._aggregate = aggregate
         self._seen = Seen()
-        self._bins = BudgetBins()
         self._budget: Budget | None = None
         self.legend = legend_div("time-budget-legend")
         self.empty = empty_div("time-budget-empty")
@@ -241,7 +240,7 @@ class TimeBudget:
             left, right = self.time.span()
         span = (started_at_s + left, started_at_s + right)
         is_exact = self.time.mode is not None
-        self._budget = budget = budget_of(aggregate, self._bins, *span, is_exact=is_exact)
+        self._budget = budget = budget_of(aggregate, *span, is_exact=is_exact)
         totals = budget.totals if budget.seconds.any() else {}
         replace_data(self.bar, bar_columns(totals, self._palette, width))
         replace_data(self.source, bin_columns(budget, started_at_s))

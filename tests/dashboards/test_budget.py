@@ -6,8 +6,9 @@ from array import array
 
 import numpy as np
 import pytest
+from glassloom_dashboards import task_table
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.budget import PARTS, BudgetBins, budget_of, run_shares, split
+from glassloom_dashboards.budget import PARTS, budget_of, run_shares, split
 from glassloom_dashboards.task_waits import waits_of
 from glassloom_metrics.protocol import (
     TRANSFER_LANE,
@@ -20,7 +21,7 @@ from glassloom_metrics.protocol import (
     WorkerLeft,
     task_events,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import STARTED_AT_S, Shape
 from test_pages import aggregate_of
@@ -51,30 +52,33 @@ def events(first: int, rows) -> TaskEvents:
 
 
 def seconds(aggregate: ClusterAggregate, start_s: float, stop_s: float) -> dict[str, float]:
-    budget = budget_of(aggregate, BudgetBins(), STARTED_AT_S + start_s, STARTED_AT_S + stop_s)
+    budget = budget_of(aggregate, STARTED_AT_S + start_s, STARTED_AT_S + stop_s)
     return {part: round(value, 4) for part, value in budget.totals.items() if round(value, 4)}
 
 
+@settings(deadline=None)
 @given(st.lists(spans, min_size=1, max_size=40), st.integers(1, 3), st.floats(0, 10), st.floats(0.1, 30))
 def test_parts_are_never_negative_and_add_up_to_a_hundred_per_cent(rows, workers, start_s, span_s):
     aggregate = cluster(workers)
     aggregate.apply(events(0, rows))
-    budget = budget_of(aggregate, BudgetBins(), STARTED_AT_S + start_s, STARTED_AT_S + start_s + span_s)
+    budget = budget_of(aggregate, STARTED_AT_S + start_s, STARTED_AT_S + start_s + span_s)
     assert (budget.seconds >= 0).all()
     there = budget.seconds.sum(axis=1) > 1e-9
     assert budget.shares[there].sum(axis=1) == pytest.approx(np.ones(there.sum()))
 
 
+@settings(deadline=None)
 @given(st.lists(spans, min_size=2, max_size=40), st.integers(1, 39))
-def test_events_that_come_later_count_as_if_they_had_been_there(rows, cut):
-    cut = min(cut, len(rows) - 1)
-    aggregate, bins = cluster(3), BudgetBins()
+def test_events_that_are_in_bins_count_as_if_they_were_looked_at_one_by_one(rows, size):
     span = (STARTED_AT_S, STARTED_AT_S + 30)
-    aggregate.apply(events(0, rows[:cut]))
-    budget_of(aggregate, bins, *span)
-    aggregate.apply(events(cut, rows[cut:]))
-    grown, anew = budget_of(aggregate, bins, *span), budget_of(aggregate, BudgetBins(), *span)
-    assert grown.seconds == pytest.approx(anew.seconds)
+    plain, binned = cluster(3), cluster(3)
+    plain.apply(events(0, rows))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(task_table, "_BLOCK_ROWS", size)
+        binned.apply(events(0, rows))
+    width_s = budget_of(plain, *span).width_s
+    assert budget_of(binned, *span).width_s == width_s
+    assert budget_of(binned, *span).seconds == pytest.approx(budget_of(plain, *span).seconds)
 
 
 def test_threads_compute_move_spill_and_idle():
@@ -153,13 +157,13 @@ def test_idle_threads_count_only_in_the_run_that_is_followed():
     aggregate = cluster(threads=2)
     aggregate.apply(events(0, [(0, 0, Action.COMPUTE, 4.05, 3.0)]))
     span = (STARTED_AT_S + 4.05, STARTED_AT_S + 7.05)
-    budget = budget_of(aggregate, BudgetBins(), *span, is_exact=True)
+    budget = budget_of(aggregate, *span, is_exact=True)
     assert budget.seconds.sum() == pytest.approx(6.0, abs=1e-4)
 
 
 def test_nothing_is_known_of_a_cluster_that_was_not_heard():
     aggregate = ClusterAggregate()
-    budget = budget_of(aggregate, BudgetBins(), 0.0, 10.0)
+    budget = budget_of(aggregate, 0.0, 10.0)
     assert budget.totals == dict.fromkeys(PARTS, 0.0)
     aggregate.apply(Position(1.0, 1))
 
@@ -167,7 +171,7 @@ def test_nothing_is_known_of_a_cluster_that_was_not_heard():
 def test_a_large_cluster_adds_up_too():
     aggregate = aggregate_of(Shape(workers=500, threads=2, tasks=20_000))
     stop_s = aggregate.tasks.stop_s
-    budget = budget_of(aggregate, BudgetBins(), STARTED_AT_S, stop_s)
+    budget = budget_of(aggregate, STARTED_AT_S, stop_s)
     now_s = max(stop_s, aggregate.last_at_s)
     whole_s = 1000 * (min(float(budget.start_s[-1] + budget.width_s), now_s) - STARTED_AT_S)
     assert budget.seconds.sum() == pytest.approx(whole_s, rel=1e-6)
