@@ -18,7 +18,8 @@ import numpy as np
 from glassloom_metrics.protocol import (
     Dropped,
     Errors,
-    GpuSample,
+    GpuDevices,
+    GpuProcesses,
     GpuSamples,
     Hello,
     Layers,
@@ -38,6 +39,7 @@ from glassloom_metrics.protocol import (
 
 from glassloom_dashboards import task_waits
 from glassloom_dashboards.durations import Durations
+from glassloom_dashboards.gpu_history import GpuHistory
 from glassloom_dashboards.growing import GrowingTable
 from glassloom_dashboards.log_table import LogTable
 from glassloom_dashboards.memory_history import MemoryHistory
@@ -155,7 +157,7 @@ class ClusterAggregate:
         self.samples: dict[int, WorkerSample] = {}
         self.history = GrowingTable(_HISTORY_DTYPES)
         self.running = RunningTasks()
-        self.gpus: dict[str, GpuSample] = {}
+        self.gpus = GpuHistory(hello.started_at_s)
         self.errors: dict[int, ErrorGroup] = {}
         """The groups that grew last, the newest last."""
         self.error_count = 0
@@ -234,8 +236,8 @@ class ClusterAggregate:
                 self.running.leave(message.worker, message.at_s)
                 self.versions["running"] += 1
                 self._saw(message.at_s, "workers")
-            case GpuSamples():
-                self.gpus.update((device.uuid, device) for device in message.devices)
+            case GpuDevices() | GpuProcesses() | GpuSamples():
+                self.gpus.apply(message)
                 self._saw(message.at_s, "gpus")
             case Errors():
                 self._add_errors(message)

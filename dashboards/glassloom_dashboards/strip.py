@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from glassloom_metrics.protocol import GpuSample, Reading
+from glassloom_metrics.gpu_messages import OK, GpuDevice, Reading
 from markupsafe import Markup
 
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.badge import Attention, Badge, badge_of
 from glassloom_dashboards.card import Seen, html_div, show_html, versions_of
+from glassloom_dashboards.gpu_history import GpuHistory
 from glassloom_dashboards.theme import bytes_text, ellipsis
 
 MAX_ERROR_LENGTH = 200
@@ -90,18 +91,21 @@ def facts(aggregate: ClusterAggregate) -> list[tuple[str, str]]:
     spilled = sum(sample.spilled_bytes for sample in samples)
     if spilled:
         shown.append(("spilled", bytes_text(spilled)))
-    gpus = list(aggregate.gpus.values())
-    shown += [(f"GPU {ellipsis(gpu.name, 30)}", gpu_text(gpu)) for gpu in gpus[:MAX_GPUS]]
+    gpus = [gpu for gpu in aggregate.gpus.devices.values() if not gpu.is_part]
+    shown += [(f"GPU {gpu.index} {ellipsis(gpu.name, 30)}", gpu_text(gpu, aggregate.gpus)) for gpu in gpus[:MAX_GPUS]]
     if len(gpus) > MAX_GPUS:
         shown.append(("GPUs", f"+{len(gpus) - MAX_GPUS} more"))
     return shown
 
 
-def gpu_text(gpu: GpuSample) -> str:
+def gpu_text(gpu: GpuDevice, gpus: GpuHistory) -> str:
     """Return a device's utilisation and memory; a reading that is text is shown as that text, never as 0."""
-    busy, used, total = gpu.utilization_percent, gpu.memory_used_bytes, gpu.memory_total_bytes
+    readings = gpus.readings.get(gpu.id)
+    if gpu.state != OK or readings is None:
+        return gpu.state if gpu.state != OK else "not measured yet"
+    busy, used = readings["utilization_percent"], readings["memory_used_bytes"]
     load = f"utilisation {busy}" if isinstance(busy, str) else f"{busy:.0f} % busy"
-    return f"{load} · {_bytes_reading(used)} of {_bytes_reading(total)}"
+    return f"{load} · {_bytes_reading(used)} of {_bytes_reading(gpu.memory_total_bytes)}"
 
 
 def _bytes_reading(value: Reading) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, NamedTuple
 
+from glassloom_metrics.gpu_messages import GpuDevice, Reading, devices_of, readings_of
 from glassloom_metrics.protocol import (
     Errors,
-    GpuSample,
+    GpuDevices,
+    GpuProcesses,
     GpuSamples,
     Message,
     Progress,
@@ -36,7 +38,7 @@ class ClusterSummary:
     """The state of a whole cluster in a handful of numbers.
 
     ``problem`` is a sentence for people that says why nothing can be told of it, set by who reads the stream; else ``""``.
-    ``gpus`` are the last samples of its devices by UUID.
+    ``gpus`` are its devices by id, ``gpu_readings`` what was measured last of those that answer, ``gpu_processes`` who uses them.
 
     >>> summary = ClusterSummary()
     >>> summary.apply(WorkerJoined(0.0, 0, "w0", 1, nthreads=2, memory_limit_bytes=10))
@@ -49,7 +51,10 @@ class ClusterSummary:
         self._workers: dict[int, WorkerJoined] = {}
         self._samples: dict[int, _Sample] = {}
         self._errors: dict[int, int] = {}
-        self.gpus: dict[str, GpuSample] = {}
+        self.gpus: dict[int, GpuDevice] = {}
+        self.gpu_readings: dict[int, dict[str, Reading]] = {}
+        self.gpu_links: dict[int, tuple[list[float | None], list[float | None]]] = {}
+        self.gpu_processes: GpuProcesses | None = None
         self._counts: dict[int, tuple[int, ...]] = {}
         self._cpu_history: deque[float] = deque(maxlen=HISTORY_SAMPLES)
 
@@ -67,7 +72,13 @@ class ClusterSummary:
                 self._workers.pop(message.worker, None)
                 self._samples.pop(message.worker, None)
             case GpuSamples():
-                self.gpus.update((device.uuid, device) for device in message.devices)
+                self.gpu_readings = dict(readings_of(message))
+                links = zip(message.links_received_bytes_s, message.links_sent_bytes_s, strict=False)
+                self.gpu_links = dict(zip(message.devices, links, strict=False))
+            case GpuDevices():
+                self.gpus = devices_of(message)
+            case GpuProcesses():
+                self.gpu_processes = message
             case Errors():
                 self._errors.update(zip(message.ids, message.counts, strict=True))
 
@@ -90,6 +101,11 @@ class ClusterSummary:
     def cpu_percent(self) -> float:
         """CPU use of all workers together; 100 is one core busy."""
         return sum(sample.cpu_percent for sample in self._samples.values())
+
+    def worker_name(self, worker: int) -> str:
+        """Return the name of a worker that is here; ``""`` if there is none of this number."""
+        known = self._workers.get(worker)
+        return known.name if known else ""
 
     @property
     def n_errors(self) -> int:

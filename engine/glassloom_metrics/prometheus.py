@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from glassloom_metrics.folds import ClusterSummary
-from glassloom_metrics.protocol import GpuSample
+from glassloom_metrics.prometheus_gpus import GPU_FAMILIES, gpu_values
 from glassloom_metrics.registry import ClusterRecord
 
 EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -27,21 +27,8 @@ _FAMILIES = {
     "glassloom_memory_bytes": ("gauge", "Memory and disk of the workers by part: results that are managed, shared or spilled, and unmanaged."),
     "glassloom_memory_limit_bytes": ("gauge", "Memory limit of all workers together, if each has one."),
     "glassloom_task_errors_total": ("counter", "Tasks that failed for good, of the groups of errors that the cluster still tells."),
-    "glassloom_gpu_utilization_ratio": ("gauge", "Share of time in which the device was busy."),
-    "glassloom_gpu_memory_used_bytes": ("gauge", "Device memory in use by all processes."),
-    "glassloom_gpu_memory_total_bytes": ("gauge", "Device memory."),
-    "glassloom_gpu_power_watts": ("gauge", "Power that the device draws."),
-    "glassloom_gpu_temperature_celsius": ("gauge", "Temperature of the device."),
-}  # fmt: skip
+} | GPU_FAMILIES  # fmt: skip
 """Type and help of each metric."""
-
-_GPU_READINGS = (
-    ("glassloom_gpu_utilization_ratio", "utilization_percent", 0.01),
-    ("glassloom_gpu_memory_used_bytes", "memory_used_bytes", 1),
-    ("glassloom_gpu_memory_total_bytes", "memory_total_bytes", 1),
-    ("glassloom_gpu_power_watts", "power_w", 1),
-    ("glassloom_gpu_temperature_celsius", "temperature_c", 1),
-)
 
 
 def exposition_text(clusters: Sequence[Cluster]) -> str:
@@ -75,16 +62,7 @@ def _samples(summary: ClusterSummary) -> Iterator[tuple[str, Labels, float]]:
     if told["memory_limit_bytes"] is not None:
         yield "glassloom_memory_limit_bytes", {}, told["memory_limit_bytes"]
     yield "glassloom_task_errors_total", {}, summary.n_errors
-    for device in summary.gpus.values():
-        yield from _readings(device)
-
-
-def _readings(device: GpuSample) -> Iterator[tuple[str, Labels, float]]:
-    """Yield a device's readings that are numbers: Prometheus takes no others, and there is no made-up 0."""
-    for name, field, factor in _GPU_READINGS:
-        value = getattr(device, field)
-        if not isinstance(value, str):
-            yield name, {"gpu": device.uuid, "model": device.name}, value * factor
+    yield from gpu_values(summary)
 
 
 def _family_text(name: str, lines: Iterable[str]) -> str:

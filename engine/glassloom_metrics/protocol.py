@@ -15,8 +15,16 @@ import msgspec
 
 from glassloom_metrics.message_base import MessageBase
 
+# What is imported `as` itself is part of this module too.
 # isort: off
-from glassloom_metrics.task_events import (  # what is imported `as` itself is part of this module too
+from glassloom_metrics.gpu_messages import (
+    NOT_SUPPORTED as NOT_SUPPORTED,
+    GpuDevices as GpuDevices,
+    GpuProcesses as GpuProcesses,
+    GpuSamples as GpuSamples,
+    Reading as Reading,
+)
+from glassloom_metrics.task_events import (
     COLUMN_TYPECODES as COLUMN_TYPECODES,
     NO_WORKER as NO_WORKER,
     PUBLISH_LANE as PUBLISH_LANE,
@@ -38,11 +46,6 @@ from glassloom_metrics.task_events import (  # what is imported `as` itself is p
 PROTOCOL_VERSION = 2
 MIN_VERSION = 2
 """The oldest version that this one can speak to: see `agreed_version`."""
-
-Reading = float | int | str
-"""A measured value, or text that says why there is none: ``"not supported"`` or ``"error: ..."``. Never a made-up 0."""
-
-NOT_SUPPORTED = "not supported"
 
 
 class Connect(MessageBase, frozen=True, tag="connect"):
@@ -287,23 +290,6 @@ class EngineSamples(MessageBase, frozen=True, tag="engine"):
     subscribers: int
 
 
-class GpuSample(msgspec.Struct, frozen=True):
-    """One device, keyed by its UUID so that it is counted once however many workers use it."""
-
-    uuid: str
-    name: str
-    utilization_percent: Reading
-    memory_used_bytes: Reading
-    memory_total_bytes: Reading
-    power_w: Reading
-    temperature_c: Reading
-
-
-class GpuSamples(MessageBase, frozen=True, tag="gpu-samples"):
-    at_s: float
-    devices: list[GpuSample]
-
-
 class Errors(MessageBase, frozen=True, tag="errors"):
     """Groups of failures, or new counts of known ones: what failed for good in one layer with one exception in one place.
 
@@ -359,7 +345,9 @@ Message = (
     | WorkerSamples
     | HostSamples
     | EngineSamples
+    | GpuDevices
     | GpuSamples
+    | GpuProcesses
     | Errors
     | Log
     | Life

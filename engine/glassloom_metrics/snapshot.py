@@ -13,6 +13,8 @@ import msgspec
 from glassloom_metrics.protocol import (
     EngineSamples,
     Errors,
+    GpuDevices,
+    GpuProcesses,
     GpuSamples,
     HostSamples,
     Layers,
@@ -55,6 +57,7 @@ class Snapshot:
         self._errors = _Rows(MAX_ERRORS)
         self._progress_at_s = 0.0
         self._latest: dict[type, Message] = {}
+        self._gpus: dict[type, Message] = {}
 
     def apply(self, message: Message) -> None:
         """Take the next message of the log into account."""
@@ -73,8 +76,10 @@ class Snapshot:
                     self._workers.pop(message.worker, None)
                 case Errors():
                     self._errors.update(_columns(message, 0))
-                case WorkerSamples() | Running() | HostSamples() | EngineSamples() | GpuSamples() | Life():
+                case WorkerSamples() | Running() | HostSamples() | EngineSamples() | Life():
                     self._latest[type(message)] = message
+                case GpuDevices() | GpuSamples() | GpuProcesses():
+                    self._gpus[type(message)] = message
 
     def messages(self) -> list[Message]:
         """Return messages that bring a reader up to date."""
@@ -88,7 +93,8 @@ class Snapshot:
                 found.append(Progress(self._progress_at_s, *self._progress.columns()))
             if self._errors:
                 found.append(Errors(*self._errors.columns()))
-            return found + list(self._latest.values())
+            gpus = [self._gpus[kind] for kind in (GpuDevices, GpuProcesses, GpuSamples) if kind in self._gpus]
+            return found + list(self._latest.values()) + gpus
 
 
 class _Rows:

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 from glassloom_metrics.framing import frame
+from glassloom_metrics.gpu_messages import GpuDevice, gpu_devices, gpu_samples
 from glassloom_metrics.protocol import (
     Action,
-    GpuSample,
-    GpuSamples,
     Hello,
     Layers,
     Life,
@@ -72,14 +71,22 @@ def make_recorder(shape: Shape, cluster_id: str = "c1", name: str = "demo") -> R
             )
         recorder.flush(STARTED_AT_S + 3)
     if shape.gpus:
-        devices = [
-            GpuSample(
-                f"GPU-{n}", "NVIDIA H100", 71.0 if n % 2 == 0 else "not supported", 12 * 2**30, 80 * 2**30, 300.0, 60
-            )
-            for n in range(shape.gpus)
-        ]
-        recorder.record(GpuSamples(STARTED_AT_S + 1, devices))
+        devices = [gpu_device(n) for n in range(shape.gpus)]
+        recorder.record(gpu_devices(STARTED_AT_S + 1, "580.1", "", devices))
+        busy = {n: {"utilization_percent": 71.0 if n % 2 == 0 else "not supported"} for n in range(shape.gpus)}
+        known = {"memory_used_bytes": 12.0 * 2**30, "power_w": 300.0, "temperature_c": 60.0}
+        recorder.record(gpu_samples(STARTED_AT_S + 1, {n: busy[n] | known for n in busy}))
     return recorder
+
+
+def gpu_device(number: int, **fields: object) -> GpuDevice:
+    """Return a device that answers."""
+    facts = dict(
+        id=number, uuid=f"GPU-{number}", name="NVIDIA H100", index=number, parent=-1, memory_total_bytes=80 * 2**30,
+        power_limit_w=700.0, sm_clock_max_mhz=1980, pcie_generation=5, pcie_width=16, nvlinks=18, mig_enabled=0, state="ok",
+        since_s=STARTED_AT_S, reason="",
+    )  # fmt: skip
+    return GpuDevice(**facts | fields)
 
 
 def task_columns(shape: Shape, seed: int = 0) -> dict[str, np.ndarray]:

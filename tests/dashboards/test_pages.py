@@ -23,12 +23,11 @@ from glassloom_dashboards.stream_drawing import fit_texts
 from glassloom_dashboards.task_stream import ALL, DEBOUNCE_S, LATEST_RUN
 from glassloom_dashboards.theme import DARK, LIGHT, Palette
 from glassloom_dashboards.workers import MAX_BARS, bars_of
+from glassloom_metrics.gpu_messages import gpu_devices, gpu_samples
 from glassloom_metrics.pages import PAGES
 from glassloom_metrics.protocol import (
     Action,
     Errors,
-    GpuSample,
-    GpuSamples,
     Layers,
     Life,
     Progress,
@@ -476,11 +475,13 @@ def test_the_cpu_time_line_keeps_its_highest_values_when_it_is_thinned():
 
 def test_gpu_readings_that_are_text_are_shown_as_that_text():
     aggregate = aggregate_of(Shape(tasks=0))
-    gpu = GpuSample("GPU-1", "NVIDIA <H100>", "not supported", 2**30, "error: <lost>", 1.0, 1)
-    aggregate.apply(GpuSamples(STARTED_AT_S, [gpu]))
+    gpu = synthetic.gpu_device(0, name="NVIDIA <H100>", memory_total_bytes="error: <lost>")
+    aggregate.apply(gpu_devices(STARTED_AT_S, "", "", [gpu]))
+    readings = {"utilization_percent": "not supported", "memory_used_bytes": 2**30}
+    aggregate.apply(gpu_samples(STARTED_AT_S, {0: readings}))
     text = Opened("status", aggregate).view.strip.div.text
     assert "utilisation not supported · 1.00 GiB of error: &lt;lost&gt;" in text
-    assert "GPU NVIDIA &lt;H100&gt;" in text
+    assert "GPU 0 NVIDIA &lt;H100&gt;" in text
 
 
 def test_whatever_users_name_things_no_html_of_theirs_gets_into_a_page():

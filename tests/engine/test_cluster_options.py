@@ -70,6 +70,7 @@ def test_defaults_are_the_same_wherever_they_are_written() -> None:
         ("cluster.spill-compression", "zstd", lambda head: head.spill_compression, "zstd"),
         ("cluster.local-directory", "/scratch", lambda head: head.local_directory, "/scratch"),
         ("metrics.log-memory", "1 MiB", lambda head: head.log_memory_bytes, MIB),
+        ("metrics.nvml-session", "/records/gpus.jsonl", lambda head: head.nvml_session, "/records/gpus.jsonl"),
     ],
 )
 def test_what_is_not_given_is_taken_from_the_configuration(name: str, value: Any, read: Any, expected: Any) -> None:

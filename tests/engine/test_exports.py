@@ -19,8 +19,9 @@ from glassloom.recordings.export import export
 from glassloom.recordings.parquet import TABLES
 from glassloom_metrics import protocol
 from glassloom_metrics.errors import RecordingError
+from glassloom_metrics.gpu_messages import NOT_SUPPORTED, GpuDevice, GpuProcesses, gpu_devices, gpu_samples
 from glassloom_metrics.message_base import MessageBase
-from glassloom_metrics.protocol import NOT_SUPPORTED, Action, GpuSample, GpuSamples, Hello
+from glassloom_metrics.protocol import Action, Hello
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.recording_writer import RecordingWriter
 from hypothesis import given, settings
@@ -70,22 +71,42 @@ def test_parquet_files_hold_the_tasks_of_a_cluster_with_their_names(recording, t
     assert {"at_s", "workers", "rss_bytes", "unmanaged_bytes"} <= set(workers.column_names)
 
 
+def gpu_messages() -> list[protocol.Message]:
+    """Return a device and a part of it, a sample of both, and a process."""
+    whole = GpuDevice(0, "u0", "H200", 0, -1, 100, NOT_SUPPORTED, 1980, 5, 16, 2, 0, "ok", 0.0, "")
+    part = msgspec.structs.replace(whole, id=1, uuid="u1", parent=0)
+    readings = {"utilization_percent": 50.0, "memory_used_bytes": NOT_SUPPORTED, "power_w": "error: broken"}
+    return [
+        gpu_devices(1.0, "580", "", [whole, part]),
+        GpuProcesses(1.0, [0], [7], ["python"], [0], [10]),
+        gpu_samples(1.0, {0: readings, 1: readings}, {0: ([1.0, None], [2.0, 3.0])}),
+    ]
+
+
 def test_every_message_that_has_rows_has_a_table_of_its_fields(tmp_path):
     recorder = Recorder(Hello(2, "c1", "demo", "threads", 0.0))
-    device = GpuSample("u0", "H200", 50.0, NOT_SUPPORTED, 10, "error: lost", 40)
-    recorder.record(GpuSamples(1.0, [device, msgspec.structs.replace(device, uuid="u1")]))
-    recorder.record(GpuSamples(2.0, []))
+    for message in gpu_messages():
+        recorder.record(message)
+    recorder.record(gpu_samples(2.0, {}))
     recorder.record(protocol.WorkerJoined(1.0, 0, "w0", 1, 2, devices=["u0", "u1"]))
     recorder.record(protocol.Log(1.0, -1, "info", "hello"))
     write(tmp_path / "run.glr", recorder)
     target, _ = export(tmp_path / "run.glr", "parquet")
-    assert sorted(path.name for path in target.iterdir()) == ["gpus.parquet", "log.parquet", "workers_joined.parquet"]
+    assert sorted(path.stem for path in target.iterdir()) == [
+        "gpu_devices", "gpu_processes", "gpus", "log", "workers_joined",
+    ]  # fmt: skip
     gpus = pq.read_table(target / "gpus.parquet").to_pylist()
     assert [(row["uuid"], row["utilization_percent"], row["memory_used_bytes"]) for row in gpus] == [
         ("u0", 50.0, None), ("u1", 50.0, None),
     ]  # fmt: skip
-    assert (gpus[0]["memory_used_bytes_why_not"], gpus[0]["power_w_why_not"]) == (NOT_SUPPORTED, "error: lost")
+    assert (gpus[0]["memory_used_bytes_why_not"], gpus[0]["power_w_why_not"]) == (NOT_SUPPORTED, "error: broken")
     assert gpus[0]["utilization_percent_why_not"] is None
+    assert (gpus[0]["links_received_bytes_s"], gpus[0]["links_sent_bytes_s"]) == ([1.0, None], [2.0, 3.0])
+    devices = pq.read_table(target / "gpu_devices.parquet").to_pylist()
+    assert [(row["uuids"], row["parents"], row["power_limit_w"]) for row in devices] == [
+        ("u0", -1, None),
+        ("u1", 0, None),
+    ]
     assert pq.read_table(target / "workers_joined.parquet").to_pylist()[0]["devices"] == ["u0", "u1"]
     structs = {kind for kind in vars(protocol).values() if isinstance(kind, type) and issubclass(kind, MessageBase)}
     others = {
@@ -219,7 +240,8 @@ def small(tmp_path_factory) -> bytes:
     )
     recorder.flush(6.0)
     recorder.record(protocol.WorkerSamples(6.0, [0], [1.0], [2], [3], [4], [5], [6], [7]))
-    recorder.record(GpuSamples(6.0, [GpuSample("u0", "H200", 50.0, NOT_SUPPORTED, 10, "error: lost", 40)]))
+    for message in gpu_messages():
+        recorder.record(message)
     run = protocol.Runs([1], ["map"], ["x"], [""], [""], [""], [""], [1.0], [None], ["running"], [3], [3], [0])
     recorder.record(run)
     path = tmp_path_factory.mktemp("small") / "run.glr"

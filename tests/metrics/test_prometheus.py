@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 
 from glassloom_metrics.folds import ClusterSummary
+from glassloom_metrics.gpu_messages import NOT_SUPPORTED, GpuDevice, GpuProcesses, gpu_devices, gpu_samples
 from glassloom_metrics.prometheus import exposition_text
 from glassloom_metrics.protocol import (
-    NOT_SUPPORTED,
     Errors,
-    GpuSample,
-    GpuSamples,
     Message,
     Progress,
     WorkerJoined,
@@ -26,7 +24,22 @@ MESSAGES: list[Message] = [
     WorkerSamples(1.0, [0, 1], [150.0, 25.0], [10, 20], [1, 2], [3, 4], [5, 6], [0, 0], [0, 0], unmanaged_bytes=[7, 8]),
     Progress(1.0, [0], [1], [2], [3], [4], [5], [6]),
     Errors([1, 2], [0, 0], ["E"] * 2, [""] * 2, [""] * 2, [0, 0], [""] * 2, [4, 5], [0.0] * 2, [0.0] * 2, [[], []]),
-    GpuSamples(1.0, [GpuSample("u0", "H200", 50, 10, 20, NOT_SUPPORTED, "error: lost")]),
+    gpu_devices(
+        1.0, "580", "", [GpuDevice(0, "u0", "H200", 3, -1, 20, NOT_SUPPORTED, 1980, 5, 16, 2, 0, "ok", 0.0, "")]
+    ),
+    GpuProcesses(1.0, [0, 0], [7, 8], ["python", "other"], [1, -1], [10, NOT_SUPPORTED]),
+    gpu_samples(
+        1.0,
+        {
+            0: {
+                "utilization_percent": 50,
+                "memory_used_bytes": 10,
+                "power_w": NOT_SUPPORTED,
+                "temperature_c": "error: x",
+            }
+        },
+        {0: ([1.5, None], [])},
+    ),
 ]
 LINE = re.compile(r'([a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (-?[0-9.e+-]+|NaN)')
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\\n]|\\["\\n])*)"')
@@ -66,7 +79,7 @@ def parsed(text: str) -> dict[tuple[str, ...], float]:
 
 
 def test_the_numbers_of_a_cluster_are_told_with_its_name_and_id():
-    loom = ("loom", "c1")
+    loom, gpu = ("loom", "c1"), ("u0", "3", "H200")
     states = dict(zip(("waiting", "ready", "running", "memory", "released", "erred"), range(1, 7), strict=True))
     assert parsed(text_of()) == {
         ("up", *loom): 1,
@@ -81,9 +94,12 @@ def test_the_numbers_of_a_cluster_are_told_with_its_name_and_id():
         ("memory_bytes", *loom, "unmanaged"): 15,
         ("memory_limit_bytes", *loom): 200,
         ("task_errors_total", *loom): 9,
-        ("gpu_utilization_ratio", *loom, "u0", "H200"): 0.5,
-        ("gpu_memory_used_bytes", *loom, "u0", "H200"): 10,
-        ("gpu_memory_total_bytes", *loom, "u0", "H200"): 20,
+        ("gpu_up", *loom, *gpu): 1,
+        ("gpu_memory_total_bytes", *loom, *gpu): 20,
+        ("gpu_utilization_ratio", *loom, *gpu): 0.5,
+        ("gpu_memory_used_bytes", *loom, *gpu): 10,
+        ("gpu_link_received_bytes_per_second", *loom, *gpu, "0"): 1.5,
+        ("gpu_process_memory_bytes", *loom, *gpu, "7", "python", "w1"): 10,
     }
 
 
@@ -101,3 +117,24 @@ def test_clusters_of_one_name_are_told_apart():
 @given(st.text(st.characters(blacklist_categories=["Cs"])))
 def test_any_name_comes_back_whole(name):
     assert {key[1] for key in parsed(text_of(name=name, messages=[]))} == {name}
+
+
+def test_of_a_lost_gpu_only_that_is_told_and_what_it_is():
+    lost = GpuDevice(0, "u0", "H200", 3, -1, 20, 700, 1980, 5, 16, 2, 0, "lost", 2.0, "GPU is lost")
+    found = parsed(text_of(messages=[*MESSAGES, gpu_devices(2.0, "580", "", [lost])]))
+    gpu = ("loom", "c1", "u0", "3", "H200")
+    assert {key: value for key, value in found.items() if key[0].startswith("gpu")} == {
+        ("gpu_up", *gpu): 0, ("gpu_memory_total_bytes", *gpu): 20, ("gpu_power_limit_watts", *gpu): 700,
+    }  # fmt: skip
+
+
+def test_a_part_of_a_gpu_names_the_whole_and_low_clocks_their_reason():
+    whole = GpuDevice(0, "u0", "H200", 0, -1, 20, 700, 1980, 5, 16, 2, 1, "ok", 0.0, "")
+    part = GpuDevice(1, "m0", "H200", 0, 0, 5, 700, 1980, 5, 16, 2, 0, "ok", 0.0, "")
+    readings = {0: {"throttle_reasons": 0x4, "ecc_corrected": 2}, 1: {"memory_used_bytes": 3}}
+    found = parsed(text_of(messages=[gpu_devices(1.0, "", "", [whole, part]), gpu_samples(1.0, readings)]))
+    gpu = ("loom", "c1", "u0", "0", "H200")
+    assert found["gpu_memory_used_bytes", "loom", "c1", "m0", "0", "H200", "u0"] == 3
+    assert found["gpu_throttled", *gpu, "power limit"] == 1 and found["gpu_throttled", *gpu, "idle"] == 0
+    assert found["gpu_ecc_errors_total", *gpu, "corrected"] == 2
+    assert ("gpu_ecc_errors_total", *gpu, "uncorrected") not in found

@@ -104,14 +104,19 @@ class ClusterOptions:
                 config.get("cluster.shared-memory-fraction"),
             ),
             spill_compression=chosen(self.spill_compression),
-            local_directory=None if local_directory is None else os.path.abspath(local_directory),
+            local_directory=_absolute(local_directory),
             detached=self.detached,
             preload=tuple(module for module in _PRELOADED if module in sys.modules),
             started_by=self.started_by or ("notebook" if kernel_id() else "script"),
             kernel_id=kernel_id(),
             resources=checked_worker_resources(self.resources, self.name),
             log_memory_bytes=config.get("metrics.log-memory"),
+            nvml_session=_absolute(config.get("metrics.nvml-session")),
         )
+
+
+def _absolute(path: str | None) -> str | None:
+    return None if path is None else os.path.abspath(path)
 
 
 OPTION_NAMES = tuple(field.name for field in fields(ClusterOptions))

@@ -112,6 +112,7 @@ _TIME = Kind("time", "seconds", "a time above 0: seconds, or text such as '500ms
 _SHARE = Kind("fraction", "of the memory limit", "a number above 0, up to 1", _parse_share)
 _SWITCH = Kind("switch", "", "true or false", _parse_switch)
 _PATH = Kind("path", "", "the path of a folder", _parse_path)
+_FILE = Kind("path", "", "the path of a file", _parse_path)
 _MEMORY = Kind(
     "memory",
     "bytes",
@@ -261,6 +262,10 @@ OPTIONS: Mapping[str, Option] = _table(
     Option(
         "metrics.log-memory", _SIZE, "64 MiB", False,
         "How much of a cluster's record of events stays in memory; what is older goes to disk.",
+    ),
+    Option(
+        "metrics.nvml-session", _FILE, None, True,
+        "A recorded NVML session (docs/nvml-sessions.md) that clusters show instead of this machine's GPUs.",
     ),
     Option(
         "tracebacks.show-engine", _SWITCH, False, False,

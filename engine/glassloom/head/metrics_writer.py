@@ -13,6 +13,8 @@ from glassloom_metrics import protocol
 from glassloom_metrics.protocol import (
     Action,
     EngineSamples,
+    GpuDevices,
+    GpuProcesses,
     GpuSamples,
     HostSamples,
     Life,
@@ -261,9 +263,9 @@ class MetricsWriter:
         )
 
     @_never_raises
-    def gpus(self, sample: GpuSamples) -> None:
-        """Write what was measured of the GPUs."""
-        self._recorder.record(sample)
+    def gpus(self, message: GpuDevices | GpuSamples | GpuProcesses) -> None:
+        """Write which GPUs there are, what was measured of them, or which processes use them."""
+        self._recorder.record(message)
 
     @_never_raises
     def flush(self) -> None:

@@ -36,7 +36,7 @@ from glassloom.head.connections import ClientConnection, WorkerConnection, keys_
 from glassloom.head.coordinator import Coordinator
 from glassloom.head.fork_server_client import ForkServerClient
 from glassloom.head.fork_server_watch import ForkServerWatch
-from glassloom.head.gpu_samples import sample_gpus
+from glassloom.head.gpu_samples import GpuSampling
 from glassloom.head.inline_results import MIN_BYTES, InlineResults
 from glassloom.head.listener import Listener
 from glassloom.head.message_order import MessageOrder
@@ -163,7 +163,10 @@ class Head:
         self._worker_pool.start(fork_server_client)
         loop.add_signal_handler(signal.SIGTERM, self._end, "terminated")
         self._tasks.start("ticks", self._tick())
-        self._tasks.start("GPU samples", sample_gpus(self._clock, self._metrics_writer), on_crash=self._log_crash)
+        gpus = GpuSampling(
+            self._clock, self._metrics_writer, self._options.nvml_session, self._worker_pool.workers_by_pid
+        )
+        self._tasks.start("GPU samples", gpus.run(), on_crash=self._log_crash)
         if not self._options.detached:
             loop.add_reader(sys.stdin.fileno(), self._read_lifeline)
         try:

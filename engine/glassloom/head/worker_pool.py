@@ -80,6 +80,10 @@ class WorkerPool:
         """Whether their number follows the work."""
         return self._adaptive is not None
 
+    def workers_by_pid(self) -> dict[int, int]:
+        """Return the number of the worker of each process that is one."""
+        return {worker.pid: number for number, worker in self.connections.items()}
+
     def start(self, fork_server_client: ForkServerClient) -> None:
         """Start the first workers."""
         self.fork_server_client = fork_server_client

@@ -121,6 +121,7 @@ class HeadOptions:
     started_by: str = "script"
     kernel_id: str | None = None
     log_memory_bytes: int = 64 * 2**20
+    nvml_session: str | None = None
 
 
 @dataclass(frozen=True)

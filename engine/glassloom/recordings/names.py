@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassloom_metrics.protocol import Hello, Layers, Runs, WorkerJoined
+from glassloom_metrics.protocol import GpuDevices, Hello, Layers, Runs, WorkerJoined
 from glassloom_metrics.recording import Recording
 
 
@@ -19,6 +19,8 @@ class Names:
         By worker: its name.
     runs
         By run: kind, first line of the code, begin and end (None: it hasn't ended).
+    gpus
+        By device: its UUID.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -28,6 +30,7 @@ class Names:
         self.runs_of_layers: dict[int, int] = {}
         self.workers: dict[int, str] = {}
         self.runs: dict[int, tuple[str, str, float, float | None]] = {}
+        self.gpus: dict[int, str] = {}
         for message in recording:
             match message:
                 case Hello():
@@ -38,6 +41,8 @@ class Names:
                     self.runs_of_layers.update(zip(message.ids, message.runs, strict=bool(message.runs)))
                 case WorkerJoined():
                     self.workers[message.worker] = message.name
+                case GpuDevices():
+                    self.gpus.update(zip(message.ids, message.uuids, strict=True))
                 case Runs():
                     lines = [code.strip().partition("\n")[0] for code in message.codes]
                     rows = zip(message.kinds, lines, message.started_s, message.ended_s, strict=True)

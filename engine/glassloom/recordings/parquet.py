@@ -12,12 +12,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from glassloom_metrics.gpu_messages import GPU_METRICS, readings_of
 from glassloom_metrics.protocol import (
     UNKNOWN,
     Action,
     EngineSamples,
     Errors,
-    GpuSample,
+    GpuDevices,
+    GpuProcesses,
     GpuSamples,
     HostSamples,
     Layers,
@@ -48,11 +50,13 @@ TABLES: dict[type, str] = {
     WorkerSamples: "workers",
     HostSamples: "host",
     EngineSamples: "engine",
+    GpuDevices: "gpu_devices",
     GpuSamples: "gpus",
+    GpuProcesses: "gpu_processes",
     Log: "log",
     Running: "running",
 }
-COLUMNAR = (Runs, Layers, Progress, Errors, WorkerSamples)
+COLUMNAR = (Runs, Layers, Progress, Errors, WorkerSamples, GpuDevices, GpuProcesses)
 """Those whose lists are columns, and not values."""
 _TYPES = {int: pa.int64(), float: pa.float64(), str: pa.string()}
 
@@ -69,7 +73,7 @@ def write_parquet(recording: Recording, directory: Path) -> list[Path]:
             if isinstance(message, TaskEvents):
                 tables["tasks"].add(_tasks(message, names))
             elif type(message) in TABLES:
-                tables[TABLES[type(message)]].add(_rows(message))
+                tables[TABLES[type(message)]].add(_rows(message, names))
         for table in tables.values():
             table.flush()
     return [table.path for table in tables.values() if table.path.exists()]
@@ -129,11 +133,10 @@ def _with_nulls(name: str, values: Sequence[Any]) -> pa.Array:
     return pa.array(found, mask=np.isnan(found) if math.isnan(unknown) else found == unknown)
 
 
-def _rows(message: Any) -> pa.Table:
+def _rows(message: Any, names: Names) -> pa.Table:
     """Return a message as rows: one for each element of its columns, or for each of its devices, or one."""
     if isinstance(message, GpuSamples):
-        rows = [{"at_s": message.at_s} | msgspec.structs.asdict(device) for device in message.devices]
-        return _table({"at_s": float} | get_type_hints(GpuSample), rows)
+        return _gpu_rows(message, names)
     hints = get_type_hints(type(message))
     if type(message) not in COLUMNAR:
         return _table(hints, [msgspec.structs.asdict(message)])
@@ -145,6 +148,21 @@ def _rows(message: Any) -> pa.Table:
     }
     elements = {name: get_args(hint)[0] if get_origin(hint) is list else hint for name, hint in hints.items()}
     return _table(elements, [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
+
+
+def _gpu_rows(message: GpuSamples, names: Names) -> pa.Table:
+    links = {
+        name: dict(zip(message.devices, getattr(message, name), strict=False))
+        for name in ("links_received_bytes_s", "links_sent_bytes_s")
+    }
+    rows = [
+        {"at_s": message.at_s, "device": device, "uuid": names.gpus.get(device, "")}
+        | readings
+        | {name: values.get(device) for name, values in links.items()}
+        for device, readings in readings_of(message)
+    ]
+    hints = {"at_s": float, "device": int, "uuid": str} | dict.fromkeys(GPU_METRICS, Reading)
+    return _table(hints | dict.fromkeys(links, list[float]), rows)
 
 
 def _table(hints: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> pa.Table:
