@@ -167,12 +167,25 @@ def replace_data(source: ColumnDataSource, columns: Mapping[str, Any]) -> bool:
     return not same
 
 
+def packed(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Return columns with those of numbers as arrays: Bokeh writes a list element by element, which takes far longer.
+
+    >>> packed({"text": ["a"], "left": [1.5], "count": [2]})
+    {'text': ['a'], 'left': array([1.5]), 'count': array([2])}
+    """
+    return {
+        name: np.array(values) if values and isinstance(values[0], (int, float)) else values
+        for name, values in columns.items()
+    }
+
+
 def _equal(first: Any, second: Any) -> bool:
     if len(first) != len(second):
         return False
     if isinstance(first, list) and isinstance(second, list):
         return first == second
-    return np.array_equal(first, second)
+    are_numbers = np.asarray(first).dtype.kind == np.asarray(second).dtype.kind == "f"
+    return np.array_equal(first, second, equal_nan=are_numbers)
 
 
 def inner_width_px(plot: figure, default_px: int) -> int:

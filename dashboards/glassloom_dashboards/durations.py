@@ -53,6 +53,7 @@ class LayerDurations:
     def __init__(self) -> None:
         self._bins: defaultdict[int, int] = defaultdict(int)
         self._cumulated: tuple[list[int], list[int]] | None = None
+        self._quantiles: dict[float, float] = {}
         self._longest: list[LongTask] = []
         self.count = 0
         self.total_s = 0.0
@@ -63,6 +64,7 @@ class LayerDurations:
         """Count tasks of one bin."""
         self._bins[bin_] += count
         self._cumulated = None
+        self._quantiles.clear()
         self.count += count
         self.total_s += total_s
         self.longest_s = max(self.longest_s, longest_s)
@@ -84,15 +86,25 @@ class LayerDurations:
         """Return what a share of the tasks takes at most; 0 if there is none."""
         if not self.count:
             return 0.0
-        if self._cumulated is None:
-            bins = sorted(self._bins)
-            self._cumulated = bins, list(accumulate(self._bins[bin_] for bin_ in bins))
-        bins, reached = self._cumulated
+        known = self._quantiles.get(share)
+        if known is None:
+            known = self._quantiles[share] = self._quantile(share)
+        return known
+
+    def _quantile(self, share: float) -> float:
+        bins, reached = self._sorted()
         wanted = share * self.count
         place = min(bisect_left(reached, wanted), len(bins) - 1)
         low_s, high_s = bin_start_s(bins[place]), bin_start_s(bins[place] + 1)
         inside = 1 - (reached[place] - wanted) / self._bins[bins[place]]
         return min(max(low_s + inside * (high_s - low_s), self.shortest_s), self.longest_s)
+
+    def _sorted(self) -> tuple[list[int], list[int]]:
+        """Return the bins in order, and how many tasks are in each or in one before."""
+        if self._cumulated is None:
+            bins = sorted(self._bins)
+            self._cumulated = bins, list(accumulate(self._bins[bin_] for bin_ in bins))
+        return self._cumulated
 
     @property
     def straggler_s(self) -> float:
@@ -104,8 +116,12 @@ class LayerDurations:
     def stragglers(self) -> tuple[int, list[LongTask]]:
         """Return how many stragglers there are, about, and the longest of them, the longest first."""
         limit_s = self.straggler_s
+        if self.longest_s <= limit_s:
+            return 0, []
         listed = sorted((task for task in self._longest if task.seconds > limit_s), reverse=True)
-        counted = sum(count for bin_, count in self._bins.items() if bin_start_s(bin_) >= limit_s)
+        bins, reached = self._sorted()
+        place = bisect_left(bins, limit_s, key=bin_start_s)
+        counted = self.count - (reached[place - 1] if place else 0)
         return max(counted, len(listed)), listed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -121,6 +122,7 @@ def until_s(aggregate: ClusterAggregate) -> float:
     return aggregate.running.at_s or aggregate.last_at_s
 
 
+@functools.lru_cache(maxsize=4096)
 def _straggler(layer: int, task: LongTask) -> Straggler:
     return Straggler(task.seconds, _key(task.text), task.worker, task_href(layer, task.text, task.row))
 

@@ -31,6 +31,7 @@ from glassloom_dashboards.card import (
     inner_width_px,
     legend_div,
     legend_html,
+    packed,
     replace_data,
     show_empty,
     show_html,
@@ -218,12 +219,12 @@ class Stages:
         part = self.pager.show(len(layers))
         self._stages = stages_of(aggregate, layers[part])
         paces = [pace_text(stage) for stage in self._stages]
-        replace_data(self.source, progress.columns(aggregate, layers[part], layout["bars"], paces))
+        replace_data(self.source, packed(progress.columns(aggregate, layers[part], layout["bars"], paces)))
         low_s, high_s = log_range(self._stages)
         if (self.boxes.x_range.start, self.boxes.x_range.end) != (low_s, high_s):
             self.boxes.x_range.update(start=low_s, end=high_s)
-        replace_data(self.durations, duration_columns(self._stages, low_s, layout["boxes"]))
-        replace_data(self.stragglers, straggler_columns(aggregate, self._stages))
+        replace_data(self.durations, packed(duration_columns(self._stages, low_s, layout["boxes"])))
+        replace_data(self.stragglers, packed(straggler_columns(aggregate, self._stages)))
         self._resize()
         self._update_legend(len(layers))
         show_empty(self.empty, "" if layers else "No tasks yet", "Each layer of a graph gets a bar here.")
