@@ -131,19 +131,24 @@ def grid_for(view: View, origin_s: float, width_us: int = 1) -> Grid:
     return Grid(origin_s, width_us, first, last - first + 1, view.low, view.low + lanes, lanes_a_row)
 
 
+def allowed_grid(tasks: TaskTable, view: View) -> Grid:
+    """Return the grid for `view` with bins as narrow as the pyramid has them there."""
+    grid, width_us = grid_for(view, tasks.origin_s), 0
+    while width_us != grid.width_us:  # wider bins begin earlier and end later
+        width_us = grid.width_us
+        finest_us = tasks.pyramid.finest_width_us(grid.start_us, grid.stop_us, tasks.first_row, width_us)
+        grid = grid_for(view, tasks.origin_s, finest_us)
+    return grid
+
+
 def bins_in_view(tasks: TaskTable, lane_of_thread: Integers, view: View) -> tuple[Bins, Grid, bool]:
     """Return the bins of what is on screen, their grid, and whether its bins are wider than they should be.
 
     That is so where nothing finer is kept: see `Pyramid`.
     """
-    pyramid, wanted = tasks.pyramid, grid_for(view, tasks.origin_s)
-    grid, width_us = wanted, 0
-    while width_us != grid.width_us:  # wider bins begin earlier and end later
-        width_us = grid.width_us
-        finest_us = pyramid.finest_width_us(grid.start_us, grid.stop_us, tasks.first_row, width_us)
-        grid = grid_for(view, tasks.origin_s, finest_us)
-    gathered = pyramid.gather(grid.start_us, grid.stop_us, tasks.first_row, tasks.next_row, width_us)
-    return _bins(gathered, pyramid, lane_of_thread, grid), grid, grid.width_us > wanted.width_us
+    wanted, grid = grid_for(view, tasks.origin_s), allowed_grid(tasks, view)
+    gathered = tasks.pyramid.gather(grid.start_us, grid.stop_us, tasks.first_row, tasks.next_row, grid.width_us)
+    return _bins(gathered, tasks.pyramid, lane_of_thread, grid), grid, grid.width_us > wanted.width_us
 
 
 def _bins(gathered: Gathered, pyramid: Pyramid, lane_of_thread: Integers, grid: Grid) -> Bins:

@@ -82,10 +82,8 @@ def begin_s(aggregate: ClusterAggregate) -> float:
 
 def facts(aggregate: ClusterAggregate, engine: str) -> list[tuple[str, str]]:
     """Return the report's numbers as (words, value); plain text, not HTML."""
-    tasks, history = aggregate.tasks, aggregate.history
-    action, nbytes = tasks["action"], tasks["nbytes"].clip(0)
+    history, computed, nbytes = aggregate.history, aggregate.sums.computed, aggregate.sums.nbytes
     began_s = begin_s(aggregate)
-    is_computed = action == Action.COMPUTE
     shown = [
         ("cluster", f"{aggregate.name} ({aggregate.kind})"),
         ("began", _date_text(began_s)),
@@ -93,11 +91,11 @@ def facts(aggregate: ClusterAggregate, engine: str) -> list[tuple[str, str]]:
         ("workers", f"{len(aggregate.worker_names):,}"),
         ("threads", f"{sum(worker.nthreads for worker in aggregate.workers.values()):,}"),
         ("tasks run", f"{aggregate.compute_tasks:,}"),
-        ("tasks failed", f"{int((is_computed & (tasks['ok'] == 0)).sum()):,}"),
-        ("time in tasks", duration_text(float((tasks["stop_s"] - tasks["start_s"])[is_computed].sum()))),
-        ("results", bytes_text(int(nbytes[is_computed].sum()))),
-        ("moved between workers", bytes_text(int(nbytes[action == Action.TRANSFER].sum()))),
-        ("spilled", bytes_text(int(nbytes[action == Action.SPILL_WRITE].sum()))),
+        ("tasks failed", f"{computed.failed:,}"),
+        ("time in tasks", duration_text(computed.busy_s)),
+        ("results", bytes_text(nbytes[Action.COMPUTE])),
+        ("moved between workers", bytes_text(nbytes[Action.TRANSFER])),
+        ("spilled", bytes_text(nbytes[Action.SPILL_WRITE])),
         ("errors", f"{aggregate.error_count:,}"),
     ]
     if len(history):

@@ -10,6 +10,7 @@ TaskSum(count=2, failed=1, busy_s=3.0, longest_s=2.0, first_s=1.0, last_s=4.0)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +60,11 @@ class Sums:
     def __getitem__(self, id_: int) -> TaskSum:
         return self._sums.get(id_, NONE)
 
+    @property
+    def all(self) -> TaskSum:
+        """The sum over all ids."""
+        return sum(self._sums.values(), NONE)
+
     def of(self, ids: Iterable[int]) -> TaskSum:
         """Return the sum over several ids."""
         return sum((self[id_] for id_ in ids), NONE)
@@ -91,14 +97,28 @@ class Sums:
 
 
 class TaskSums:
-    """Sums over computed tasks, by layer and by worker."""
+    """Sums over computed tasks, by layer and by worker, and over all events by their action.
+
+    Attributes
+    ----------
+    nbytes
+        The bytes that events of each action made or moved, by the action's number.
+    """
 
     def __init__(self) -> None:
         self.layers = Sums()
         self.workers = Sums()
+        self.nbytes: Counter[int] = Counter()
+
+    @property
+    def computed(self) -> TaskSum:
+        """The sum over all computed tasks."""
+        return self.workers.all
 
     def add(self, columns: dict[str, NDArray[Any]]) -> None:
         """Add events as `TaskTable.extend` takes them."""
+        nbytes = np.bincount(columns["action"], np.maximum(columns["nbytes"], 0))
+        self.nbytes.update({action: int(nbytes[action]) for action in np.flatnonzero(nbytes).tolist()})
         computed = columns["action"] == Action.COMPUTE
         if not computed.any():
             return

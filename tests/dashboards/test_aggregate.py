@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 import synthetic
 from glassloom_dashboards import task_table
 from glassloom_dashboards.aggregate import STATES, ClusterAggregate
@@ -218,4 +219,8 @@ def test_the_oldest_rows_go_and_the_others_keep_their_numbers_and_texts(monkeypa
     for layer in whole.layers:
         assert aggregate.sums.layers[layer] == whole.sums.layers[layer]
         assert aggregate.durations[layer].stragglers() == whole.durations[layer].stragglers()
+    assert aggregate.sums.computed.failed == whole.sums.computed.failed
+    for action in Action:
+        moved = whole.tasks["nbytes"][whole.tasks["action"] == action].clip(0).sum(dtype=float)
+        assert aggregate.sums.nbytes[action] == whole.sums.nbytes[action] == pytest.approx(moved, rel=1e-6)
     assert (aggregate.compute_tasks, tasks.start_s) == (whole.compute_tasks, whole.tasks.start_s)

@@ -12,7 +12,9 @@ from bokeh.document import Document
 from bokeh.document.events import DocumentPatchedEvent
 from bokeh.events import ButtonClick
 from bokeh.protocol import Protocol
+from glassloom_dashboards import task_table
 from glassloom_dashboards.aggregate import STATES, ClusterAggregate
+from glassloom_dashboards.budget import budget_of
 from glassloom_dashboards.colours import ColourBook, ShownColours, blend, rgba
 from glassloom_dashboards.lanes import lane_names, lanes_of
 from glassloom_dashboards.layouts import LAYOUTS, Layout
@@ -585,3 +587,32 @@ def test_a_page_whose_browser_has_gone_is_not_drawn():
     session.connection_count = 1
     opened.view._tick()
     assert opened.rows("task-stream-source") == 1
+
+
+def test_what_has_gone_from_the_table_of_tasks_is_still_drawn_and_told_in_bins(monkeypatch):
+    monkeypatch.setattr(task_table, "MAX_ROWS", 16_384)
+    monkeypatch.setattr(task_table, "_DROPPED_ROWS", 8_192)
+    aggregate = aggregate_of(Shape(workers=2, tasks=60_000, failures=True))
+    whole_s = sum(aggregate.sums.layers[layer].busy_s for layer in aggregate.layers)
+    assert aggregate.tasks.first_row > 30_000
+    opened = Opened("task-stream", aggregate)
+    stream = opened.card("task-stream")
+    stream.follow.active = ALL
+    opened.update()
+    opened.update()
+    bins = opened.document.get_model_by_name("task-stream-bins-source").data
+    assert bins["tasks"].sum() == 60_000
+    assert "zoom in for single tasks" in stream.legend.text
+    rows = stream.table().rows
+    assert sum(int(row[2].replace(",", "")) for row in rows) == 60_000
+    assert {row[5] for row in rows} == {"not kept"}
+
+    stream.follow.active = None
+    stream.plot.x_range.update(start=100.0, end=103.0)  # old, and narrow
+    opened.update(0.01)
+    opened.update(2 * DEBOUNCE_S)
+    bins = opened.document.get_model_by_name("task-stream-bins-source").data
+    assert bins["tasks"].sum() > 0 and opened.rows("task-stream-source") == 0
+    assert "older tasks are kept only so" in stream.legend.text
+    budget = budget_of(aggregate, STARTED_AT_S, aggregate.tasks.stop_s)
+    assert budget.totals["compute"] + budget.totals["transfer"] >= whole_s * (1 - 1e-6)
