@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from bokeh.document import Document
 from bokeh.document.events import DocumentChangedEvent
@@ -23,6 +23,7 @@ from glassloom_dashboards.stages_card import Stages
 from glassloom_dashboards.strip import Strip, sentence
 from glassloom_dashboards.tables import TableView, Tabular
 from glassloom_dashboards.task_stream import TaskStream
+from glassloom_dashboards.task_view import TaskView
 from glassloom_dashboards.templates import template
 from glassloom_dashboards.theme import PALETTES, Palette
 from glassloom_dashboards.time_budget import TimeBudget
@@ -51,6 +52,7 @@ CARDS: dict[str, CardMaker] = {
     "workers-memory": lambda aggregate, palette, _: WorkersMemory(aggregate, palette),
     "workers-cpu": lambda aggregate, palette, _: WorkersCpu(aggregate, palette),
     "runs": lambda aggregate, palette, _: RunsView(aggregate, palette),
+    "task": lambda aggregate, palette, _: TaskView(aggregate, palette),
     "logs": lambda aggregate, palette, _: LogsView(aggregate, palette),
     "workers": lambda aggregate, palette, _: WorkersView(aggregate, palette),
     "memory": MemoryOverTime,
@@ -106,6 +108,12 @@ class PageView:
         self.summaries = Spacer(name=SUMMARIES_MODEL, tags=[], visible=False)
         self.tables = Spacer(name=TABLES_MODEL, tags=[], visible=False)
         self.tables.on_change("tags", self._on_tables)
+
+    def go_to(self, arguments: Mapping[str, str]) -> None:
+        """Show what the page's address asks for."""
+        for card in self.cards:
+            if isinstance(card, TaskView):
+                card.go_to(arguments)
 
     def attach(self, document: Document) -> None:
         """Fill `document`, and draw into it until its session ends."""

@@ -38,6 +38,11 @@ class Run:
         return next((line.strip() for line in self.code.splitlines() if line.strip()), "")
 
     @property
+    def title(self) -> str:
+        """The line that asked for it, if it is known; else the first line of the code, which may be an import."""
+        return self.origin.partition(": ")[2].strip() or self.first_line
+
+    @property
     def where(self) -> str:
         """The notebook and what is known of the place in it, or the file and line, without what the code says already."""
         place, _, line = self.origin.partition(": ")
@@ -64,6 +69,7 @@ class RunTable:
     def __init__(self) -> None:
         self._rows: dict[int, Run] = {}
         self._layers: dict[int, dict[int, None]] = {}  # in order
+        self._run_of: dict[int, int] = {}
         self._threads: dict[int, int] = {}
         self._whole: deque[int] = deque()  # the runs with all of their code
         self._cut: set[int] = set()
@@ -86,6 +92,10 @@ class RunTable:
     def layers_of(self, run: int) -> list[int]:
         """Return the ids of a run's layers, in the order in which they were announced."""
         return list(self._layers.get(run, ()))
+
+    def of_layer(self, layer: int) -> Run | None:
+        """Return the run of a layer, None if it isn't known or no longer kept."""
+        return self._rows.get(self._run_of.get(layer, -1))
 
     def threads_of(self, run: int) -> int:
         """Return the most threads that the cluster had when it told of the run; 0 if none are known."""
@@ -116,12 +126,14 @@ class RunTable:
         for layer, run in zip(message.ids, message.runs, strict=False):  # no runs: not known
             if run >= self._oldest:
                 self._layers.setdefault(run, {})[layer] = None
+                self._run_of[layer] = run
 
     def _forget(self) -> None:
         while len(self._rows) > MAX_RUNS:
             oldest = next(iter(self._rows))
             self._code_characters -= len(self._rows.pop(oldest).code)
-            self._layers.pop(oldest, None)
+            for layer in self._layers.pop(oldest, ()):
+                self._run_of.pop(layer, None)
             self._threads.pop(oldest, None)
             self._cut.discard(oldest)
             self._oldest = max(self._oldest, oldest + 1)

@@ -63,7 +63,7 @@ def select(aggregate: ClusterAggregate, text: str, outcome: str) -> list[Run]:
 
 def rows_of(aggregate: ClusterAggregate, runs: list[Run]) -> list[dict[str, object]]:
     """Return what a row of the table says of each run."""
-    codes = fit_html([run.first_line or run.kind for run in runs], 160, _TEXT_BYTES)
+    codes = fit_html([run.title or run.kind for run in runs], 160, _TEXT_BYTES)
     places = fit_html([middle_cut(run.where, 80) for run in runs], 80, _TEXT_BYTES)
     rows: list[dict[str, object]] = []
     for run, code, where in zip(runs, codes, places, strict=True):

@@ -129,8 +129,9 @@ class DashboardServer(BokehTornado):
         def fill(document: Document) -> None:
             request = document.session_context.request
             watched = self.cluster_of(request)
-            theme = request.arguments.get("theme", [b""])[0]
-            view = PageView(page, watched.aggregate, watched.colours, _text(theme))
+            arguments = {name: _text(values[0]) for name, values in request.arguments.items() if values}
+            view = PageView(page, watched.aggregate, watched.colours, arguments.get("theme", ""))
+            view.go_to(arguments)
             view.attach(document)
 
         return fill

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 MAX_INDEX_LENGTH = 150
 """The page of a task whose key is longer is opened by its row."""
+_MAX_LENGTH = 300
 _ROW = "row"
 
 
@@ -22,9 +23,10 @@ def key_words(name: str, index: str) -> str:
 
 def task_href(layer: int, index: str, row: int | None = None) -> str:
     """Return where the page of a task is; ``""`` if nothing leads to it: its key is long, and it has no row."""
-    if len(index) > MAX_INDEX_LENGTH:
-        return "" if row is None else f"task?open={_ROW}:{row}"
-    return f"task?open={quote(f'{layer}:{index}', safe='')}"
+    named = quote(f"{layer}:{index[: MAX_INDEX_LENGTH + 1]}", safe="")
+    if len(index) <= MAX_INDEX_LENGTH and len(named) <= _MAX_LENGTH:
+        return f"task?open={named}"
+    return "" if row is None else f"task?open={_ROW}:{row}"
 
 
 def task_of(text: str) -> tuple[int, str] | None:

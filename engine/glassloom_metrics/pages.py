@@ -19,6 +19,9 @@ PAGES = [
     Page("progress", "Progress", "Tasks done, running and waiting, by layer"),
     Page("runs", "Runs", "What was computed, when, and how it ended; two runs side by side"),
     Page("logs", "Logs and errors", "What tasks print and log, and what failed, in groups"),
+    Page(
+        "task", "Task inspector", "One task found by its key: its times, why it waited, its inputs, result and errors"
+    ),
     Page("workers", "Workers", "Each worker's state, memory and tasks; one's life, also after its death"),
     Page("workers-memory", "Memory by worker", "Managed, shared, unmanaged and spilled bytes"),
     Page("workers-cpu", "CPU by worker", "How busy each worker is"),

@@ -142,12 +142,15 @@ window.glassloom = (() => {
   };
 
   // Beside the page that is open; the theme stays.
+  const themed = href => {
+    const url = new URL(href, window.location.href);
+    url.searchParams.set('theme', document.documentElement.dataset.theme);
+    return url;
+  };
+
   const openPage = href => {
     if (href.startsWith('task?')) {
-      const url = new URL(href, window.location.href);
-      const { theme } = document.documentElement.dataset;
-      url.searchParams.set('theme', theme);
-      window.location.assign(url);
+      window.location.assign(themed(href));
     }
   };
 
@@ -174,6 +177,7 @@ window.glassloom = (() => {
     showAll,
     started,
     status,
-    tasksOfBin
+    tasksOfBin,
+    themed
   };
 })();

@@ -85,10 +85,35 @@
 
   // What is asked for: [a number that differs each time, what, which].
 
-  const ask = (element, action, value) => {
-    const card = element.closest('.card').id.replace('card-', '');
+  const askCard = (card, action, value) => {
     asked += 1;
     model(`${card}-ask`).tags = [asked, action, value];
+  };
+
+  const ask = (element, action, value) => {
+    const card = element.closest('.card').id.replace('card-', '');
+    askCard(card, action, value);
+    if (card === 'task' && action === 'close') {
+      window.history.pushState(null, '', window.glassloom.themed('task'));
+    }
+  };
+
+  // A task: on its own page without loading that anew, so that going back works.
+
+  const taskOf = url => new URL(url, window.location.href).searchParams.get('open');
+
+  const openTask = href => {
+    if (!document.getElementById('card-task')) {
+      return window.glassloom.openPage(href);
+    }
+    window.history.pushState(null, '', window.glassloom.themed(href));
+    askCard('task', 'open', taskOf(href) ?? '');
+  };
+
+  const onBack = () => {
+    if (document.getElementById('card-task')) {
+      askCard('task', 'open', taskOf(window.location.href) ?? '');
+    }
   };
 
   const onClick = event => {
@@ -96,7 +121,7 @@
     const plain = !(event.ctrlKey || event.metaKey || event.shiftKey);
     if (link && plain) {
       event.preventDefault();
-      window.glassloom.openPage(link.getAttribute('href'));
+      openTask(link.getAttribute('href'));
     }
     const element = link ? null : event.target.closest('[data-ask]');
     const isRow = element?.tagName === 'TR';
@@ -159,6 +184,7 @@
       }
     }
     document.addEventListener('click', onClick);
+    window.addEventListener('popstate', onBack);
     document.addEventListener('input', onInput);
     document.addEventListener('change', onChange);
     document.addEventListener('keydown', onKey);
