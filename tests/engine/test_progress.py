@@ -54,6 +54,17 @@ def test_layers_of_known_tasks_stay_however_old() -> None:
     assert list(scheduler.layers) == ["held-first"]
 
 
+def test_values_that_clients_hand_in_are_no_layer_that_could_be_forgotten() -> None:
+    scheduler = Scheduler(lambda kind, task: kind)
+    scheduler.worker_joined(0, "w", 1)
+    scheduler.add_data("me", "value", b"inline", 8)
+    scheduler.release("me", ["value"])
+    for number in range(3):
+        run(scheduler, f"layer-{number}")
+    forget_old_layers(scheduler, 0)
+    assert list(scheduler.layers) == []
+
+
 def test_what_was_forgotten_stays_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glassloom.head.metrics_writer.N_KEPT", 2)
     scheduler = Scheduler(lambda kind, task: kind)

@@ -209,8 +209,9 @@ class LayerTable:
         self.changed.add(layer)
 
     def note_end(self, layer: Layer) -> None:
-        """The last task of a layer was forgotten."""
-        self._ended[layer] = None
+        """The last task of a layer was forgotten. That of data stays: there is one, and no run has it."""
+        if layer is not self.data:
+            self._ended[layer] = None
 
     def note_input(self, layer: Layer, source: Layer) -> None:
         """A task of a layer reads from a task of another."""
