@@ -14,6 +14,9 @@ from typing import NoReturn
 
 from glassloom.errors import ForkedError
 
+_own_pid = os.getpid()
+"""This process's: known without asking the system, which takes as long as a few calls of functions."""
+
 
 class OwnerProcess:
     """The process that made an object.
@@ -33,12 +36,12 @@ class OwnerProcess:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._pid = os.getpid()
+        self._pid = _own_pid
 
     @property
     def is_current(self) -> bool:
         """Whether the calling process is the owner. Finalisers ask this before they close or remove anything."""
-        return os.getpid() == self._pid
+        return _own_pid == self._pid
 
     def require(self) -> None:
         """Raise if the calling process is a fork of the owner.
@@ -48,12 +51,20 @@ class OwnerProcess:
         ForkedError
             It says which process made the object, and what to do instead.
         """
-        if os.getpid() != self._pid:
+        if _own_pid != self._pid:
             raise ForkedError(
-                f"the {self._what} belongs to process {self._pid} and can't be used in its forked child {os.getpid()}; "
+                f"the {self._what} belongs to process {self._pid} and can't be used in its forked child {_own_pid}; "
                 "make a Client of your own in the child (Client('name of the cluster') attaches to the same one), or "
                 "compute with scheduler='threads'"
             )
+
+
+def _note_fork() -> None:
+    global _own_pid
+    _own_pid = os.getpid()
+
+
+os.register_at_fork(after_in_child=_note_fork)
 
 
 def exit_forked_child(error: BaseException | None) -> NoReturn:

@@ -49,7 +49,8 @@ def is_unusual(arg: Any) -> bool:
 
 
 def quick(args: tuple[Any, ...], key: Key | None = None, *, pure: bool = True) -> SingleTask | None:
-    return quick_call(lambda code: 0, lambda line, origin: -1, given_arguments, args, key, Annotations(), pure=pure)
+    task = quick_call(lambda code: 0, lambda line, origin: -1, given_arguments, args, key, Annotations(), pure=pure)
+    return None if task is None else SingleTask(*task)
 
 
 @given(ARGUMENTS.map(tuple), st.sampled_from([None, "name-1", ("load", 3)]))

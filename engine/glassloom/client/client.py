@@ -42,7 +42,7 @@ from glassloom.local.default import current, set_current, unset_current
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations, annotate, current_annotations
 from glassloom.protocol.calls import CallEncoder
-from glassloom.protocol.merging import SingleTask
+from glassloom.protocol.merging import PlainTask
 from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.store.segment import SegmentWriter
 
@@ -242,13 +242,13 @@ class Client(
             number, run = connection.number_of_call, connection.runs.of_line
             task = quick_call(number, run, func, args, key, in_place(handling), pure=pure)
             if task is not None:
-                return self._submit_single(task)
+                return self._submit_single(connection, task)
         calls = FunctionCalls.make(func, [args], kwargs, None if key is None else [key], pure=pure)
         return self._submit(calls, handling, "submit")[0]
 
-    def _submit_single(self, task: SingleTask) -> Future:
-        connection = self._connection
-        future = Future(task.key, self, connection.hold(task.key))
+    def _submit_single(self, connection: Connection, task: PlainTask) -> Future:
+        key = task[0]
+        future = Future(key, self, connection.hold(key))
         try:
             connection.submit_single(task, future._state)
         except BaseException:

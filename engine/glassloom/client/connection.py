@@ -44,7 +44,7 @@ from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.coordination import Op, Outcome
 from glassloom.protocol.failure import Failure
-from glassloom.protocol.merging import SingleTask, is_single, merge, single_task
+from glassloom.protocol.merging import PlainTask, is_single, merge, single_task
 from glassloom.protocol.messages import framed
 from glassloom.store.segment import Location
 from glassloom.worker.task_context import current_worker
@@ -172,8 +172,8 @@ class Connection:
 
     def check_open(self) -> None:
         """Raise if the connection can't be used: `ForkedError` in a forked child, `ClusterClosed` if it has ended."""
-        self.owner.require()
-        if self.closed_because:
+        if self.closed_because:  # as it is in a forked child
+            self.owner.require()
             raise ClusterClosed(f"the client is closed: {self.closed_because}")
 
     def send(
@@ -217,25 +217,25 @@ class Connection:
         else:
             self._put(Outgoing(data, states, calls), states)
 
-    def submit_single(self, task: SingleTask, state: KeyState) -> None:
+    def submit_single(self, task: PlainTask, state: KeyState) -> None:
         """Let a task be submitted, as `submit` does, but with others that are submitted by themselves at the time.
 
         What it is made of can be sent: this is not found out here, but for how it is to be treated.
         """
         self.check_open()
-        handling = task.handling
+        _, number, code, literals, _, _, _, handling, _ = task
         if handling is not self._sendable:
             _frame_of(merge([task]))
             self._sendable = handling
-        nbytes = len(task.literals) + _ABOUT_A_TASK_BYTES
-        if not self._known_calls.is_defined(task.number):
-            nbytes += len(task.code)
-        item = (task, state, nbytes)
-        assert self._outbox is not None
-        if state.status == ERROR or not self._outbox.has_room(nbytes):
-            self._put(item, [state])
+        nbytes = len(literals) + _ABOUT_A_TASK_BYTES
+        if not self._known_calls.is_defined(number):
+            nbytes += len(code)
+        outbox = self._outbox
+        assert outbox is not None
+        if state.status == ERROR or not outbox.has_room(nbytes):
+            self._put((task, state, nbytes), [state])
         else:
-            self._outbox.put(item, nbytes)
+            outbox.put((task, state, nbytes), nbytes)
 
     def _put(self, item: Outgoing | OutgoingTask, states: Sequence[KeyState], *, waits: bool = True) -> None:
         assert self._outbox is not None

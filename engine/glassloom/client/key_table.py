@@ -87,9 +87,17 @@ class KeyTable:
         with self._lock:
             reference = self._holds.get(key)
             state = None if reference is None else reference()
-            if state is None or state.is_cancelling or state.status == CANCELLED:
-                state = self._hold_anew(key, state)
-        return state
+            if state is not None and not state.is_cancelling and state.status != CANCELLED:
+                return state
+            former, state = state, KeyState()
+            if former is not None and former.status != CANCELLED:
+                state.previous = former
+            if self._has_ended:
+                state.status = LOST
+            reference = DroppedKey(state, self._on_dropped)
+            reference.key = key
+            self._holds[key] = reference
+            return state
 
     def hold_all(self, keys: Sequence[Key]) -> list[KeyState]:
         """Return the state of each key, for a message that asks for them."""
@@ -98,19 +106,8 @@ class KeyTable:
             states = self._hold_new(keys) if are_new else [self.hold(key) for key in keys]
         return states
 
-    def _hold_anew(self, key: Key, former: KeyState | None) -> KeyState:
-        state = KeyState()
-        if former is not None and former.status != CANCELLED:
-            state.previous = former
-        if self._has_ended:
-            state.status = LOST
-        reference = DroppedKey(state, self._on_dropped)
-        reference.key = key
-        self._holds[key] = reference
-        return state
-
     def _hold_new(self, keys: Sequence[Key]) -> list[KeyState]:
-        """Hold many keys that aren't held, as `_hold_anew` does one."""
+        """Hold many keys that aren't held, as `hold` does one."""
         states = [KeyState() for _ in keys]
         if self._has_ended:
             for state in states:

@@ -10,8 +10,8 @@ from glassloom.errors import SerialisationError
 from glassloom.graph import Key, Origin, function_label, random_token, task_function, token_of_plain_call, user_origin
 from glassloom.graph.keys import key_layer
 from glassloom.protocol.annotations import Annotations
-from glassloom.protocol.calls import function_token, pickle_plain, pickled_call, plain_shape
-from glassloom.protocol.merging import SingleTask, new_single_task
+from glassloom.protocol.calls import function_token, known_call, pickle_plain, pickled_call, plain_shape
+from glassloom.protocol.merging import PlainTask
 
 
 def quick_call(
@@ -23,7 +23,7 @@ def quick_call(
     handling: Annotations,
     *,
     pure: bool,
-) -> SingleTask | None:
+) -> PlainTask | None:
     """Return a call that has only positional arguments, as a task.
 
     `number_of_call` is that of the connection, `run_of_line` that of its runs.
@@ -43,7 +43,8 @@ def quick_call(
         return None
     shape, values, below = plain
     function = task_function(function)
-    token = function_token(function) if pure else None
+    token: str | None
+    token, call = (known_call(function, shape) if pure else None) or (function_token(function) if pure else None, None)
     if key is None:
         layer = function_label(function)
         suffix = random_token() if token is None else token_of_plain_call(token, args)
@@ -53,14 +54,15 @@ def quick_call(
     else:
         check_key(key)
         layer = key_layer(key)
-    try:
-        call = pickled_call(function, shape, token)
-    except SerialisationError:
-        return None
+    if call is None:
+        try:
+            call = pickled_call(function, shape, token)
+        except SerialisationError:
+            return None
     if call.futures:
         return None
     origin = user_origin()
     line = "" if origin is None else str(origin)
     number = number_of_call(call.code)
     run = run_of_line(line, origin)
-    return new_single_task((key, number, call.code, pickle_plain(values), below, layer, line, handling, run))
+    return key, number, call.code, pickle_plain(values), below, layer, line, handling, run

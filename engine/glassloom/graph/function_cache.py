@@ -101,6 +101,19 @@ class FunctionCache:
             entry.made[use] = data
         return data
 
+    def known(self, function: object, use: Hashable) -> tuple[str, Any] | None:
+        """Return what `token` and `get` would, if both are there already."""
+        entry = self._entries.get(function)
+        if (
+            entry is None
+            or not entry.token
+            or (entry.reads.has_large and self._is_due(entry))
+            or not entry.reads.still_hold()
+        ):
+            return None
+        data = entry.made.get(use)
+        return None if data is None else (entry.token, data)
+
     def _current(self, function: object) -> _Entry | None:
         """Return what is known of a function as it is now; None if nothing is kept of such."""
         if not isinstance(function, types.FunctionType) and (

@@ -122,7 +122,16 @@ def token_of_plain_call(function_token: str, args: tuple[Any, ...]) -> str | Non
     written = _flat(args, tuple) if atom is None else b"t1:" + atom(args[0])
     if written is None:
         return None
-    return hashlib.blake2b(_start_of_call(function_token) + written, digest_size=_DIGEST_BYTES).hexdigest()
+    state = _hash_of_start(function_token).copy()
+    state.update(written)
+    digest: str = state.hexdigest()
+    return digest
+
+
+@functools.lru_cache(256)
+def _hash_of_start(function_token: str) -> Any:
+    """Return a hash to be copied, that has taken in what the calls of a function begin with."""
+    return hashlib.blake2b(_start_of_call(function_token), digest_size=_DIGEST_BYTES)
 
 
 @functools.lru_cache(256)

@@ -34,6 +34,8 @@ _PROTOCOL = 5
 _SHORT_TEXT = 1024
 
 _pickled_calls = FunctionCache()
+known_call: Callable[[object, tuple[Any, ...]], tuple[str, PickledCall] | None] = _pickled_calls.known
+"""Returns a function's token, and its call of a shape as `pickled_call` does, if both are known and it reads the same."""
 
 Shape = int | tuple[Any, ...]
 Kwargs = Mapping[str, Any]
@@ -97,6 +99,12 @@ def _code_bytes(call: PickledCall) -> int:
 
 def plain_shape(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], list[Key]] | None:
     """Return a call's shape, literals and dependencies if each argument is plain or stands for a result, by itself; else None."""
+    for arg in args:
+        kind = type(arg)
+        if kind not in _PLAIN and (kind not in _TEXT or len(arg) > _SHORT_TEXT):
+            break
+    else:
+        return _all_literals(len(args)), list(args), []
     shapes: list[Shape] = []
     values: list[Any] = []
     below: list[Key] = []

@@ -9,6 +9,9 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
+_SHORT_S = 100e-6
+"""A task that takes less than this doesn't keep others waiting for the message that tells of it."""
+
 
 class LaneColumns(NamedTuple):
     """What was taken of a `LaneResults`."""
@@ -45,6 +48,12 @@ class LaneResults:
         self.nbytes: list[int] = []
         self.results: list[bytes | None] = []
         self.cpu_share = math.nan
+
+    @property
+    def last_was_short(self) -> bool:
+        """Whether the last task whose result is here took next to no time, so that others of its slice may too."""
+        starts_s, stops_s = self.starts_s[-1:], self.stops_s[-1:]
+        return bool(starts_s and stops_s) and stops_s[0] - starts_s[0] < _SHORT_S
 
     def take(self) -> LaneColumns:
         """Remove what is there, and return it. Called by one thread at a time."""

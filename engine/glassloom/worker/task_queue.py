@@ -138,9 +138,9 @@ class TaskQueue:
             self._signal(1)
 
     def empty(self) -> bool:
-        """Tell whether there is no task that could begin."""
+        """Tell whether there is no task that could begin. Threads that are to be woken may be in the line."""
         with self._lock:
-            return not self._has_next()
+            return not self._has_next() or (not self.urgent and all(item is None for item in self._line))
 
     def _has_next(self) -> bool:
         """Tell whether there is something to get, having removed what isn't any more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from time import thread_time
+from time import sleep, thread_time
 
 from glassloom._supervision import OnCrash
 from glassloom.local.default import run_inside_task
@@ -23,6 +23,9 @@ from glassloom.worker.task_output import TaskOutput
 from glassloom.worker.task_queue import TaskQueue
 from glassloom.worker.thread_slots import ThreadSlots
 from glassloom.worker.user_code import Outcome, Watch, run_slice, run_user_code
+
+_LAST_TASK_S = 100e-6
+"""How long a lane waits for the last task of a slice, if that seems to be short: two messages take the head longer."""
 
 
 class TaskRunner:
@@ -116,6 +119,8 @@ class TaskRunner:
         self.n_executing -= not thread.has_seceded
         if last is None:
             if self._queue.empty():
+                if tasks.left and lane.last_was_short:
+                    sleep(_LAST_TASK_S)  # the lane that runs the last task sends the results of all
                 self._outbox.flush()
             return None
         number, outcome = last
