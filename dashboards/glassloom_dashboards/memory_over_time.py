@@ -11,6 +11,7 @@ from bokeh.layouts import row as layout_row
 from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
+    CustomJS,
     HoverTool,
     InlineStyleSheet,
     RadioButtonGroup,
@@ -140,7 +141,11 @@ class MemoryOverTime:
 
     id = "memory"
 
-    def __init__(self, aggregate: ClusterAggregate, palette: Palette, colours: ColourBook) -> None:
+    ready: CustomJS | None = None
+
+    def __init__(
+        self, aggregate: ClusterAggregate, palette: Palette, colours: ColourBook, time: TimeView | None = None
+    ) -> None:
         self._aggregate = aggregate
         self._seen = Seen()
         self._shown = ShownColours(colours)
@@ -150,8 +155,7 @@ class MemoryOverTime:
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in (*SAMPLE_COLUMNS, "most")})
         self.peaks = ColumnDataSource(name=PEAKS_SOURCE, data={name: [] for name in PEAK_COLUMNS})
         self.pauses = ColumnDataSource(name=PAUSES_SOURCE, data={"left": [], "right": [], "top": []})
-        self.time = TimeView(aggregate, "memory")
-        self.ready = self.time.ready
+        self.time = time or TimeView(aggregate, self.id)
         self.plot = plot(self.source, self.peaks, self.pauses, self.time.x_range)
         self.disk = plot_disk(self.source, self.time.x_range)
         self.time.add(self.plot, *self._hovers())
@@ -164,9 +168,7 @@ class MemoryOverTime:
         self.worker = Select(
             name="memory-worker", options=[], visible=False, margin=0, stylesheets=[InlineStyleSheet(css=_SELECT_STYLE)]
         )
-        self.controls: UIElement | None = layout_row(
-            self.mode, self.worker, self.time.follow, name="memory-controls", spacing=8
-        )
+        self.controls: UIElement | None = layout_row(self.mode, self.worker, name="memory-controls", spacing=8)
         self.set_palette(palette)
 
     def _hovers(self) -> list[HoverTool]:

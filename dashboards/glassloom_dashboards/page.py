@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from bokeh.document import Document
 from bokeh.document.events import DocumentChangedEvent
@@ -27,6 +27,7 @@ from glassloom_dashboards.task_view import TaskView
 from glassloom_dashboards.templates import template
 from glassloom_dashboards.theme import PALETTES, Palette
 from glassloom_dashboards.time_budget import TimeBudget
+from glassloom_dashboards.time_view import TimeView
 from glassloom_dashboards.workers_cpu import WorkersCpu
 from glassloom_dashboards.workers_memory import WorkersMemory
 from glassloom_dashboards.workers_view import WorkersView
@@ -46,19 +47,39 @@ log = logging.getLogger(__name__)
 
 CardMaker = Callable[[ClusterAggregate, Palette, ColourBook], Card]
 
-CARDS: dict[str, CardMaker] = {
+TimeCardMaker = Callable[[ClusterAggregate, Palette, ColourBook, TimeView], Card]
+
+TIME_CARDS: dict[str, TimeCardMaker] = {
     "task-stream": TaskStream,
+    "memory": MemoryOverTime,
+    "time-budget": lambda aggregate, palette, _, time: TimeBudget(aggregate, palette, time),
+    "workers-cpu": lambda aggregate, palette, _, time: WorkersCpu(aggregate, palette, time),
+}
+"""What is drawn over time. The cards of a page share their time axis."""
+CARDS: dict[str, CardMaker] = {
     "progress": lambda aggregate, palette, _: ProgressBars(aggregate, palette),
     "workers-memory": lambda aggregate, palette, _: WorkersMemory(aggregate, palette),
-    "workers-cpu": lambda aggregate, palette, _: WorkersCpu(aggregate, palette),
     "runs": lambda aggregate, palette, _: RunsView(aggregate, palette),
     "task": lambda aggregate, palette, _: TaskView(aggregate, palette),
     "logs": lambda aggregate, palette, _: LogsView(aggregate, palette),
     "workers": lambda aggregate, palette, _: WorkersView(aggregate, palette),
-    "memory": MemoryOverTime,
     "stages": lambda aggregate, palette, _: Stages(aggregate, palette),
-    "time-budget": lambda aggregate, palette, _: TimeBudget(aggregate, palette),
 }
+
+
+def make_cards(
+    names: Sequence[str], aggregate: ClusterAggregate, palette: Palette, colours: ColourBook
+) -> tuple[list[Card], TimeView | None]:
+    """Return the cards of these names, and the time axis that those over time share."""
+    over_time = next((name for name in names if name in TIME_CARDS), None)
+    time = TimeView(aggregate, over_time) if over_time is not None else None
+    made = []
+    for name in names:
+        if time is not None and name in TIME_CARDS:
+            made.append(TIME_CARDS[name](aggregate, palette, colours, time))
+        else:
+            made.append(CARDS[name](aggregate, palette, colours))
+    return made, time
 
 
 def _roots(card: Card) -> dict[str, UIElement]:
@@ -96,7 +117,7 @@ class PageView:
         palette = PALETTES.get(theme, PALETTES[DEFAULT_THEME])
         self.page = page
         self.layout = LAYOUTS[page]
-        self.cards = [CARDS[card](aggregate, palette, colours) for card in self.layout.cards]
+        self.cards, self.time = make_cards(self.layout.cards, aggregate, palette, colours)
         self.strip = Strip(aggregate, full=len(self.cards) > 1)
         self.theme = Spacer(name=THEME_MODEL, tags=[palette.name], visible=False)
         self.theme.on_change("tags", self._on_theme)
@@ -131,12 +152,14 @@ class PageView:
                 document.add_root(model)
             for view in self.table_views.values():
                 document.add_root(view.div)
+            if self.time is not None:
+                document.add_root(self.time.follow)
             for card in self.cards:
                 for model in _roots(card).values():
                     document.add_root(model)
-        for card in self.cards:
-            if card.ready is not None:
-                document.js_on_event("document_ready", card.ready)
+        for part in (self.time, *self.cards):
+            if part is not None and part.ready is not None:
+                document.js_on_event("document_ready", part.ready)
         self.update(time.monotonic())
         document.on_change(self._note_change)
         document.add_periodic_callback(self._tick, round(PERIOD_S * 1000))
@@ -145,7 +168,10 @@ class PageView:
         """Return what the page's template needs to know of a card."""
         view = self.table_views.get(card.id)
         table = {"table": str(view.div.name)} if view is not None else {}
-        return {"id": card.id, "title": TITLES[card.id]} | _root_names(card) | table
+        time = {}
+        if self.time is not None and self.time.name == card.id:  # with the first of them; it moves all
+            time = {"time": str(self.time.follow.name)}
+        return {"id": card.id, "title": TITLES[card.id]} | _root_names(card) | table | time
 
     def update(self, now_s: float) -> None:
         """Draw what is new in every part. A part that can't be drawn says so in its place, and the others go on."""

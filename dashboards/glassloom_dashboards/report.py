@@ -26,13 +26,13 @@ from markupsafe import Markup
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import TITLES, Card, show_empty
 from glassloom_dashboards.hub import Watched
-from glassloom_dashboards.page import CARDS
+from glassloom_dashboards.page import make_cards
 from glassloom_dashboards.strip import notices
 from glassloom_dashboards.tables import STYLE as TABLE_STYLE
 from glassloom_dashboards.tables import Table, table_html
-from glassloom_dashboards.task_stream import TaskStream
 from glassloom_dashboards.templates import template
 from glassloom_dashboards.theme import PALETTES, bytes_text, duration_text
+from glassloom_dashboards.time_view import TimeView
 
 REPORT_CARDS = ("task-stream", "progress", "workers-memory", "workers-cpu")
 _SHORTEST_SPAN_S = 1e-3
@@ -166,11 +166,11 @@ def errors_table(aggregate: ClusterAggregate) -> Table:
 def drawn_cards(watched: Watched) -> list[Card]:
     """Return the cards, drawn. One that can't be drawn, such as of a damaged recording, says so in its place."""
     aggregate = watched.aggregate
-    cards = [CARDS[name](aggregate, PALETTES["light"], watched.colours) for name in REPORT_CARDS]
+    cards, time_view = make_cards(REPORT_CARDS, aggregate, PALETTES["light"], watched.colours)
+    if time_view is not None:
+        _show_all(time_view, aggregate)
     for card in cards:
         try:
-            if isinstance(card, TaskStream):
-                _show_all_tasks(card, aggregate)
             for now_s in _DRAWN_AT_S:
                 card.update(now_s)
         except Exception:  # whatever one plot stumbles over, the others must be drawn
@@ -179,14 +179,14 @@ def drawn_cards(watched: Watched) -> list[Card]:
     return cards
 
 
-def _show_all_tasks(card: TaskStream, aggregate: ClusterAggregate) -> None:
-    """Set the view of a task stream, which would begin at the cluster's start, to the tasks that were recorded."""
+def _show_all(view: TimeView, aggregate: ClusterAggregate) -> None:
+    """Set the view, which would begin at the cluster's start, to the tasks that were recorded."""
     tasks = aggregate.tasks
     if len(tasks):
         left, right = tasks.start_s - aggregate.started_at_s, tasks.stop_s - aggregate.started_at_s
         margin_s = 0.01 * max(right - left, _SHORTEST_SPAN_S)
-        card.follow.active = None
-        card.plot.x_range.update(start=left - margin_s, end=right + margin_s)
+        view.follow.active = None
+        view.x_range.update(start=left - margin_s, end=right + margin_s)
 
 
 def report_html(path: str | os.PathLike[str], *, title: str = "") -> str:

@@ -11,9 +11,7 @@ from bokeh.models import (
     ColumnDataSource,
     FixedTicker,
     HoverTool,
-    InlineStyleSheet,
     PanTool,
-    RadioButtonGroup,
     Range1d,
     ResetTool,
     Toolbar,
@@ -24,7 +22,6 @@ from bokeh.plotting import figure
 
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import (
-    CONTROL_STYLE,
     Seen,
     empty_div,
     inner_width_px,
@@ -61,6 +58,7 @@ from glassloom_dashboards.theme import (
     set_seconds_axis,
     style_figure,
 )
+from glassloom_dashboards.time_view import TimeView
 
 SOURCE = "task-stream-source"
 BINS_SOURCE = "task-stream-bins-source"
@@ -68,28 +66,10 @@ FAILED_SOURCE = "task-stream-failed-source"
 TOTAL_SOURCE = "task-stream-total"
 EXTENT_SOURCE = "task-stream-extent"
 
-ALL, LATEST_RUN = 0, 1
-FOLLOW_LABELS = ["All", "Latest run"]
-DEBOUNCE_S = 0.15
-EMPTY_SPAN_S = 10.0
-SHORTEST_SPAN_S = 1e-3
 LEAST_LANES = 4
 NAMES_TEXT_BYTES = 40_000
 MAX_NAME_LENGTH = 120
 SEPARATE_FROM_PX = 5
-
-
-def extent(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
-    """Return the times to show, in seconds since the cluster's start, for a page that follows the cluster."""
-    tasks = aggregate.tasks
-    if not len(tasks):
-        return 0.0, EMPTY_SPAN_S
-    start_s = 0.0
-    stop_s = tasks.stop_s - aggregate.started_at_s
-    if mode == LATEST_RUN:
-        start_s = tasks.latest_run_start_s - aggregate.started_at_s
-    span_s = max(stop_s - start_s, SHORTEST_SPAN_S)
-    return start_s - 0.01 * span_s, stop_s + 0.02 * span_s
 
 
 class TaskStream:
@@ -100,7 +80,11 @@ class TaskStream:
 
     id = "task-stream"
 
-    def __init__(self, aggregate: ClusterAggregate, palette: Palette, colours: ColourBook) -> None:
+    controls: UIElement | None = None
+
+    def __init__(
+        self, aggregate: ClusterAggregate, palette: Palette, colours: ColourBook, time: TimeView | None = None
+    ) -> None:
         self._aggregate = aggregate
         self._palette = palette
         self._seen = Seen()
@@ -112,8 +96,6 @@ class TaskStream:
         self._generation = aggregate.generation
         self._seen_layers = Seen()
         self._separator: object = {"field": "colour"}
-        self._moved_at_s: float | None = None
-        self._moved = False
         self.legend = legend_div("task-stream-legend")
         self.empty = empty_div("task-stream-empty")
         self.single = ColumnDataSource(name=SOURCE, data=no_rows(SINGLE_COLUMNS))
@@ -122,24 +104,17 @@ class TaskStream:
         self.names = ColumnDataSource(name="task-stream-names", data={"name": [], "action": []})
         self.lane_names = ColumnDataSource(name="task-stream-lanes", data={"name": []})
         self.total = ColumnDataSource(name=TOTAL_SOURCE, data={"tasks": [0], "events": [0]})
-        self.extent = ColumnDataSource(name=EXTENT_SOURCE, data={"left": [], "right": [], "top": [], "bottom": []})
-        self.follow = RadioButtonGroup(
-            name="task-stream-follow",
-            labels=FOLLOW_LABELS,
-            active=LATEST_RUN,
-            margin=0,
-            stylesheets=[InlineStyleSheet(css=CONTROL_STYLE)],
-        )
-        self.controls: UIElement | None = self.follow
+        self.extent = ColumnDataSource(name=EXTENT_SOURCE, data={"top": [], "bottom": []})
+        self.time = time or TimeView(aggregate, self.id)
+        self.follow = self.time.follow
         self.plot = self._plot()
         self.body: UIElement = self.plot
         self._connect()
 
     def _plot(self) -> figure:
-        left, right = extent(self._aggregate, LATEST_RUN)
         plot = figure(
             name="task-stream",
-            x_range=Range1d(left, right),
+            x_range=self.time.x_range,
             y_range=Range1d(self._bottom(), -0.5),
             sizing_mode="stretch_both",
             min_height=120,
@@ -186,22 +161,14 @@ class TaskStream:
     def _connect(self) -> None:
         plot, follow = self.plot, self.follow
         # The total is among the models only because one that nothing refers to isn't part of the document.
-        move = callback(
-            "follow", mode=follow, extent=self.extent, x_range=plot.x_range, y_range=plot.y_range, total=self.total
-        )
-        self.ready = move
-        self.extent.js_on_change("data", move)
-        follow.js_on_change("active", move)
-        plot.js_on_event("rangesupdate", callback("letGo", mode=follow))
+        models = {"mode": follow, "lanes": self.extent, "y_range": plot.y_range, "total": self.total}
+        show = callback("showLanes", **models)
+        self.ready = show
+        self.extent.js_on_change("data", callback("followLanes", **models))
+        follow.js_on_change("active", show)
         plot.js_on_event(Reset, callback("reset", mode=follow))
-        plot.js_on_event("doubletap", callback("showAll", mode=follow))
-        for range_ in (plot.x_range, plot.y_range):
-            range_.on_change("start", self._on_moved)
-            range_.on_change("end", self._on_moved)
-        follow.on_change("active", self._on_moved)
-
-    def _on_moved(self, attr: str, old: object, new: object) -> None:
-        self._moved = True
+        self.time.listen(plot)
+        self.time.watch(plot.y_range)
 
     def set_palette(self, palette: Palette) -> None:
         """Change colours."""
@@ -219,17 +186,11 @@ class TaskStream:
             seen.forget()
 
     def update(self, now_s: float) -> None:
-        """Draw what is new; a view that the user is still moving waits until it rests for `DEBOUNCE_S`."""
-        if self._moved:
-            self._moved, self._moved_at_s = False, now_s
-        if self._moved_at_s is not None:
-            if now_s - self._moved_at_s < DEBOUNCE_S:
-                return
-            self._moved_at_s = None
-            if self.follow.active is None:
-                self._seen.forget()
+        """Draw what is new; a view that the user is still moving waits until it rests."""
+        if self.time.is_moving(now_s):
+            return
         versions = versions_of(self._aggregate, "tasks", "layers", "workers")
-        if not self._seen.changed(versions | {"follow": -1 if self.follow.active is None else self.follow.active}):
+        if not self._seen.changed(versions | self.time.version() | self._lanes_version()):
             return
         if self._generation != self._aggregate.generation:
             self._generation, self._sent_rows = self._aggregate.generation, None
@@ -242,19 +203,18 @@ class TaskStream:
             self.empty, "No tasks yet" if waiting else "", "Compute something on this cluster to see its threads work."
         )
 
-    def _times(self) -> tuple[float, float]:
-        """Return the times on screen; while following, those of the extent, wherever the browser's ranges still are."""
+    def _lanes_version(self) -> dict[str, int]:
+        """Return what changes when a person moves other lanes into view."""
         if self.follow.active is not None:
-            return extent(self._aggregate, self.follow.active)
-        left, right = sorted((float(self.plot.x_range.start), float(self.plot.x_range.end)))
-        return left, right
+            return {}
+        return {"top": hash(float(self.plot.y_range.end)), "bottom": hash(float(self.plot.y_range.start))}
 
     def _view(self) -> View:
         """Return what is on screen."""
         started_at_s = self._aggregate.started_at_s
-        left, right = self._times()
+        left, right = self.time.times()
         if self.follow.active is not None:
-            self._send_extent(left, right)
+            self._send_extent()
             return View(started_at_s + left, started_at_s + right, 0, max(len(self._lanes), 1))
         top, bottom = sorted((float(self.plot.y_range.start), float(self.plot.y_range.end)))
         low = max(int(np.floor(top + 0.5)), 0)
@@ -264,15 +224,15 @@ class TaskStream:
     def _bottom(self) -> float:
         return max(len(self._lanes), LEAST_LANES) - 0.5
 
-    def _send_extent(self, left: float, right: float) -> None:
-        data = {"left": [left], "right": [right], "top": [-0.5], "bottom": [self._bottom()]}
+    def _send_extent(self) -> None:
+        data = {"top": [-0.5], "bottom": [self._bottom()]}
         if self.extent.data != data:
             self.extent.data = data
 
     def _update_lanes(self) -> None:
         """Give lanes to what is on screen. Under a user's own view lanes are only added, below: none may move there."""
         aggregate = self._aggregate
-        started_at_s, (left, right) = aggregate.started_at_s, self._times()
+        started_at_s, (left, right) = aggregate.started_at_s, self.time.times()
         kept = self._lanes.keys if self.follow.active is None else ()
         lanes = lanes_of(aggregate, started_at_s + left, started_at_s + right, kept=kept)
         is_new = self._lanes_seen.changed(versions_of(aggregate, "workers"))
@@ -354,5 +314,5 @@ class TaskStream:
 
     def table(self) -> Table:
         """Return what the threads did in the time on screen, by layer."""
-        started_at_s, (left, right) = self._aggregate.started_at_s, self._times()
+        started_at_s, (left, right) = self._aggregate.started_at_s, self.time.times()
         return stream_table(self._aggregate, started_at_s + left, started_at_s + right)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from bokeh.core.properties import value as constant
 from bokeh.layouts import column as layout_column
-from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d, Toolbar, UIElement
+from bokeh.models import ColumnDataSource, CustomJS, FixedTicker, HoverTool, Range1d, Toolbar, UIElement
 from bokeh.plotting import figure
 from glassloom_metrics.protocol import Action
 
@@ -188,7 +188,10 @@ class TimeBudget:
 
     id = "time-budget"
 
-    def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
+    controls: UIElement | None = None
+    ready: CustomJS | None = None
+
+    def __init__(self, aggregate: ClusterAggregate, palette: Palette, time: TimeView | None = None) -> None:
         self._aggregate = aggregate
         self._seen = Seen()
         self._budget: Budget | None = None
@@ -196,15 +199,13 @@ class TimeBudget:
         self.empty = empty_div("time-budget-empty")
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
         self.bar = ColumnDataSource(name=BAR_SOURCE, data={name: [] for name in BAR_COLUMNS})
-        self.time = TimeView(aggregate, "time-budget")
-        self.ready = self.time.ready
+        self.time = time or TimeView(aggregate, self.id)
         self.one = plot_bar(self.bar)
         self.plot, tool = plot_bins(self.source, self.time.x_range)
         self.time.add(self.plot, tool)
         self.body: UIElement = layout_column(
             self.one, self.plot, name="time-budget-body", sizing_mode="stretch_both", spacing=0
         )
-        self.controls: UIElement | None = self.time.follow
         self.set_palette(palette)
 
     def set_palette(self, palette: Palette) -> None:

@@ -1,6 +1,7 @@
-"""The time axis of a card: it follows the cluster until a person zooms or pans, and again when one asks for it.
+"""The time axis of a page: it follows the cluster until a person zooms or pans, and again when one asks for it.
 
-All plots of a card share its `x_range`. The browser alone moves that (``static/glassloom.js``): a frame under way never undoes
+All plots over time of a page share its `x_range`, so a zoom in one moves the others; times are seconds since the cluster's start
+in all of them. The browser alone moves the range (``static/glassloom.js``): a frame under way never undoes
 what a person has just zoomed to.
 """
 
@@ -53,7 +54,7 @@ def followed(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
 
 
 class TimeView:
-    """The time axis of one card for one viewer.
+    """The time axis of one page, or of a card by itself, for one viewer.
 
     Attributes
     ----------
@@ -65,6 +66,7 @@ class TimeView:
 
     def __init__(self, aggregate: ClusterAggregate, name: str) -> None:
         self._aggregate = aggregate
+        self.name = name
         self._moved = False
         self._moved_at_s: float | None = None
         left, right = followed(aggregate, LATEST_RUN)
@@ -77,12 +79,12 @@ class TimeView:
             margin=0,
             stylesheets=[InlineStyleSheet(css=CONTROL_STYLE)],
         )
-        move = callback("followTime", mode=self.follow, extent=self.extent, x_range=self.x_range)
-        self.ready: CustomJS | None = move
-        self.extent.js_on_change("data", move)
-        self.follow.js_on_change("active", move)
-        for part in ("start", "end"):
-            self.x_range.on_change(part, self._on_moved)
+        models = {"mode": self.follow, "extent": self.extent, "x_range": self.x_range}
+        show = callback("showTime", **models)
+        self.ready: CustomJS | None = show
+        self.extent.js_on_change("data", callback("followTime", **models))
+        self.follow.js_on_change("active", show)
+        self.watch(self.x_range)
         self.follow.on_change("active", self._on_moved)
 
     def add(self, plot: figure, *tools: object) -> None:
@@ -90,8 +92,17 @@ class TimeView:
         wheel = WheelZoomTool(dimensions="width")
         pan = PanTool(dimensions="width")
         plot.toolbar = Toolbar(tools=[pan, wheel, *tools], active_drag=pan, active_scroll=wheel, logo=None)
+        self.listen(plot)
+
+    def listen(self, plot: figure) -> None:
+        """Stop following when a person moves a plot's view, and follow again after a double click."""
         plot.js_on_event("rangesupdate", callback("letGo", mode=self.follow))
         plot.js_on_event("doubletap", callback("showAll", mode=self.follow))
+
+    def watch(self, range_: Range1d) -> None:
+        """Let a person's moves along another axis, too, be waited for (see `is_moving`)."""
+        for part in ("start", "end"):
+            range_.on_change(part, self._on_moved)
 
     def _on_moved(self, attr: str, old: object, new: object) -> None:
         self._moved = True

@@ -24,6 +24,7 @@ from glassloom_dashboards.card import (
 )
 from glassloom_dashboards.tables import Table
 from glassloom_dashboards.theme import Palette, ellipsis, glyph_of, set_seconds_axis, style_figure, tooltip
+from glassloom_dashboards.time_view import TimeView
 from glassloom_dashboards.workers import (
     BAR_HEIGHT,
     Bar,
@@ -70,13 +71,15 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
     return rows
 
 
-def history_columns(aggregate: ClusterAggregate) -> dict[str, np.ndarray]:
-    """Return the cores in use over time, since the cluster's start, as at most `MAX_HISTORY_POINTS` points.
+def history_columns(aggregate: ClusterAggregate, left: float, right: float) -> dict[str, np.ndarray]:
+    """Return the cores in use between two times since the cluster's start, as at most `MAX_HISTORY_POINTS` points.
 
-    Longer histories are cut into equal numbers of samples, of which a point shows the mean and the highest.
+    Of more samples a point shows the mean of as many, and the highest. A sample before and one after are there, so that the
+    line reaches the edges.
     """
     at_s = aggregate.history["at_s"] - aggregate.started_at_s
-    cores = aggregate.history["cpu_percent"] / 100
+    first, last = max(int(np.searchsorted(at_s, left)) - 1, 0), int(np.searchsorted(at_s, right, side="right")) + 1
+    at_s, cores = at_s[first:last], aggregate.history["cpu_percent"][first:last] / 100
     size = max(-(-len(at_s) // MAX_HISTORY_POINTS), 1)
     firsts = np.arange(0, len(at_s), size)
     if not len(firsts):
@@ -111,11 +114,11 @@ def plot_bars(source: ColumnDataSource) -> figure:
     return bars
 
 
-def plot_history(source: ColumnDataSource) -> figure:
-    """Return the figure that draws `history_columns`."""
+def plot_history(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, HoverTool]:
+    """Return the figure that draws `history_columns`, and the tool that says its numbers."""
     lines = figure(
         name="workers-cpu-history",
-        x_range=Range1d(0, 10),
+        x_range=x_range,
         y_range=Range1d(0, 1),
         sizing_mode="stretch_width",
         height=110,
@@ -132,17 +135,12 @@ def plot_history(source: ColumnDataSource) -> figure:
     lines.yaxis.ticker.num_minor_ticks = 0
     lines.varea(x="at", y1=0, y2="mean", source=source, fill_alpha=0.25, name="area")
     line = lines.line("at", "mean", source=source, line_width=1.5, name="line")
-    lines.toolbar = Toolbar(
-        logo=None,
-        tools=[
-            HoverTool(
-                renderers=[line],
-                mode="vline",
-                tooltips=tooltip("@mean{0.00} cores busy", [("at most", "@highest{0.00}"), ("at", "@at{0.0} s")]),
-            )
-        ],
+    tool = HoverTool(
+        renderers=[line],
+        mode="vline",
+        tooltips=tooltip("@mean{0.00} cores busy", [("at most", "@highest{0.00}"), ("at", "@at{0.0} s")]),
     )
-    return lines
+    return lines, tool
 
 
 class WorkersCpu:
@@ -152,7 +150,7 @@ class WorkersCpu:
     controls: UIElement | None = None
     ready: CustomJS | None = None
 
-    def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
+    def __init__(self, aggregate: ClusterAggregate, palette: Palette, time: TimeView | None = None) -> None:
         self._aggregate = aggregate
         self._seen = Seen()
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
@@ -160,7 +158,9 @@ class WorkersCpu:
         self.legend = legend_div("workers-cpu-legend")
         self.empty = empty_div("workers-cpu-empty")
         self.plot = plot_bars(self.source)
-        self.line = plot_history(self.history)
+        self.time = time or TimeView(aggregate, self.id)
+        self.line, tool = plot_history(self.history, self.time.x_range)
+        self.time.add(self.line, tool)
         self.body: UIElement = layout_column(
             self.plot, self.line, name="workers-cpu-body", sizing_mode="stretch_both", spacing=0
         )
@@ -185,8 +185,10 @@ class WorkersCpu:
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
-        width = {"width": inner_width_px(self.plot, 0)}
-        if not self._seen.changed(versions_of(self._aggregate, "workers", "samples") | width):
+        if self.time.is_moving(now_s):
+            return
+        view = {"width": inner_width_px(self.plot, 0)} | self.time.version()
+        if not self._seen.changed(versions_of(self._aggregate, "workers", "samples", "tasks") | view):
             return
         bars = bars_of(self._aggregate, cpu_of_workers(self._aggregate))
         rows = columns(self._aggregate, bars)
@@ -203,16 +205,11 @@ class WorkersCpu:
         show_empty(self.empty, "" if bars else "No workers yet", "Their CPU use appears here as soon as they join.")
 
     def _update_history(self) -> None:
-        rows = history_columns(self._aggregate)
-        if np.array_equal(self.history.data["at"], rows["at"]):
-            return
-        known = len(self.history.data["at"])
-        if known and np.array_equal(self.history.data["mean"], rows["mean"][:known]):
-            self.history.stream({name: values[known:] for name, values in rows.items()})
-        else:
-            replace_data(self.history, rows)
-        self.line.x_range.end = max(float(rows["at"][-1]), 1.0)
-        self.line.y_range.end = 1.05 * max(self._aggregate.threads, float(rows["highest"].max()), 1.0)
+        rows = history_columns(self._aggregate, *self.time.times())
+        if replace_data(self.history, rows):
+            end = 1.05 * max(self._aggregate.threads, float(rows["highest"].max(initial=0.0)), 1.0)
+            if self.line.y_range.end != end:
+                self.line.y_range.end = end
 
     def summary(self) -> str:
         """Return how busy all workers are together."""

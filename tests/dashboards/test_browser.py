@@ -43,6 +43,33 @@ def test_the_user_may_zoom_and_is_left_alone_until_asking_to_follow_again(publis
     assert state["start"] < 0.1
 
 
+def test_a_zoom_in_one_card_moves_the_others_and_live_data_do_not_move_them_back(publish, tab):
+    cluster = publish(Shape(tasks=50))
+    tab.goto(f"{tab.base}/c1/status")
+    state_when(tab, "s.rows > 40")
+    ranges = """() => ['task-stream', 'workers-cpu-history'].map(name => {
+      const {start, end} = Bokeh.documents[0].get_model_by_name(name).x_range
+      return [start, end]
+    })"""
+    before = tab.evaluate(ranges)
+    assert before[0] == before[1]
+    box = tab.locator("#card-workers-cpu .body").bounding_box()
+    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 50)
+    for _ in range(4):
+        tab.mouse.wheel(0, -300)
+    state_when(tab, f"s.follow == null && s.end - s.start < {0.8 * (before[0][1] - before[0][0])}")
+    zoomed = tab.evaluate(ranges)
+    assert zoomed[0] == zoomed[1]
+    tasks = tab.evaluate(STATE)["tasks"]
+    cluster.add(events(50, [(59.0, 60.0)]))
+    state_when(tab, f"s.tasks > {tasks}")
+    assert tab.evaluate(ranges) == zoomed
+    tab.get_by_text("All", exact=True).click()
+    state_when(tab, "s.end > 59")
+    after = tab.evaluate(ranges)
+    assert after[0] == after[1]
+
+
 def test_what_users_name_things_is_shown_as_text(publish, tab):
     name = HOSTILE_NAMES[0]
     cluster = publish(Shape(workers=1, threads=1, tasks=0), name=name)

@@ -19,11 +19,11 @@ from glassloom_dashboards.colours import ColourBook, ShownColours, blend, rgba
 from glassloom_dashboards.lanes import lane_names, lanes_of
 from glassloom_dashboards.layouts import LAYOUTS, Layout
 from glassloom_dashboards.lod import MAX_BINS, MAX_SINGLE_EVENTS
-from glassloom_dashboards.page import CARDS, PageView
+from glassloom_dashboards.page import CARDS, TIME_CARDS, PageView
 from glassloom_dashboards.progress import MAX_LAYERS
 from glassloom_dashboards.stream_drawing import fit_texts
-from glassloom_dashboards.task_stream import ALL, DEBOUNCE_S, LATEST_RUN
 from glassloom_dashboards.theme import DARK, LIGHT, Palette
+from glassloom_dashboards.time_view import ALL, LATEST_RUN, REST_S
 from glassloom_dashboards.workers import MAX_BARS, bars_of
 from glassloom_metrics.gpu_messages import gpu_devices, gpu_samples
 from glassloom_metrics.pages import PAGES
@@ -118,7 +118,7 @@ def test_every_page_is_drawn_once_and_then_nothing_is_sent(page, shape):
 
 def test_a_layout_is_a_grid_of_cards_that_exist():
     for layout in LAYOUTS.values():
-        assert set(layout.cards) <= set(CARDS)
+        assert set(layout.cards) <= CARDS.keys() | TIME_CARDS.keys()
     with pytest.raises(ValueError, match="the rows of a layout must be equally long"):
         Layout(("a b", "c"))
     with pytest.raises(ValueError, match="not empty"):
@@ -158,7 +158,7 @@ def test_zooming_into_a_million_tasks_gives_the_single_ones_with_their_keys(mill
     stream.plot.x_range.update(start=5000.0, end=5010.0)
     opened.update(0.01)  # sees that the view moves
     assert opened.rows("task-stream-source") == 0
-    opened.update(DEBOUNCE_S)
+    opened.update(REST_S)
     tasks = million.tasks
     rows = tasks.rows_between(STARTED_AT_S + 5000, STARTED_AT_S + 5010)
     assert 100 < len(rows) <= MAX_SINGLE_EVENTS
@@ -219,12 +219,12 @@ def test_following_shows_everything_or_the_latest_run():
     opened = Opened("task-stream", aggregate)
     stream = opened.card("task-stream")
     assert (stream.follow.active, opened.rows("task-stream-source")) == (LATEST_RUN, 2)
-    assert 99 < stream.extent.data["left"][0] < 100
+    assert 99 < stream.time.extent.data["left"][0] < 100
     stream.follow.active = ALL
     opened.update()
     opened.update()
     assert opened.rows("task-stream-source") == 3
-    assert stream.extent.data["left"][0] < 1
+    assert stream.time.extent.data["left"][0] < 1
 
 
 def test_failed_tasks_are_drawn_once_more_on_top():

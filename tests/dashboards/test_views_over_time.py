@@ -204,6 +204,24 @@ def test_a_view_that_somebody_has_moved_is_left_alone_and_drawn_for_when_it_rest
     assert card.time.extent.data["right"][0] > 30
 
 
+def test_all_cards_of_a_page_share_one_time_axis_that_begins_with_the_latest_run():
+    aggregate = filled()
+    aggregate.apply(events(0, [(0.0, 1.0)]))
+    aggregate.apply(events(1, [(50.0, 51.0)]))
+    opened = Opened("status", aggregate)
+    stream, cpu = opened.card("task-stream"), opened.card("workers-cpu")
+    assert stream.plot.x_range is cpu.line.x_range is opened.view.time.x_range
+    assert opened.view.time.mode == LATEST_RUN and 49 < opened.view.time.x_range.start < 50
+    shown = [variables["id"] for variables in opened.document.template_variables["cards"] if "time" in variables]
+    assert shown == ["task-stream"], "one place for the buttons"
+    opened.view.time.follow.active = None
+    opened.view.time.x_range.update(start=0.0, end=2.0)
+    opened.update(0.01)
+    opened.update(REST_S)
+    assert opened.rows("task-stream-source") == 1
+    assert np.asarray(data(opened, "workers-cpu-history-source")["at"]).tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
+
+
 @pytest.fixture
 def tab(browser, runtime) -> Iterator[object]:
     """Return a browser tab beside a registry of this test alone."""

@@ -104,23 +104,41 @@ window.glassloom = (() => {
     return tasks === 1 ? '1 task' : `${tasks} tasks`;
   };
 
-  // The task stream's view. The browser alone moves it, so that a frame under way never undoes what the user has just zoomed
-  // to.
+  // What is in view. The browser alone moves it, so that a frame under way never undoes what the user has just zoomed to.
 
-  const follow = ({ mode, extent, x_range, y_range }) => {
-    const { left, right, top, bottom } = extent.data;
-    if (mode.active !== null && left.length > 0) {
-      x_range.setv({ start: left[0], end: right[0] });
-      y_range.setv({ start: bottom[0], end: top[0] });
+  const placed = new WeakMap();
+
+  const place = (range, [start], [end]) => {
+    placed.set(range, [start, end]);
+    range.setv({ start, end });
+  };
+
+  const isMoved = range => {
+    const [start, end] = placed.get(range) ?? [range.start, range.end];
+    return range.start !== start || range.end !== end;
+  };
+
+  const showLanes = ({ mode, lanes, y_range }) => {
+    const { top, bottom } = lanes.data;
+    if (mode.active !== null && top.length > 0) {
+      place(y_range, bottom, top);
     }
   };
 
-  const followTime = ({ mode, extent, x_range }) => {
+  const showTime = ({ mode, extent, x_range }) => {
     const { left, right } = extent.data;
     if (mode.active !== null && left.length > 0) {
-      x_range.setv({ start: left[0], end: right[0] });
+      place(x_range, left, right);
     }
   };
+
+  // What came may have been under way when a person began to move the view: Bokeh tells of that later.
+
+  const followLanes = models =>
+    isMoved(models.y_range) ? letGo(models) : showLanes(models);
+
+  const followTime = models =>
+    isMoved(models.x_range) ? letGo(models) : showTime(models);
 
   const letGo = ({ mode }) => {
     mode.active = null;
@@ -161,7 +179,7 @@ window.glassloom = (() => {
     count,
     duration,
     durationTick,
-    follow,
+    followLanes,
     followTime,
     key,
     lane,
@@ -175,6 +193,8 @@ window.glassloom = (() => {
     reset,
     secondsTick,
     showAll,
+    showLanes,
+    showTime,
     started,
     status,
     tasksOfBin,
