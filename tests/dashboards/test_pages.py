@@ -610,7 +610,7 @@ def test_what_has_gone_from_the_table_of_tasks_is_still_drawn_and_told_in_bins(m
     stream.follow.active = None
     stream.plot.x_range.update(start=100.0, end=103.0)  # old, and narrow
     opened.update(0.01)
-    opened.update(2 * DEBOUNCE_S)
+    opened.update(2 * REST_S)
     bins = opened.document.get_model_by_name("task-stream-bins-source").data
     assert bins["tasks"].sum() > 0 and opened.rows("task-stream-source") == 0
     assert "older tasks are kept only so" in stream.legend.text
