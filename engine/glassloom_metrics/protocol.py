@@ -7,7 +7,6 @@ the head counts them: one epoch taken at start plus the monotonic clock, so a cl
 
 from __future__ import annotations
 
-from array import array
 from enum import IntEnum
 from typing import get_args
 
@@ -36,9 +35,12 @@ from glassloom_metrics.task_events import (
     TaskEvents as TaskEvents,
     check_values,
     column as column,
+    element_sizes,
     pack_column as pack_column,
+    pack_index,
     stops_s as stops_s,
     task_events as task_events,
+    unpack_index,
 )
 
 # isort: on
@@ -369,15 +371,16 @@ _request_decoder: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Req
 
 def encode(message: Message | Request) -> bytes:
     """Return the payload of a frame that carries `message`."""
-    return _encoder.encode(message)
+    return _encoder.encode(pack_index(message) if isinstance(message, TaskEvents) else message)
 
 
 def decode(payload: bytes) -> Message:
     """Return the message in `payload`; raises `msgspec.DecodeError` if it is none of ours."""
     try:
-        return _message_decoder.decode(payload)
+        message = _message_decoder.decode(payload)
     except UnicodeDecodeError as error:  # the one error that msgspec lets through as it is
         raise msgspec.DecodeError(str(error)) from error
+    return unpack_index(message) if isinstance(message, TaskEvents) else message
 
 
 class _Tagged(msgspec.Struct):
@@ -432,7 +435,9 @@ def _uneven_columns(message: Message) -> dict[str, float]:
         if isinstance(value, list) and (value or name not in optional):
             lengths[name] = len(value)
         elif isinstance(value, bytes) and name in COLUMN_TYPECODES:
-            lengths[name] = len(value) / array(COLUMN_TYPECODES[name]).itemsize
+            rows = len(message) if isinstance(message, TaskEvents) else 0
+            is_even = len(value) in [rows * size for size in element_sizes(name)]
+            lengths[name] = rows if is_even else len(value) / max(element_sizes(name))
     return lengths if len(set(lengths.values())) > 1 else {}
 
 

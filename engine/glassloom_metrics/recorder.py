@@ -200,7 +200,7 @@ class Recorder:
             self._new_layers = {}
         if self._index:
             first, self._rows = self._rows, self._rows + len(self._index)
-            columns = {name: column.take(len(self._index)) for name, column in self._columns.items()}
+            columns: dict[str, Any] = {name: column.take(len(self._index)) for name, column in self._columns.items()}
             self.record(TaskEvents(first=first, index=self._index, **columns))
             self._index = []
         if self._changed:

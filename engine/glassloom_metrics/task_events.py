@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable
 from enum import IntEnum
 from operator import add
+from typing import Any
 
 import msgspec
 
@@ -32,7 +33,10 @@ TRANSFER_LANE = 0xFFFD
 
 
 Column = bytes | int | float
-"""A numeric column of `TaskEvents`: its elements packed, or the one value that all rows have. `column` reads both."""
+"""A numeric column of `TaskEvents`: its elements packed, or the one value that all rows have. `column` reads both.
+
+Integers of which none is negative are packed in elements of 1, 2 or 4 bytes if that is less than their type has and holds all.
+"""
 
 NO_WORKER = 0xFFFFFFFF
 """`TaskEvents.producer` of what no worker has made, and of rows that moved nothing."""
@@ -45,6 +49,9 @@ class TaskEvents(MessageBase, frozen=True, tag="tasks"):
     as ``"3, 4"``, or ``""``. Of the other columns `COLUMN_TYPECODES` has the element types, and `UNKNOWN` what stands for
     a value that isn't known. ``duration_s`` is from start to stop; reading inputs (``fetch_s`` and ``deserialise_s``) is
     part of it. The run of a row is that of its layer.
+
+    Between processes, index texts that are all hexadecimal digits are packed: ``tokens`` has ``token_digits`` of them a row, two
+    a byte, and ``index`` is empty. `pack_index` and `unpack_index` go from one to the other; readers only see ``index``.
     """
 
     first: int
@@ -66,9 +73,11 @@ class TaskEvents(MessageBase, frozen=True, tag="tasks"):
     bytes_in: Column
     producer: Column
     last_input: Column
+    tokens: bytes = b""
+    token_digits: int = 0
 
     def __len__(self) -> int:
-        return len(self.index)
+        return 2 * len(self.tokens) // self.token_digits if self.token_digits else len(self.index)
 
 
 COLUMN_TYPECODES = {
@@ -92,6 +101,8 @@ COLUMN_TYPECODES = {
 }
 """`array` typecodes of the numeric columns of `TaskEvents` (NumPy's: I is u4, H u2, B u1, q i8, d f8 and f f4)."""
 
+_FLOATS = frozenset(name for name, typecode in COLUMN_TYPECODES.items() if typecode in "df")
+_LEAST_DIGITS = 8
 UNKNOWN = {
     "attempt": 1,
     "ready_wait_s": math.nan,
@@ -120,7 +131,7 @@ def column(message: TaskEvents, name: str) -> array:
     if not isinstance(value, bytes):
         return array(typecode, [value]) * len(message)
     values = array(typecode)
-    values.frombytes(value)
+    values.frombytes(_widen(value, len(value) // max(len(message), 1), values.itemsize))
     return values
 
 
@@ -132,7 +143,7 @@ def stops_s(message: TaskEvents) -> array:
 def task_events(first: int, index: list[str], **columns: Iterable[float] | float) -> TaskEvents:
     """Return rows of these numeric columns, each a value for each row, or one for all. Those left out are unknown, or 0."""
     given = {name: columns.get(name, UNKNOWN.get(name, 0)) for name in COLUMN_TYPECODES}
-    packed = {
+    packed: dict[str, Any] = {
         name: pack_column(name, values) if isinstance(values, Iterable) else values for name, values in given.items()
     }
     return TaskEvents(first, index, **packed)
@@ -144,7 +155,62 @@ def pack_column(name: str, values: Iterable[float]) -> Column:
     data, size = packed.tobytes(), packed.itemsize
     if data and data == data[:size] * len(packed):
         return packed[0]
-    return data
+    return data if name in _FLOATS else _narrow(data, size)
+
+
+def element_sizes(name: str) -> tuple[int, ...]:
+    """Return how many bytes an element of a packed column may have."""
+    size = array(COLUMN_TYPECODES[name]).itemsize
+    return (size,) if name in _FLOATS else tuple(each for each in (1, 2, 4, 8) if each <= size)
+
+
+def _narrow(data: bytes, size: int) -> bytes:
+    """Return integers of `size` bytes in as few bytes each as hold all of them."""
+    rows, used = len(data) // size, size
+    while used > 1 and data[used - 1 :: size].count(0) == rows:
+        used -= 1
+    narrow = 1 << (used - 1).bit_length()
+    return data if narrow == size else _resize(data, size, narrow)
+
+
+def _widen(data: bytes, narrow: int, size: int) -> bytes:
+    return data if narrow == size else _resize(data, narrow, size)
+
+
+def _resize(data: bytes, size: int, new_size: int) -> bytes:
+    """Return little-endian integers of `size` bytes each in `new_size`."""
+    resized = bytearray(len(data) // size * new_size)
+    for place in range(min(size, new_size)):
+        resized[place::new_size] = data[place::size]
+    return bytes(resized)
+
+
+def pack_index(message: TaskEvents) -> TaskEvents:
+    """Return rows with their index texts packed, if they are all hexadecimal digits, and equally many."""
+    index = message.index
+    digits = len(index[0]) if index else 0
+    if digits < _LEAST_DIGITS or digits % 2 or set(map(len, index)) != {digits}:
+        return message
+    text = "".join(index)
+    try:
+        tokens = bytes.fromhex(text)
+    except ValueError:
+        return message
+    if tokens.hex() != text:  # capital letters, spaces
+        return message
+    return msgspec.structs.replace(message, index=[], tokens=tokens, token_digits=digits)
+
+
+def unpack_index(message: TaskEvents) -> TaskEvents:
+    """Return rows with their index texts as such; raises `msgspec.DecodeError` if they can't be."""
+    digits = message.token_digits
+    if not digits:
+        return message
+    if message.index or digits < 0 or digits % 2 or 2 * len(message.tokens) % digits:
+        raise msgspec.DecodeError(f"{len(message.tokens)} bytes of tokens can't be rows of {digits} digits")
+    text = message.tokens.hex()
+    index = [text[start : start + digits] for start in range(0, len(text), digits)]
+    return msgspec.structs.replace(message, index=index, tokens=b"", token_digits=0)
 
 
 def check_values(message: TaskEvents) -> None:
