@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from glassloom.scheduler import Actions, Pressure, Scheduler, State, TaskState, WorkerState
 from glassloom.scheduler.ready_queue import ReadyQueue, would_grow_memory
-from glassloom.scheduler.task_block import TaskBlock
+from glassloom.scheduler.task_block import TaskBlock, TaskSlice
 
 UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
 PLACED = frozenset([State.STAGING, State.RUNNING])
@@ -16,6 +17,39 @@ MEMORY, WAITING, READY, STAGING, RELEASED = State.MEMORY, State.WAITING, State.R
 
 class Broken(AssertionError):
     """An invariant doesn't hold."""
+
+
+@dataclass
+class InBlock:
+    """A task of a block, looked at without taking it out."""
+
+    block: TaskBlock
+    position: int
+
+    @property
+    def key(self) -> Any:
+        return self.block.keys[self.position]
+
+    @property
+    def number(self) -> int:
+        return self.block.first + self.position
+
+    @property
+    def state(self) -> State:
+        return State(self.block.states[self.position])
+
+    @property
+    def shared_location(self) -> Any:
+        return None if self.block.locations is None else self.block.locations[self.position]
+
+
+def inputs(task: TaskState) -> Iterator[TaskState | InBlock]:
+    """Yield what a task reads, in order."""
+    for item in task.deps if task.reads is None else task.reads:
+        if isinstance(item, TaskSlice):
+            yield from (InBlock(item.block, position) for position in range(item.start, item.stop))
+        else:
+            yield item
 
 
 def freed(actions: Actions) -> list[tuple[int, Any]]:
@@ -44,11 +78,9 @@ def check(scheduler: Scheduler, misses_an_input: Collection[int] = ()) -> None:
         _that((task.state is READY) == (task in queued), "is queued if and only if it is ready", task)
         counts.setdefault(task.layer, [0] * len(State))[task.state] += 1
     _that(len(tables.by_number) == len(tables.tasks), "numbers and keys are as many", scheduler)
-    for block in scheduler._blocks:
+    for block in scheduler._index:
         _check_block(scheduler, block, counts)
-    _that(
-        sum(block.n_known for block in scheduler._blocks) == len(scheduler._blocks), "counts blocks' tasks", scheduler
-    )
+    _that(sum(block.n_known for block in scheduler._index) == len(scheduler._index), "counts blocks' tasks", scheduler)
     for layer in scheduler.layers.values():
         known = counts.get(layer, [0] * len(State))
         known[State.FORGOTTEN] = layer.total - sum(known)
@@ -56,7 +88,8 @@ def check(scheduler: Scheduler, misses_an_input: Collection[int] = ()) -> None:
         let_go = [task for task in tables.tasks.values() if task.layer is layer and task.was_held]
         _that(all(task.state is RELEASED for task in let_go), "lets go of what it had held only", layer)
         gone = known[State.FORGOTTEN] - layer.n_failed
-        _that(0 <= layer.n_released - len(let_go) <= gone, f"released {layer.n_released} results", layer)
+        n_let_go = len(let_go) + sum(block.states.count(RELEASED) for block in scheduler._index if block.layer is layer)
+        _that(0 <= layer.n_released - n_let_go <= gone, f"released {layer.n_released} results", layer)
     in_blocks = _count_in_blocks(scheduler)
     for worker in scheduler.workers.values():
         _check_worker(scheduler, worker, in_blocks)
@@ -101,10 +134,22 @@ def _check_neighbours(scheduler: Scheduler, task: TaskState) -> None:
     for dep in task.deps:
         _that(scheduler._tables.tasks.get(dep.key) is dep, f"keeps its dependency {dep} known", task)
         _that(dep.dependents is not None and task in dep.dependents, f"is a dependent of {dep}", task)
+    slices = [item for item in task.reads or () if isinstance(item, TaskSlice)]
+    _that(task.reads is None or bool(slices), "reads slices", task)
+    _that(task.reads is None or task.deps == tuple([d for d in task.reads if d not in slices]), "reads", task)
+    for item in slices:
+        _that(item.block in list(scheduler._index), f"reads {item}, which is known", task)
+        _that((task, item.start, item.stop) in item.block.readers, f"is a reader of {item}", task)
+        gone = item.block.states[item.start : item.stop].count(State.FORGOTTEN)
+        _that(not gone, f"keeps all of {item} in the block", task)
     n_waiters = 0
     for dependent in task.dependents or ():
         _that(task in dependent.deps, f"is a dependency of {dependent}", task)
-        n_waiters += dependent.state in UNDER_WAY
+        if isinstance(dependent, TaskBlock):
+            _that(dependent in list(scheduler._index), f"is read by {dependent}, which is known", task)
+            n_waiters += sum(dependent.states.count(state) for state in UNDER_WAY)
+        else:
+            n_waiters += dependent.state in UNDER_WAY
     _that(
         task.n_live_dependents == n_waiters,
         f"has {task.n_live_dependents} live dependents, should be {n_waiters}",
@@ -119,7 +164,7 @@ def _check_state(scheduler: Scheduler, task: TaskState, misses_an_input: bool) -
         _that(state is not RELEASED, "is needed, so it is under way, held or erred", task)
     else:
         _that(state not in UNDER_WAY, "is under way, so somebody needs it", task)
-    missing = [dep for dep in task.deps if dep.state is not MEMORY]
+    missing = [dep for dep in inputs(task) if dep.state is not MEMORY]
     if state in (READY, STAGING):
         _that(not missing, f"needs {missing}", task)
     if state is State.RUNNING and not misses_an_input:
@@ -143,8 +188,12 @@ def _check_state(scheduler: Scheduler, task: TaskState, misses_an_input: bool) -
         _that(task.n_staging == len(away) > 0, f"is staged for {task.n_staging}, should be {away}", task)
         _that(all(dep in dep.owner.publishing for dep in away), f"is staged for what is being published: {away}", task)
     if state is State.RUNNING and not misses_an_input:
-        held = [dep for dep in task.deps if dep.state is MEMORY]
-        away = [dep for dep in held if dep.shared_location is None and dep.owner is not task.worker]
+        held = [dep for dep in inputs(task) if dep.state is MEMORY]
+        away = [
+            dep
+            for dep in held
+            if dep.shared_location is None and (isinstance(dep, InBlock) or dep.owner is not task.worker)
+        ]
         _that(not away, f"can reach {away}", task)
     held = task.owner is not None or task.shared_location is not None
     _that(held == (state is MEMORY), "is held if and only if it is in memory", task)
@@ -159,7 +208,23 @@ def _check_block(scheduler: Scheduler, block: TaskBlock, counts: dict[object, li
     here = [position for position, state in enumerate(block.states) if state != State.FORGOTTEN]
     states = [State(block.states[position]) for position in here]
     _that(len(here) == block.n_known > 0, f"has {len(here)} tasks", block)
-    _that(set(states) <= {READY, State.RUNNING, MEMORY}, f"has tasks in {set(states)}", block)
+    legal = {WAITING, READY, State.RUNNING, MEMORY, RELEASED}
+    _that(set(states) <= legal, f"has tasks in {set(states)}", block)
+    _that(WAITING not in states or set(states) == {WAITING}, f"waits as a whole, not {set(states)}", block)
+    _that((block.state is WAITING) == (WAITING in states), f"is {block.state.name}", block)
+    n_missing = sum(dep.state is not MEMORY for dep in block.deps)
+    if WAITING in states:
+        _that(block.n_missing_inputs == n_missing > 0, f"waits for {block.n_missing_inputs}, not {n_missing}", block)
+        _that(all(dep.state in UNDER_WAY or dep.state is MEMORY for dep in block.deps), "waits for work", block)
+    elif READY in states or State.RUNNING in states:
+        _that(all(dep.shared_location is not None for dep in block.deps), f"can reach {block.deps}", block)
+    for dep in block.deps:
+        _that(scheduler._tables.tasks.get(dep.key) is dep, f"keeps its dependency {dep} known", block)
+        _that(dep.dependents is not None and block in dep.dependents, f"is a dependent of {dep}", block)
+    for reader, start, stop in block.readers:
+        _that(scheduler._tables.tasks.get(reader.key) is reader, f"is read by {reader}, which is known", block)
+        of_it = [item for item in reader.reads or () if isinstance(item, TaskSlice) and item.block is block]
+        _that((start, stop) in [(item.start, item.stop) for item in of_it], f"is read by {reader}", block)
     _that(states.count(READY) == block.n_ready, f"has {states.count(READY)} ready tasks", block)
     _that((block.state is READY) == (block.n_ready > 0), f"is {block.state.name}", block)
     _that(READY not in block.states[: block.cursor], f"has no ready task before {block.cursor}", block)
@@ -167,9 +232,14 @@ def _check_block(scheduler: Scheduler, block: TaskBlock, counts: dict[object, li
     _that(len(entries) == 1 or block.state is not READY, f"is queued {len(entries)} times", block)
     for position, state in zip(here, states, strict=True):
         key, number = block.keys[position], block.first + position
-        _that(scheduler._blocks._by_key.get(key) is block, f"is found by {key!r}", block)
+        _that(scheduler._index._by_key.get(key) is block, f"is found by {key!r}", block)
         _that(key not in scheduler._tables.tasks and number not in scheduler._tables.by_number, "is one", block)
         counts.setdefault(block.layer, [0] * len(State))[state] += 1
+        is_wanted = block.wanted is None or block.wanted[position] == 1
+        over = [reader for reader, start, stop in block.readers if start <= position < stop]
+        is_needed = is_wanted or any(reader.state in UNDER_WAY for reader in over)
+        _that(is_wanted or bool(over), f"keeps {key!r} only while somebody may need it", block)
+        _that(is_needed == (state is not RELEASED), f"has {key!r} {state.name}, needed: {is_needed}", block)
         if state == State.RUNNING:
             _that(block.workers[position] in scheduler.workers, "runs on living workers", block)
 
@@ -181,7 +251,7 @@ def _entries(queue: ReadyQueue[Any]) -> list[tuple[int, int, Any]]:
 def _count_in_blocks(scheduler: Scheduler) -> dict[int, tuple[int, int, float]]:
     """Return by worker how many tasks in blocks run there, how many results in blocks only it has, and the first's estimates."""
     counts: dict[int, tuple[int, int, float]] = {}
-    for block in scheduler._blocks:
+    for block in scheduler._index:
         for position, (worker, state) in enumerate(zip(block.workers, block.states, strict=True)):
             if state == State.RUNNING or (state == MEMORY and _is_private(block, position)):
                 n_running, n_held, estimate_s = counts.get(worker, (0, 0, 0.0))

@@ -105,6 +105,27 @@ class Client:
 
 
 @dataclass(frozen=True)
+class Fan:
+    """Tasks that all read the same results, and tasks that each read many of theirs, in order."""
+
+    sources: tuple[str, ...]
+    middle: list[str]
+    sinks: dict[str, tuple[str, ...]]
+
+
+def random_fan(random: Random, name: str, below: list[str]) -> Fan:
+    """Return a fan that reads some of the tasks `below`."""
+    middle = [f"{name}-{number}" for number in range(random.choice([4, 10, 16]))]
+    sinks = {}
+    for number in range(random.choice([1, 1, 3])):
+        start = random.choice([0, 0, random.randrange(len(middle))])
+        read = middle[start : random.choice([len(middle), random.randint(start + 1, len(middle))])]
+        more = random.sample([*below, *middle], random.choice([0, 0, 0, 2]))
+        sinks[f"{name}sink-{number}"] = tuple(dict.fromkeys([*more, *read]))
+    return Fan(tuple(random.sample(below, random.choice([0, 1, 1, 2]))), middle, sinks)
+
+
+@dataclass(frozen=True)
 class Habits:
     """What the tasks of a simulation are like, by key."""
 
@@ -116,10 +137,14 @@ class Habits:
     small: frozenset[str] = frozenset()
     duration_s: dict[str, float] = field(default_factory=dict)
     nbytes: dict[str, int] = field(default_factory=dict)
+    fans: tuple[Fan, ...] = ()
+    _values: dict[str, int] = field(default_factory=dict)
 
     def value(self, key: str) -> int:
         """Return what the key's result must be."""
-        return hash((key, tuple(self.value(dep) for dep in self.deps[key])))
+        if key not in self._values:
+            self._values[key] = hash((key, tuple(self.value(dep) for dep in self.deps[key])))
+        return self._values[key]
 
     def above(self, keys: set[str]) -> set[str]:
         """Return `keys` with all that depend on them."""
@@ -144,18 +169,31 @@ def random_habits(random: Random, n_keys: int) -> Habits:
         readers = {key: (*below[1:], *random.sample(roots, random.randint(0, 2))) for key, below in deps.items()}
         deps = {**dict.fromkeys(roots, ()), **readers}
         keys = list(deps)
+    fans: list[Fan] = []
+    if random.random() < 0.4:
+        deps = {key: deps[key] for key in list(deps)[:4]}
+        for number in range(random.choice([1, 2])):
+            fans.append(random_fan(random, f"fan{number}", list(deps)))
+            deps.update(dict.fromkeys(fans[-1].middle, fans[-1].sources) | fans[-1].sinks)
+        keys = list(deps)
+    in_fans = {key for fan in fans for key in (*fan.sources, *fan.middle)} if random.random() < 0.8 else set()
+    is_good = bool(fans) and random.random() < 0.7
     durations_s = random.choice([[1e-6], [1e-6, 1e-3], [1e-6, 1e-3, 1.0]])
 
     def some(share: float) -> frozenset[str]:
         return frozenset(key for key in keys if random.random() < share)
 
+    def bad(*shares: float) -> frozenset[str]:
+        return frozenset() if is_good else some(random.choice(shares))
+
     return Habits(
         deps,
-        fails=some(random.choice([0, 0.05])),
-        fails_once=some(random.choice([0, 0.1])),
-        kills=some(random.choice([0, 0, 0.03])),
-        unpicklable=some(random.choice([0, 0.1])),
-        small=some(0.3),
+        fails=bad(0, 0.05),
+        fails_once=bad(0, 0.1),
+        kills=bad(0, 0, 0.03),
+        unpicklable=bad(0, 0.1),
+        small=some(0.3) | in_fans,
+        fans=tuple(fans),
         duration_s={key: random.choice(durations_s) for key in keys},
         nbytes={key: random.choice([10, 10_000, 100_000]) for key in keys},
     )
@@ -185,7 +223,7 @@ class Simulation:
         self.n_runs: Counter[str] = Counter()
         for _ in range(n_workers):
             self.add_worker()
-        self._events: list[tuple[int, Callable[[], Any]]] = [
+        self._events: list[tuple[float, Callable[[], Any]]] = [
             (30, self._deliver_to_worker),
             (20, self._begin),
             (20, self._take_inputs),
@@ -212,6 +250,10 @@ class Simulation:
         if self.random.random() < 0.4:  # so that most tasks stay in their blocks
             rare = (self._let_time_pass, self._secede_or_rejoin, self._scatter, self._want_to_read, self._lose_results)
             self._events = [(weight, event) for weight, event in self._events if event not in rare]
+        if self.habits.fans:  # so that many of them come to their end undisturbed
+            usual = [*self._quiet, (8, self._submit_fan), (4, self._run_many), (3, self._release)]
+            others = [(0.3, event) for _, event in self._events if event not in [known for _, known in usual]]
+            self._events = usual + self.random.sample(others, self.random.choice([0, 2, 5, len(others)]))
 
     # Driving
 
@@ -269,7 +311,7 @@ class Simulation:
                     assert kind != "worker-lost" or self.deaths >= 3
                     assert kind in ("pinned", "raised", "worker-lost", "nowhere"), task.error
 
-    def _do_one_of(self, events: list[tuple[int, Callable[[], Any]]]) -> None:
+    def _do_one_of(self, events: list[tuple[float, Callable[[], Any]]]) -> None:
         (event,) = self.random.choices([event for _, event in events], [weight for weight, _ in events])
         event()
         self.n_steps += 1
@@ -322,6 +364,8 @@ class Simulation:
         external = sorted({dep for key in keys for dep in self.habits.deps[key]} - keys.keys())
         position = {key: number for number, key in enumerate([*keys, *external])}
         deps = [[position[dep] for dep in self.habits.deps[key]] for key in keys]
+        if all(below == deps[0] for below in deps) and self.random.random() < 0.9:
+            deps = deps[:1]  # those of all
         try:
             self.scheduler.submit(
                 client,
@@ -375,17 +419,38 @@ class Simulation:
             wanted = new[start : start + self.random.randint(2, 20)]
             self.submit(self._client(), wanted[::-1], retries=self.random.choice([0, 2]), restricts=False)
 
+    def _submit_fan(self) -> None:
+        """Hand in what a fan lacks next: what all of it reads, the tasks that read that, or those that read theirs."""
+        if not self.habits.fans:
+            return
+        fan, client = self.random.choice(self.habits.fans), self._client()
+        if not all(map(self._is_known, fan.sources)):
+            self.submit(client, [key for key in fan.sources if key not in self._data])
+        elif not any(map(self._is_known, fan.middle)):
+            retries = self.random.choice([0, 0, 2])
+            self.submit(client, fan.middle[::-1], retries=retries, held={*fan.sources}, restricts=False)
+        else:
+            sink = self.random.choice(list(fan.sinks))
+            if not self._is_known(sink) and all(map(self._is_known, fan.sinks[sink])):
+                self.submit(client, [sink], held={*fan.sinks[sink]}, restricts=self.random.random() < 0.2)
+            for other in self.clients:
+                if self.random.random() < 0.7:
+                    self._release_keys(other, [key for key in fan.middle if key in other.status])
+
     def _is_known(self, key: str) -> bool:
-        return key in self.scheduler._blocks or key in self.scheduler._tables.tasks
+        return key in self.scheduler._index or key in self.scheduler._tables.tasks
 
     def _release(self) -> None:
         client = self._client()
         keys = [key for key in client.status if self.random.random() < 0.3]
         if self.random.random() < 0.3:
             keys = list(client.status)[: self.random.randint(0, len(client.status))]
+        self._release_keys(client, keys)
+
+    def _release_keys(self, client: Client, keys: list[str]) -> None:
         for key in keys:
             del client.status[key]
-        self.scheduler.release(client, keys)
+        self.scheduler.release(client, keys[:: self.random.choice([1, -1])])
 
     def _cancel(self) -> None:
         client = self._client()
@@ -448,7 +513,7 @@ class Simulation:
         """Return the keys of the tasks that the worker runs or whose results it has, in blocks and by themselves."""
         in_blocks = [
             key
-            for block in self.scheduler._blocks
+            for block in self.scheduler._index
             for key, number in zip(block.keys, block.workers, strict=True)
             if number == worker.number
         ]
@@ -670,8 +735,13 @@ class Simulation:
     def _note_readers(self, worker: Worker, lost: list[int]) -> None:
         """Write down which running tasks may have been sent with, or ahead of, a result that is gone."""
         for task in worker.state.running:
-            if task.state is State.RUNNING and any(dep.number in lost for dep in task.deps):
+            if task.state is State.RUNNING and any(dep.number in lost for dep in invariants.inputs(task)):
                 self._misses_an_input.add(task.number)
+        for block in self.scheduler._index:
+            if any(dep.number in lost for dep in block.deps):
+                running = [position for position, state in enumerate(block.states) if state == State.RUNNING]
+                here = [position for position in running if block.workers[position] == worker.number]
+                self._misses_an_input.update(block.first + position for position in here)
 
     # Carrying out
 
@@ -710,12 +780,14 @@ class Simulation:
 
     def _send(self, task: TaskState | TaskSlice, worker: Worker) -> None:
         if isinstance(task, TaskSlice):
+            deps = tuple([(dep.number, dep.key, dep.shared_location) for dep in task.block.deps])
+            assert all(location is not None for _, _, location in deps)
             for number, key in zip(task.numbers, task.keys, strict=True):
-                self._send_run(Run(number, key, ()), worker)
+                self._send_run(Run(number, key, deps), worker)
             return
-        deps = tuple([(dep.number, dep.key, dep.shared_location) for dep in task.deps])
-        self._send_run(Run(task.number, task.key, deps), worker)
-        missing = [dep.number for dep in task.deps if dep.state is not State.MEMORY]
+        inputs = list(invariants.inputs(task))
+        self._send_run(Run(task.number, task.key, tuple([_as_sent(dep) for dep in inputs])), worker)
+        missing = [dep.number for dep in inputs if dep.state is not State.MEMORY]
         if len(missing) != task.n_awaited:  # an input was lost after this was decided: the worker gives the task back
             self._misses_an_input.add(task.number)
             worker.lost.update(missing)
@@ -756,9 +828,11 @@ class Simulation:
                     client.status.pop(key, None)
 
     def _is_wanted_by(self, key: str, client: Client) -> bool:
-        block = self.scheduler._blocks._by_key.get(key)
+        block = self.scheduler._index._by_key.get(key)
         task = self.scheduler._tables.tasks.get(key)
-        return block.client is client if block is not None else task is not None and client in task.clients
+        if block is not None:
+            return block.client is client and (block.wanted is None or block.wanted[block.position(key)] == 1)
+        return task is not None and client in task.clients
 
     def _place(self, key: str) -> int:
         self._next["location"] += 1
@@ -776,6 +850,10 @@ class Simulation:
 class Published:
     number: int
     key: str
+
+
+def _as_sent(dep: TaskState | invariants.InBlock) -> tuple[int, str, int | None]:
+    return dep.number, dep.key, dep.shared_location
 
 
 def _keys_in(message: tuple[Any, ...]) -> list[str]:

@@ -153,7 +153,7 @@ def test_a_client_that_leaves_takes_its_blocks_along(scheduler: Scheduler) -> No
     finish(scheduler, list(range(20)))
     scheduler.client_left("me")
     assert len(scheduler.tasks) == 0
-    assert (list(scheduler._blocks), scheduler._blocks._by_client) == ([], {})
+    assert (list(scheduler._index), scheduler._index._by_client) == ([], {})
     assert scheduler.take_actions().drop == {scheduler.workers[0]: list(range(20))}
 
 
@@ -179,10 +179,10 @@ def test_looking_does_not_change_what_there_is(scheduler: Scheduler) -> None:
     ids=["two layers", "a dependency", "a known key", "an unwanted key"],
 )
 def test_tasks_that_differ_are_no_block(scheduler: Scheduler, keys: list[str], deps: Any, more: dict[str, Any]) -> None:
-    n_blocks = len(list(scheduler._blocks))
+    n_blocks = len(list(scheduler._index))
     scheduler.submit("me", keys, ["spec"] * 3, deps, **{"wanted": keys, **more})
     invariants.check(scheduler)
-    assert len(list(scheduler._blocks)) == n_blocks
+    assert len(list(scheduler._index)) == n_blocks
 
 
 def test_workers_get_long_slices_if_there_are_enough_tasks_for_all() -> None:

@@ -56,7 +56,7 @@ def test_every_legal_change_happens_in_random_work(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "TRANSITIONS", Recording(TRANSITIONS))
     _fail_what_cannot_be_computed()
     monkeypatch.setattr(invariants, "check", lambda *_: None)  # `test_scheduler_properties` checks them
-    for seed in range(50):
+    for seed in range(70):
         simulation = Simulation(seed)
         for _ in range(1000):
             simulation.step()

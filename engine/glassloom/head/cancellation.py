@@ -22,7 +22,7 @@ def cancel_tasks(scheduler: Scheduler, client: ClientConnection, message: messag
     given_up: list[Key] = []
     for key in scheduler.cancel_in_blocks_of(client, message.keys):
         task = scheduler.tasks.get(key)
-        (theirs if task is not None and is_wanted_by_others(task, client) else given_up).append(key)
+        (theirs if task is not None and is_wanted_by_others(scheduler, task, client) else given_up).append(key)
     scheduler.cancel(given_up)
     if theirs:
         scheduler.release(client, theirs)
@@ -54,7 +54,7 @@ def retry_tasks(scheduler: Scheduler, client: ClientConnection, keys: list[Key])
     scheduler.submit(client, known, [None] * len(known), [()] * len(known), wanted=keys)
 
 
-def is_wanted_by_others(task: TaskState, client: Any) -> bool:
+def is_wanted_by_others(scheduler: Scheduler, task: TaskState, client: Any) -> bool:
     """Tell whether anybody but `client` wants the task's result, or that of a task under way that depends on it."""
     if not task.dependents:
         return len(task.clients) > 1 or client not in task.clients if task.clients else False
@@ -63,7 +63,7 @@ def is_wanted_by_others(task: TaskState, client: Any) -> bool:
         task = stack.pop()
         if task.clients and (len(task.clients) > 1 or client not in task.clients):
             return True
-        new = [other for other in task.dependents or () if other.state in _UNDER_WAY and other not in seen]
+        new = [other for other in scheduler.dependents_under_way(task) if other not in seen]
         seen.update(new)
         stack.extend(new)
     return False

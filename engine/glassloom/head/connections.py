@@ -199,10 +199,22 @@ class ClientConnection:
 def _single_tasks(item: TaskState | TaskSlice) -> Iterator[tuple[int, TaskSpec, list[tuple[int, Location | None]]]]:
     """Yield the number, specification and dependencies of a task, or of each task of a slice."""
     if isinstance(item, TaskSlice):
+        deps = _places_of(item.block.deps)
         for number, spec in zip(item.numbers, item.block.specs[item.start : item.stop], strict=True):
-            yield number, spec, []
+            yield number, spec, deps
     else:
-        yield item.number, item.spec, [(dep.number, dep.shared_location) for dep in item.deps]
+        yield item.number, item.spec, _places_of(item.deps if item.reads is None else item.reads)
+
+
+def _places_of(items: Sequence[TaskState | TaskSlice]) -> list[tuple[int, Location | None]]:
+    """Return the numbers of tasks, and how their results can be reached; those of slices one by one."""
+    places: list[tuple[int, Location | None]] = []
+    for item in items:
+        if isinstance(item, TaskSlice):
+            places += zip(item.numbers, item.locations, strict=True)
+        else:
+            places.append((item.number, item.shared_location))
+    return places
 
 
 def _run_slice(tasks: TaskSlice, calls: dict[PickledCall, None]) -> messages.RunSlice:
@@ -210,14 +222,14 @@ def _run_slice(tasks: TaskSlice, calls: dict[PickledCall, None]) -> messages.Run
     specs: TaskSpecs = tasks.block.specs
     positions = specs.positions[tasks.start : tasks.stop]
     literals = specs.literals[tasks.start : tasks.stop]
-    first = tasks.numbers.start
+    first, deps = tasks.numbers.start, _places_of(tasks.block.deps)
     if positions.count(positions[0]) == len(positions):
         call = specs.calls[positions[0]]
         calls[call] = None
-        return messages.RunSlice(first, call.number, literals, specs.priority)
+        return messages.RunSlice(first, call.number, literals, deps, specs.priority)
     used = [specs.calls[position] for position in positions]
     calls.update(dict.fromkeys(used))
-    return messages.RunSlice(first, [call.number for call in used], literals, specs.priority)
+    return messages.RunSlice(first, [call.number for call in used], literals, deps, specs.priority)
 
 
 def keys_of(task: TaskState | TaskSlice) -> Sequence[Key]:

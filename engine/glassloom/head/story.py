@@ -66,7 +66,8 @@ class _Explainer:
 
     def _explain_waiting(self, task: TaskState) -> str:
         former = next((worker for worker in self._workers() if task.number in worker.stopping), None)
-        missing = [dep for dep in task.deps if dep.state is not State.MEMORY]
+        inputs = self._scheduler.inputs_of(task)
+        missing = [dep for dep in inputs if dep.state is not State.MEMORY]
         if former is not None and not missing:
             return (
                 f"was given up while it ran on {former.name}, and is wanted again: it waits until {former.name} has "
@@ -75,7 +76,7 @@ class _Explainer:
         first = sorted(missing, key=lambda dep: -dep.state)[:_MAX_NAMED]  # what runs before what waits
         named = [f"{key_text(dep.key)} {self._briefly(dep)}" for dep in first]
         more = [f"and {len(missing) - len(named)} more"] * (len(missing) > len(named))
-        return f"waits for {len(missing)} of {_counted(len(task.deps), 'input')}: {'; '.join([*named, *more])}"
+        return f"waits for {len(missing)} of {_counted(len(inputs), 'input')}: {'; '.join([*named, *more])}"
 
     def _briefly(self, task: TaskState) -> str:
         """Return how an input stands that is waited for; if it waits itself, for what in the end."""
@@ -86,7 +87,8 @@ class _Explainer:
         seen = {task}
         cause = task
         while cause.state is State.WAITING:
-            missing = [dep for dep in cause.deps if dep.state is not State.MEMORY and dep not in seen]
+            inputs = self._scheduler.inputs_of(cause)
+            missing = [dep for dep in inputs if dep.state is not State.MEMORY and dep not in seen]
             if not missing:
                 return "waits itself"
             cause = max(missing, key=lambda dep: dep.state)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import pickle
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from glassloom.backends.sizeof import sizeof
@@ -234,19 +234,23 @@ class CallEncoder:
     def _add_columns(
         self, function: Callable[..., Any], calls: Mapping[Key, tuple[Any, ...]], shared: _SharedKwargs
     ) -> bool:
-        """Add all calls at once if they have equally many arguments, all of them plain; return False if they don't."""
+        """Add all calls at once if each argument is plain, or the same result, in all of them; return False if it isn't."""
         if not self._positions or len(set(map(len, calls.values()))) != 1:
             return False
-        n_args = len(next(iter(calls.values())))
-        if not n_args or not _are_plain_columns(calls.values()):
+        columns = list(zip(*map(calls.__getitem__, self._positions), strict=True))
+        below: dict[Key, int] = {}
+        shapes = tuple([_shape_of_column(column, below) for column in columns])
+        if not shapes or None in shapes or not self._positions.keys().isdisjoint(below):
             return False
-        number = self._call_number(next(iter(self._positions)), function, ((_LITERAL,) * n_args, shared.shapes))
+        number = self._call_number(next(iter(self._positions)), function, (shapes, shared.shapes))
         if self._call_futures[number]:
             return False
         values = shared.values
+        literals = [column for column, shape in zip(columns, shapes, strict=True) if shape == _LITERAL]
+        rows = zip(*literals, strict=True) if literals else itertools.repeat((), len(self._positions))
         self._calls = [number] * len(self._positions)
-        self._literals = [pickle.dumps([*calls[key], *values], _PROTOCOL) for key in self._positions]
-        self._deps = [[]] * len(self._positions)
+        self._literals = [pickle_plain([*row, *values]) for row in rows]
+        self._deps = [self._deps_of(below)]
         return True
 
     def _message(self, wanted: Sequence[Key], labels: dict[str, tuple[str, str]], handling: Annotations) -> Submit:
@@ -423,12 +427,15 @@ def _are_plain(values: Iterable[Any]) -> bool:
     return True
 
 
-def _are_plain_columns(arguments: Collection[Iterable[Any]]) -> bool:
-    """Whether all arguments of many calls are plain."""
-    kinds = set(map(type, itertools.chain.from_iterable(arguments)))
-    if kinds <= _PLAIN:
-        return True
-    return kinds <= _PLAIN | _TEXT and all(map(_are_plain, arguments))
+def _shape_of_column(column: Sequence[Any], below: dict[Key, int]) -> int | None:
+    """Return the shape of an argument that many calls have: all plain, or all the same result; None if it is neither."""
+    first = column[0]
+    if type(first) is TaskRef or isinstance(first, Handle):
+        is_same = all([arg is first for arg in column])
+        return _number_of(first.key, below) if is_same else None
+    kinds = set(map(type, column))
+    is_plain = kinds <= _PLAIN or (kinds <= _PLAIN | _TEXT and _are_plain(column))
+    return _LITERAL if is_plain else None
 
 
 def _is_large_container(value: Any) -> bool:

@@ -170,7 +170,8 @@ PLUGIN_PREFIX = "plugin-"
 
 
 class Submit(_Message, frozen=True, tag="submit"):
-    """A graph, as columns: see `Scheduler.submit`. ``calls[i]`` is the position of task i's call in ``code``.
+    """A graph, as columns: see `Scheduler.submit`. ``calls[i]`` is the position of task i's call in ``code``; a single
+    element of ``deps`` is that of all tasks.
 
     Code is a pickled call, or the number of a `DefineCall` before. ``wanted`` None: all of ``keys``.
     """

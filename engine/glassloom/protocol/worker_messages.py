@@ -42,7 +42,7 @@ class Run(Message, frozen=True, tag="run"):
 
 
 class RunSlice(Message, frozen=True, tag="run-slice"):
-    """Tasks to run that have no dependencies and consecutive numbers.
+    """Tasks to run that have consecutive numbers and the same dependencies.
 
     Attributes
     ----------
@@ -52,6 +52,8 @@ class RunSlice(Message, frozen=True, tag="run-slice"):
         The call that all of them make, or that of each.
     literals
         Of each task, pickled.
+    deps
+        Of each task, as those of `RunTask`; all of them are there.
     priority
         As that of `RunTask`.
     """
@@ -59,6 +61,7 @@ class RunSlice(Message, frozen=True, tag="run-slice"):
     first: int
     calls: int | list[int]
     literals: list[bytes]
+    deps: list[tuple[int, Location | None]] = []
     priority: int = 0
 
 

@@ -60,7 +60,7 @@ def attempt_columns(task: TaskState, start_s: float, row: int) -> dict[str, floa
         "attempt": min(task.attempt, _MAX_ATTEMPT),
         "ready_wait_s": task.sent_s - task.ready_s,
         "sent_wait_s": start_s - task.sent_s,
-        "bytes_in": sum([dep.nbytes for dep in task.deps]),
+        "bytes_in": _bytes_in(task),
         "last_input": _last_input(task, row),
     }
 
@@ -85,6 +85,7 @@ def _add_slice(
         sent_waits_s += [start_s - sent_s for start_s in starts_s[at : at + n_tasks]]
         ready_waits_s += [sent_s - block.ready_s] * n_tasks
         at += n_tasks
+    last = max([dep.row for dep in block.deps], default=NO_ROW)
     recorder.add_tasks(
         tasks.indices,
         **columns,
@@ -92,7 +93,8 @@ def _add_slice(
         start_s=[epoch_s + start_s for start_s in starts_s],
         ready_wait_s=ready_waits_s[0] if len(spans) == 1 else ready_waits_s,
         sent_wait_s=sent_waits_s,
-        bytes_in=0,
+        bytes_in=sum([dep.nbytes for dep in block.deps]),
+        last_input=0 if last == NO_ROW else range(recorder.rows - last, recorder.rows - last + len(tasks)),
     )
 
 
@@ -110,12 +112,23 @@ def _add_tasks(
         attempt=[min(task.attempt, _MAX_ATTEMPT) for task in tasks],
         ready_wait_s=[task.sent_s - task.ready_s for task in tasks],
         sent_wait_s=[start_s - task.sent_s for task, start_s in zip(tasks, starts_s, strict=True)],
-        bytes_in=[sum([dep.nbytes for dep in task.deps]) if task.deps else 0 for task in tasks],
-        last_input=[_last_input(task, row) if task.deps else 0 for task, row in zip(tasks, rows, strict=True)],
+        bytes_in=[_bytes_in(task) if task.deps or task.reads else 0 for task in tasks],
+        last_input=[
+            _last_input(task, row) if task.deps or task.reads else 0 for task, row in zip(tasks, rows, strict=True)
+        ],
     )
+
+
+def _bytes_in(task: TaskState) -> int:
+    """Return the size of all that a task reads."""
+    slices = [item for item in task.reads or () if isinstance(item, TaskSlice)]
+    return sum([dep.nbytes for dep in task.deps]) + sum([sum(tasks.nbytes) for tasks in slices])
 
 
 def _last_input(task: TaskState, row: int) -> int:
     """Return how many rows before a task's that of the input is of which the head has learnt last; 0 if none tells of it."""
     last = max([dep.row for dep in task.deps], default=NO_ROW)
+    for item in task.reads or ():
+        if isinstance(item, TaskSlice):
+            last = max(last, item.block.row_of_last(item.start, item.stop))
     return row - last if last != NO_ROW else 0

@@ -1,70 +1,60 @@
-"""`BlockTable`: all blocks of tasks, and what happens to slices of them.
+"""`BlockTable`: blocks of tasks, and what happens to slices of them.
 
 A task leaves its block, and gets a `TaskState`, as soon as anything happens to it that doesn't happen to slices: it fails, is
-recalled, is looked up, is wanted by a second client, or another task depends on it.
+recalled, is looked up, is wanted by a second client, or another task depends on it alone. If there are tasks that read slices of
+its block, all tasks of the block leave it then: so what follows from that is written once, for tasks by themselves.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from glassloom.graph.keys import Key
+from glassloom.scheduler.block_index import GONE, BlockIndex, consecutive, trim
 from glassloom.scheduler.layers import Layer
 from glassloom.scheduler.ready_queues import ReadyQueues
 from glassloom.scheduler.state import Places, TaskState, WorkerState
-from glassloom.scheduler.states import FORGOTTEN, MEMORY, READY, RELEASED, RUNNING, State
+from glassloom.scheduler.states import FORGOTTEN, MEMORY, READY, RELEASED, RUNNING, UNDER_WAY, WAITING, State
 from glassloom.scheduler.tables import Tables
 from glassloom.scheduler.task_block import TaskBlock, TaskSlice, append_slice, spans_of
 
-_GONE = FORGOTTEN
-"""State in a block of tasks that are forgotten, or have left the block."""
-_LEGAL = frozenset([(RELEASED, READY), (READY, RUNNING), (RUNNING, MEMORY), (MEMORY, FORGOTTEN), (READY, FORGOTTEN)])
-"""The changes of state that slices make; forgetting a READY task passes by RELEASED."""
+_LEGAL = frozenset(
+    [
+        (RELEASED, WAITING),
+        (RELEASED, READY),
+        (WAITING, READY),
+        (READY, RUNNING),
+        (RUNNING, MEMORY),
+        (MEMORY, RELEASED),
+        (MEMORY, FORGOTTEN),
+        (RELEASED, FORGOTTEN),
+        (WAITING, FORGOTTEN),
+        (READY, FORGOTTEN),
+    ]
+)
+"""The changes of state that slices make; forgetting a WAITING or READY task passes by RELEASED."""
 _STATES = tuple(State)
 _FEW = 8
 """So many tasks or more that follow each other are released without looking for their neighbours first."""
-_READY_RUN, _RUNNING_RUN, _MEMORY_RUN = (
-    re.compile(re.escape(bytes([state])) + b"+") for state in (READY, RUNNING, MEMORY)
+_READY_RUN, _RUNNING_RUN, _MEMORY_RUN, *_OTHER_RUNS = (
+    re.compile(re.escape(bytes([state])) + b"+") for state in (READY, RUNNING, MEMORY, WAITING, RELEASED)
 )
-_UNDER_WAY_RUN = re.compile(b"[" + re.escape(bytes([READY])) + re.escape(bytes([RUNNING])) + b"]+")
-_KNOWN_RUN = re.compile(b"[^" + re.escape(bytes([_GONE])) + b"]+")
-_ANY_RUN = re.compile(b"|".join(pattern.pattern for pattern in (_READY_RUN, _RUNNING_RUN, _MEMORY_RUN)))
+_UNDER_WAY_RUN = re.compile(b"[" + re.escape(bytes([WAITING, READY, RUNNING])) + b"]+")
+_KNOWN_RUN = re.compile(b"[^" + re.escape(bytes([GONE])) + b"]+")
+_ANY_RUN = re.compile(b"|".join(run.pattern for run in (_READY_RUN, _RUNNING_RUN, _MEMORY_RUN, *_OTHER_RUNS)))
+_WANTED_RUN, _UNWANTED_RUN = re.compile(b"\1+"), re.compile(b"\0+")
 
 
 class BlockTable:
-    """The blocks that have tasks, by key, by number, and by client."""
+    """Makes blocks of tasks, takes them from state to state slice by slice, and tasks out of them."""
 
-    def __init__(self, tables: Tables, queues: ReadyQueues) -> None:
+    def __init__(self, tables: Tables, queues: ReadyQueues, index: BlockIndex) -> None:
         self._tables = tables
         self._queues = queues
-        self._starts: list[int] = []
-        self._blocks: list[TaskBlock] = []
-        """In the order of their numbers; `_starts` has the first of each."""
-        self._by_key: dict[Key, TaskBlock] = {}
-        self._by_client: dict[Any, dict[TaskBlock, None]] = {}
-
-    def __len__(self) -> int:
-        """Return the number of tasks in blocks."""
-        return len(self._by_key)
-
-    def __iter__(self) -> Iterator[TaskBlock]:
-        return iter(self._blocks)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._by_key
-
-    def known_keys(self) -> list[Key]:
-        """Return the keys of the tasks in blocks."""
-        return list(self._by_key)
-
-    def knows_any(self, keys: Collection[Key]) -> bool:
-        """Tell whether any of the keys belongs to a task in a block."""
-        return not self._by_key.keys().isdisjoint(keys)
+        self._index = index
 
     # Making blocks, and tasks of their own
 
@@ -79,21 +69,49 @@ class BlockTable:
         places: Places,
         retries: int,
         origin: str,
+        deps: tuple[TaskState, ...] = (),
     ) -> None:
-        """Make a block of new tasks that could run now, and queue it."""
+        """Make a block of new tasks, and queue it if they could run now. What they read must be held or under way."""
         tables = self._tables
-        block = TaskBlock(tables.take_numbers(len(keys)), client, layer, keys, specs)
+        block = TaskBlock(tables.take_numbers(len(keys)), client, layer, keys, specs, deps)
         block.place = block.priority = place
         block.places = places
         block.retries = retries
         block.own_origin = origin
-        block.ready_s = tables.now_s
-        self._by_key.update(dict.fromkeys(keys, block))
-        self._by_client.setdefault(client, {})[block] = None
-        self._starts.append(block.first)
-        self._blocks.append(block)
+        self._index.add(block)
         tables.layers.add(layer, len(keys))
-        self._count(block, RELEASED, READY, len(keys))
+        for dep in deps:
+            dep.n_live_dependents += len(keys)
+            dep.add_dependent(block)
+            tables.layers.note_input(layer, dep.layer)
+        block.n_missing_inputs = sum([dep.state is not MEMORY for dep in deps])
+        if block.n_missing_inputs:
+            block.states[:] = bytes([WAITING]) * len(keys)
+            block.state = WAITING
+            block.n_ready = 0
+            self._count(block, RELEASED, WAITING, len(keys))
+        else:
+            self._count(block, RELEASED, READY, len(keys))
+            self._queue(block)
+
+    def inputs_are_held(self, block: TaskBlock) -> list[TaskState]:
+        """All that WAITING tasks read is held: queue them. If not every process can reach it, they leave the block instead.
+
+        Returns those that have left, which are to be queued one by one, where their inputs are.
+        """
+        if any(dep.shared_location is None for dep in block.deps):
+            return self.dissolve(block)
+        block.states = block.states.replace(bytes([WAITING]), bytes([READY]))
+        block.n_ready = block.n_known
+        block.state = READY
+        self._count(block, WAITING, READY, block.n_ready)
+        self._queue(block)
+        return []
+
+    def _queue(self, block: TaskBlock) -> None:
+        block.ready_s = self._tables.now_s
+        block.cursor = block.states.find(READY)
+        block.priority = block.place + block.cursor
         self._queues.push_block(block)
 
     def task(self, key: Key) -> TaskState | None:
@@ -106,74 +124,61 @@ class BlockTable:
 
     def find(self, key: Key) -> TaskState | None:
         """Let a task leave its block, if it is in one."""
-        block = self._by_key.get(key)
-        return None if block is None else self._make_individual(block, block.position(key))
+        block = self._index.block_of(key)
+        return None if block is None else self._single_out(block, block.position(key))
 
     def find_number(self, number: int) -> TaskState | None:
         """Let a task leave its block, if it is in one."""
-        found = self.at(number)
-        return None if found is None else self._make_individual(*found)
-
-    def at(self, number: int) -> tuple[TaskBlock, int] | None:
-        """Return the block of a task and its position there."""
-        index = bisect_right(self._starts, number) - 1
-        if index < 0:
-            return None
-        block = self._blocks[index]
-        position = number - block.first
-        if position >= len(block.keys) or block.states[position] == _GONE:
-            return None
-        return block, position
-
-    def numbers_of(self, keys: Sequence[Key]) -> Sequence[int]:
-        """Return the numbers of known tasks; quick for keys that follow each other in a block."""
-        block = self._by_key.get(keys[0]) if keys else None
-        if block is not None:
-            start = block.position(keys[0])
-            if block.keys[start : start + len(keys)] == keys and _GONE not in block.states[start : start + len(keys)]:
-                return range(block.first + start, block.first + start + len(keys))
-        return [number for number in map(self.number_of, keys) if number is not None]
-
-    def number_of(self, key: Key) -> int | None:
-        """Return a known task's number, None if there is no such task."""
-        block = self._by_key.get(key)
-        if block is not None:
-            return block.first + block.position(key)
-        task = self._tables.tasks.get(key)
-        return None if task is None else task.number
-
-    def items_of(self, numbers: Sequence[int]) -> Iterator[TaskState | TaskSlice | None]:
-        """Yield the known tasks of these numbers, in order; those that follow each other in a block as one slice."""
-        at = 0
-        while at < len(numbers):
-            found = None if numbers[at] in self._tables.by_number else self.at(numbers[at])
-            if found is None:
-                yield self._tables.by_number.get(numbers[at])
-                at += 1
-                continue
-            block, start = found
-            stop = start + _consecutive(numbers, at, len(block.keys) - start)
-            gone = block.states.find(_GONE, start, stop)
-            stop = stop if gone < 0 else gone
-            yield TaskSlice(block, start, stop)
-            at += stop - start
-
-    def count_before(self, task: TaskState) -> int:
-        """Return how many tasks in blocks go before a task that is READY, or are ahead of it on its worker."""
-        if task.worker is None:
-            return sum(block.states.count(READY, 0, max(0, task.priority - block.place)) for block in self._blocks)
-        return sum(block.count_sent_before(task.worker.number, task.turn) for block in self._blocks)
+        found = self._index.at(number)
+        return None if found is None else self._single_out(*found)
 
     def make_individual_on(self, worker: WorkerState, *, with_results: bool) -> None:
         """Let tasks leave their blocks that a worker runs; `with_results` also those whose result only it has."""
         if not worker.n_in_blocks and not (with_results and worker.n_held_in_blocks):
             return
         pattern = _ANY_RUN if with_results else _RUNNING_RUN
-        for block in list(self._blocks):
-            for match in list(pattern.finditer(block.states)):
-                for position in range(*match.span()):
-                    if _is_on(worker, block, position):
-                        self._make_individual(block, position)
+        for block in list(self._index):
+            spans = [match.span() for match in pattern.finditer(block.states)]
+            there = [position for span in spans for position in range(*span) if _is_on(worker, block, position)]
+            if there and block.readers:
+                self.dissolve(block)
+            else:
+                for position in there:
+                    self._make_individual(block, position)
+
+    def dissolve_if_read(self, keys: Collection[Key]) -> None:
+        """Let tasks leave their blocks that are in one with some of these keys, where slices are read."""
+        if any(block.readers for block in self._index):
+            for block in dict.fromkeys(map(self._index.block_of, keys)):
+                if block is not None and block.readers:
+                    self.dissolve(block)
+
+    def dissolve(self, block: TaskBlock) -> list[TaskState]:
+        """Let all tasks leave a block; return them. Those that read slices of it then read the tasks, one by one."""
+        readers, block.readers = block.readers, []
+        known = [position for match in _KNOWN_RUN.finditer(block.states) for position in range(*match.span())]
+        tasks = {position: self._make_individual(block, position) for position in known}
+        for reader in dict.fromkeys(reader.task for reader in readers):
+            items: list[TaskState | TaskSlice] = []
+            for item in reader.reads or ():
+                if isinstance(item, TaskSlice) and item.block is block:
+                    items += [tasks[position] for position in range(item.start, item.stop)]
+                else:
+                    items.append(item)
+            reader.read(items)
+        for reader, start, stop in readers:
+            for position in range(start, stop):
+                tasks[position].add_dependent(reader)
+                tasks[position].n_live_dependents += reader.state in UNDER_WAY
+        return list(tasks.values())
+
+    def _single_out(self, block: TaskBlock, position: int) -> TaskState:
+        """Let a task leave its block; if slices of that are read, with all others."""
+        if not block.readers:
+            return self._make_individual(block, position)
+        key = block.keys[position]
+        self.dissolve(block)
+        return self._tables.tasks[key]
 
     def _make_individual(self, block: TaskBlock, position: int) -> TaskState:
         """Give a task of a block an object of its own, which takes its place everywhere."""
@@ -186,9 +191,16 @@ class BlockTable:
         task.priority, task.places = block.place + position, block.places
         task.ready_s = block.ready_s
         tables.tasks[task.key] = tables.by_number[task.number] = task
-        tables.clients.add(block.client, task)
+        task.deps = block.deps
+        for dep in block.deps:
+            dep.add_dependent(task)
+        is_wanted = block.wanted is None or block.wanted[position] == 1
+        if is_wanted:
+            tables.clients.add(block.client, task)
         if state is READY:
             self._queues.push(task)
+        elif state is WAITING:
+            task.n_missing_inputs = block.n_missing_inputs
         elif state is RUNNING:
             worker = task.worker = tables.workers[block.workers[position]]
             worker.n_in_blocks -= 1
@@ -199,13 +211,17 @@ class BlockTable:
             task.producer = block.workers[position]
             task.row = block.row(position)
             task.nbytes = block.nbytes[position]
-            if _is_private(block, position):
+            if state is RELEASED:
+                task.was_held = True
+                task.attempt += 1
+            elif _is_private(block, position):
                 owner = task.owner = tables.workers[block.workers[position]]
                 owner.n_held_in_blocks -= 1
                 owner.has[task] = None
             elif block.locations is not None:
                 task.shared_location, block.locations[position] = block.locations[position], None
-            self._tell_alone(block, position, task)
+            if is_wanted and state is MEMORY:
+                self._tell_alone(block, position, task)
         self._take_out(block, position, position + 1, is_ready=state is READY)
         return task
 
@@ -254,11 +270,11 @@ class BlockTable:
 
         Returns how many that are, 0 if the first is no such task.
         """
-        found = self.at(tasks[at])
+        found = self._index.at(tasks[at])
         if found is None:
             return 0
         block, start = found
-        n = _consecutive(tasks, at, len(block.keys) - start)
+        n = consecutive(tasks, at, len(block.keys) - start)
         match = _RUNNING_RUN.match(block.states, start, start + n)
         n = 0 if match is None else match.end() - start
         if block.workers[start : start + n] != array("q", [worker.number]) * n:
@@ -283,8 +299,15 @@ class BlockTable:
         block.layer.learn_many(n, sum(durations_s[at:end]) / n, size / n)
         block.layer.held_bytes += size
         self._count(block, RUNNING, MEMORY, n)
-        append_slice(self._tables.actions.finished[block.client], block, start, stop)
+        for begin, end in _spans(_WANTED_RUN, block, start, stop):
+            append_slice(self._tables.actions.finished[block.client], block, begin, end)
         self._tables.may_have_room[worker] = None
+        self._let_inputs_go(block, n)
+        for reader, first, last in block.readers:
+            if reader.state is WAITING and first < stop and start < last:
+                reader.n_missing_inputs -= min(stop, last) - max(start, first)
+                if not reader.n_missing_inputs:
+                    self._tables.complete.append(reader)
         return n
 
     def release(self, client: Any, keys: Sequence[Key]) -> list[Key]:
@@ -297,7 +320,11 @@ class BlockTable:
         return self._let_go(keys, self._release, client=client)
 
     def cancel(self, keys: Sequence[Key], *, client: Any = None) -> list[Key]:
-        """As `release`, for all clients or for one, and tell them that the keys are cancelled."""
+        """As `release`, for all clients or for one, and tell them that the keys are cancelled.
+
+        Tasks that others read leave their block: what depends on them is to be cancelled too.
+        """
+        self.dissolve_if_read(keys)
         return self._let_go(keys, self._cancel, client=client)
 
     def _let_go(self, keys: Sequence[Key], let_go: Callable[[TaskBlock, int, int], None], *, client: Any) -> list[Key]:
@@ -305,12 +332,12 @@ class BlockTable:
         scattered: dict[TaskBlock, list[int]] = {}
         at = 0
         while at < len(keys):
-            block = self._by_key.get(keys[at])
+            block = self._index.block_of(keys[at])
             if block is None or (client is not None and block.client != client):
                 rest.append(keys[at])
                 at += 1
                 continue
-            start, stop = self._trim(block, *block.span(keys, at))
+            start, stop = trim(block, *block.span(keys, at))
             if stop - start < _FEW:
                 scattered.setdefault(block, []).extend(range(start, stop))
             else:
@@ -318,27 +345,23 @@ class BlockTable:
             at += stop - start
         for block, positions in scattered.items():
             for start, stop in spans_of(sorted(positions)):
-                let_go(block, start, stop)
+                if block.n_known:
+                    let_go(block, start, stop)
+                else:
+                    rest += block.keys[start:stop]  # it was dissolved meanwhile
         return rest
-
-    @staticmethod
-    def _trim(block: TaskBlock, first: int, last: int) -> tuple[int, int]:
-        """Return the positions from `first` towards `last` whose tasks are in the block, as start and stop."""
-        if first <= last:
-            gone = block.states.find(_GONE, first, last + 1)
-            return first, last + 1 if gone < 0 else gone
-        return max(last, block.states.rfind(_GONE, last, first) + 1), first + 1
 
     def client_left(self, client: Any) -> None:
         """Forget all tasks of a client; those that run leave their block."""
-        for block in list(self._by_client.get(client, ())):
+        for block in self._index.of_client(client):
             self._release(block, 0, len(block.keys))
 
     def under_way(self, client: Any = None) -> Iterator[TaskSlice]:
-        """Yield the tasks in blocks that aren't finished: of a client, or all."""
-        for block in list(self._blocks if client is None else self._by_client.get(client, ())):
+        """Yield the tasks in blocks that are wanted and aren't finished: by a client, or by any."""
+        for block in list(self._index) if client is None else self._index.of_client(client):
             for match in list(_UNDER_WAY_RUN.finditer(block.states)):
-                yield TaskSlice(block, *match.span())
+                for span in _spans(_WANTED_RUN, block, *match.span()):
+                    yield TaskSlice(block, *span)
 
     def _cancel(self, block: TaskBlock, start: int, stop: int) -> None:
         cancelled = self._tables.actions.cancelled[block.client]
@@ -347,7 +370,33 @@ class BlockTable:
         self._release(block, start, stop)
 
     def _release(self, block: TaskBlock, start: int, stop: int) -> None:
+        """The client doesn't want these tasks any more."""
         block.released = start, stop
+        if block.readers:
+            if block.wanted is None:
+                block.wanted = bytearray(b"\1") * len(block.keys)
+            block.wanted[start:stop] = bytes(stop - start)
+            self.release_unneeded(block, start, stop)
+        else:
+            self._forget(block, start, stop)
+
+    def release_unneeded(self, block: TaskBlock, start: int, stop: int) -> None:
+        """Forget those of some tasks that nobody wants or reads; let go of the results of those that nobody reads now."""
+        for begin, end, may_be_read in list(block.unread(start, stop)):
+            for span in list(_spans(_UNWANTED_RUN, block, begin, end)):
+                if not may_be_read:
+                    self._forget(block, *span)
+                elif _UNDER_WAY_RUN.search(block.states, *span):
+                    self._tables.to_review += self.dissolve(block)
+                    return
+                else:
+                    for match in list(_MEMORY_RUN.finditer(block.states, *span)):
+                        self._drop(block, *match.span())
+                        self._count(block, MEMORY, RELEASED, match.end() - match.start())
+                        block.states[slice(*match.span())] = bytes([RELEASED]) * (match.end() - match.start())
+
+    def _forget(self, block: TaskBlock, start: int, stop: int) -> None:
+        """Forget tasks that nobody wants or reads. Those that run leave the block, and are reviewed."""
         for match in list(_ANY_RUN.finditer(block.states, start, stop)):
             begin, end = match.span()
             state = block.states[begin]
@@ -356,13 +405,15 @@ class BlockTable:
                     task = self._make_individual(block, position)
                     self._tables.clients.clear(task)
                     self._tables.to_review.append(task)
-            else:
-                if state == MEMORY:
-                    self._drop(block, begin, end)
-                elif block.places is not None:
+                continue
+            if state == MEMORY:
+                self._drop(block, begin, end)
+            elif state != RELEASED:
+                if block.places is not None:
                     block.places.give_up(block.place + begin, end - begin)
-                self._count(block, _STATES[state], FORGOTTEN, end - begin)
-                self._take_out(block, begin, end, is_ready=state == READY)
+                self._let_inputs_go(block, end - begin)
+            self._count(block, _STATES[state], FORGOTTEN, end - begin)
+            self._take_out(block, begin, end, is_ready=state == READY)
 
     def _drop(self, block: TaskBlock, start: int, stop: int) -> None:
         """Let go of results."""
@@ -387,28 +438,31 @@ class BlockTable:
             else:
                 actions.free.append((number, location))
 
+    def _let_inputs_go(self, block: TaskBlock, n_tasks: int) -> None:
+        """So many tasks of the block don't read its dependencies any more."""
+        for dep in block.deps:
+            dep.n_live_dependents -= n_tasks
+            if not dep.n_live_dependents and not dep.clients:
+                self._tables.to_review.append(dep)
+
     # Bookkeeping
 
     def _take_out(self, block: TaskBlock, start: int, stop: int, *, is_ready: bool) -> None:
         """Forget that tasks were in the block."""
         n = stop - start
-        block.states[start:stop] = bytes([_GONE]) * n
-        if len(self._by_key) == n:
-            self._by_key.clear()  # they are all there are
-        else:
-            deque(map(self._by_key.pop, block.keys[start:stop]), maxlen=0)
+        block.states[start:stop] = bytes([GONE]) * n
+        self._index.remove_keys(block.keys[start:stop])
         if is_ready:
             self._use_up(block, stop if start <= block.cursor else block.cursor, n)
         if block.layer.counts[FORGOTTEN] == block.layer.total:
             self._tables.layers.note_end(block.layer)
         block.n_known -= n
         if not block.n_known:
-            index = bisect_right(self._starts, block.first) - 1
-            del self._starts[index], self._blocks[index]
-            blocks = self._by_client[block.client]
-            del blocks[block]
-            if not blocks:
-                del self._by_client[block.client]
+            self._index.remove(block)
+            for dep in block.deps:
+                dep.remove_dependent(block)
+                if dep.dependents is None:
+                    self._tables.to_review.append(dep)
 
     @staticmethod
     def _use_up(block: TaskBlock, cursor: int, n_ready: int) -> None:
@@ -439,13 +493,9 @@ def _is_private(block: TaskBlock, position: int) -> bool:
     return block.locations is None or block.locations[position] is None
 
 
-def _consecutive(numbers: Sequence[int], at: int, limit: int) -> int:
-    """Return how many elements from `at` on follow each other as whole numbers do, no more than `limit`."""
-    if isinstance(numbers, range):
-        return min(len(numbers) - at, limit)
-    first = numbers[at]
-    some = list(numbers[at : at + limit])
-    expected = list(range(first, first + len(some)))
-    if some == expected:
-        return len(some)
-    return next(n for n, (number, other) in enumerate(zip(some, expected, strict=True)) if number != other)
+def _spans(pattern: re.Pattern[bytes], block: TaskBlock, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts from one position to before another of tasks that are wanted, or of those that aren't."""
+    if block.wanted is not None:
+        yield from (match.span() for match in pattern.finditer(block.wanted, start, stop))
+    elif pattern is _WANTED_RUN:
+        yield start, stop

@@ -13,13 +13,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from glassloom.errors import GraphError
-from glassloom.graph.keys import Key, common_layer
+from glassloom.graph.keys import Key
 from glassloom.scheduler.actions import Actions
+from glassloom.scheduler.block_index import BlockIndex
+from glassloom.scheduler.block_readers import BlockReaders
 from glassloom.scheduler.block_table import BlockTable
 from glassloom.scheduler.fairness import FairShare
 from glassloom.scheduler.layers import NO_RUN, Layer, LayerTable
-from glassloom.scheduler.order import Cycle, order
 from glassloom.scheduler.placement import MAX_AHEAD_READERS, Placement
 from glassloom.scheduler.ready_queues import ReadyQueues
 from glassloom.scheduler.restrictions import Restrictions
@@ -34,6 +34,7 @@ from glassloom.scheduler.states import (
     WAITING,
     Pressure,
 )
+from glassloom.scheduler.submissions import Submission, Submissions
 from glassloom.scheduler.tables import Tables
 from glassloom.scheduler.task_block import TaskSlice
 from glassloom.scheduler.task_views import TasksByKey, TasksByNumber
@@ -51,8 +52,8 @@ class Scheduler:
     sends_ahead
         Whether a worker lets a task wait for inputs that are still being made there.
     min_block
-        How many independent tasks of one submission are made a block; None: there are no blocks, and no `TaskSlice` in the
-        actions.
+        How many alike tasks of one submission are made a block, and how many of those that follow each other in one another
+        task reads as a slice; None: there are no blocks, and no `TaskSlice` in the actions.
 
     Attributes
     ----------
@@ -77,14 +78,19 @@ class Scheduler:
         max_ahead_readers = MAX_AHEAD_READERS if sends_ahead else 0
         self._tables = tables = Tables()
         self._queues = ReadyQueues(tables.workers)
-        self._transitions = Transitions(tables, self._queues, make_error, max_ahead_readers)
-        self._blocks = blocks = BlockTable(tables, self._queues)
+        least = min_block or sys.maxsize
+        self._index = index = BlockIndex(tables)
+        self._blocks = blocks = BlockTable(tables, self._queues, index)
+        self._readers = readers = BlockReaders(tables, blocks, index, least)
+        self._transitions = Transitions(tables, self._queues, blocks, readers, make_error, max_ahead_readers)
         self._placement = Placement(tables, blocks, self._queues, self._transitions, max_ahead_readers)
         self._fair_share = FairShare()
+        self._submissions = Submissions(
+            tables, blocks, index, readers, self._transitions, self._fair_share, min_block=least
+        )
         self._make_error = make_error
-        self._min_block = min_block or sys.maxsize
-        self.tasks: Mapping[Key, TaskState] = TasksByKey(tables, blocks)
-        self.by_number: Mapping[int, TaskState] = TasksByNumber(tables, blocks)
+        self.tasks: Mapping[Key, TaskState] = TasksByKey(tables, blocks, index)
+        self.by_number: Mapping[int, TaskState] = TasksByNumber(tables, blocks, index)
         self.individual_tasks: Mapping[Key, TaskState] = tables.tasks
         self.workers: Mapping[int, WorkerState] = tables.workers
         self.layer_table: LayerTable = tables.layers
@@ -110,13 +116,21 @@ class Scheduler:
         actions, self._tables.actions = self._tables.actions, Actions()
         return actions
 
+    def inputs_of(self, task: TaskState) -> tuple[TaskState, ...]:
+        """Return all that a known task reads; that leaves its blocks."""
+        return self._readers.make_inputs_individual(task)
+
+    def dependents_under_way(self, task: TaskState) -> list[TaskState]:
+        """Return the tasks under way that read a known task's result; they leave their blocks."""
+        return self._transitions.dependents_under_way(task)
+
     def number_of(self, key: Key) -> int | None:
         """Return a known task's number, None if there is no such task; a task in a block stays there."""
-        return self._blocks.number_of(key)
+        return self._index.number_of(key)
 
     def items_of(self, numbers: Sequence[int]) -> Iterator[TaskState | TaskSlice | None]:
         """Yield the known tasks of these numbers, in order; those that follow each other in a block as one slice."""
-        return self._blocks.items_of(numbers)
+        return self._index.items_of(numbers)
 
     def tasks_on(self, number: int) -> tuple[list[TaskState], list[TaskState]]:
         """Return the tasks that a worker was given, in the order in which it begins them, and those whose result only it has.
@@ -131,11 +145,11 @@ class Scheduler:
 
     def count_before(self, task: TaskState) -> int:
         """Return how many tasks in blocks go before a task: where it is READY before it gets to a worker, else there."""
-        return self._blocks.count_before(task)
+        return self._index.count_before(task)
 
     def numbers_of(self, keys: Sequence[Key]) -> Sequence[int]:
         """Return the numbers of known tasks; those in blocks stay there."""
-        return self._blocks.numbers_of(keys)
+        return self._index.numbers_of(keys)
 
     def rebalance(self, interval_s: float) -> bool:
         """Time has passed: let idle workers begin what is queued at others that are slower than was expected.
@@ -166,7 +180,7 @@ class Scheduler:
         ----------
         keys, specs, deps
             One element a task: its key, what the runtime needs to run it, and its dependencies as positions in
-            ``keys + external``. A key that is known already keeps its task.
+            ``keys + external``. A single element of `deps` is that of all tasks. A key that is known already keeps its task.
         external
             Keys of known tasks that this graph builds on.
         wanted
@@ -186,121 +200,19 @@ class Scheduler:
         GraphError
             If an external key is unknown, or there is a cycle. Nothing has changed then.
         """
-        if self._are_independent(keys, specs, deps, external, wanted, restrictions):
-            layer = common_layer(keys)
-            if layer is not None:
-                self._submit_block(client, layer, keys, specs, priority, retries, labels or {}, run)
-                return
-        n_new = len(keys)
-        for key in external:
-            if key not in self.tasks:
-                raise GraphError(
-                    f"the graph builds on {key!r}, which the cluster doesn't know (released or cancelled?)"
-                )
-        inner = [[dep for dep in below if dep < n_new] for below in deps] if external else deps
-        try:
-            ranks = order(inner)
-        except Cycle as cycle:
-            raise GraphError(f"the graph has a cycle through {keys[cycle.task]!r}") from cycle
-        tables, transitions = self._tables, self._transitions
-        if self._blocks.knows_any(keys):
-            for key in keys:
-                self._blocks.find(key)
-        elsewhere = tables.layers.built_elsewhere(labels or {}, run)
-        states = [tables.known_or_new(key, labels, run) for key in keys]
-        everyone = [*states, *(self.tasks[key] for key in external)]
-        new: list[TaskState | None] = [None] * n_new  # by rank; None: known already
-        for state, spec, below, rank in zip(states, specs, deps, ranks, strict=True):
-            if state.state is ERRED:
-                transitions.move(state, RELEASED)  # handed in again: it gets another chance
-            if state.spec is not None or state.state is not RELEASED:
-                continue
-            state.spec = spec
-            if elsewhere:
-                state.own_origin = elsewhere.get(state.layer.name, "")
-            new[rank] = state
-            state.retries = retries
-            state.restrictions = restrictions
-            if below:
-                state.deps = tuple([everyone[dep] for dep in below])
-                for dep in state.deps:
-                    if dep.dependents is None:
-                        dep.dependents = {}
-                    dep.dependents[state] = None
-                    if dep.layer.number not in state.layer.inputs:
-                        tables.layers.note_input(state.layer, dep.layer)
-        self._fair_share.charge(client, priority, [state for state in new if state is not None])
-        self._want(client, wanted)
-        for state in states:
-            if state.state is RELEASED:
-                if state.clients:
-                    transitions.start(state)
-                elif not state.dependents:
-                    tables.to_review.append(state)
-        transitions.review()
-
-    def _are_independent(
-        self,
-        keys: Sequence[Key],
-        specs: Sequence[Any],
-        deps: Sequence[Sequence[int]],
-        external: Sequence[Key],
-        wanted: Sequence[Key],
-        restrictions: Restrictions | None,
-    ) -> bool:
-        """Tell whether the tasks of a submission can be a block: new, all wanted, and without anything particular."""
-        if len(keys) < self._min_block or len(wanted) != len(keys) or external or restrictions is not None or any(deps):
-            return False
-        distinct = set(keys)
-        return (
-            len(distinct) == len(keys)
-            and (wanted == keys or distinct == set(wanted))
-            and self._tables.tasks.keys().isdisjoint(distinct)  # so, as it goes through the smaller of two sets
-            and not self._blocks.knows_any(distinct)
-            and not (isinstance(specs, list) and any([spec is None for spec in specs]))
+        self._submissions.submit(
+            Submission(client, keys, specs, deps, external, wanted, priority, retries, restrictions, labels or {}, run)
         )
-
-    def _submit_block(
-        self,
-        client: Any,
-        layer_name: str,
-        keys: Sequence[Key],
-        specs: Sequence[Any],
-        priority: int,
-        retries: int,
-        labels: dict[str, tuple[str, str]],
-        run: int,
-    ) -> None:
-        place, places = self._fair_share.assign(client, priority, len(keys))
-        layers = self._tables.layers
-        origin = layers.built_elsewhere(labels, run).get(layer_name, "")
-        layer = layers.named(layer_name, labels, run)
-        self._blocks.add(client, layer, keys, specs, place=place, places=places, retries=retries, origin=origin)
 
     def want(self, client: Any, keys: Iterable[Key]) -> None:
         """A client wants results held, and to be told when they are there. Unknown keys are reported as cancelled."""
-        self._want(client, keys)
+        self._submissions.want(client, keys)
         self._transitions.review()
-
-    def _want(self, client: Any, keys: Iterable[Key]) -> None:
-        tables = self._tables
-        for key in keys:
-            task = self._blocks.task(key)
-            if task is None:
-                tables.actions.cancelled[client].append(key)
-                continue
-            tables.clients.add(client, task)
-            if task.state is MEMORY:
-                tables.actions.finished[client].append(task)
-            elif task.state is ERRED:
-                tables.actions.erred[client].append(task)
-            elif task.state is RELEASED:
-                self._transitions.start(task)
 
     def release(self, client: Any, keys: Iterable[Key]) -> None:
         """A client doesn't want results any more."""
         tasks, blocks = self._tables.tasks, self._blocks
-        if not blocks:
+        if not self._index:
             self._release(client, [tasks[key] for key in keys if key in tasks])
             return
         rest = blocks.release(client, keys if isinstance(keys, list) else list(keys))
@@ -317,12 +229,12 @@ class Scheduler:
     def cancel(self, keys: Iterable[Key]) -> None:
         """Nobody shall wait for these any more, whoever wanted them."""
         tasks, blocks = self._tables.tasks, self._blocks
-        rest = blocks.cancel(keys if isinstance(keys, list) else list(keys)) if blocks else keys
+        rest = blocks.cancel(keys if isinstance(keys, list) else list(keys)) if self._index else keys
         self._transitions.cancel(tasks[key] for key in rest if key in tasks)
 
     def cancel_in_blocks_of(self, client: Any, keys: Sequence[Key]) -> Sequence[Key]:
         """Cancel those that are in a block, so that only this client wants them and nothing reads them; return the others."""
-        if not self._blocks:
+        if not self._index:
             return keys
         rest = self._blocks.cancel(keys, client=client)
         self._transitions.review()
@@ -420,9 +332,10 @@ class Scheduler:
         last_place: int | None = None
         at = 0
         while at < len(tasks):
-            n_in_block = self._blocks.finish(worker, tasks, at, nbytes, durations_s, locations) if self._blocks else 0
+            n_in_block = self._blocks.finish(worker, tasks, at, nbytes, durations_s, locations) if self._index else 0
             if n_in_block:
-                found = self._blocks.at(tasks[at + n_in_block - 1])
+                self._transitions.make_complete_ready()
+                found = self._index.at(tasks[at + n_in_block - 1])
                 last_place = found[0].place + found[1] if found is not None else last_place
                 at += n_in_block
                 continue

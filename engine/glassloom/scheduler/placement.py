@@ -258,6 +258,8 @@ class Placement:
         """Return the worker that makes all that the task misses, if it can reach the rest and has room for short tasks."""
         if task.state is not WAITING or not 0 < task.n_missing_inputs <= MAX_AHEAD_INPUTS or task.is_on_last_chance:
             return None
+        if task.reads is not None:
+            return None
         places = {dep.worker for dep in task.deps if dep.state is not MEMORY}
         worker = places.pop()
         if places or worker is None or task.restrictions is not None or task in self._tables.stopping:

@@ -25,6 +25,12 @@ class Runnable(Protocol):
     @property
     def deps(self) -> Sequence[Any]: ...
 
+    @property
+    def reads(self) -> Sequence[Any] | None: ...
+
+    @property
+    def freed_in_slices_bytes(self) -> int: ...
+
 
 T = TypeVar("T", bound=Runnable)
 Entry = tuple[int, int, T]
@@ -112,8 +118,8 @@ def would_grow_memory(task: Runnable) -> bool:
     """
     expected = task.layer.nbytes
     if expected is None:
-        return not task.deps
-    freed = 0
+        return not task.deps and task.reads is None
+    freed = 0 if task.reads is None else task.freed_in_slices_bytes
     for dep in task.deps:
         if dep.n_live_dependents == 1 and not dep.clients:
             freed += dep.nbytes

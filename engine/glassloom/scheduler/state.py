@@ -94,6 +94,7 @@ class TaskState:
         "own_origin",
         "pinned",
         "priority",
+        "reads",
         "retries",
         "spec",
         "stamp",
@@ -117,7 +118,10 @@ class TaskState:
         """The user's line that built it, if it isn't that of its layer."""
         self.state = state
         self.deps: tuple[TaskState, ...] = ()
-        self.dependents: dict[TaskState, None] | None = None
+        self.reads: list[Any] | None = None
+        """All that it reads, in order, if slices of blocks are among it (`TaskSlice`); then `deps` are the others. See `read`."""
+        self.dependents: dict[Any, None] | None = None
+        """Known tasks that read the result, and blocks of such tasks (`TaskBlock`)."""
         self.n_missing_inputs = 0
         """Of a WAITING task: dependencies that are not held."""
         self.n_awaited = 0
@@ -176,6 +180,29 @@ class TaskState:
     def turn(self) -> tuple[int, int, int]:
         """What orders the tasks that were sent to a worker as it begins them: priorities over 0 first, then as they came."""
         return min(0, self.priority >> PLACE_BITS), self.sent_number, self.number
+
+    def read(self, items: list[Any]) -> None:
+        """Set what the task reads, in order: tasks and slices of blocks."""
+        self.deps = tuple([item for item in items if type(item) is TaskState])
+        self.reads = None if len(self.deps) == len(items) else items
+
+    @property
+    def freed_in_slices_bytes(self) -> int:
+        """How many bytes of results in slices of blocks nobody needs any more once the task has run."""
+        return sum([item.freed_bytes for item in self.reads or () if type(item) is not TaskState])
+
+    def add_dependent(self, dependent: Any) -> None:
+        """Note a task, or a block, that reads the result."""
+        if self.dependents is None:
+            self.dependents = {}
+        self.dependents[dependent] = None
+
+    def remove_dependent(self, dependent: Any) -> None:
+        """A task or block that reads the result is forgotten."""
+        if self.dependents is not None:
+            del self.dependents[dependent]
+            if not self.dependents:
+                self.dependents = None
 
     @property
     def is_needed(self) -> bool:

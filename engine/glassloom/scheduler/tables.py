@@ -27,6 +27,8 @@ class Tables:
         """Workers that may be able to run more."""
         self.may_go_ahead: list[TaskState] = []
         """Waiting tasks one of whose inputs has just begun."""
+        self.complete: list[TaskState] = []
+        """Waiting tasks the last of whose inputs has just come out of a block."""
         self.to_review: list[TaskState] = []
         """Tasks that may not be needed any more."""
         self.stopping: dict[TaskState, None] = {}

@@ -1,7 +1,8 @@
-"""`TaskBlock`: independent tasks of one layer as columns; `TaskSlice`: some of them that follow each other.
+"""`TaskBlock`: tasks of one layer that are alike, as columns; `TaskSlice`: some of them that follow each other.
 
-Tasks that come from one submission, belong to one layer, are wanted by one client, and neither have dependencies nor are
-depended on, need no object each: what happens to them happens to many of them at once, in a few operations for a slice.
+Tasks that come from one submission, belong to one layer, are wanted by one client, and read the same results, or none, need no
+object each: what happens to them happens to many of them at once, in a few operations for a slice. Other tasks may read a
+block's results, each of them those of a slice: see `block_readers`.
 """
 
 from __future__ import annotations
@@ -11,15 +12,24 @@ import sys
 from array import array
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from glassloom.graph.keys import Key, key_indices
 from glassloom.scheduler.layers import Layer
 from glassloom.scheduler.state import NO_ROW, PLACE_BITS, Places, TaskState, WorkerState
-from glassloom.scheduler.states import READY, RUNNING, State
+from glassloom.scheduler.states import READY, RUNNING, UNDER_WAY, State
 
 MIN_TASKS = 8
 """Fewer tasks aren't made a block: it wouldn't pay."""
+
+
+class Reader(NamedTuple):
+    """A task that reads the results of a block's tasks from position `start` to before `stop`."""
+
+    task: TaskState
+    start: int
+    stop: int
 
 
 class TaskBlock:
@@ -28,12 +38,14 @@ class TaskBlock:
     __slots__ = (
         "client",
         "cursor",
+        "deps",
         "estimates_s",
         "first",
         "keys",
         "layer",
         "locations",
         "n_known",
+        "n_missing_inputs",
         "n_ready",
         "nbytes",
         "own_origin",
@@ -41,6 +53,7 @@ class TaskBlock:
         "places",
         "positions",
         "priority",
+        "readers",
         "ready_s",
         "released",
         "retries",
@@ -50,15 +63,24 @@ class TaskBlock:
         "stamp",
         "state",
         "states",
+        "wanted",
         "workers",
     )
 
-    deps: tuple[TaskState, ...] = ()
-    n_deaths = 0
+    reads: None = None
+    n_deaths = n_awaited = freed_in_slices_bytes = 0
     is_on_last_chance = False
-    """As of a task that waits in a queue: see `ready_queue.Runnable`."""
+    """As of a task that waits in a queue, or for another: see `ready_queue.Runnable` and `TaskState.dependents`."""
 
-    def __init__(self, first: int, client: Any, layer: Layer, keys: Sequence[Key], specs: Any) -> None:
+    def __init__(
+        self,
+        first: int,
+        client: Any,
+        layer: Layer,
+        keys: Sequence[Key],
+        specs: Any,
+        deps: tuple[TaskState, ...] = (),
+    ) -> None:
         n = len(keys)
         self.first = first
         """Number of the first task."""
@@ -67,6 +89,14 @@ class TaskBlock:
         self.keys = keys
         self.specs = specs
         """What the runtime needs to run the tasks, by position."""
+        self.deps = deps
+        """What each of the tasks reads; every process can reach it as soon as they are READY."""
+        self.n_missing_inputs = 0
+        """While the tasks are WAITING: dependencies that are not held."""
+        self.wanted: bytearray | None = None
+        """Of each task 1, or 0 if the client doesn't want it any more and it is here because others read it. None: all 1."""
+        self.readers: list[Reader] = []
+        """Known tasks that read slices of the results. All tasks of such a slice are here."""
         self.own_origin = ""
         self.retries = 0
         self.place = 0
@@ -86,7 +116,7 @@ class TaskBlock:
         self.cursor = 0
         """No task before this position is READY."""
         self.ready_s = math.nan
-        """When the tasks came: `Scheduler.now_s` then."""
+        """When the tasks had become READY: `Scheduler.now_s` then."""
         self.sent: list[tuple[int, float, int]] = []
         """Of each slice that was sent the first position, when, and its number among all that is sent.
 
@@ -104,10 +134,15 @@ class TaskBlock:
         """Of the first READY task."""
         self.stamp = 0
         self.state: State = READY
-        """READY as long as any task is."""
+        """WAITING as long as the tasks are, READY as long as any task is."""
 
     def __repr__(self) -> str:
         return f"<TaskBlock {self.keys[0]!r} ... {len(self.keys)} tasks, {self.n_known} known>"
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether any of the tasks is."""
+        return any(self.states.find(state) >= 0 for state in UNDER_WAY)
 
     def position(self, key: Key) -> int:
         """Return where a task is in the block."""
@@ -164,6 +199,29 @@ class TaskBlock:
             end = self.sent[place][0] if place < len(self.sent) else stop
             yield min(end, stop) - start, self.sent_s(start)
             start = end
+
+    def unread(self, start: int, stop: int) -> Iterator[tuple[int, int, bool]]:
+        """Yield the parts from one position to before another whose results no task under way reads.
+
+        With each goes whether a known task reads it, which may have to be run again.
+        """
+        if not self.readers:
+            yield start, stop, False
+            return
+        edges = {edge for reader in self.readers for edge in reader[1:] if start < edge < stop}
+        for begin, end in pairwise(sorted([start, *edges, stop])):
+            states = [task.state for task, first, last in self.readers if first <= begin and end <= last]
+            if UNDER_WAY.isdisjoint(states):
+                yield begin, end, bool(states)
+
+    def row_of_last(self, start: int, stop: int) -> int:
+        """Return the last of the rows that tell of finished tasks from one position to before another; else `NO_ROW`."""
+        parts = [
+            (row + min(stop, first + n_tasks) - 1 - first)
+            for first, row, n_tasks in self.rows
+            if first < stop and start < first + n_tasks
+        ]
+        return max(parts, default=NO_ROW)
 
     def span(self, keys: Sequence[Key], at: int) -> tuple[int, int]:
         """Return the positions of the first and the last of those keys from element `at` on that follow each other here.
@@ -242,6 +300,15 @@ class TaskSlice:
     def nbytes(self) -> list[int]:
         """The sizes of the results."""
         return self.block.nbytes[self.start : self.stop].tolist()
+
+    @property
+    def freed_bytes(self) -> int:
+        """How many bytes are freed when the only task that reads the slice has run."""
+        block = self.block
+        if block.wanted is None or len(block.readers) != 1:
+            return 0
+        pairs = zip(block.nbytes[self.start : self.stop], block.wanted[self.start : self.stop], strict=True)
+        return sum([nbytes for nbytes, is_wanted in pairs if not is_wanted])
 
     @property
     def locations(self) -> Sequence[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from glassloom.graph.keys import Key
+from glassloom.scheduler.block_index import BlockIndex
 from glassloom.scheduler.block_table import BlockTable
 from glassloom.scheduler.state import TaskState
 from glassloom.scheduler.tables import Tables
@@ -14,9 +15,10 @@ from glassloom.scheduler.tables import Tables
 class TasksByKey(Mapping[Key, TaskState]):
     """The known tasks by key. A task that is looked up leaves its block."""
 
-    def __init__(self, tables: Tables, blocks: BlockTable) -> None:
+    def __init__(self, tables: Tables, blocks: BlockTable, index: BlockIndex) -> None:
         self._tables = tables
         self._blocks = blocks
+        self._index = index
 
     def __getitem__(self, key: Key) -> TaskState:
         task = self._blocks.task(key)
@@ -28,21 +30,22 @@ class TasksByKey(Mapping[Key, TaskState]):
         return self._blocks.task(key) or default
 
     def __contains__(self, key: object) -> bool:
-        return key in self._tables.tasks or key in self._blocks
+        return key in self._tables.tasks or key in self._index
 
     def __iter__(self) -> Iterator[Key]:
-        return iter([*self._tables.tasks, *self._blocks.known_keys()])
+        return iter([*self._tables.tasks, *self._index.known_keys()])
 
     def __len__(self) -> int:
-        return len(self._tables.tasks) + len(self._blocks)
+        return len(self._tables.tasks) + len(self._index)
 
 
 class TasksByNumber(Mapping[int, TaskState]):
     """The known tasks by number. A task that is looked up leaves its block."""
 
-    def __init__(self, tables: Tables, blocks: BlockTable) -> None:
+    def __init__(self, tables: Tables, blocks: BlockTable, index: BlockIndex) -> None:
         self._tables = tables
         self._blocks = blocks
+        self._index = index
 
     def __getitem__(self, number: int) -> TaskState:
         task = self._blocks.numbered(number)
@@ -54,12 +57,12 @@ class TasksByNumber(Mapping[int, TaskState]):
         return self._blocks.numbered(number) or default
 
     def __contains__(self, number: object) -> bool:
-        return number in self._tables.by_number or (isinstance(number, int) and self._blocks.at(number) is not None)
+        return number in self._tables.by_number or (isinstance(number, int) and self._index.at(number) is not None)
 
     def __iter__(self) -> Iterator[int]:
-        for key in self._blocks.known_keys():
+        for key in self._index.known_keys():
             self._blocks.find(key)
         return iter(list(self._tables.by_number))
 
     def __len__(self) -> int:
-        return len(self._tables.by_number) + len(self._blocks)
+        return len(self._tables.by_number) + len(self._index)

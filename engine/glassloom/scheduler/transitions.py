@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from glassloom.scheduler.block_readers import BlockReaders, count_missing, count_missing_in_slices
+from glassloom.scheduler.block_table import BlockTable
 from glassloom.scheduler.ready_queues import ReadyQueues, Refusal
 from glassloom.scheduler.state import DEATHS_ALLOWED, TaskState, WorkerState
 from glassloom.scheduler.states import (
@@ -20,6 +22,7 @@ from glassloom.scheduler.states import (
     State,
 )
 from glassloom.scheduler.tables import Tables, begin_anew
+from glassloom.scheduler.task_block import TaskBlock
 
 MakeError = Callable[[str, TaskState], Any]
 
@@ -40,9 +43,19 @@ class Transitions:
         A task isn't sent ahead of a result with more dependents than these.
     """
 
-    def __init__(self, tables: Tables, queues: ReadyQueues, make_error: MakeError, max_ahead_readers: int) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        queues: ReadyQueues,
+        blocks: BlockTable,
+        readers: BlockReaders,
+        make_error: MakeError,
+        max_ahead_readers: int,
+    ) -> None:
         self._tables = tables
         self._queues = queues
+        self._blocks = blocks
+        self._readers = readers
         self._make_error = make_error
         self._max_ahead_readers = max_ahead_readers
 
@@ -82,7 +95,9 @@ class Transitions:
             begin_anew(task)
             if task.spec is None:
                 self.fail(task, self._make_error("data-lost", task))
-            elif task.deps or task in self._tables.stopping:
+            elif task.deps or task.reads is not None or task in self._tables.stopping:
+                if task.reads is not None:
+                    self._readers.prepare(task)
                 self.move(task, WAITING, stack)
             else:
                 self._make_ready(task)
@@ -92,7 +107,15 @@ class Transitions:
         if task not in self._tables.stopping:
             self._make_ready(task)
 
+    def make_complete_ready(self) -> None:
+        """Queue tasks that have waited for slices of blocks, whose inputs are all held now."""
+        complete, self._tables.complete = self._tables.complete, []
+        for task in complete:
+            self.make_ready(task)
+
     def _make_ready(self, task: TaskState) -> None:
+        if task.reads is not None:
+            self._readers.make_reachable(task)
         task.ready_s = self._tables.now_s
         self.move(task, READY)
 
@@ -108,8 +131,16 @@ class Transitions:
             if task.state is not ERRED:
                 _give_up_place(task)
                 self.move(task, ERRED, error)
-                if task.dependents:
-                    stack.extend(other for other in task.dependents if other.state in UNDER_WAY)
+                stack += self.dependents_under_way(task)
+
+    def dependents_under_way(self, task: TaskState) -> list[TaskState]:
+        """Return the tasks under way that read a task's result; they leave their blocks."""
+        if task.dependents is None:
+            return []
+        for dependent in list(task.dependents):
+            if isinstance(dependent, TaskBlock) and dependent.is_under_way:
+                self._blocks.dissolve(dependent)
+        return [other for other in task.dependents or () if isinstance(other, TaskState) and other.state in UNDER_WAY]
 
     def cancel(self, tasks: Iterable[TaskState]) -> None:
         """Let nobody wait for tasks any more, nor for what depends on them; tell the clients that did."""
@@ -123,18 +154,18 @@ class Transitions:
             for client in task.clients:
                 tables.actions.cancelled[client].append(task.key)
             tables.clients.clear(task)
-            stack.extend(dependent for dependent in task.dependents or () if dependent.state in UNDER_WAY)
+            stack += self.dependents_under_way(task)
         tables.to_review += given_up
         self.review()
 
     def lose(self, task: TaskState) -> None:
         """The only copy of a result is gone: compute it again if it is needed."""
         self.move(task, RELEASED, False)
-        for dependent in task.dependents or ():
+        for dependent in self.dependents_under_way(task):
             if dependent.state is READY or dependent.state is STAGING:
                 self.move(dependent, WAITING)
             elif dependent.state is WAITING:
-                dependent.n_missing_inputs = _count_missing(dependent)
+                dependent.n_missing_inputs = count_missing(dependent)
             elif dependent.n_awaited:
                 dependent.n_awaited += 1
         if task.is_needed:
@@ -164,7 +195,7 @@ class Transitions:
         """The result cannot leave its worker: whatever waits for a copy must go there instead."""
         task.pinned = True
         self._tables.end_search(task)
-        for dependent in list(task.dependents or ()):
+        for dependent in self.dependents_under_way(task):
             if dependent.state is READY:
                 self.requeue(dependent)
             elif dependent.state is STAGING:
@@ -222,7 +253,7 @@ class Transitions:
 
     def _await_inputs(self, task: TaskState, to_start: list[TaskState]) -> None:
         """Wait for dependencies. Those that are released are put on the list `to_start`."""
-        n_missing = 0
+        n_missing = 0 if task.reads is None else count_missing_in_slices(task)
         broken: TaskState | None = None
         for dep in task.deps:
             dep.n_live_dependents += 1
@@ -245,7 +276,7 @@ class Transitions:
     def _await_again(self, task: TaskState, _: Any) -> None:
         """Wait for dependencies that were held, or for the worker's answer."""
         self.leave_worker(task)
-        task.n_missing_inputs = _count_missing(task)
+        task.n_missing_inputs = count_missing(task)
 
     def _queue(self, task: TaskState, _: Any) -> None:
         """Queue the task where its data is."""
@@ -290,7 +321,7 @@ class Transitions:
         tables.actions.run[task.worker].append(task)
         dependents = task.dependents
         if dependents is not None and len(dependents) <= self._max_ahead_readers:
-            tables.may_go_ahead += dependents
+            tables.may_go_ahead += [other for other in dependents if isinstance(other, TaskState)]
 
     def _take_on(self, task: TaskState, worker: WorkerState) -> None:
         """The task is the worker's from now on."""
@@ -310,7 +341,7 @@ class Transitions:
             self._tables.may_have_room[worker] = None
         task.n_missing_inputs = 0
         self._hold(task, result)
-        if task.deps:
+        if task.deps or task.reads is not None:
             self._let_inputs_go(task)
 
     def _hold(self, task: TaskState, result: tuple[WorkerState | None, Any, int]) -> None:
@@ -332,18 +363,20 @@ class Transitions:
         for client in task.clients:
             tables.actions.finished[client].append(task)
         if task.dependents is not None:
-            for dependent in task.dependents:
+            for dependent in list(task.dependents):
                 self._note_input(dependent)
         if not task.n_live_dependents and not task.clients:
             tables.to_review.append(task)
 
-    def _note_input(self, dependent: TaskState) -> None:
-        """An input of a task is held."""
+    def _note_input(self, dependent: TaskState | TaskBlock) -> None:
+        """An input of a task, or of those of a block, is held."""
         if dependent.state is WAITING:
             dependent.n_missing_inputs -= 1
-            if not dependent.n_missing_inputs:
-                self.make_ready(dependent)
-        elif dependent.n_awaited:
+            if dependent.n_missing_inputs:
+                return
+            for task in self._blocks.inputs_are_held(dependent) if isinstance(dependent, TaskBlock) else (dependent,):
+                self.make_ready(task)
+        elif isinstance(dependent, TaskState) and dependent.n_awaited:
             dependent.n_awaited -= 1
             if not dependent.n_awaited and dependent.worker is not None:
                 dependent.worker.n_ahead -= 1
@@ -351,6 +384,9 @@ class Transitions:
     def _hold_anew(self, task: TaskState, result: tuple[WorkerState | None, Any, int]) -> None:
         """A value takes the place of what has failed, or of what was let go."""
         task.error = None
+        for erred in self._tables.actions.erred.values():
+            if task in erred:
+                erred.remove(task)  # clients hear of what has failed after what has finished
         begin_anew(task)
         self._hold(task, result)
 
@@ -360,6 +396,8 @@ class Transitions:
             dep.n_live_dependents -= 1
             if not dep.n_live_dependents and not dep.clients:
                 self._tables.to_review.append(dep)
+        if task.reads is not None:
+            self._readers.let_go(task)
 
     def _stop_staging(self, task: TaskState, _: Any) -> None:
         self.leave_worker(task)
@@ -431,12 +469,12 @@ class Transitions:
         if layer.counts[FORGOTTEN] == layer.total:
             tables.layers.note_end(layer)
         for dep in task.deps:
-            if dep.dependents is not None:
-                del dep.dependents[task]
-                if not dep.dependents:
-                    dep.dependents = None
-                    tables.to_review.append(dep)
+            dep.remove_dependent(task)
+            if dep.dependents is None:
+                tables.to_review.append(dep)
         task.deps = ()
+        if task.reads is not None:
+            self._readers.forget(task)
 
     def _forget_result(self, task: TaskState, _: Any) -> None:
         self._drop(task, True)
@@ -492,7 +530,3 @@ def _give_up_place(task: TaskState) -> None:
     if task.places is not None:
         task.places.give_up(task.priority)
         task.places = None  # it may be another task's by then, when this one is let go once more
-
-
-def _count_missing(task: TaskState) -> int:
-    return sum([1 for dep in task.deps if dep.state is not MEMORY])

@@ -77,7 +77,7 @@ class Outbox:
     """Results that are not sent yet, and what tasks have printed. Thread-safe.
 
     Results of individual tasks wait in one line; small ones of tasks in slices in the columns of each lane. The latter go
-    first: no task in a slice has read a result, but another may have read one of theirs.
+    first: what a task in a slice has read the head had before, but another task may have read one of their results.
     """
 
     def __init__(self, sender: Sender, output: TaskOutput) -> None:
@@ -139,7 +139,7 @@ class Outbox:
         """Return the results of tasks in slices: of several lanes in the order of their numbers, as lanes share slices."""
         taken = [(number, self.recent.take(lane)) for number, lane in self._lanes.items() if lane.numbers]
         lanes, columns = taken[0] if len(taken) == 1 else merged(taken)
-        none = [0.0] * len(columns.numbers)  # no task of a slice reads inputs
+        none = [0.0] * len(columns.numbers)  # those that have read their inputs for long are told of by themselves
         return finished_message(columns.numbers, lanes, *columns[1:-1], none, none, columns.results)
 
     def _take_reads(self) -> messages.StoreEvents:

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from glassloom.protocol.messages import RunSlice
+
+_UNCHANGEABLE = frozenset([int, float, bool, complex, type(None), str, bytes])
 
 
 class SliceTasks:
-    """Tasks without dependencies, with consecutive numbers.
+    """Tasks with consecutive numbers and the same dependencies.
 
     Threads take tasks from `todo` one by one, and the reading thread takes back those that are recalled, each in a single
     step of the interpreter: whoever gets a task out of it has it alone, and no lock is needed.
 
     Attributes
     ----------
+    deps
+        What each of the tasks reads.
     numbers
         Of all tasks of the slice.
     priority
         Of the graph that they belong to.
+    values
+        The values of `deps`, for all tasks, if no task can change them for the others; None as long as each reads its own.
     todo
         The pickled literals of the tasks that haven't begun, by number; ``popitem`` takes the first of them.
     left
         The tasks that haven't ended, those that run included.
     """
 
-    __slots__ = ("_calls", "left", "numbers", "priority", "todo")
+    __slots__ = ("_calls", "deps", "left", "numbers", "priority", "todo", "values")
 
     def __init__(self, message: RunSlice) -> None:
         self._calls = message.calls
+        self.deps = message.deps
+        self.values: Sequence[Any] | None = None if message.deps else ()
         self.priority = message.priority
         self.numbers = range(message.first, message.first + len(message.literals))
         self.todo = dict(zip(reversed(self.numbers), reversed(message.literals), strict=True))
@@ -36,6 +47,11 @@ class SliceTasks:
         """Return the number of a task's call."""
         calls = self._calls
         return calls if isinstance(calls, int) else calls[number - self.numbers.start]
+
+    def share(self, values: Sequence[Any]) -> None:
+        """A task has read `deps`: let the others have the same values, if that makes no difference to them."""
+        if all(type(value) in _UNCHANGEABLE for value in values):
+            self.values = values
 
     @property
     def is_withdrawn(self) -> bool:

@@ -113,7 +113,7 @@ class TaskRunner:
         thread.priority = tasks.priority
         self.n_executing += 1
         begun_s, cpu_begun_s = monotonic_s(), thread_time()
-        last = run_slice(tasks, self.calls, thread, lane, self._watch, self._outbox.due_s)
+        last = run_slice(tasks, self.calls, self.inputs, thread, lane, self._watch, self._outbox.due_s)
         thread.started_s = math.inf
         lane.cpu_share = min(1.0, (thread_time() - cpu_begun_s) / max(monotonic_s() - begun_s, 1e-9))
         self.n_executing -= not thread.has_seceded

@@ -37,6 +37,8 @@ MAX_INVOKED_BYTES = 32 * 1024
 _INLINE_TYPES = frozenset([int, float, bool, complex, type(None)])
 _INLINE_BYTES = 1024
 _UNKNOWN_BYTES = 32
+_LONG_READ_S = 0.001
+"""A task of a slice that has read its inputs for longer is told of by itself, with how long that was."""
 
 
 class Outcome:
@@ -92,6 +94,13 @@ class Outcome:
         """The task's function has returned, or raised."""
         self.stop_s, self.cpu_s = monotonic_s(), thread_time() - self.cpu_begun_s
 
+    @classmethod
+    def input_lost(cls, start_s: float, lost: InputLost) -> Outcome:
+        """Return the outcome of a task that can't begin."""
+        outcome = cls(start_s)
+        outcome.lost = lost.with_traceback(None)  # it refers to the other inputs
+        return outcome
+
 
 def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs) -> Outcome:
     """Run a task and return what came of it. Never raises. Doesn't return in a process that the task has forked."""
@@ -139,7 +148,13 @@ class Watch(NamedTuple):
 
 
 def run_slice(
-    tasks: SliceTasks, calls: CallTable, thread: TaskThread, lane: LaneResults, watch: Watch, until_s: float
+    tasks: SliceTasks,
+    calls: CallTable,
+    inputs: Inputs,
+    thread: TaskThread,
+    lane: LaneResults,
+    watch: Watch,
+    until_s: float,
 ) -> tuple[int, Outcome | None] | None:
     """Run tasks of a slice, as `run_user_code` runs one, and keep their small results, until the caller has to do something.
 
@@ -148,6 +163,7 @@ def run_slice(
     """
     todo, left, loaded, readers, lines = tasks.todo, tasks.left, calls.loaded, watch.readers, watch.lines
     urgent = watch.urgent if tasks.priority <= 0 else ()
+    reading_s: tuple[float, float] | None = None
     start_s = monotonic_s()
     while True:
         try:
@@ -161,7 +177,15 @@ def run_slice(
             if call is None:
                 call = calls.load(tasks.call_of(number))
                 start_s = monotonic_s()
-            value = call(literals, ())
+            values = tasks.values
+            if values is None:
+                values, fetch_s, deserialise_s = inputs.read(tasks.deps)
+                tasks.share(values)
+                if fetch_s + deserialise_s > _LONG_READ_S:
+                    reading_s = fetch_s, deserialise_s
+            value = call(literals, values)
+        except InputLost as lost:
+            return number, Outcome.input_lost(start_s, lost)
         except BaseException as error:
             leave_if_child(error)
             return number, Outcome(start_s, describe_error(error))
@@ -173,8 +197,10 @@ def run_slice(
             inline: bytes | None = pickle.dumps(value, 5)
         else:
             nbytes, inline = _measure(value)
-        if inline is None or stop_s > until_s or thread.has_seceded or urgent or lines:
-            return number, Outcome(start_s, None, stop_s, value, nbytes, inline)
+        if inline is None or stop_s > until_s or thread.has_seceded or urgent or lines or reading_s:
+            outcome = Outcome(start_s, None, stop_s, value, nbytes, inline)
+            outcome.fetch_s, outcome.deserialise_s = reading_s or (0.0, 0.0)
+            return number, outcome
         lane.starts_s.append(start_s)
         lane.stops_s.append(stop_s)
         lane.nbytes.append(nbytes)
