@@ -73,7 +73,8 @@ def run(message: Submit, places: Places) -> list[Any]:
     """Return what the calls of a message are given. A result that a cluster holds is shown as its key."""
     names = [*message.keys, *message.external]
     results = []
-    for number, literals, deps in zip(message.calls, message.literals, message.deps, strict=True):
+    deps_of_each = message.deps * (len(message.keys) if len(message.deps) == 1 else 1)
+    for number, literals, deps in zip(message.calls, message.literals, deps_of_each, strict=True):
         values = [places.values.get(names[dep], names[dep]) for dep in deps]
         results.append(Call(message.code[number])(literals, values))
     return results

@@ -157,7 +157,23 @@ def interrupt_a_gather(client: Client, graph: RandomGraph, fault: Callable[[], N
     assert client.gather(futures) == [combine(number) for number in numbers]
 
 
-ACTIONS = [compute, interrupt_and_compute_again, cancel_and_compute_again, interrupt_a_gather]
+def fan_out_and_in(client: Client, graph: RandomGraph, fault: Callable[[], None], rng: random.Random) -> None:
+    """Tasks that read one result, and a task that reads theirs, three times over; the last of them is what is asked for."""
+    value, future = 1, client.submit(combine, 1)
+    fault_at = rng.randrange(3)
+    for turn in range(3):
+        numbers = [rng.randrange(10**6) for _ in range(rng.randint(8, 200))]
+        middle = client.map(combine, numbers, [future] * len(numbers))
+        future = client.submit(sum, middle, priority=rng.choice([0, 0, 1]))
+        value = sum(combine(number, value) for number in numbers)
+        if rng.random() < 0.7:
+            del middle
+        if turn == fault_at:
+            fault()
+    assert future.result(timeout=BOUND_S) == value
+
+
+ACTIONS = [compute, fan_out_and_in, interrupt_and_compute_again, cancel_and_compute_again, interrupt_a_gather]
 
 
 @pytest.mark.fault("killed and stopped processes, Ctrl-C and cancelled tasks at random, again and again")

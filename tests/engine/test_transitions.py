@@ -9,7 +9,7 @@ import invariants
 import pytest
 from glassloom.scheduler import Scheduler, State, block_table
 from glassloom.scheduler import transitions as module
-from glassloom.scheduler.states import FORGOTTEN, READY, RELEASED
+from glassloom.scheduler.states import FORGOTTEN, READY, RELEASED, WAITING
 from glassloom.scheduler.transitions import TRANSITIONS, IllegalTransition
 from simulator import Simulation
 
@@ -91,6 +91,6 @@ def test_no_module_of_the_scheduler_sets_a_state_but_by_the_table() -> None:
 
 
 def test_slices_of_blocks_make_no_change_that_single_tasks_could_not() -> None:
-    by_way_of_released = {(READY, FORGOTTEN)}
+    by_way_of_released = {(READY, FORGOTTEN), (WAITING, FORGOTTEN)}
     assert block_table._LEGAL - by_way_of_released <= PAIRS
-    assert {(READY, RELEASED), (RELEASED, FORGOTTEN)} <= PAIRS
+    assert {(READY, RELEASED), (WAITING, RELEASED), (RELEASED, FORGOTTEN)} <= PAIRS

@@ -226,10 +226,10 @@ def _run_slice(tasks: TaskSlice, calls: dict[PickledCall, None]) -> messages.Run
     if positions.count(positions[0]) == len(positions):
         call = specs.calls[positions[0]]
         calls[call] = None
-        return messages.RunSlice(first, call.number, literals, deps, specs.priority)
+        return messages.RunSlice(first, call.number, literals, specs.priority, deps)
     used = [specs.calls[position] for position in positions]
     calls.update(dict.fromkeys(used))
-    return messages.RunSlice(first, [call.number for call in used], literals, deps, specs.priority)
+    return messages.RunSlice(first, [call.number for call in used], literals, specs.priority, deps)
 
 
 def keys_of(task: TaskState | TaskSlice) -> Sequence[Key]:

@@ -213,9 +213,10 @@ class CallEncoder:
 
     def _add_calls(self, function: Callable[..., Any], calls: Mapping[Key, tuple[Any, ...]], kwargs: Kwargs) -> None:
         shared = self._share(next(iter(self._positions)), kwargs) if kwargs and calls else _NO_KWARGS
-        is_plain = not shared.below and _are_plain(shared.values)
+        is_plain = _are_plain(shared.values)
         if is_plain and self._add_columns(function, calls, shared):
             return
+        is_plain = is_plain and not shared.below
         numbers: dict[int, int] = {}  # of calls, by how many arguments they have
         for key in self._positions:
             args = calls[key]
@@ -238,7 +239,7 @@ class CallEncoder:
         if not self._positions or len(set(map(len, calls.values()))) != 1:
             return False
         columns = list(zip(*map(calls.__getitem__, self._positions), strict=True))
-        below: dict[Key, int] = {}
+        below = dict(shared.below)
         shapes = tuple([_shape_of_column(column, below) for column in columns])
         if not shapes or None in shapes or not self._positions.keys().isdisjoint(below):
             return False

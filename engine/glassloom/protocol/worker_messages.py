@@ -52,17 +52,17 @@ class RunSlice(Message, frozen=True, tag="run-slice"):
         The call that all of them make, or that of each.
     literals
         Of each task, pickled.
-    deps
-        Of each task, as those of `RunTask`; all of them are there.
     priority
         As that of `RunTask`.
+    deps
+        Of each task, as those of `RunTask`; all of them are there.
     """
 
     first: int
     calls: int | list[int]
     literals: list[bytes]
-    deps: list[tuple[int, Location | None]] = []
     priority: int = 0
+    deps: list[tuple[int, Location | None]] = []
 
 
 class Publish(Message, frozen=True, tag="publish"):
