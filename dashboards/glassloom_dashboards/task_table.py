@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from glassloom_dashboards import task_waits
 from glassloom_dashboards.bins import Spans, microseconds
-from glassloom_dashboards.growing import GrowingTable, GrowingTexts
+from glassloom_dashboards.growing import GrowingTable
+from glassloom_dashboards.growing_texts import GrowingTexts
 from glassloom_dashboards.pyramid import Pyramid
 from glassloom_dashboards.task_index import TaskIndex
 from glassloom_dashboards.worker_spans import worker_spans
@@ -23,7 +24,6 @@ ACTION_BITS = 8
 """A kind is ``layer << ACTION_BITS | action``."""
 _EVENT_DTYPES = {
     "layer": "<u4",
-    "worker": "<u4",
     "action": "u1",
     "ok": "u1",
     "start_s": "<f8",
@@ -31,7 +31,7 @@ _EVENT_DTYPES = {
     "nbytes": "<f4",
     "thread": "<u4",
 } | task_waits.DTYPES
-"""What is kept of task events: 51 bytes a row, beside their texts and two bytes for finding them."""
+"""What is kept of task events: 47 bytes a row, beside their texts and two bytes for finding them."""
 _BLOCK_ROWS = 8192
 """So many rows are put in bins together; those after them are looked at one by one."""
 MAX_ROWS = 2**21
@@ -48,7 +48,7 @@ def kinds_of(layer: NDArray[np.uint32], action: NDArray[np.uint8]) -> NDArray[np
 def event_columns(message: TaskEvents, skip: int) -> dict[str, NDArray[Any]]:
     """Return what `TaskTable.extend` needs of the rows of a message, without its first `skip`."""
     names = _EVENT_DTYPES.keys() - {"thread", "stop_s", "nbytes", *task_waits.DTYPES}
-    dtypes = {name: _EVENT_DTYPES[name] for name in names} | {"lane": "<u2", "nbytes": "<i8"}
+    dtypes = {name: _EVENT_DTYPES[name] for name in names} | {"worker": "<u4", "lane": "<u2", "nbytes": "<i8"}
     columns = {name: np.frombuffer(column(message, name), dtype)[skip:] for name, dtype in dtypes.items()}
     return columns | {"stop_s": columns["start_s"] + np.frombuffer(column(message, "duration_s"), "<f4")[skip:]}
 
@@ -87,6 +87,7 @@ class TaskTable:
         self.pyramid = Pyramid(self.spans)
         self.by_worker = Pyramid(self._worker_spans)
         self._threads: dict[int, int] = {}
+        self._workers = np.empty(0, np.uint32)  # by thread
         self._thread_start_s = np.empty(0)
         self._thread_stop_s = np.empty(0)
         self.index = GrowingTexts()
@@ -109,11 +110,20 @@ class TaskTable:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return a column of all rows that are kept; its first element is row number `first_row`."""
-        return self._events[name]
+        return self.between(name, self.first_row, self.next_row)
+
+    def between(self, name: str, first: int, stop: int) -> NDArray[Any]:
+        """Return a column's values of the rows from number `first` to before `stop`, none of which may have gone."""
+        return self._values(name, slice(first - self.first_row, stop - self.first_row))
+
+    def _values(self, name: str, places: Any) -> NDArray[Any]:
+        if name == "worker":
+            return self._workers[self._events["thread"][places]]
+        return self._events[name][places]
 
     def take(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return a column's values of rows by number, none of which may have gone."""
-        return self._events[name][rows - self.first_row]
+        return self._values(name, rows - self.first_row)
 
     @property
     def threads(self) -> list[tuple[int, int]]:
@@ -128,6 +138,8 @@ class TaskTable:
         codes = (columns["worker"].astype(np.int64) << 16) | lane
         distinct, inverse = np.unique(codes, return_inverse=True)
         numbers = [self._threads.setdefault(code, len(self._threads)) for code in distinct.tolist()]
+        if len(self._threads) > len(self._workers):
+            self._workers = np.array([code >> 16 for code in self._threads], np.uint32)
         thread = np.array(numbers, np.uint32)[inverse]
         self._note_times(thread, columns["start_s"], columns["stop_s"])
         unknown = {name: np.zeros(len(index)) for name in task_waits.DTYPES}
@@ -197,16 +209,15 @@ class TaskTable:
 
     def spans(self, first: int, stop: int) -> Spans:
         """Return the rows from number `first` up to `stop` as spans of the pyramid."""
-        rows = slice(first - self.first_row, stop - self.first_row)
-        kind = kinds_of(self["layer"][rows], self["action"][rows])
+        names = ("layer", "action", "thread", "start_s", "stop_s", "ok")
+        layer, action, thread, start_s, stop_s, ok = (self.between(name, first, stop) for name in names)
         return Spans(
-            self.pyramid.keys(self["thread"][rows].astype(np.int64), kind),
-            microseconds(self["start_s"][rows], self.origin_s),
-            microseconds(self["stop_s"][rows], self.origin_s),
-            self["ok"][rows] == 0,
+            self.pyramid.keys(thread.astype(np.int64), kinds_of(layer, action)),
+            microseconds(start_s, self.origin_s),
+            microseconds(stop_s, self.origin_s),
+            ok == 0,
             np.arange(first, stop),
         )
 
     def _worker_spans(self, first: int, stop: int) -> Spans:
-        rows = slice(first - self.first_row, stop - self.first_row)
-        return worker_spans(lambda name: self[name][rows], first, self.origin_s)
+        return worker_spans(lambda name: self.between(name, first, stop), first, self.origin_s)

@@ -120,13 +120,13 @@ def last_tasks(aggregate: ClusterAggregate, worker: int) -> list[dict[str, str]]
 def _last_rows(aggregate: ClusterAggregate, worker: int) -> list[int]:
     tasks = aggregate.tasks
     rows: list[int] = []
-    for stop in range(len(tasks), 0, -_SCAN_ROWS):
-        start = max(stop - _SCAN_ROWS, 0)
-        mine = np.flatnonzero(tasks["worker"][start:stop] == worker)[::-1] + start
+    for stop in range(tasks.next_row, tasks.first_row, -_SCAN_ROWS):
+        start = max(stop - _SCAN_ROWS, tasks.first_row)
+        mine = np.flatnonzero(tasks.between("worker", start, stop) == worker)[::-1] + start
         rows += mine.tolist()
         if len(rows) >= LAST_TASKS:
             break
-    return [row + tasks.first_row for row in rows[:LAST_TASKS]]
+    return rows[:LAST_TASKS]
 
 
 def _ended_task(aggregate: ClusterAggregate, row: int) -> dict[str, str]:

@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 import synthetic
-from glassloom_dashboards import task_table
+from glassloom_dashboards import growing_texts, task_table
 from glassloom_dashboards.aggregate import STATES, ClusterAggregate
-from glassloom_dashboards.growing import GrowingTexts
+from glassloom_dashboards.growing_texts import GrowingTexts
 from glassloom_dashboards.task_table import DATA_LANE
 from glassloom_metrics.protocol import (
     Action,
@@ -184,13 +184,31 @@ def test_a_new_run_begins_after_a_pause():
     assert aggregate.tasks.latest_run_start_s == 110.0
 
 
-def test_a_task_costs_less_than_64_bytes():
+@pytest.mark.parametrize("text", ["{}, 3", "{:024x}"], ids=["block", "hash"])
+def test_a_task_costs_less_than_64_bytes(text):
     texts = GrowingTexts()
-    for first in range(0, 10_000, 100):
-        texts.extend([f"{number}, 3" for number in range(first, first + 100)])
-    held = sum(len(text) + 49 + stops.nbytes for text, stops in texts._batches)
+    for first in range(0, 10_240, 128):
+        texts.extend([text.format(number * 7919) for number in range(first, first + 128)])
+    batches = 300 * len(texts._batches)  # what Python needs for their objects
     row = sum(column.itemsize for column in aggregate_of().tasks._events._columns.values())
-    assert held / 10_000 + row < 64
+    found = 2  # bytes of `TaskIndex`
+    assert (texts.nbytes + batches) / 10_240 + row + found < 64
+
+
+@given(st.lists(st.lists(st.text("0123456789abcdefA, é", max_size=9) | st.just("01234567"), max_size=40), max_size=9))
+def test_texts_are_what_they_were_however_they_are_kept(parts):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(growing_texts, "_LEAST_ROWS", 10)
+        texts, plain = GrowingTexts(), []
+        for part in parts:
+            texts.extend(part)
+            plain += part
+        assert texts.take(np.arange(len(plain))) == plain
+        assert texts.take(np.arange(len(plain))[::-2]) == plain[::-2]
+        for start in range(0, len(plain), 7):
+            stop = min(start + 5, len(plain))
+            assert not texts.holds("é", start, stop) or "é" in "".join(plain[start:stop])
+            assert all(texts.holds(one, start, stop) for one in plain[start:stop])
 
 
 def test_the_oldest_rows_go_and_the_others_keep_their_numbers_and_texts(monkeypatch):

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 from glassloom_dashboards import task_table
-from glassloom_dashboards.growing import GrowingTexts
+from glassloom_dashboards.growing_texts import GrowingTexts
 from glassloom_dashboards.task_finding import computed_between, newest_rows, rows_of_key
 from glassloom_dashboards.task_index import BLOCK_ROWS, TaskIndex
 from glassloom_dashboards.task_table import TaskTable
