@@ -15,8 +15,9 @@ from glassloom import backends as _backends  # noqa: F401 - tells where NumPy's 
 if TYPE_CHECKING:
     from glassloom import config
     from glassloom.client.as_completed import as_completed
-    from glassloom.client.client import Client, default_client
+    from glassloom.client.client import Client
     from glassloom.client.coordination import Event, Lock, Queue, Semaphore, Variable
+    from glassloom.client.default_client import default_client
     from glassloom.client.future import Future, fire_and_forget, wait
     from glassloom.client.worker_api import get_client, get_worker, rejoin, secede, worker_client
     from glassloom.cluster import LocalCluster
@@ -74,7 +75,7 @@ _HOMES = {
     "as_completed": "client.as_completed",
     "compute": "collection",
     "config": "config",
-    "default_client": "client.client",
+    "default_client": "client.default_client",
     "delayed": "delayed_call",  # not `delayed`: the module would take the place of the function
     "fire_and_forget": "client.future",
     "get_client": "client.worker_api",

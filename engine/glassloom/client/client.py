@@ -15,11 +15,12 @@ from glassloom.client.addresses import find_cluster, options_of_new_cluster
 from glassloom.client.blocking import run_sync
 from glassloom.client.call_stacks import CallStackMethods
 from glassloom.client.cell_clients import replaced_client
+from glassloom.client.collection_futures import futures_of_results
 from glassloom.client.connection import Connection
 from glassloom.client.dask_names import DaskNames
 from glassloom.client.datasets import DatasetMethods
 from glassloom.client.function_calls import FunctionCalls, in_place
-from glassloom.client.future import Future, futures_of, send_for
+from glassloom.client.future import Future, by_connection, futures_of, send_for
 from glassloom.client.key_table import ERROR, KeyState
 from glassloom.client.large_arguments import warn_of_large_argument
 from glassloom.client.open_clients import note_open
@@ -36,9 +37,8 @@ from glassloom.cluster.options import CLIENT_OPTION_NAMES, ClusterOptions, Resou
 from glassloom.cluster.other_names import refuse_others
 from glassloom.collection import compute, persist
 from glassloom.config import Configured
-from glassloom.errors import ClusterClosed
 from glassloom.graph import Graph, Key, user_origin
-from glassloom.local.default import current, set_current, unset_current
+from glassloom.local.default import set_current, unset_current
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations, annotate, current_annotations
 from glassloom.protocol.calls import CallEncoder
@@ -365,7 +365,7 @@ class Client(
             if sync:
                 results = compute(*args, scheduler=self, optimize_graph=optimize_graph)
             else:
-                results = tuple(_assembled(self, arg, optimize_graph) for arg in args)
+                results = tuple(futures_of_results(self, arg, optimize_graph) for arg in args)
         return results if more else results[0]
 
     def persist(
@@ -423,8 +423,8 @@ class Client(
             Options of Dask's client: an error says what there is instead.
         """
         refuse_other_options("cancel", others, ("futures", "force"))
-        chosen = futures_of(futures)
-        self._connection.cancel([future.key for future in chosen], [future._state for future in chosen], force=force)
+        for connection, theirs in by_connection(futures_of(futures)).items():
+            connection.cancel([future.key for future in theirs], [future._state for future in theirs], force=force)
 
     def cancel_all(self, *, force: bool = False) -> Any:
         """Give up all unfinished tasks; return how many. The workers stay, and so do results that are there already.
@@ -461,7 +461,8 @@ class Client(
             Futures, or persisted collections, alone or in a list.
         """
         failed = [future for future in futures_of(futures) if future.status == ERROR]
-        send_for(self._connection, messages.Retry([future.key for future in failed]), failed)
+        for connection, theirs in by_connection(failed).items():
+            send_for(connection, messages.Retry([future.key for future in theirs]), theirs)
 
     # The runtime that collections use
 
@@ -575,30 +576,3 @@ class Client(
 
     def __reduce__(self) -> Any:
         raise TypeError("a Client can't be pickled; inside a task, get_client() returns one of its cluster")
-
-
-def _assembled(client: Client, value: Any, optimize_graph: bool) -> Any:
-    """Return futures of the concrete results of the collections in `value`."""
-    if isinstance(value, dict):
-        return {name: _assembled(client, item, optimize_graph) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_assembled(client, item, optimize_graph) for item in value)
-    if not hasattr(value, "expr"):
-        return value
-    persisted = persist(value, scheduler=client, optimize_graph=optimize_graph)[0]
-    held = list(persisted.expr.source.held.values())
-    return client.submit(persisted.expr.assemble, held, pure=False)
-
-
-def default_client() -> Client:
-    """Return the client that collections run on.
-
-    Raises
-    ------
-    ClusterClosed
-        If there is none.
-    """
-    client = current()
-    if not isinstance(client, Client):
-        raise ClusterClosed("no client is open; make one with Client()")
-    return client

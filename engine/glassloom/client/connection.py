@@ -19,9 +19,8 @@ from time import monotonic
 from typing import Any
 
 import msgspec
-from glassloom_metrics.framing import FrameSplitter, frame
+from glassloom_metrics.framing import FrameSplitter
 from glassloom_metrics.peer import require_own
-from glassloom_metrics.protocol import Connect, Refused, decode, encode
 from glassloom_metrics.registry import ClusterRecord
 
 from glassloom import config
@@ -31,23 +30,23 @@ from glassloom.client.blocking import Operation, Signal, WaitFor, run_sync, unti
 from glassloom.client.call_names import name_of_call
 from glassloom.client.callbacks import UserCallbacks
 from glassloom.client.deadline import Deadline
+from glassloom.client.handshake import first_frame, read_welcome
 from glassloom.client.head_watch import HeadWatch, describe_process
 from glassloom.client.holders import explain_missing_results
 from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, KeyState, KeyTable
 from glassloom.client.known_calls import KnownCalls
 from glassloom.client.outbox import Outbox, Outgoing, OutgoingTask, size_of
-from glassloom.client.output_printer import is_printed_by_parent, leave_to_parent, printer_of
+from glassloom.client.output_printer import leave_to_parent, printer_of, prints_output_of
 from glassloom.client.runs import Runs
-from glassloom.errors import ClusterClosed, OptionError
+from glassloom.errors import ClusterClosed, GraphError, OptionError
 from glassloom.graph import Key, key_text
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations
-from glassloom.protocol.coordination import Op, Outcome
+from glassloom.protocol.coordination import Op, Outcome, QueuePut, VariableSet
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.merging import PlainTask, is_single, merge, single_task
 from glassloom.protocol.messages import framed
 from glassloom.store.segment import Location
-from glassloom.worker.task_context import current_worker
 
 _READ_BYTES = 2**20
 _ABOUT_A_TASK_BYTES = 128
@@ -85,7 +84,7 @@ class Connection:
 
     def __init__(self, record: ClusterRecord, *, wants_output: bool = True) -> None:
         self.record = record
-        self.prints = wants_output and _prints_output_of(record.id)
+        self.prints = wants_output and prints_output_of(record.id)
         self.owner = OwnerProcess(f"client of cluster {record.name!r}")
         self.welcome: messages.Welcome
         self.closed_because = ""
@@ -146,13 +145,13 @@ class Connection:
             connected.connect(self.record.socket)
             require_own(connected)  # before it is told the secret
             topics = [messages.OUTPUT_TOPIC] if self.prints else []
-            connected.sendall(frame(encode(Connect("client", self.record.secret, topics=topics))))
+            connected.sendall(first_frame(self.record.secret, topics))
             first = self._read_first(connected)
         except TimeoutError:
             raise TimeoutError(f"{self.head()} didn't let a new client in within {timeout_s:g} s") from None
         except OSError as error:
             raise ClusterClosed(f"the cluster can't be reached: {error}") from error
-        self.welcome = _welcome(first)
+        self.welcome = read_welcome(first)
         connected.settimeout(None)
         _open_connections.add(self)
         start_thread("glassloom-client", self._read, connected, on_crash=self._reader_crashed)
@@ -205,6 +204,7 @@ class Connection:
     def submit(self, message: messages.Submit, states: Sequence[KeyState], run: int) -> None:
         """Let a message with tasks of a run be sent, as `send` does. The pickled calls in it become numbers; the head is told of new ones."""
         self.check_open()
+        _kept = self._attach_to_others(message.external)
         message = msgspec.structs.replace(message, run=run)
         codes = [code for code in message.code if isinstance(code, bytes)]
         numbers = list(map(self._known_calls.number, codes))
@@ -223,7 +223,8 @@ class Connection:
         What it is made of can be sent: this is not found out here, but for how it is to be treated.
         """
         self.check_open()
-        _, number, code, literals, _, _, _, handling, _ = task
+        _, number, code, literals, needs, _, _, handling, _ = task
+        _kept = self._attach_to_others(needs) if needs else None
         if handling is not self._sendable:
             _frame_of(merge([task]))
             self._sendable = handling
@@ -236,6 +237,26 @@ class Connection:
             self._put((task, state, nbytes), [state])
         else:
             outbox.put((task, state, nbytes), nbytes)
+
+    def _attach_to_others(self, keys: Sequence[Key]) -> list[KeyState]:
+        """Attach to keys that another client of this process has asked for: the head may not have heard of them yet.
+
+        Returns their states, to be kept until a message that refers to the keys is on its way.
+        """
+        states: list[KeyState] = []
+        if len(_open_connections) == 1:
+            return states
+        unknown = [key for key in keys if not self._keys.holds(key)]
+        for other in list(_open_connections) if unknown else ():
+            theirs = other._keys.states_of(unknown)
+            if theirs and other is not self:
+                if other.record.id != self.record.id:
+                    raise _of_other_cluster(next(iter(theirs)), other.record, self.record)
+                maker = other.welcome.client, max(map(other.sent_as, theirs.values()))
+                attached = self._keys.hold_all(list(theirs))
+                self.send(messages.Attach(list(theirs), maker), attached, waits=False)
+                states += attached
+        return states
 
     def _put(self, item: Outgoing | OutgoingTask, states: Sequence[KeyState], *, waits: bool = True) -> None:
         assert self._outbox is not None
@@ -387,6 +408,7 @@ class Connection:
         request, reply = next(self._requests), _Reply()
         try:
             self._replies[request] = reply
+            _kept = self._attach_to_others(op.payload.keys) if isinstance(op, VariableSet | QueuePut) else None
             self.send(messages.Coordinate(request, op))
             outcome = yield from self._outcome(request, reply, timeout_s, watch)
             return outcome if receive is None else receive(request, outcome)
@@ -534,6 +556,13 @@ class Connection:
                     reply.arrived.set()
 
 
+def _of_other_cluster(key: Key, its: ClusterRecord, ours: ClusterRecord) -> GraphError:
+    return GraphError(
+        f"{key_text(key)} is a future of cluster {its.name!r}: nothing on cluster {ours.name!r} can read its result; use one "
+        "cluster for both, or pass the result itself (future.result())"
+    )
+
+
 def _frame_of(message: messages.FromClient) -> bytes:
     try:
         return framed(message)
@@ -541,27 +570,6 @@ def _frame_of(message: messages.FromClient) -> bytes:
         raise OptionError(f"{error.object!r} can't be sent: it has characters that UTF-8 can't encode") from error
     except OverflowError as error:
         raise OptionError(f"a whole number of more than 64 bits can't be sent: {error}") from error
-
-
-def _prints_output_of(cluster_id: str) -> bool:
-    """Whether this process prints what tasks print. A task's own client doesn't: the worker would capture it again."""
-    return (
-        current_worker() is None
-        and not is_printed_by_parent(cluster_id)
-        and bool(config.get("cluster.print-task-output"))
-    )
-
-
-def _welcome(payload: bytes) -> messages.Welcome:
-    try:
-        message = messages.from_head_decoder.decode(payload)
-    except msgspec.ValidationError:
-        refused = decode(payload)
-        reason = refused.reason if isinstance(refused, Refused) else f"it answered {refused!r}"
-        raise ClusterClosed(f"the cluster doesn't let this client in: {reason}") from None
-    if not isinstance(message, messages.Welcome):
-        raise ClusterClosed(f"the cluster answered {type(message).__name__} instead of a welcome")
-    return message
 
 
 def _abandon_all() -> None:

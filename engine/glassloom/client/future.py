@@ -285,6 +285,14 @@ def _why_cancelled(key: Key, state: KeyState) -> str:
     return f"task {text} was cancelled, or its result was released before"
 
 
+def by_connection(futures: Iterable[Future]) -> dict[Connection, list[Future]]:
+    """Return futures by the connection that has asked for them: the head may know them by no other."""
+    found: dict[Connection, list[Future]] = {}
+    for future in futures:
+        found.setdefault(future._connection, []).append(future)
+    return found
+
+
 def states_of(futures: Sequence[Future]) -> dict[Connection, list[KeyState]]:
     """Return the states of futures by the connection that tells of them."""
     if len(set(map(_client_of, futures))) == 1:

@@ -122,6 +122,10 @@ class KeyTable:
         """Tell whether something holds a key."""
         return self._get(key) is not None
 
+    def states_of(self, keys: Iterable[Key]) -> dict[Key, KeyState]:
+        """Return the states of those keys that something holds."""
+        return {key: state for key in keys if (state := self._get(key)) is not None}
+
     def attach(self, key: Key) -> tuple[KeyState, bool]:
         """Return the state of a key, as it stands, and whether that is new: then the head must be told of it."""
         with self._lock:

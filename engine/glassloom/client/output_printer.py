@@ -13,8 +13,10 @@ import weakref
 from collections import deque
 from collections.abc import Iterable
 
+from glassloom import config
 from glassloom._supervision import Crash, start_thread
 from glassloom.protocol import messages
+from glassloom.worker.task_context import current_worker
 
 MAX_WAITING = 10_000
 """How many lines may wait to be printed, where printing is slow; the oldest are left out."""
@@ -131,3 +133,12 @@ def _print(name: str, text: str) -> None:
         except UnicodeEncodeError:
             stream.write(text.encode("ascii", "backslashreplace").decode())
         stream.flush()
+
+
+def prints_output_of(cluster_id: str) -> bool:
+    """Whether this process prints what tasks print. A task's own client doesn't: the worker would capture it again."""
+    return (
+        current_worker() is None
+        and not is_printed_by_parent(cluster_id)
+        and bool(config.get("cluster.print-task-output"))
+    )
