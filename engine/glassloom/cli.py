@@ -93,8 +93,8 @@ def _add_recording_commands(commands: Any) -> None:
     export.add_argument(
         "--to",
         required=True,
-        choices=["parquet", "perfetto"],
-        help="Parquet files in a folder, or a Chrome trace for ui.perfetto.dev",
+        choices=["parquet", "perfetto", "speedscope"],
+        help="Parquet files in a folder, a Chrome trace for ui.perfetto.dev, or the profile for www.speedscope.app",
     )
     export.add_argument("--output", metavar="PATH", help="default beside the recording")
     export.add_argument("--overwrite", action="store_true", help="replace what is there")

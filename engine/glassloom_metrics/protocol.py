@@ -23,6 +23,7 @@ from glassloom_metrics.gpu_messages import (
     GpuSamples as GpuSamples,
     Reading as Reading,
 )
+from glassloom_metrics.profile import Profile as Profile, Stacks as Stacks
 from glassloom_metrics.task_events import (
     COLUMN_TYPECODES as COLUMN_TYPECODES,
     NO_WORKER as NO_WORKER,
@@ -351,6 +352,8 @@ Message = (
     | GpuSamples
     | GpuProcesses
     | Errors
+    | Stacks
+    | Profile
     | Log
     | Life
     | Refused

@@ -23,6 +23,7 @@ from glassloom_metrics.protocol import (
     Progress,
     Running,
     Runs,
+    Stacks,
     WorkerJoined,
     WorkerLeft,
     WorkerSamples,
@@ -34,6 +35,8 @@ MAX_RUNS = 1_000
 """How many runs are kept."""
 MAX_ERRORS = 50
 """How many groups of errors are kept; a row has a traceback."""
+MAX_STACKS = 20_000
+"""How many stacks of the profile are kept: as many as two tables of its writer have."""
 
 _UNKNOWN = object()
 
@@ -55,6 +58,7 @@ class Snapshot:
         self._layers = _Rows(MAX_LAYERS)
         self._progress = _Rows(MAX_LAYERS)
         self._errors = _Rows(MAX_ERRORS)
+        self._stacks = _Rows(MAX_STACKS)
         self._progress_at_s = 0.0
         self._latest: dict[type, Message] = {}
         self._gpus: dict[type, Message] = {}
@@ -76,6 +80,8 @@ class Snapshot:
                     self._workers.pop(message.worker, None)
                 case Errors():
                     self._errors.update(_columns(message, 0))
+                case Stacks():
+                    self._stacks.update(_columns(message, 0))
                 case WorkerSamples() | Running() | HostSamples() | EngineSamples() | Life():
                     self._latest[type(message)] = message
                 case GpuDevices() | GpuSamples() | GpuProcesses():
@@ -93,6 +99,8 @@ class Snapshot:
                 found.append(Progress(self._progress_at_s, *self._progress.columns()))
             if self._errors:
                 found.append(Errors(*self._errors.columns()))
+            if self._stacks:
+                found.append(Stacks(*self._stacks.columns()))
             gpus = [self._gpus[kind] for kind in (GpuDevices, GpuProcesses, GpuSamples) if kind in self._gpus]
             return found + list(self._latest.values()) + gpus
 

@@ -60,8 +60,8 @@ INSIDE_GLASSLOOM = {
     ),
     "glassloom.worker": (
         *PROCESS, "glassloom._text", "glassloom.backends", "glassloom.errors", "glassloom.graph", "glassloom.local.default",
-        "glassloom.local.synchronous", "glassloom.protocol", "glassloom.sampling.process", "glassloom.scheduler",
-        "glassloom.store", "glassloom.worker",
+        "glassloom.local.synchronous", "glassloom.protocol", "glassloom.sampling.process", "glassloom.sampling.stack_sampler",
+        "glassloom.sampling.task_stacks", "glassloom.scheduler", "glassloom.store", "glassloom.worker",
     ),
     "glassloom.head": (
         *PROCESS, "glassloom.errors", "glassloom.graph", "glassloom.head", "glassloom.protocol", "glassloom.sampling",
@@ -69,7 +69,8 @@ INSIDE_GLASSLOOM = {
     ),
     "glassloom.client": (
         *PROCESS, "glassloom._gc", "glassloom._names", "glassloom._text", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.config", "glassloom.errors",
-        "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol", "glassloom.recordings.cluster_recording", "glassloom.reprs",
+        "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol", "glassloom.recordings.cluster_recording",
+        "glassloom.recordings.flame_files", "glassloom.reprs",
         "glassloom.store", "glassloom.units", "glassloom.worker.call_stacks", "glassloom.worker.plugins",
         "glassloom.worker.task_context", "glassloom.worker.uploads", "glassloom.worker.worker_of_task",
     ),
@@ -79,6 +80,7 @@ INSIDE_GLASSLOOM = {
         "glassloom.protocol", "glassloom.reprs", "glassloom.sampling.limits", "glassloom.units",
     ),
     "glassloom.recordings.cluster_recording": (*PROCESS, "glassloom.errors"),
+    "glassloom.recordings.flame_files": (),
     "glassloom.recordings": (
         *PROCESS, "glassloom.client", "glassloom.errors", "glassloom.local.default", "glassloom.local.threads",
         "glassloom.protocol.identity", "glassloom.recordings", "glassloom.reprs",

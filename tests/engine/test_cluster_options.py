@@ -71,6 +71,8 @@ def test_defaults_are_the_same_wherever_they_are_written() -> None:
         ("cluster.local-directory", "/scratch", lambda head: head.local_directory, "/scratch"),
         ("metrics.log-memory", "1 MiB", lambda head: head.log_memory_bytes, MIB),
         ("metrics.nvml-session", "/records/gpus.jsonl", lambda head: head.nvml_session, "/records/gpus.jsonl"),
+        ("metrics.profile-interval", "20 ms", lambda head: head.profile_interval_s, 0.02),
+        ("metrics.profile-interval", None, lambda head: head.profile_interval_s, None),
     ],
 )
 def test_what_is_not_given_is_taken_from_the_configuration(name: str, value: Any, read: Any, expected: Any) -> None:

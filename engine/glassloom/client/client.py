@@ -26,6 +26,7 @@ from glassloom.client.large_arguments import warn_of_large_argument
 from glassloom.client.open_clients import note_open
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.plugins import PluginMethods
+from glassloom.client.profile_method import ProfileMethod
 from glassloom.client.quick_calls import quick_call
 from glassloom.client.record_method import RecordMethod
 from glassloom.client.repr_mixin import ReprMixin
@@ -53,7 +54,15 @@ _FEW = 100
 
 
 class Client(
-    ResultMethods, PluginMethods, StoryMethods, CallStackMethods, DatasetMethods, RecordMethod, DaskNames, ReprMixin
+    ResultMethods,
+    PluginMethods,
+    StoryMethods,
+    CallStackMethods,
+    DatasetMethods,
+    RecordMethod,
+    ProfileMethod,
+    DaskNames,
+    ReprMixin,
 ):
     """Runs tasks and collections on a cluster, and holds its results.
 

@@ -52,7 +52,6 @@ INSTEAD: Mapping[str, str] = {
     "loop_runner": _LOOP,
     "normalize_collection": "collections that are computed by another client have to be persisted by it and published",
     "preloads": "call a function on every worker with client.register_worker_callbacks(), or use client.register_plugin()",
-    "profile": "there is no profiler yet; client.call_stack() shows where running tasks are in their code",
     "rebalance": _MOVED,
     "refcount": "the client keeps no counts; a result is held as long as a future of it exists",
     "register_scheduler_plugin": _HEAD,

@@ -112,6 +112,7 @@ class ClusterOptions:
             resources=checked_worker_resources(self.resources, self.name),
             log_memory_bytes=config.get("metrics.log-memory"),
             nvml_session=_absolute(config.get("metrics.nvml-session")),
+            profile_interval_s=config.get("metrics.profile-interval"),
         )
 
 

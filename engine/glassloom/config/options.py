@@ -268,6 +268,10 @@ OPTIONS: Mapping[str, Option] = _table(
         "A recorded NVML session (docs/nvml-sessions.md) that clusters show instead of this machine's GPUs.",
     ),
     Option(
+        "metrics.profile-interval", _TIME, "50 ms", True,
+        "How often it is looked what running tasks are doing, for the statistical profile, on average. None: never.",
+    ),
+    Option(
         "tracebacks.show-engine", _SWITCH, False, False,
         "Whether tracebacks of failed tasks show the engine's own frames too.",
     ),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import traceback
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, TypeVar
 
+import msgspec
 from glassloom_metrics import protocol
 from glassloom_metrics.protocol import (
     Action,
@@ -37,12 +38,16 @@ from glassloom.protocol.failure import Failure
 from glassloom.protocol.finished import FinishedTasks
 from glassloom.protocol.options import WorkerOptions
 from glassloom.sampling.process import ProcessSampler
+from glassloom.sampling.profile_writer import ProfileWriter
 from glassloom.sampling.progress import N_KEPT, forget_old_layers, note_layers, progress_counts
 from glassloom.sampling.runs import RunTable
+from glassloom.sampling.stack_samples import TakenSamples
 from glassloom.sampling.task_rows import add_finished, attempt_columns
 from glassloom.scheduler import DATA_LAYER, NO_WORKER, Scheduler, TaskSlice, TaskState, WorkerState
 from glassloom.store.segment import location_bytes
 
+_NO_LAYER = -1
+_Batches = dict[int, list[Sequence[TaskState | TaskSlice | None]]]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -69,12 +74,16 @@ class MetricsWriter:
         self._clock = clock
         self._sampler = ProcessSampler()
         self._runs = RunTable(recorder)
+        self._profile = ProfileWriter(recorder, clock.epoch_s)
+        self._just_finished: tuple[_Batches, _Batches] = defaultdict(list), {}
+        """By worker: what has finished since the last flush, and between that and the one before."""
         self._lost: set[str] = set()
         self._told_running = False
 
     @_never_raises
     def life(self, event: str) -> None:
         """Something happened to the cluster as a whole."""
+        self._profile.flush(self._clock.now_s(), at_once=True)
         self._recorder.record(Life(self._clock.now_s(), event))
 
     def begin_run(self, info: RunInfo) -> int:
@@ -122,6 +131,7 @@ class MetricsWriter:
     def worker_left(self, number: int, reason: str) -> None:
         """A worker is gone."""
         self._recorder.record(WorkerLeft(self._clock.now_s(), number, reason))
+        self._profile.worker_left(number)
 
     @_never_raises
     def finished(self, worker: WorkerState, finished: FinishedTasks) -> None:
@@ -134,6 +144,7 @@ class MetricsWriter:
             if isinstance(item, TaskSlice):
                 deque(islice(numbers, len(item) - 1), maxlen=0)
             items.append(item or stopping.get(number))  # None: reported twice, and recorded with the first report
+        self._just_finished[0][worker.number].append(items)
         add_finished(
             self._recorder,
             items,
@@ -193,6 +204,26 @@ class MetricsWriter:
             is_own = task is not None and action == Action.TRANSFER and task.producer == worker
             if task is not None and not is_own:
                 self._event(Action(action), task, worker, start_s, stop_s, nbytes)
+
+    @_never_raises
+    def profile(self, worker: WorkerState, message: messages.ProfileSamples) -> None:
+        """A worker tells what its tasks were doing, before it tells that they have ended."""
+        layers = {number: self._layer_of(worker, number) for number in set(message.tasks)}
+        taken = TakenSamples(*msgspec.structs.astuple(message))
+        self._profile.add(worker.number, taken, [layers[number] for number in message.tasks])
+
+    def _layer_of(self, worker: WorkerState, number: int) -> int:
+        """Return the layer of a task that a worker runs, or that it has just told to have ended; -1: it isn't known."""
+        for layer, _ in self._names_on(worker, number):
+            return layer
+        for batches in self._just_finished:
+            for item in chain.from_iterable(reversed(batches.get(worker.number, []))):
+                if isinstance(item, TaskSlice):
+                    if item.start <= number - item.block.first < item.stop:
+                        return item.block.layer.number
+                elif item is not None and item.number == number:
+                    return item.layer.number
+        return _NO_LAYER
 
     @_never_raises
     def samples(self, workers: Iterable[WorkerConnection]) -> None:
@@ -274,6 +305,8 @@ class MetricsWriter:
         note_layers(self._scheduler, self._recorder)
         progress_counts(self._scheduler, self._recorder)
         forget_old_layers(self._scheduler, N_KEPT)
+        self._profile.flush(self._clock.now_s())
+        self._just_finished = defaultdict(list), self._just_finished[0]
         self._recorder.flush(self._clock.now_s())
 
     def _event(self, action: Action, task: TaskState, worker: int, start_s: float, stop_s: float, nbytes: int) -> None:

@@ -384,6 +384,8 @@ class Head:
                 self._task_output(worker, message)
             case messages.WorkerCrashed():
                 worker.ending = message.reason  # the loss of the worker, which follows, is logged with it
+            case messages.ProfileSamples():
+                self._metrics_writer.profile(worker.state, message)
             case messages.StoreEvents():
                 self._metrics_writer.stored(number, message)
             case messages.Invoked(request=request) if request == _NO_REQUEST:

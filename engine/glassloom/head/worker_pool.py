@@ -283,6 +283,7 @@ class WorkerPool:
             head_pid=os.getpid(),
             spill_directory=self._places.spill_directory(number),
             place=place,
+            profile_interval_s=self._options.profile_interval_s,
             resources=self._options.resources.at(place),
         )
         self._starting[number] = options

@@ -72,6 +72,10 @@ class Slot:
         When it began its task; infinity while it runs none.
     cpu_clock
         Tells how much CPU time the thread has used; None where the system has no such clock.
+    begun_s, ended_s
+        When it began what it runs, or ran last, and when it ended that.
+    layer
+        Of what it runs, or ran last.
     cpu_share
         Which part of the time of the last tasks the thread used a CPU; not a number: unknown.
     """
@@ -79,10 +83,13 @@ class Slot:
     __slots__ = (
         "_share_begun_cpu_s",
         "_share_begun_s",
+        "begun_s",
         "cpu_clock",
         "cpu_share",
+        "ended_s",
         "finished",
         "item",
+        "layer",
         "number",
         "started_s",
         "thread",
@@ -97,7 +104,9 @@ class Slot:
         self.told_s = 0.0
         self.cpu_clock: int | None = None
         self.cpu_share = math.nan
-        self.started_s = math.inf
+        self.started_s = self.begun_s = math.inf
+        self.ended_s = -math.inf
+        self.layer = -1
         self._share_begun_s = self._share_begun_cpu_s = 0.0
 
     def running(self) -> tuple[int, Key] | None:
@@ -116,6 +125,23 @@ class Slot:
         if isinstance(item, SliceRun):
             return item.block.layer.number, key_index(item.block.keys[item.position]), started_s
         return item.layer.number, item.index, started_s
+
+    def begin(self, item: TaskState | SliceRun) -> None:
+        """The thread is about to run something."""
+        self.item = item
+        self.layer = (item.block if isinstance(item, SliceRun) else item).layer.number
+        self.begun_s = monotonic_s()
+
+    def end(self) -> None:
+        """The thread has run what it had to."""
+        self.started_s, self.ended_s = math.inf, monotonic_s()
+
+    def sampled(self, at_s: float) -> tuple[int, int, bool] | None:
+        """Return identifier and layer of the thread if it ran tasks at a time that has just been, and whether it still does."""
+        thread, runs = self.thread, self.started_s < math.inf
+        if thread is None or thread.ident is None or self.begun_s > at_s or not (runs or self.ended_s >= at_s):
+            return None
+        return thread.ident, self.layer, runs
 
     def take_finished(self) -> Finished:
         """Take out what has run."""

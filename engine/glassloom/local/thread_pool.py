@@ -8,7 +8,6 @@ of them at a time, so that no thread is woken only to decide.
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import threading
 import time
@@ -29,7 +28,7 @@ from glassloom._supervision import Crash, start_thread
 from glassloom.backends import blas
 from glassloom.backends.sharing import read_only_view
 from glassloom.errors import DataLost, GraphError, ThreadPoolEnded, WorkerLost
-from glassloom.graph import Key
+from glassloom.graph import Key, Task
 from glassloom.local.computation import Computation, TaskError
 from glassloom.local.default import run_inside_task
 from glassloom.local.slot import Finished, SliceRun, Slot
@@ -38,8 +37,11 @@ from glassloom.local.task_call import explain, measure
 from glassloom.local.threads_metrics import ThreadsMetrics, start_metrics
 from glassloom.local.watchdog import Watchdog
 from glassloom.protocol.clock import monotonic_s
+from glassloom.protocol.tracebacks import is_engine_file
 from glassloom.sampling.limits import cpu_count
 from glassloom.sampling.progress import forget_old_layers, note_layers, progress_counts
+from glassloom.sampling.stack_sampler import StackSampler
+from glassloom.sampling.task_stacks import TaskStacks
 from glassloom.scheduler import MIN_TASKS, NO_RUN, Actions, Scheduler, TaskSlice, TaskState
 from glassloom.scheduler.states import RUNNING
 
@@ -66,9 +68,11 @@ class ThreadPool:
         Number of threads. A thread whose task waits for another computation is replaced meanwhile: see `Watchdog`.
     log_bytes
         How much memory the log of the pool's metrics may take; None: no metrics are published.
+    profile_interval_s
+        How often the metrics sample what tasks are doing; None: never.
     """
 
-    def __init__(self, nthreads: int, *, log_bytes: int | None = None) -> None:
+    def __init__(self, nthreads: int, *, log_bytes: int | None = None, profile_interval_s: float | None = None) -> None:
         self.nthreads = nthreads
         self.slots: list[Slot] = []
         """Changed under the lock only."""
@@ -85,6 +89,7 @@ class ThreadPool:
         self._end_reason: str | None = None
         self._generation = _generation
         self._log_bytes = log_bytes
+        self._profile_interval_s = profile_interval_s
         self._metrics: ThreadsMetrics | None = None
         self._has_begun = threading.Event()
         """Set once there are metrics, or it is known that there will be none."""
@@ -148,7 +153,8 @@ class ThreadPool:
         self._watchdog_thread = threading.current_thread()
         run_inside_task(SynchronousRuntime())  # what is let go of here may run the user's code
         if self._log_bytes is not None:
-            self._metrics = start_metrics(self.nthreads, self._log_bytes, self._note_progress, self._running)
+            sampler = self._make_sampler(self._profile_interval_s)
+            self._metrics = start_metrics(self.nthreads, self._log_bytes, self._note_progress, self._running, sampler)
         self._has_begun.set()
         blas.watch_lanes(self.n_busy, cpu_count())
         try:
@@ -257,14 +263,15 @@ class ThreadPool:
         while self._end_reason is None:
             if self._mailbox:
                 self.read_mailbox()
-            slot.started_s = math.inf
+            slot.end()
             item = self._take(slot)
             if isinstance(item, TaskSlice):
-                slot.item = run = SliceRun(item)
+                run = SliceRun(item)
+                slot.begin(run)
                 self._run_slice(slot, run)
                 del run
             elif item is not None:
-                slot.item = item
+                slot.begin(item)
                 self._run(slot, item)
             elif len(self.slots) > self._n_slots() and self._has_left(slot):
                 return
@@ -483,6 +490,22 @@ class ThreadPool:
         """Return lane, layer, index and start of the tasks that began before a time and run."""
         found = [(slot.number, slot.running_since(before_s)) for slot in list(self.slots)]
         return [(lane, *task) for lane, task in found if task is not None]
+
+    def _make_sampler(self, interval_s: float | None) -> StackSampler | None:
+        if interval_s is None:
+            return None
+        stacks = TaskStacks([Task.run.__code__], is_engine_file)
+        return StackSampler(interval_s, self._sampled, lambda: bool(self.computations), stacks)
+
+    def _sampled(self, at_s: float) -> list[tuple[int, int, bool]]:
+        """Return identifier and layer of the threads that ran tasks just before, and whether they still do."""
+        waiting = self._worker.seceded
+        threads = [
+            slot.sampled(at_s)
+            for slot in list(self.slots)
+            if not waiting or (slot.running() or (-1,))[0] not in waiting
+        ]
+        return [thread for thread in threads if thread is not None]
 
     # Called by any thread of the pool, with the lock or without.
 

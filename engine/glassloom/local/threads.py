@@ -88,7 +88,8 @@ class ThreadsRuntime:
 
     def _new_pool(self) -> ThreadPool:
         log_bytes = config.get("metrics.log-memory") if self._publish else None
-        return ThreadPool(self.nthreads, log_bytes=log_bytes)
+        interval_s = config.get("metrics.profile-interval") if self._publish else None
+        return ThreadPool(self.nthreads, log_bytes=log_bytes, profile_interval_s=interval_s)
 
     def close(self) -> None:
         """Stop the threads when they have finished what they run, and take the cluster out of the registry."""

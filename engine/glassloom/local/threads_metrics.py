@@ -31,7 +31,9 @@ from glassloom.protocol.identity import kernel_id, new_cluster_id, version
 from glassloom.protocol.places import make_places
 from glassloom.sampling.host import HostSampler
 from glassloom.sampling.process import ProcessSampler
+from glassloom.sampling.profile_writer import ProfileWriter
 from glassloom.sampling.runs import RunTable
+from glassloom.sampling.stack_sampler import StackSampler
 from glassloom.sampling.task_rows import add_finished, attempt_columns
 from glassloom.scheduler import TaskSlice, TaskState
 
@@ -49,11 +51,15 @@ RunningTasks = Callable[[float], list[tuple[int, int, str, float]]]
 
 
 def start_metrics(
-    nthreads: int, log_bytes: int, before_flush: BeforeFlush, running: RunningTasks
+    nthreads: int,
+    log_bytes: int,
+    before_flush: BeforeFlush,
+    running: RunningTasks,
+    sampler: StackSampler | None = None,
 ) -> ThreadsMetrics | None:
     """Return the running metrics of a pool, or None if there can be none here."""
     try:
-        return ThreadsMetrics(nthreads, log_bytes, before_flush, running)
+        return ThreadsMetrics(nthreads, log_bytes, before_flush, running, sampler)
     except (ClusterStartError, OSError) as error:  # the disk or home may be full or read-only
         _log.warning("computations on threads publish no metrics: %s", error)
         return None
@@ -72,6 +78,8 @@ class ThreadsMetrics:
         See `BeforeFlush`.
     running
         See `RunningTasks`.
+    sampler
+        Samples what tasks are doing: the tasks are their layers' numbers. None: nothing does.
 
     Raises
     ------
@@ -79,7 +87,14 @@ class ThreadsMetrics:
         If there is no place for the cluster's socket and files.
     """
 
-    def __init__(self, nthreads: int, log_bytes: int, before_flush: BeforeFlush, running: RunningTasks) -> None:
+    def __init__(
+        self,
+        nthreads: int,
+        log_bytes: int,
+        before_flush: BeforeFlush,
+        running: RunningTasks,
+        sampler: StackSampler | None = None,
+    ) -> None:
         self.clock = Clock()
         self.id = new_cluster_id()
         self.name = f"threads-{os.getpid()}"
@@ -101,6 +116,10 @@ class ThreadsMetrics:
         self._stop = threading.Event()
         self._sampler = ProcessSampler()
         self._host = HostSampler()
+        self._profiler = sampler
+        self._profile = ProfileWriter(self.recorder, self.clock.epoch_s)
+        if sampler is not None:
+            start_thread("glassloom-profiler", sampler.run, on_crash=self._crashed)
         self._thread = start_thread("glassloom-metrics", self._run, on_crash=self._crashed)
 
     def _make_record(self, started_at_s: float) -> ClusterRecord:
@@ -123,6 +142,8 @@ class ThreadsMetrics:
 
     def begin_run(self, info: RunInfo) -> int:
         """A computation begins; return the number of its run."""
+        if self._profiler is not None:
+            self._profiler.wake()
         with self._lock:
             return self.runs.begin(info, self.clock.now_s())
 
@@ -133,6 +154,8 @@ class ThreadsMetrics:
 
     def close(self) -> None:
         """End the cluster: subscribers get the rest, files and record go."""
+        if self._profiler is not None:
+            self._profiler.end()
         self._stop.set()
         self._thread.join(timeout=3.0)
 
@@ -244,8 +267,15 @@ class ThreadsMetrics:
                 if (host := self._host.sample(now_s)) is not None:
                     self.recorder.record(host)
                 self._note_running(now_s)
+            self._note_profile(at_once=self._stop.is_set())
             self.recorder.flush(self.clock.now_s())
         publisher.notify()
+
+    def _note_profile(self, *, at_once: bool) -> None:
+        taken = None if self._profiler is None or not self._profiler.has_samples else self._profiler.take()
+        if taken is not None:
+            self._profile.add(_WORKER, taken, taken.tasks)
+        self._profile.flush(self.clock.now_s(), at_once=at_once)
 
     def _note_running(self, now_s: float) -> None:
         epoch_s = self.clock.epoch_s

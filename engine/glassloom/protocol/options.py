@@ -122,6 +122,8 @@ class HeadOptions:
     kernel_id: str | None = None
     log_memory_bytes: int = 64 * 2**20
     nvml_session: str | None = None
+    profile_interval_s: float | None = None
+    """How often the stacks of running tasks are sampled; None: never."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ class WorkerOptions:
     place: int = 0
     """A worker that replaces another has its place; numbers are never used again."""
     resources: dict[str, float] = field(default_factory=dict)
+    profile_interval_s: float | None = None
 
     def __repr__(self) -> str:
         """Return what tells it from others, without the secret."""

@@ -258,6 +258,22 @@ class StoreEvents(Message, frozen=True, tag="store-events"):
     nbytes: list[int]
 
 
+class ProfileSamples(Message, frozen=True, tag="profile-samples"):
+    """What tasks were doing: the fields of `sampling.stack_samples.TakenSamples`; ``tasks`` are their numbers."""
+
+    start_s: float
+    stop_s: float
+    first: int
+    parents: list[int]
+    functions: list[str]
+    files: list[str]
+    lines: list[int]
+    tasks: list[int]
+    stacks: list[int]
+    samples: list[int]
+    seconds: list[float]
+
+
 FromWorker = (
     WorkerReady
     | Finished
@@ -269,6 +285,7 @@ FromWorker = (
     | Invoked
     | Sample
     | StoreEvents
+    | ProfileSamples
     | MemoryPressure
     | ResultsLost
     | SharedResultLost

@@ -7,13 +7,15 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from glassloom_metrics.call_tree import profile_of
 from glassloom_metrics.recording import read_recording
 
 from glassloom.errors import OptionError
 from glassloom.recordings.chrome_trace import write_chrome_trace
+from glassloom.recordings.flame_files import speedscope
 from glassloom.recordings.parquet import write_parquet
 
-FORMATS = {"parquet": "-parquet", "perfetto": ".trace.json"}
+FORMATS = {"parquet": "-parquet", "perfetto": ".trace.json", "speedscope": ".speedscope.json"}
 """What is put after the recording's name, for want of another."""
 
 
@@ -28,7 +30,7 @@ def export(
         Of the recording.
     to
         ``"parquet"``: a folder of Parquet files, ``tasks.parquet`` first of all. ``"perfetto"``: a Chrome trace in JSON,
-        which https://ui.perfetto.dev opens.
+        which https://ui.perfetto.dev opens. ``"speedscope"``: the statistical profile, for https://www.speedscope.app.
     output
         The folder or file; default beside the recording.
     overwrite
@@ -53,6 +55,8 @@ def export(
         if to == "parquet":
             made.mkdir()
             write_parquet(recording, made)
+        elif to == "speedscope":
+            made.write_bytes(speedscope(profile_of(recording), source.stem))
         else:
             write_chrome_trace(recording, made)
         if target.is_dir() and not target.is_symlink():

@@ -24,10 +24,12 @@ from glassloom_metrics.protocol import (
     HostSamples,
     Layers,
     Log,
+    Profile,
     Progress,
     Reading,
     Running,
     Runs,
+    Stacks,
     TaskEvents,
     WorkerJoined,
     WorkerLeft,
@@ -53,10 +55,12 @@ TABLES: dict[type, str] = {
     GpuDevices: "gpu_devices",
     GpuSamples: "gpus",
     GpuProcesses: "gpu_processes",
+    Stacks: "stacks",
+    Profile: "profile",
     Log: "log",
     Running: "running",
 }
-COLUMNAR = (Runs, Layers, Progress, Errors, WorkerSamples, GpuDevices, GpuProcesses)
+COLUMNAR = (Runs, Layers, Progress, Errors, WorkerSamples, GpuDevices, GpuProcesses, Stacks, Profile)
 """Those whose lists are columns, and not values."""
 _TYPES = {int: pa.int64(), float: pa.float64(), str: pa.string()}
 

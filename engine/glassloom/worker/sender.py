@@ -16,6 +16,7 @@ from glassloom.protocol import messages
 from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.finished import finished_message
 from glassloom.protocol.messages import framed
+from glassloom.sampling.stack_sampler import StackSampler
 from glassloom.worker.inputs import RecentResults
 from glassloom.worker.lane_results import LaneResults, merged
 from glassloom.worker.process_end import end_with_children
@@ -80,10 +81,11 @@ class Outbox:
     first: what a task in a slice has read the head had before, but another task may have read one of their results.
     """
 
-    def __init__(self, sender: Sender, output: TaskOutput) -> None:
+    def __init__(self, sender: Sender, output: TaskOutput, profiler: StackSampler | None = None) -> None:
         self.recent = RecentResults()
         self._sender = sender
         self._output = output
+        self._profiler = profiler
         self._flush_lock = threading.Lock()
         self._rows: deque[Row] = deque()
         self._lanes: dict[int, LaneResults] = {}
@@ -128,6 +130,8 @@ class Outbox:
                 batch.insert(0, self._take_lanes())
             if self._reads:  # before the results of the tasks that have read
                 batch.insert(0, self._take_reads())
+            if self._profiler is not None and self._profiler.has_samples:  # before the results of the tasks they are of
+                batch[:0] = self._take_samples(self._profiler)
             self._last_flush_s = monotonic_s()
             printed = self._output.take()  # goes before the results of the tasks that have printed it
             if printed is not None:
@@ -141,6 +145,11 @@ class Outbox:
         lanes, columns = taken[0] if len(taken) == 1 else merged(taken)
         none = [0.0] * len(columns.numbers)  # those that have read their inputs for long are told of by themselves
         return finished_message(columns.numbers, lanes, *columns[1:-1], none, none, columns.results)
+
+    @staticmethod
+    def _take_samples(profiler: StackSampler) -> list[messages.FromWorker]:
+        taken = profiler.take()
+        return [] if taken is None else [messages.ProfileSamples(*taken)]
 
     def _take_reads(self) -> messages.StoreEvents:
         reads = [self._reads.popleft() for _ in range(len(self._reads))]

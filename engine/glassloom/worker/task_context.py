@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from glassloom.protocol.options import WorkerOptions
 
@@ -28,6 +28,12 @@ class TaskThread:
     """When it took the task; infinity while it runs none. It is set before `number`."""
     has_seceded: bool = False
     """Whether the task runs beside those that are counted."""
+    begun_s: float = math.inf
+    """When it began what it runs, or ran last: a task, or some of a slice."""
+    ended_s: float = -math.inf
+    """When it ended what it ran last."""
+    ident: int = field(default_factory=threading.get_ident)
+    """Python's identifier of the thread, in which this is made."""
 
 
 class _Threads(threading.local):

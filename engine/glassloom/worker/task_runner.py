@@ -78,6 +78,17 @@ class TaskRunner:
         found = [(thread.started_s, thread.number, lane) for lane, thread in threads]
         return [(number, lane, started_s) for started_s, number, lane in found if started_s <= before_s]
 
+    def sampled_threads(self, at_s: float) -> list[tuple[int, int, bool]]:
+        """Return identifier and task of the threads that ran one at a time that has just been, and whether they still do.
+
+        Those whose task waits for others are left out.
+        """
+        threads = [
+            thread for thread in list(self._threads.values()) if thread.begun_s <= at_s and not thread.has_seceded
+        ]
+        running = [(thread.ident, thread.number, thread.started_s < math.inf, thread.ended_s) for thread in threads]
+        return [(ident, number, runs) for ident, number, runs, ended_s in running if runs or ended_s >= at_s]
+
     def give_back(self, numbers: list[int]) -> None:
         """Tell the head of tasks that won't begin here."""
         if numbers:
@@ -101,9 +112,11 @@ class TaskRunner:
 
     def _run_task(self, task: RunTask, slot: int, thread: TaskThread) -> RunTask | None:
         """Run a task; return one that has waited for it, to be run next."""
-        thread.started_s, thread.number, thread.priority = monotonic_s(), task.number, task.priority
+        thread.begun_s = thread.started_s = monotonic_s()
+        thread.number, thread.priority = task.number, task.priority
         self.n_executing += 1
         outcome = run_user_code(task, self.calls, self.inputs)
+        thread.ended_s = outcome.stop_s
         thread.started_s = math.inf
         self.n_executing -= not thread.has_seceded
         return self._ended(task.number, task, slot, outcome)
@@ -112,10 +125,11 @@ class TaskRunner:
         """Run tasks of a slice for a while; return a task that has waited for the last of them, to be run next."""
         thread.priority = tasks.priority
         self.n_executing += 1
-        begun_s, cpu_begun_s = monotonic_s(), thread_time()
+        thread.begun_s, cpu_begun_s = monotonic_s(), thread_time()
         last = run_slice(tasks, self.calls, self.inputs, thread, lane, self._watch, self._outbox.due_s)
+        thread.ended_s = monotonic_s()
         thread.started_s = math.inf
-        lane.cpu_share = min(1.0, (thread_time() - cpu_begun_s) / max(monotonic_s() - begun_s, 1e-9))
+        lane.cpu_share = min(1.0, (thread_time() - cpu_begun_s) / max(thread.ended_s - thread.begun_s, 1e-9))
         self.n_executing -= not thread.has_seceded
         if last is None:
             if self._queue.empty():

@@ -24,9 +24,13 @@ from glassloom._text import encodable
 from glassloom.local.default import run_inside_task
 from glassloom.local.synchronous import SynchronousRuntime
 from glassloom.protocol import messages
+from glassloom.protocol.calls import Call
 from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.options import WorkerOptions
+from glassloom.protocol.tracebacks import is_engine_file
 from glassloom.sampling.process import ProcessSampler
+from glassloom.sampling.stack_sampler import StackSampler
+from glassloom.sampling.task_stacks import TaskStacks
 from glassloom.scheduler import Pressure
 from glassloom.store.segment import SegmentWriter
 from glassloom.store.spill_file import codec_is_available
@@ -58,8 +62,9 @@ class Worker:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._sender = Sender(self._socket)
         self._output = TaskOutput()
-        self._outbox = Outbox(self._sender, self._output)
         self._queue = TaskQueue()
+        self._profiler = self._make_profiler(options.profile_interval_s)
+        self._outbox = Outbox(self._sender, self._output, self._profiler)
         self._stopping = threading.Event()
         self._store = Store(
             options.memory.bytes_at(options.memory.target),
@@ -82,6 +87,14 @@ class Worker:
         segments = SegmentWriter(options.shm_prefix, options.directory, f"w{options.number}")
         self._publisher = Publisher(self._store, segments, self._sender)
 
+    def _make_profiler(self, interval_s: float | None) -> StackSampler | None:
+        if interval_s is None:
+            return None
+        stacks = TaskStacks([Call.__call__.__code__], is_engine_file)
+        return StackSampler(
+            interval_s, lambda at_s: self._runner.sampled_threads(at_s), lambda: bool(self._queue), stacks
+        )
+
     def run(self) -> None:
         """Serve until the head says stop or is gone."""
         options = self._options
@@ -96,6 +109,8 @@ class Worker:
             start_thread("housekeeping", self._housekeeping, on_crash=self._crashed)
             start_thread("publisher", self._publisher.run, on_crash=self._crashed)
             self._sender.send(messages.WorkerReady(options.number, os.getpid(), self._memory.own_bytes))
+            if self._profiler is not None:
+                start_thread("profiler", self._profiler.run, on_crash=self._crashed)
             start_thread("memory", self._watch_memory, on_crash=self._crashed)
             self._read()
         except BaseException as error:  # the main thread is supervised like the others
@@ -135,10 +150,10 @@ class Worker:
         match message:
             case messages.Run():
                 self._queue.put_all(message.tasks)
-                self._give_back_if_paused()
+                self._tasks_came()
             case messages.RunSlice():
                 self._queue.put_slice(message)
-                self._give_back_if_paused()
+                self._tasks_came()
             case messages.Calls():
                 self._runner.calls.add(message.calls)
             case messages.DropCalls():
@@ -160,8 +175,10 @@ class Worker:
                 plugins.tear_down_all()
                 end_with_children()  # threads may be in the middle of a task; nothing here outlives the process
 
-    def _give_back_if_paused(self) -> None:
-        """Tasks have come; they may have been on their way when the head was told that this worker takes none."""
+    def _tasks_came(self) -> None:
+        if self._profiler is not None:
+            self._profiler.wake()
+        # They may have been on their way when the head was told that this worker takes none.
         if self._memory.pressure is Pressure.PAUSED:
             self._runner.give_back(self._queue.recall_all())
 
@@ -225,9 +242,15 @@ class Worker:
             now_s = monotonic_s()
             if (self._outbox and self._outbox.is_due(now_s)) or self._output.is_due(now_s):
                 self._outbox.flush()
+            if now_s >= next_sample_s or not self._runner.n_executing:  # the head soon forgets what has ended
+                self._send_profile()
             if now_s >= next_sample_s:
                 next_sample_s = now_s + _SAMPLE_S
                 self._sender.send(self._sample(sampler, now_s))
+
+    def _send_profile(self) -> None:
+        if self._profiler is not None and self._profiler.has_samples:
+            self._outbox.flush()
 
     def _until_next_look_s(self) -> float:
         return _HOUSEKEEPING_S if self._runner.n_executing or self._outbox else _HOUSEKEEPING_IDLE_S
