@@ -24,7 +24,7 @@ class Stacks(MessageBase, frozen=True, tag="stacks"):
 class Profile(MessageBase, frozen=True, tag="profile"):
     """Samples of a window of time: rows of worker, layer (-1: unknown), stack, how many there were and what they stand for.
 
-    Each sample of a thread that runs a task stands for the time since the sample before it.
+    Each sample of a thread stands for the time that it has run tasks since the sample before it.
     """
 
     start_s: float

@@ -8,7 +8,7 @@ from types import FrameType
 
 import pytest
 from glassloom.sampling.profile_writer import ProfileWriter
-from glassloom.sampling.stack_sampler import MAX_SHARE, StackSampler
+from glassloom.sampling.stack_sampler import MAX_SHARE, SampledThread, StackSampler
 from glassloom.sampling.stack_samples import MAX_ROWS, MAX_STACKS, StackSamples
 from glassloom.sampling.task_stacks import COMPILED, ENGINE, MAX_FRAMES, NOT_SEEN, TaskStacks
 from glassloom_metrics import snapshot
@@ -134,14 +134,14 @@ def test_names_that_are_not_valid_text_or_very_long_are_told_as_far_as_they_can_
 
 
 class Threads:
-    """What a sampler is told of threads, and when it was due."""
+    """What a sampler is told of threads, and how often it has asked."""
 
-    def __init__(self, *threads: tuple[int, int, bool]) -> None:
+    def __init__(self, *threads: SampledThread) -> None:
         self.threads = list(threads)
-        self.asked: list[float] = []
+        self.asked = 0
 
-    def __call__(self, at_s: float) -> list[tuple[int, int, bool]]:
-        self.asked.append(at_s)
+    def __call__(self) -> list[SampledThread]:
+        self.asked += 1
         return self.threads
 
 
@@ -150,25 +150,57 @@ def sampler_of(threads: Threads, interval_s: float = 0.01) -> StackSampler:
     return StackSampler(interval_s, threads, lambda: bool(threads.threads), stacks)
 
 
-def test_each_look_is_worth_the_time_since_the_one_before_however_late_it_is():
-    threads = Threads((threading.get_ident(), 5, True))
-    sampler = sampler_of(threads)
-    sampler._looked_s = 100.0
-    for due_s, now_s in ((100.5, 100.5), (101.0, 103.0), (103.5, 103.5)):
-        assert call_task(sampler.look, due_s, now_s)
-    taken = sampler.take()
-    assert (sum(taken.samples), sum(taken.seconds)) == (3, 3.5)
-    assert set(taken.tasks) == {5}
-    assert threads.asked == [100.5, 101.0, 103.5]
+def this_thread(task: int, busy_s: float, runs: bool = True) -> SampledThread:
+    return SampledThread(threading.get_ident(), task, busy_s, runs)
 
 
-def test_a_task_that_ran_when_the_look_was_due_and_has_ended_counts_though_its_stack_is_gone():
-    sampler = sampler_of(Threads((threading.get_ident(), 5, False), (-1, 6, True)))
-    sampler._looked_s = 0.0
-    sampler.look(1.0, 1.0)
+def look(sampler: StackSampler, *threads: SampledThread, at_s: float = 0.0) -> bool:
+    sampler._running.threads = list(threads)
+    return call_task(sampler.look, at_s)
+
+
+def test_each_look_is_worth_the_time_that_the_thread_has_run_tasks_since_the_one_before():
+    sampler = sampler_of(Threads())
+    assert look(sampler, this_thread(5, 0.25))
+    assert look(sampler, this_thread(6, 0.5))
+    assert look(sampler, this_thread(6, 3.0))
     taken = sampler.take()
-    assert taken.functions == [NOT_SEEN[0][0]]
-    assert (taken.tasks, taken.seconds) == ([5, 6], [1.0, 1.0])
+    assert dict(zip(taken.tasks, zip(taken.samples, taken.seconds, strict=True), strict=True)) == {
+        5: (1, 0.25),
+        6: (2, 2.75),
+    }
+
+
+def test_what_has_run_between_looks_counts_with_what_is_seen_next():
+    sampler = sampler_of(Threads())
+    look(sampler, this_thread(5, 1.0))
+    assert look(sampler, this_thread(6, 1.5, runs=False)), "there is something to tell yet"
+    assert not sampler_of(Threads()).look(0.0)
+    look(sampler, this_thread(7, 2.0))
+    assert sampler.take().seconds == [1.0, 1.0]
+    assert not look(sampler, this_thread(7, 2.0, runs=False))
+
+
+def test_what_is_never_seen_counts_as_not_seen_after_some_looks():
+    sampler = sampler_of(Threads())
+    looks = 0
+    while not sampler.has_samples:
+        looks += 1
+        look(sampler, this_thread(5, 0.001 * looks, runs=False))
+    taken = sampler.take()
+    assert looks == 11
+    assert (taken.tasks, taken.samples, taken.functions) == ([5], [1], [NOT_SEEN[0][0]])
+    assert taken.seconds == [pytest.approx(0.011)]
+
+
+def test_a_thread_that_is_gone_is_forgotten_and_one_whose_task_ends_meanwhile_counts_nothing_twice():
+    sampler = sampler_of(Threads())
+    look(sampler, this_thread(5, 2.0), SampledThread(-1, 6, 1.0, True))
+    assert set(sampler._seen) == {threading.get_ident(), -1}
+    look(sampler, this_thread(5, 1.5))  # it was told to have run for longer than it had
+    assert set(sampler._seen) == {threading.get_ident()}
+    look(sampler, this_thread(5, 2.5))
+    assert sum(sampler.take().seconds) == 3.5
 
 
 def test_looks_that_are_dear_become_rare():
@@ -183,7 +215,7 @@ def test_a_sampler_sleeps_while_nothing_runs_and_is_woken():
     thread = threading.Thread(target=sampler.run)
     thread.start()
     try:
-        threads.threads = [(threading.get_ident(), 5, True)]
+        threads.threads = [this_thread(5, 1.0)]
         sampler.wake()
         while not sampler.has_samples:
             pass
@@ -191,11 +223,11 @@ def test_a_sampler_sleeps_while_nothing_runs_and_is_woken():
         while not sampler._sleeps:
             pass
         looks = sampler.looks
-        threads.asked.clear()
+        asked = threads.asked
         sampler.take()
         threading.Event().wait(0.05)
-        assert (threads.asked, sampler.looks, sampler.has_samples) == ([], looks, False)
-        threads.threads = [(threading.get_ident(), 5, True)]
+        assert (threads.asked, sampler.looks, sampler.has_samples) == (asked, looks, False)
+        threads.threads = [this_thread(5, 2.0)]
         sampler.wake()
         while not sampler.has_samples:
             pass

@@ -47,7 +47,7 @@ class ProfileMethod(ClientBase):
         innermost is shown where there is no other. What waits is counted as well as what computes, but a task that waits for
         other tasks isn't. It takes up to two seconds until all that has happened is known.
 
-        Unlike that of dask.distributed, each sample is worth the time since the one before it (``"seconds"``), the profile is
+        Unlike that of dask.distributed, each sample is worth the time that its thread has run tasks since the one before it (``"seconds"``), the profile is
         kept with the cluster's log and in recordings, and there is no plot: files open in flame graph viewers.
 
         Parameters

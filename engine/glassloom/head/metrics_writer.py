@@ -47,6 +47,8 @@ from glassloom.scheduler import DATA_LAYER, NO_WORKER, Scheduler, TaskSlice, Tas
 from glassloom.store.segment import location_bytes
 
 _NO_LAYER = -1
+_KEPT_FLUSHES = 10
+"""Through how many flushes finished tasks are kept, of which a worker may tell a sample yet."""
 _Batches = dict[int, list[Sequence[TaskState | TaskSlice | None]]]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -75,8 +77,8 @@ class MetricsWriter:
         self._sampler = ProcessSampler()
         self._runs = RunTable(recorder)
         self._profile = ProfileWriter(recorder, clock.epoch_s)
-        self._just_finished: tuple[_Batches, _Batches] = defaultdict(list), {}
-        """By worker: what has finished since the last flush, and between that and the one before."""
+        self._just_finished: deque[_Batches] = deque([defaultdict(list)], maxlen=_KEPT_FLUSHES)
+        """By worker: what has finished since the last flush, and between those before; the newest first."""
         self._lost: set[str] = set()
         self._told_running = False
 
@@ -306,7 +308,7 @@ class MetricsWriter:
         progress_counts(self._scheduler, self._recorder)
         forget_old_layers(self._scheduler, N_KEPT)
         self._profile.flush(self._clock.now_s())
-        self._just_finished = defaultdict(list), self._just_finished[0]
+        self._just_finished.appendleft(defaultdict(list))
         self._recorder.flush(self._clock.now_s())
 
     def _event(self, action: Action, task: TaskState, worker: int, start_s: float, stop_s: float, nbytes: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from glassloom.graph import Key
 from glassloom.graph.keys import key_index
 from glassloom.protocol.clock import monotonic_s
+from glassloom.sampling.stack_sampler import SampledThread
 from glassloom.scheduler import TaskSlice, TaskState
 
 
@@ -72,8 +73,8 @@ class Slot:
         When it began its task; infinity while it runs none.
     cpu_clock
         Tells how much CPU time the thread has used; None where the system has no such clock.
-    begun_s, ended_s
-        When it began what it runs, or ran last, and when it ended that.
+    begun_s, busy_s
+        When it began what it runs, infinity: nothing; and how long what it ran before has taken.
     layer
         Of what it runs, or ran last.
     cpu_share
@@ -84,9 +85,9 @@ class Slot:
         "_share_begun_cpu_s",
         "_share_begun_s",
         "begun_s",
+        "busy_s",
         "cpu_clock",
         "cpu_share",
-        "ended_s",
         "finished",
         "item",
         "layer",
@@ -105,7 +106,7 @@ class Slot:
         self.cpu_clock: int | None = None
         self.cpu_share = math.nan
         self.started_s = self.begun_s = math.inf
-        self.ended_s = -math.inf
+        self.busy_s = 0.0
         self.layer = -1
         self._share_begun_s = self._share_begun_cpu_s = 0.0
 
@@ -133,15 +134,19 @@ class Slot:
         self.begun_s = monotonic_s()
 
     def end(self) -> None:
-        """The thread has run what it had to."""
-        self.started_s, self.ended_s = math.inf, monotonic_s()
+        """The thread has run what it had to, if anything."""
+        self.started_s = math.inf
+        if self.begun_s < math.inf:
+            self.busy_s += monotonic_s() - self.begun_s
+            self.begun_s = math.inf
 
-    def sampled(self, at_s: float) -> tuple[int, int, bool] | None:
-        """Return identifier and layer of the thread if it ran tasks at a time that has just been, and whether it still does."""
-        thread, runs = self.thread, self.started_s < math.inf
-        if thread is None or thread.ident is None or self.begun_s > at_s or not (runs or self.ended_s >= at_s):
+    def sampled(self) -> SampledThread | None:
+        """Return the thread as a sampler sees it, which takes the layer for the task; None if it hasn't begun."""
+        busy_s, begun_s = self.busy_s, self.begun_s
+        if self.thread is None or self.thread.ident is None:
             return None
-        return thread.ident, self.layer, runs
+        runs = begun_s < math.inf
+        return SampledThread(self.thread.ident, self.layer, busy_s + (monotonic_s() - begun_s if runs else 0.0), runs)
 
     def take_finished(self) -> Finished:
         """Take out what has run."""

@@ -40,7 +40,7 @@ from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.tracebacks import is_engine_file
 from glassloom.sampling.limits import cpu_count
 from glassloom.sampling.progress import forget_old_layers, note_layers, progress_counts
-from glassloom.sampling.stack_sampler import StackSampler
+from glassloom.sampling.stack_sampler import SampledThread, StackSampler
 from glassloom.sampling.task_stacks import TaskStacks
 from glassloom.scheduler import MIN_TASKS, NO_RUN, Actions, Scheduler, TaskSlice, TaskState
 from glassloom.scheduler.states import RUNNING
@@ -497,15 +497,11 @@ class ThreadPool:
         stacks = TaskStacks([Task.run.__code__], is_engine_file)
         return StackSampler(interval_s, self._sampled, lambda: bool(self.computations), stacks)
 
-    def _sampled(self, at_s: float) -> list[tuple[int, int, bool]]:
-        """Return identifier and layer of the threads that ran tasks just before, and whether they still do."""
+    def _sampled(self) -> list[SampledThread]:
+        """Return the threads that run tasks, or have; without those that wait for others."""
         waiting = self._worker.seceded
-        threads = [
-            slot.sampled(at_s)
-            for slot in list(self.slots)
-            if not waiting or (slot.running() or (-1,))[0] not in waiting
-        ]
-        return [thread for thread in threads if thread is not None]
+        slots = [slot for slot in list(self.slots) if not waiting or (slot.running() or (-1,))[0] not in waiting]
+        return [thread for slot in slots if (thread := slot.sampled()) is not None]
 
     # Called by any thread of the pool, with the lock or without.
 

@@ -1,11 +1,11 @@
 """`StackSampler`: the thread that looks now and then what the tasks of this process are doing.
 
-It looks at random moments, so that no task that repeats itself is always seen in the same place. Each look at a thread is
-worth the time since the look before it: no more and no less than has passed, however late the look is. It costs at most
-one per cent of the time of a CPU: if looks are dear there are fewer of them. While no task runs it sleeps.
+It looks at random moments, so that no task that repeats itself is always seen in the same place. It costs at most one per
+cent of the time of a CPU: if looks are dear there are fewer of them. While no task runs it sleeps.
 
-A thread is only seen when it lets go of Python's lock. So a task counts if it ran when the look was due: else those that
-hold the lock until they end would never be seen.
+What a thread is seen doing is worth all the time for which it has run tasks since it was seen before: no more and no less,
+however late a look is, and however short the tasks. A look may come when the thread runs none, or when one has ended that
+held Python's lock: then that time waits for the next look. After some such looks it counts as of the last task, not seen.
 """
 
 from __future__ import annotations
@@ -17,18 +17,51 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import NamedTuple
 
 from glassloom.sampling.stack_samples import StackSamples, TakenSamples
 from glassloom.sampling.task_stacks import NOT_SEEN, TaskStacks
 
 MAX_SHARE = 0.01
 """Of a CPU, for looking."""
-_IDLE_LOOKS = 3
-"""After so many looks without a task the thread sleeps."""
+_VAIN_LOOKS = 10
+"""After so many looks at a thread that didn't run a task its time counts as not seen, and the sampler sleeps."""
 
-RunningThreads = Callable[[float], Iterable[tuple[int, int, bool]]]
-"""Called in the sampler's thread with a time that has just been: returns the identifier and the task of each thread that
-ran one then, and whether it still runs one."""
+
+class SampledThread(NamedTuple):
+    """A thread that runs tasks.
+
+    Attributes
+    ----------
+    ident
+        Python's identifier of the thread.
+    task
+        What it runs, or ran last.
+    busy_s
+        For how long it has run tasks.
+    runs
+        Whether it runs one now.
+    """
+
+    ident: int
+    task: int
+    busy_s: float
+    runs: bool
+
+
+RunningThreads = Callable[[], Iterable[SampledThread]]
+"""Called in the sampler's thread: returns the threads that run tasks, or have."""
+
+
+class _Seen:
+    """What has been told of a thread: up to which of its busy time, and how many looks have come in vain since."""
+
+    __slots__ = ("busy_s", "vain")
+
+    def __init__(self) -> None:
+        self.busy_s = 0.0
+        self.vain = 0
 
 
 class StackSampler:
@@ -59,7 +92,7 @@ class StackSampler:
         self._wakes: SimpleQueue[bool] = SimpleQueue()
         self._sleeps = True
         self._ended = False
-        self._looked_s = 0.0
+        self._seen: dict[int, _Seen] = {}
         self.looks = 0
         """How often it has looked."""
         self.cost_s = 0.0
@@ -97,15 +130,11 @@ class StackSampler:
             self._look_until_idle()
 
     def _look_until_idle(self) -> None:
-        # As if it had looked all the time: the first look may come at any moment of its interval.
-        wait_s = self._next_wait_s()
-        self._looked_s = time.monotonic() - wait_s * self._random.random()
-        idle = 0
-        while idle < _IDLE_LOOKS and not self._ended:
+        vain = 0
+        while vain <= _VAIN_LOOKS and not self._ended:
             with suppress(Empty):
-                self._wakes.get(timeout=max(0.0, self._looked_s + wait_s - time.monotonic()))  # `end` puts one
-            idle = 0 if self.look(self._looked_s + wait_s, time.monotonic()) else idle + 1
-            wait_s = self._next_wait_s()
+                self._wakes.get(timeout=self._next_wait_s())  # `end` puts one
+            vain = 0 if self.look(time.monotonic()) else vain + 1
 
     def _forget_wakes(self) -> None:
         with suppress(Empty):
@@ -116,18 +145,33 @@ class StackSampler:
         usual_s = self._interval_s * self._random.uniform(0.5, 1.5)
         return max(usual_s, self.cost_s / self.looks / MAX_SHARE) if self.looks else usual_s
 
-    def look(self, due_s: float, now_s: float) -> bool:
-        """Take a sample of each thread that ran a task at `due_s`; return whether any did."""
+    def look(self, now_s: float) -> bool:
+        """Take a sample of each thread that has run tasks since it was seen last; return whether any has."""
         begun_s = time.thread_time()
-        seconds, self._looked_s = now_s - self._looked_s, now_s
         with self._lock:
-            threads = list(self._running(due_s))
-            frames = sys._current_frames() if threads else {}
-            for thread, task, still_runs in threads:
-                frame = frames.get(thread) if still_runs else None
-                stack = NOT_SEEN if frame is None else self._stacks.of(frame)
-                self._samples.add(task, stack, now_s, seconds)
+            threads = list(self._running())
+            frames = sys._current_frames() if any(thread.runs for thread in threads) else {}
+            has_any = False
+            for thread in threads:
+                has_any |= self._sample(thread, frames.get(thread.ident) if thread.runs else None, now_s)
             del frames
+            if len(self._seen) > len(threads):
+                self._seen = {thread.ident: self._seen[thread.ident] for thread in threads}
         self.looks += 1
         self.cost_s += time.thread_time() - begun_s
-        return bool(threads)
+        return has_any
+
+    def _sample(self, thread: SampledThread, frame: FrameType | None, now_s: float) -> bool:
+        """Take a sample of a thread; return whether there is anything to tell of it, now or later."""
+        seen = self._seen.get(thread.ident)
+        if seen is None:
+            seen = self._seen[thread.ident] = _Seen()
+        seconds = thread.busy_s - seen.busy_s
+        if seconds <= 0:  # or it has ended a task while this was being looked up
+            return thread.runs
+        if frame is None and seen.vain < _VAIN_LOOKS:
+            seen.vain += 1
+            return True
+        self._samples.add(thread.task, NOT_SEEN if frame is None else self._stacks.of(frame), now_s, seconds)
+        seen.busy_s, seen.vain = thread.busy_s, 0
+        return True

@@ -29,11 +29,16 @@ class TaskThread:
     has_seceded: bool = False
     """Whether the task runs beside those that are counted."""
     begun_s: float = math.inf
-    """When it began what it runs, or ran last: a task, or some of a slice."""
-    ended_s: float = -math.inf
-    """When it ended what it ran last."""
+    """When it began what it runs: a task, or some of a slice; or when that went on after it had seceded."""
+    busy_s: float = 0.0
+    """How long what it ran before has taken."""
     ident: int = field(default_factory=threading.get_ident)
     """Python's identifier of the thread, in which this is made."""
+
+    def end(self, now_s: float) -> None:
+        """It has run what it had to, or stops counting."""
+        if not self.has_seceded:
+            self.busy_s += now_s - self.begun_s
 
 
 class _Threads(threading.local):

@@ -12,6 +12,7 @@ from glassloom.protocol import messages
 from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.messages import RunTask
+from glassloom.sampling.stack_sampler import SampledThread
 from glassloom.store.store import Store
 from glassloom.worker.inputs import CallTable, InputLost, Inputs
 from glassloom.worker.lane_results import LaneResults
@@ -78,16 +79,16 @@ class TaskRunner:
         found = [(thread.started_s, thread.number, lane) for lane, thread in threads]
         return [(number, lane, started_s) for started_s, number, lane in found if started_s <= before_s]
 
-    def sampled_threads(self, at_s: float) -> list[tuple[int, int, bool]]:
-        """Return identifier and task of the threads that ran one at a time that has just been, and whether they still do.
-
-        Those whose task waits for others are left out.
-        """
-        threads = [
-            thread for thread in list(self._threads.values()) if thread.begun_s <= at_s and not thread.has_seceded
-        ]
-        running = [(thread.ident, thread.number, thread.started_s < math.inf, thread.ended_s) for thread in threads]
-        return [(ident, number, runs) for ident, number, runs, ended_s in running if runs or ended_s >= at_s]
+    def sampled_threads(self) -> list[SampledThread]:
+        """Return the threads that run tasks, or have. The time in which a task waits for others doesn't count."""
+        now_s = monotonic_s()
+        found = []
+        for thread in list(self._threads.values()):
+            busy_s, runs = thread.busy_s, thread.started_s < math.inf and not thread.has_seceded
+            found.append(
+                SampledThread(thread.ident, thread.number, busy_s + (now_s - thread.begun_s if runs else 0.0), runs)
+            )
+        return found
 
     def give_back(self, numbers: list[int]) -> None:
         """Tell the head of tasks that won't begin here."""
@@ -116,8 +117,8 @@ class TaskRunner:
         thread.number, thread.priority = task.number, task.priority
         self.n_executing += 1
         outcome = run_user_code(task, self.calls, self.inputs)
-        thread.ended_s = outcome.stop_s
         thread.started_s = math.inf
+        thread.end(outcome.stop_s)
         self.n_executing -= not thread.has_seceded
         return self._ended(task.number, task, slot, outcome)
 
@@ -125,11 +126,13 @@ class TaskRunner:
         """Run tasks of a slice for a while; return a task that has waited for the last of them, to be run next."""
         thread.priority = tasks.priority
         self.n_executing += 1
-        thread.begun_s, cpu_begun_s = monotonic_s(), thread_time()
+        begun_s, cpu_begun_s = monotonic_s(), thread_time()
+        thread.begun_s = begun_s
         last = run_slice(tasks, self.calls, self.inputs, thread, lane, self._watch, self._outbox.due_s)
-        thread.ended_s = monotonic_s()
+        ended_s = monotonic_s()
         thread.started_s = math.inf
-        lane.cpu_share = min(1.0, (thread_time() - cpu_begun_s) / max(thread.ended_s - thread.begun_s, 1e-9))
+        thread.end(ended_s)
+        lane.cpu_share = min(1.0, (thread_time() - cpu_begun_s) / max(ended_s - begun_s, 1e-9))
         self.n_executing -= not thread.has_seceded
         if last is None:
             if self._queue.empty():
@@ -188,12 +191,14 @@ class TaskRunner:
         """The thread's task waits for others: first the head hears what this worker has finished."""
         self._outbox.flush()
         self._slots.secede()
+        thread.end(monotonic_s())
         thread.has_seceded = True
         self.n_executing -= 1
         self._sender.send(messages.Seceded(thread.number))
 
     def _rejoin(self, thread: TaskThread, waits: bool) -> None:
         self._slots.rejoin(waits=waits)
+        thread.begun_s = monotonic_s()
         thread.has_seceded = False
         self.n_executing += 1
         self._sender.send(messages.Rejoined(thread.number))

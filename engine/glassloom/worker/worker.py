@@ -91,9 +91,7 @@ class Worker:
         if interval_s is None:
             return None
         stacks = TaskStacks([Call.__call__.__code__], is_engine_file)
-        return StackSampler(
-            interval_s, lambda at_s: self._runner.sampled_threads(at_s), lambda: bool(self._queue), stacks
-        )
+        return StackSampler(interval_s, lambda: self._runner.sampled_threads(), lambda: bool(self._queue), stacks)
 
     def run(self) -> None:
         """Serve until the head says stop or is gone."""
