@@ -17,11 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from glassloom_metrics.protocol import (
     Dropped,
+    EngineSamples,
     Errors,
     GpuDevices,
     GpuProcesses,
     GpuSamples,
     Hello,
+    HostSamples,
     Layers,
     Life,
     Log,
@@ -39,6 +41,7 @@ from glassloom_metrics.protocol import (
 
 from glassloom_dashboards import task_waits
 from glassloom_dashboards.durations import Durations
+from glassloom_dashboards.engine_history import EngineHistory
 from glassloom_dashboards.gpu_history import GpuHistory
 from glassloom_dashboards.growing import GrowingTable
 from glassloom_dashboards.log_table import LogTable
@@ -111,7 +114,8 @@ class ClusterAggregate:
     ----------
     versions
         A count of changes for each part: ``tasks``, ``layers``, ``progress``, ``workers``, ``samples``, ``gpus``,
-        ``errors``, ``logs``, ``runs``, ``running``, ``life``. A page that remembers them knows whether there is anything to draw.
+        ``errors``, ``logs``, ``runs``, ``running``,
+        ``engine``, ``life``. A page that remembers them knows whether there is anything to draw.
     generation
         Rises when the log begins anew, after the connection to the cluster was lost and found again.
     state
@@ -157,6 +161,7 @@ class ClusterAggregate:
         self.samples: dict[int, WorkerSample] = {}
         self.history = GrowingTable(_HISTORY_DTYPES)
         self.running = RunningTasks()
+        self.engine = EngineHistory()
         self.gpus = GpuHistory(hello.started_at_s)
         self.errors: dict[int, ErrorGroup] = {}
         """The groups that grew last, the newest last."""
@@ -247,6 +252,9 @@ class ClusterAggregate:
             case Running():
                 self.running.set(message)
                 self._saw(message.at_s, "running")
+            case EngineSamples() | HostSamples():
+                self.engine.add(message)
+                self._saw(message.at_s, "engine")
             case Life():
                 if message.event == "closing":
                     self.end("the cluster was closed")
@@ -279,6 +287,7 @@ class ClusterAggregate:
                     "runs",
                     "logs",
                     "running",
+                    "engine",
                 )
             )
         self.set_state("live")

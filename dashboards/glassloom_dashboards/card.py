@@ -15,7 +15,8 @@ from markupsafe import Markup
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.theme import Palette
 
-TITLES = {page.id: page.title for page in PAGES}
+TITLES = {page.id: page.title for page in PAGES} | {"utilisation": "Utilisation"}
+"""What cards are called: as their pages, if they have one."""
 
 LEGEND_STYLE = """
 :host { font: 12px/1.6 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-muted); }

@@ -23,9 +23,12 @@ class Layout:
     areas
         The rows of the grid from top to bottom, each the ids of its cards from left to right. A card whose id stands in
         neighbouring places spans them. Where the window is narrow, cards are below each other in the order of `cards`.
+    heights
+        The rows' heights in CSS, if they aren't all equal.
     """
 
     areas: tuple[str, ...]
+    heights: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what is no grid."""
@@ -40,15 +43,16 @@ class Layout:
 
     @property
     def grid(self) -> dict[str, str]:
-        """The values of the CSS variables ``--areas``, ``--columns`` and ``--rows`` (see ``templates/page.css``)."""
+        """The values of the CSS variables ``--areas``, ``--columns``, ``--rows`` and ``--heights`` (see ``templates/page.css``)."""
         return {
             "areas": " ".join(f'"{row}"' for row in self.areas),
             "columns": str(len(self.areas[0].split())),
             "rows": str(len(self.areas)),
-        }
+        } | ({"heights": self.heights} if self.heights else {})
 
 
 COMPOSED = {
+    "overview": Layout(("overview overview", "utilisation memory"), heights="auto minmax(320px, 1fr)"),
     "status": Layout(("task-stream task-stream task-stream", "progress workers-memory workers-cpu")),
 }
 """The pages of several cards."""

@@ -73,6 +73,7 @@ PAUSES_SOURCE = "memory-pauses-source"
 LABELS = ["In total", "By layer", "One worker"]
 PEAK_COLUMNS = ("at", "total", "text", "held", "align", "size")
 _LEFT_PX = 74
+_CHARACTER_PX = 6.4
 _DISK_PX = 92
 _MAX_NAME_LENGTH = 60
 _MAX_LABEL_LENGTH = 24
@@ -265,12 +266,19 @@ class MemoryOverTime:
 
     def _send_marks(self, now: Drawn, left: float, right: float, width_px: int) -> None:
         rows: dict[str, list[Any]] = {name: [] for name in PEAK_COLUMNS}
+        taken: list[tuple[float, float]] = []
         for number, peak in enumerate(one for one in now.peaks if left <= one.at_s <= right):
             place = (peak.at_s - left) / max(right - left, 1e-9)
             text = f"{bytes_text(peak.total_bytes)} at {duration_text(peak.at_s)}"
             if not number and width_px > _WIDE_PX and peak.held:
                 text += f" · {self._held_text(peak.held, 1)}"
-            row = (peak.at_s, peak.total_bytes, plain(text), self._held_text(peak.held, 3), _align(place), 9)
+            align, text_px = _align(place), _CHARACTER_PX * len(text)
+            left_px = place * width_px - text_px * {"left": 0.0, "center": 0.5, "right": 1.0}[align]
+            if any(left_px < end and begin < left_px + text_px for begin, end in taken):
+                text = ""  # a higher peak's words are there; the mark and its hover stay
+            else:
+                taken.append((left_px, left_px + text_px))
+            row = (peak.at_s, peak.total_bytes, plain(text), self._held_text(peak.held, 3), align, 9)
             for name, value in zip(PEAK_COLUMNS, row, strict=True):
                 rows[name].append(value)
         replace_data(self.peaks, rows)

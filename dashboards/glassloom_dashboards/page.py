@@ -16,6 +16,7 @@ from glassloom_dashboards.colours import ColourBook
 from glassloom_dashboards.layouts import LAYOUTS
 from glassloom_dashboards.logs_view import LogsView
 from glassloom_dashboards.memory_over_time import MemoryOverTime
+from glassloom_dashboards.overview import Overview
 from glassloom_dashboards.pacing import PERIOD_S, Pacer
 from glassloom_dashboards.progress import ProgressBars
 from glassloom_dashboards.runs_view import RunsView
@@ -28,6 +29,7 @@ from glassloom_dashboards.templates import template
 from glassloom_dashboards.theme import PALETTES, Palette
 from glassloom_dashboards.time_budget import TimeBudget
 from glassloom_dashboards.time_view import TimeView
+from glassloom_dashboards.utilisation import Utilisation
 from glassloom_dashboards.workers_cpu import WorkersCpu
 from glassloom_dashboards.workers_memory import WorkersMemory
 from glassloom_dashboards.workers_view import WorkersView
@@ -52,11 +54,13 @@ TimeCardMaker = Callable[[ClusterAggregate, Palette, ColourBook, TimeView], Card
 TIME_CARDS: dict[str, TimeCardMaker] = {
     "task-stream": TaskStream,
     "memory": MemoryOverTime,
+    "utilisation": lambda aggregate, palette, _, time: Utilisation(aggregate, palette, time),
     "time-budget": lambda aggregate, palette, _, time: TimeBudget(aggregate, palette, time),
     "workers-cpu": lambda aggregate, palette, _, time: WorkersCpu(aggregate, palette, time),
 }
 """What is drawn over time. The cards of a page share their time axis."""
 CARDS: dict[str, CardMaker] = {
+    "overview": lambda aggregate, palette, _: Overview(aggregate, palette),
     "progress": lambda aggregate, palette, _: ProgressBars(aggregate, palette),
     "workers-memory": lambda aggregate, palette, _: WorkersMemory(aggregate, palette),
     "runs": lambda aggregate, palette, _: RunsView(aggregate, palette),

@@ -14,6 +14,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 PAGES = [
+    Page("overview", "Overview", "Is it healthy? Progress, utilisation, headroom, and what needs attention"),
     Page("status", "Status", "Everything at once: task stream, progress, memory and CPU"),
     Page("task-stream", "Task stream", "What each thread did, when"),
     Page("progress", "Progress", "Tasks done, running and waiting, by layer"),

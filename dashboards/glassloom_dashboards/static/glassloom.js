@@ -167,7 +167,7 @@ window.glassloom = (() => {
   };
 
   const openPage = href => {
-    if (href.startsWith('task?')) {
+    if (/^[a-z-]+(\?|$)/.test(href)) {
       window.location.assign(themed(href));
     }
   };

@@ -1,0 +1,200 @@
+"""The overview: what it calls healthy, each alert, the latest run, and that nothing of users is read as HTML."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.badge import SILENT_AFTER_S, Badge
+from glassloom_dashboards.health import alerts_of, headline_of
+from glassloom_metrics.protocol import (
+    Dropped,
+    EngineSamples,
+    Errors,
+    Hello,
+    HostSamples,
+    Layers,
+    Life,
+    Pressure,
+    Progress,
+    Runs,
+    WorkerJoined,
+    WorkerLeft,
+    WorkerSamples,
+)
+from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
+from test_pages import Opened, aggregate_of, events
+
+LIVE = Badge("live", "live")
+
+
+def cluster(workers: int = 2) -> ClusterAggregate:
+    aggregate = ClusterAggregate()
+    aggregate.apply(Hello(2, "c1", "demo", "processes", STARTED_AT_S))
+    for worker in range(workers):
+        aggregate.apply(WorkerJoined(STARTED_AT_S, worker, f"w{worker}", 1, 2, 100 * MIB))
+    return aggregate
+
+
+def measure(aggregate: ClusterAggregate, used: int, *, spilled: int = 0, pressure: int = Pressure.NONE) -> None:
+    workers = list(aggregate.workers)
+    count = len(workers)
+    aggregate.apply(
+        WorkerSamples(
+            STARTED_AT_S + 5, workers, [150.0] * count, [used] * count, [used] * count, [0] * count, [spilled] * count,
+            [1] * count, [0] * count, [used] * count, [0] * count, [pressure] * count,
+        )
+    )  # fmt: skip
+
+
+def run(outcome: str = "running", done: int = 40, failed: int = 0, code: str = "x.sum().compute()") -> Runs:
+    ended = None if outcome == "running" else STARTED_AT_S + 10
+    return Runs([3], ["compute"], [code], ["a.ipynb"], [""], [""], ["cell 2"], [STARTED_AT_S], [ended], [outcome], [100], [done], [failed])  # fmt: skip
+
+
+def words_of(aggregate: ClusterAggregate, badge: Badge = LIVE) -> list[tuple[str, str]]:
+    return [(alert.kind, alert.words) for alert in alerts_of(aggregate, badge)]
+
+
+def headline(aggregate: ClusterAggregate) -> tuple[str, str]:
+    return headline_of(aggregate, alerts_of(aggregate, LIVE))
+
+
+def test_a_cluster_without_problems_is_healthy_and_says_what_it_does():
+    assert headline(cluster(0)) == ("good", "Waiting for workers")
+    aggregate = cluster()
+    assert (headline(aggregate), words_of(aggregate)) == (("good", "Healthy, waiting for tasks"), [])
+    aggregate.apply(Layers([0], ["sum"], [5], [""]))
+    aggregate.apply(Progress(STARTED_AT_S, [0], [3], [0], [2], [0], [0], [0]))
+    assert headline(aggregate) == ("good", "Healthy, and at work")
+    aggregate.apply(Life(STARTED_AT_S + 9, "closing"))
+    assert headline(aggregate) == ("stopped", "This cluster has ended")
+
+
+def test_a_worker_that_died_is_an_alert_and_one_that_was_retired_is_none():
+    aggregate = cluster()
+    aggregate.apply(WorkerLeft(STARTED_AT_S + 4, 0, "retired"))
+    assert words_of(aggregate) == []
+    aggregate.apply(WorkerLeft(STARTED_AT_S + 5, 1, "it was killed by signal 9"))
+    assert words_of(aggregate) == [("bad", "1 worker died: w1. It was killed by signal 9.")]
+    assert headline(aggregate) == ("bad", "1 thing to look at")
+
+
+def test_memory_near_its_limit_spilling_and_pausing_are_alerts():
+    aggregate = cluster()
+    measure(aggregate, 50 * MIB)
+    assert words_of(aggregate) == []
+    measure(aggregate, 80 * MIB, spilled=MIB)
+    assert words_of(aggregate) == [
+        ("warning", "2 workers near the memory limit: w0, w1."),
+        ("warning", "2.00 MiB of results are on disk: they don't fit into memory."),
+    ]
+    measure(aggregate, 90 * MIB, pressure=Pressure.PAUSED)
+    assert words_of(aggregate) == [("bad", "2 workers paused for want of memory: w0, w1.")]
+
+
+def test_failures_come_first_and_lead_to_the_log():
+    aggregate = cluster()
+    measure(aggregate, 80 * MIB)
+    aggregate.apply(
+        Errors([1], [0], ["ValueError"], ["bad"], [""], [0], ["cell 3"], [7], [STARTED_AT_S], [STARTED_AT_S], [["a"]])
+    )
+    alerts = alerts_of(aggregate, LIVE)
+    assert (alerts[0].kind, alerts[0].words, alerts[0].page) == ("bad", "7 tasks failed: ValueError: bad", "logs")
+    assert alerts[1].kind == "warning"
+
+
+def test_silence_lost_records_a_late_head_and_a_full_host_are_alerts():
+    aggregate = cluster()
+    aggregate.apply(Dropped(1, 9))
+    aggregate.apply(EngineSamples(STARTED_AT_S + 1, 2.5, 3.0, MIB, 10, MIB, MIB, 1))
+    aggregate.apply(HostSamples(STARTED_AT_S + 1, "box", 4, 50.0, 95, 100, 0, 0, 0, 0, 0, "not supported", 100))
+    assert words_of(aggregate, Badge("silent", "last heard 12 s ago")) == [
+        ("bad", "The cluster is silent: last heard 12 s ago. What is shown is as old."),
+        ("warning", "The head was late by up to 2.5 s: everything waits for it."),
+        ("warning", "The memory of box is 95 % full."),
+        (
+            "warning",
+            "The oldest part of this cluster's log is gone, as the log is bounded: what is shown begins later.",
+        ),
+    ]
+
+
+def test_tasks_without_a_worker_are_an_alert():
+    aggregate = cluster(0)
+    aggregate.apply(Layers([0], ["sum"], [5], [""]))
+    aggregate.apply(Progress(STARTED_AT_S, [0], [5], [0], [0], [0], [0], [0]))
+    assert words_of(aggregate) == [("bad", "Tasks wait, and there is no worker to run them.")]
+
+
+def test_the_latest_run_says_how_far_how_fast_and_how_long_still():
+    aggregate = cluster()
+    aggregate.apply(Layers([0], ["sum"], [100], [""], runs=[3]))
+    aggregate.apply(events(0, [(n / 8, n / 8 + 0.125) for n in range(40)]))
+    aggregate.apply(run())
+    aggregate.apply(Progress(STARTED_AT_S + 5, [0], [60], [0], [0], [40], [0], [0]))
+    opened = Opened("overview", aggregate)
+    text = opened.card("overview").view.text
+    assert "40 of 100 tasks done" in text and "width:40.00%" in text
+    assert "8.0/s · about 8.0 s left" in text or "8.0/s · about 8 s left" in text
+    aggregate.apply(run("failed", 98, 2))
+    opened.update()
+    text = opened.card("overview").view.text
+    assert ">failed</span>" in text and "2 failed" in text and "9.8/s" in text
+
+
+def test_use_of_memory_threads_and_what_the_engine_takes_are_said():
+    aggregate = cluster()
+    measure(aggregate, 40 * MIB)
+    aggregate.apply(EngineSamples(STARTED_AT_S + 1, 0.002, 3.0, 90 * MIB, 10, MIB, 2 * MIB, 1))
+    aggregate.apply(HostSamples(STARTED_AT_S + 1, "box", 4, 50.0, 2**30, 2**32, 0, 0, 0, 0, 0, 0, 100))
+    rows = dict(Opened("overview", aggregate).card("overview").table().rows)
+    assert rows["Memory"] == "80.0 MiB of 200 MiB, 120 MiB free"
+    assert rows["Threads"] == "2 of 4 busy" and rows["CPU"] == "3.0 of 4 cores' worth"
+    assert rows["box"] == "50 % of 4 CPUs · 1.00 GiB of 4.00 GiB"
+    assert rows["Head takes"] == "3.0 % of a core, 90.0 MiB"
+    assert rows["Diagnostics take"] == "1.00 MiB in memory, 2.00 MiB on disk · 1 reader"
+
+
+@pytest.mark.parametrize("state", ["live", "ended", "refused", "recording", "loading", "reconnecting"])
+def test_every_state_has_words(state):
+    for aggregate in (ClusterAggregate(), cluster(), aggregate_of(Shape(failures=True, gpus=2))):
+        aggregate.set_state(state)
+        opened = Opened("overview", aggregate)
+        assert opened.update() == 0
+        if state == "refused" and not aggregate.generation:
+            assert "cannot be read" in opened.document.get_model_by_name("overview-empty").text
+        else:
+            assert 'class="headline' in opened.card("overview").view.text
+
+
+def test_silence_is_seen_though_nothing_comes():
+    aggregate = cluster()
+    aggregate.hear(time.monotonic())
+    opened = Opened("overview", aggregate)
+    opened.now_s = began_s = time.monotonic()
+    while opened.now_s <= began_s + SILENT_AFTER_S + 1:
+        opened.update(0.5)
+    assert "The cluster is silent" in opened.card("overview").view.text
+
+
+def test_names_of_users_are_text():
+    aggregate = cluster()
+    for name in HOSTILE_NAMES:
+        aggregate.apply(run(code=f"{name}\n"))
+        aggregate.apply(WorkerJoined(STARTED_AT_S, 7, name, 1, 2))
+        aggregate.apply(WorkerLeft(STARTED_AT_S, 7, name))
+        text = Opened("overview", aggregate).card("overview").view.text
+        assert "<img" not in text and "<script" not in text
+
+
+def test_utilisation_is_the_share_of_the_threads_time_that_is_computed():
+    aggregate = cluster(workers=1)
+    aggregate.apply(events(0, [(0.0, 4.0)], lane=0))
+    aggregate.apply(events(1, [(0.0, 2.0)], lane=1))
+    opened = Opened("overview", aggregate)
+    rows = opened.document.get_model_by_name("utilisation-source").data
+    busy = dict(zip(rows["left"].round(2).tolist(), rows["compute"].tolist(), strict=True))
+    assert busy[1.0] == pytest.approx(1.0) and busy[3.0] == pytest.approx(0.5)
+    assert "computing 75 % of the time" in opened.card("utilisation").legend.text
