@@ -2,6 +2,7 @@
 
     python -m benchmarks                          all cases, 5 rounds
     python -m benchmarks noop-100k --rounds 3
+    python -m benchmarks dashboards-load --rounds 1 --minutes 3
 
 A machine's speed drifts: quote ratios, which compare what ran side by side. A contender that fails in a round is told of
 and left out of that round; the others go on, and the exit status is 1.
@@ -20,6 +21,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.cases import CASES
+from benchmarks.dashboards import MINUTES_VARIABLE, minutes
 from benchmarks.meter import Figures, cpu_count
 
 _TIMEOUT_S = 600
@@ -33,9 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; default all")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long the long cases of the dashboards run")
     parser.add_argument("--json", help="write all figures to this file")
     parser.add_argument("--only", nargs=2, metavar=("CASE", "CONTENDER"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    os.environ.setdefault(MINUTES_VARIABLE, str(options.minutes))
     if options.only:
         case, contender = options.only
         print(json.dumps(CASES[case][contender]()))
@@ -74,7 +78,7 @@ def _run(case: str, contender: str) -> Figures | None:
     """Return a contender's figures, None if it failed: its process has written why, or it is told here."""
     command = [sys.executable, "-m", "benchmarks", "--only", case, contender]
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, timeout=_TIMEOUT_S, check=True)
+        done = subprocess.run(command, stdout=subprocess.PIPE, timeout=_TIMEOUT_S + 90 * minutes(), check=True)
         figures: Figures = json.loads(done.stdout.splitlines()[-1])
     except (subprocess.SubprocessError, IndexError, ValueError) as error:  # it ended badly, or printed no figures
         print(f"{case}: {contender} failed: {error}", file=sys.stderr)

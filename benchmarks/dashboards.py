@@ -1,0 +1,292 @@
+"""Cases of the dashboards: what five viewers cost the cluster, a million tasks and ten, and a page beside dask.distributed's.
+
+How long the load and the idle case run is set by ``--minutes``. A browser is taken from `GLASSLOOM_CHROMIUM`, or found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from benchmarks import large_log
+from benchmarks.meter import Contender, Figures
+from benchmarks.steady_load import WatchedCluster, cpu_s, our_cluster, rss_mib, steady_load, their_cluster
+
+VIEWERS = 5
+TASKS_S = 2_000
+TASKS_S_BESIDE = 300
+"""What dask.distributed's scheduler does with room to spare for its pages."""
+MINUTES_VARIABLE = "GLASSLOOM_BENCHMARK_MINUTES"
+PHASE_S = 30.0
+"""With and without viewers alternate, as a machine's speed drifts."""
+_SETTLE_S = 3.0
+_ZOOMS = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)
+_VIEWS_A_ZOOM = 6
+_LIVE_FRAMES = 30
+_LIVE_ROWS = 200
+
+
+def minutes() -> float:
+    """Return how long the long cases run."""
+    return float(os.environ.get(MINUTES_VARIABLE, "10"))
+
+
+def load_of_viewers() -> Figures:
+    """Five viewers at 2,000 tasks a second: what they cost the head and the workers, and what grows."""
+    with our_cluster() as cluster, steady_load(cluster.client, TASKS_S) as submitted:
+        time.sleep(2 * _SETTLE_S)
+        _watch(cluster, VIEWERS, _SETTLE_S)  # the dashboards begin to follow with their first viewer
+        head_mib, dashboards_mib = rss_mib(cluster.engine[0]), rss_mib(cluster.dashboards)
+        begun_s, before = time.monotonic(), submitted[0]
+        phases = [_phase(cluster, VIEWERS) for _ in range(max(round(minutes() * 30 / PHASE_S), 1))]
+        wall_s, tasks = time.monotonic() - begun_s, submitted[0] - before
+        figures = _costs(phases)
+        return figures | {
+            "tasks_s": tasks / wall_s,
+            "minutes": wall_s / 60,
+            "head_growth_mib": rss_mib(cluster.engine[0]) - head_mib,
+            "dashboards_growth_mib": rss_mib(cluster.dashboards) - dashboards_mib,
+            "growth_bytes_a_task": (rss_mib(cluster.dashboards) - dashboards_mib) * 2**20 / tasks,
+        }
+
+
+def _phase(cluster: WatchedCluster, viewers: int) -> tuple[float, float, float, Figures]:
+    """Return the CPU of the engine (in per cent of a core) without and with viewers, that of the dashboards, what viewers were sent."""
+    start_s = cpu_s(cluster.engine)
+    time.sleep(PHASE_S)
+    without = (cpu_s(cluster.engine) - start_s) / PHASE_S
+    start_s, dashboards_s, begun_s = cpu_s(cluster.engine), cpu_s([cluster.dashboards]), time.monotonic()
+    sent = _watch(cluster, viewers, PHASE_S)
+    wall_s = time.monotonic() - begun_s
+    drawn = (cpu_s([cluster.dashboards]) - dashboards_s) / wall_s
+    return 100 * without, 100 * (cpu_s(cluster.engine) - start_s) / wall_s, 100 * drawn, sent
+
+
+def _watch(cluster: WatchedCluster, viewers: int, seconds: float) -> Figures:
+    command = [sys.executable, "-m", "benchmarks.viewers", cluster.page, str(viewers), str(seconds)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=seconds + 120)
+    figures: Figures = json.loads(done.stdout)
+    return figures
+
+
+def _costs(phases: list[tuple[float, float, float, Figures]]) -> Figures:
+    without, with_viewers, drawn = (float(np.mean([phase[place] for phase in phases])) for place in range(3))
+    sent = {name: max(phase[3][name] for phase in phases) for name in phases[0][3]}
+    return {
+        "engine_cpu_percent_without": without,
+        "engine_cpu_percent_with": with_viewers,
+        "engine_slowed_percent": 100 * (with_viewers / without - 1),
+        "dashboards_cpu_percent": drawn,
+    } | sent
+
+
+def beside(run: Callable[[], AbstractContextManager[WatchedCluster]]) -> Figures:
+    """At a rate that both stand: the scheduler's CPU for a viewer, the first paint, and what a page opened late shows."""
+    with run() as cluster:
+        with steady_load(cluster.client, TASKS_S_BESIDE) as submitted:
+            time.sleep(2 * _SETTLE_S)
+            scheduler = cluster.engine[:1]
+            start_s = cpu_s(scheduler)
+            time.sleep(PHASE_S)
+            without = cpu_s(scheduler) - start_s
+            start_s, begun_s = cpu_s(scheduler), time.monotonic()
+            sent = _watch(cluster, VIEWERS, PHASE_S)
+            wall_s = time.monotonic() - begun_s
+            extra = (cpu_s(scheduler) - start_s) / wall_s - without / PHASE_S
+            paint_s = first_paint_s(cluster.page)
+        time.sleep(_SETTLE_S)
+        shown = _shown_late(cluster.page)
+        return {
+            "scheduler_cpu_percent_without": 100 * without / PHASE_S,
+            "scheduler_cpu_points_a_viewer": 100 * extra / VIEWERS,
+            "first_paint_s": paint_s,
+            "tasks_not_shown_late": float(max(submitted[0] - shown, 0)),
+            "tasks": float(submitted[0]),
+            "kb_s_a_viewer": sent["kb_s_a_viewer"],
+            "first_document_kb": sent["first_document_kb"],
+        }
+
+
+_SHOWN_JS = """() => {
+  const doc = window.Bokeh?.documents[0]
+  if (!doc?.is_idle) return null
+  const total = doc.get_model_by_name('task-stream-total')
+  if (total) return total.data.events[0]
+  const sources = [...doc._all_models.values()].filter((m) => m.type == 'ColumnDataSource' && 'worker_thread' in m.data)
+  return Math.max(0, ...sources.map((m) => m.get_length() ?? 0))
+}"""
+_PAINTED_JS = "() => window.Bokeh?.documents[0]?.is_idle ? performance.now() / 1000 : null"
+
+
+@contextmanager
+def _tab() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("GLASSLOOM_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, headless=True, args=["--no-sandbox", "--disable-gpu"])
+        yield browser.new_page(viewport={"width": 1200, "height": 800})
+        browser.close()
+
+
+def first_paint_s(url: str) -> float:
+    """Return how long after its address was given a page is drawn, in a browser that has seen it once."""
+    with _tab() as tab:
+        tab.goto(url)
+        tab.wait_for_function(_PAINTED_JS, timeout=60_000)
+        tab.reload()
+        return float(tab.wait_for_function(_PAINTED_JS, polling=20, timeout=60_000).json_value())
+
+
+def _shown_late(url: str) -> int:
+    """Return how many tasks a page shows that was opened only now."""
+    with _tab() as tab:
+        tab.goto(url)
+        tab.wait_for_function(_PAINTED_JS, timeout=60_000)
+        time.sleep(_SETTLE_S)
+        return int(tab.wait_for_function(_SHOWN_JS).json_value())
+
+
+def million() -> Figures:
+    """A recording of 10^6 tasks: until all are shown, the first paint, and a live frame."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "million.glr"
+        large_log.write_recording(path, 10**6)
+        command = [sys.executable, "-m", "glassloom_dashboards", "--recording", str(path), "--port", "0"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().strip()
+            begun_s = time.monotonic()
+            opened_s = _all_shown_s(url, begun_s)
+            paint_s = first_paint_s(url)
+            mib = rss_mib(psutil.Process(process.pid))
+        finally:
+            process.terminate()
+            process.wait(20)
+    return {"opened_s": opened_s, "first_paint_s": paint_s, "dashboards_rss_mib": mib} | _frames(10**6)
+
+
+def _all_shown_s(url: str, begun_s: float) -> float:
+    with _tab() as tab:
+        started_s = time.monotonic() - begun_s  # the browser's own start isn't ours
+        tab.goto(url)
+        tab.wait_for_function(f"() => ({_SHOWN_JS})() == {10**6}", polling=20, timeout=120_000)
+        return time.monotonic() - begun_s - started_s
+
+
+def ten_million() -> Figures:
+    """10^7 tasks in the aggregate: memory, and frames at every zoom."""
+    return _frames(10**7)
+
+
+def _frames(tasks: int) -> Figures:
+    """Fold so many tasks; return how long it took, memory, and the time of live frames and of zooms in milliseconds of CPU."""
+    from bokeh.document import Document
+    from glassloom_dashboards.aggregate import ClusterAggregate
+    from glassloom_dashboards.colours import ColourBook
+    from glassloom_dashboards.page import PageView
+    from glassloom_metrics.protocol import Hello, Message, decode, encode
+
+    this = psutil.Process()
+    aggregate, before_mib = ClusterAggregate(), rss_mib(this)
+    aggregate.apply(Hello(2, "bench", "bench", "processes", large_log.STARTED_AT_S))
+    folded_s = 0.0
+    messages: Iterator[Message] = (
+        m for part in (large_log.beginning(tasks), large_log.task_messages(tasks)) for m in part
+    )
+    for message in messages:
+        payload = encode(message)
+        start_s = time.process_time()
+        aggregate.apply(decode(payload))
+        folded_s += time.process_time() - start_s
+    view, document = PageView("task-stream", aggregate, ColourBook(), "light"), Document()
+    view.attach(document)
+    live_ms, now_s = [], 1.0
+    for number in range(_LIVE_FRAMES):
+        first = tasks + number * _LIVE_ROWS
+        for message in large_log.task_messages(first + _LIVE_ROWS, first):
+            aggregate.apply(message)
+        now_s += 1
+        live_ms.append(_drawn_ms(view, now_s))
+    stream: Any = view.cards[0]
+    stream.follow.active = None
+    zoom_ms: list[float] = []
+    rng, whole_s = np.random.default_rng(0), aggregate.tasks.stop_s - aggregate.started_at_s
+    for share in _ZOOMS:
+        for _ in range(_VIEWS_A_ZOOM):
+            left_s = rng.random() * whole_s * (1 - share)
+            stream.plot.x_range.update(start=left_s, end=left_s + share * whole_s)
+            view.update(now_s := now_s + 1)
+            zoom_ms.append(_drawn_ms(view, now_s := now_s + 1))
+    return {
+        "fold_cpu_s": folded_s,
+        "aggregate_mib": rss_mib(this) - before_mib,
+        "live_frame_cpu_ms": float(np.median(live_ms)),
+        "slowest_live_frame_cpu_ms": max(live_ms),
+        "zoom_frame_cpu_ms": float(np.median(zoom_ms)),
+        "slowest_zoom_frame_cpu_ms": max(zoom_ms),
+    }
+
+
+def _drawn_ms(view: Any, now_s: float) -> float:
+    start_s = time.process_time()
+    view.update(now_s)
+    return 1e3 * (time.process_time() - start_s)
+
+
+def idle() -> Figures:
+    """A page of a cluster that does nothing: still true, and next to free."""
+    with our_cluster() as cluster:
+        cluster.client.gather(cluster.client.map(abs, range(100)))
+        with _tab() as tab:
+            tab.goto(cluster.page)
+            tab.wait_for_function(_PAINTED_JS, timeout=60_000)
+            time.sleep(_SETTLE_S)
+            processes = [cluster.engine[0], cluster.dashboards]
+            mib, start_s, begun_s = [*map(rss_mib, processes)], [cpu_s([one]) for one in processes], time.monotonic()
+            not_live = 0
+            while time.monotonic() - begun_s < 60 * minutes():
+                time.sleep(1.0)
+                not_live += tab.evaluate(_BADGE_JS) != "live"
+            wall_s = time.monotonic() - begun_s
+        cpu = [100 * (cpu_s([one]) - before_s) / wall_s for one, before_s in zip(processes, start_s, strict=True)]
+        grown = [rss_mib(one) - before for one, before in zip(processes, mib, strict=True)]
+    return {
+        "minutes": wall_s / 60,
+        "seconds_not_live": float(not_live),
+        "head_cpu_percent": cpu[0],
+        "dashboards_cpu_percent": cpu[1],
+        "head_growth_mib": grown[0],
+        "dashboards_growth_mib": grown[1],
+    }
+
+
+_BADGE_JS = """() => {
+  const models = [...window.Bokeh.documents[0]._all_models.values()]
+  return models.map((m) => /class="badge (\\w+)"/.exec(m.text ?? '')?.[1]).find((state) => state)
+}"""
+
+CASES: dict[str, dict[str, Contender]] = {
+    "dashboards-load": {"glassloom five viewers": load_of_viewers},
+    "dashboards-beside": {
+        "glassloom": lambda: beside(our_cluster),
+        "distributed": lambda: beside(their_cluster),
+    },
+    "dashboards-million": {"glassloom": million},
+    "dashboards-ten-million": {"glassloom": ten_million},
+    "dashboards-idle": {"glassloom": idle},
+}
+"""Contenders by case. All cases but the first two are ours alone: nobody else keeps that much."""
