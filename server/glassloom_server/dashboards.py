@@ -58,8 +58,17 @@ def _make_directory() -> Path:
     for left in Path(base).glob(f"{_DIRECTORY_PREFIX}*"):
         pid = left.name.removeprefix(_DIRECTORY_PREFIX).partition("-")[0]
         if pid.isdigit() and not psutil.pid_exists(int(pid)):
+            _kill_who_listens(left / "socket")
             shutil.rmtree(left, ignore_errors=True)  # of another user: not ours to remove, and we cannot
     return Path(tempfile.mkdtemp(prefix=f"{_DIRECTORY_PREFIX}{os.getpid()}-", dir=base))
+
+
+def _kill_who_listens(socket: Path) -> None:
+    """Kill the dashboards process of a server that is gone. It ends by itself, unless it has been stopped (SIGSTOP)."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if str(socket) in process.cmdline():
+                process.kill()
 
 
 @dataclass(frozen=True)

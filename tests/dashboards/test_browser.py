@@ -70,6 +70,7 @@ def test_a_zoom_in_one_card_moves_the_others_and_live_data_do_not_move_them_back
     assert after[0] == after[1]
 
 
+@pytest.mark.fault("names, keys, errors and printed lines hold HTML, scripts or broken text")
 def test_what_users_name_things_is_shown_as_text(publish, tab):
     name = HOSTILE_NAMES[0]
     cluster = publish(Shape(workers=1, threads=1, tasks=0), name=name)
@@ -179,6 +180,7 @@ def test_a_pane_that_is_hidden_is_not_drawn_for_and_still_lives(publish, tab):
     frame.wait_for_function(f"() => {rows} == 1")
 
 
+@pytest.mark.fault("a cluster speaks an older or newer version of the protocol only")
 def test_a_cluster_of_another_version_is_told_and_not_called_ended(publish, tab):
     cluster = publish(Shape(tasks=0))
     refused = encode(Refused("the caller speaks version 2 of the protocol, this cluster 1"))

@@ -82,6 +82,7 @@ def test_an_unknown_cluster_is_not_watched(runtime):
     asyncio.run(watch())
 
 
+@pytest.mark.fault("the connection to a cluster is lost")
 def test_a_lost_connection_is_made_again_and_nothing_counts_twice(publish):
     cluster = publish(Shape(tasks=50))
 
@@ -105,6 +106,7 @@ def test_a_lost_connection_is_made_again_and_nothing_counts_twice(publish):
     assert (aggregate.generation, len(aggregate.tasks), aggregate.error_count) == (1, 50, 1), "it went on where it was"
 
 
+@pytest.mark.fault("the beginning of a cluster's log is gone")
 def test_a_log_whose_beginning_is_gone_is_shown_as_far_as_it_is_there(publish):
     publish(Shape(tasks=50))
 
@@ -173,6 +175,7 @@ def test_a_wrong_secret_in_the_record_ends_in_a_clear_reason(publish):
     assert "the secret is wrong" in asyncio.run(watch())
 
 
+@pytest.mark.fault("a message is of a later protocol, or damaged")
 def test_a_message_of_a_later_protocol_is_left_out(publish):
     publish(Shape(tasks=10))
 
@@ -188,6 +191,7 @@ def test_a_message_of_a_later_protocol_is_left_out(publish):
     assert (watched.unknown_messages, watched.aggregate.unreadable_messages, len(watched.aggregate.tasks)) == (1, 0, 10)
 
 
+@pytest.mark.fault("a message is of a later protocol, or damaged")
 @pytest.mark.parametrize(
     "bad",
     [
@@ -233,6 +237,7 @@ def test_a_message_that_the_fold_fails_on_is_counted_too(publish, monkeypatch):
     assert asyncio.run(watch()) == 1
 
 
+@pytest.mark.fault("a cluster speaks an older or newer version of the protocol only")
 def test_a_cluster_of_another_version_says_so_with_both_versions(publish, monkeypatch):
     monkeypatch.setattr(publisher, "PROTOCOL_VERSION", 9)
     monkeypatch.setattr(publisher, "agreed_version", lambda version, min_version: None)
@@ -251,6 +256,7 @@ def test_a_cluster_of_another_version_says_so_with_both_versions(publish, monkey
     )
 
 
+@pytest.mark.fault("the dashboards' own code raises")
 def test_a_fault_of_ours_while_following_is_said_on_the_page(publish, caplog):
     publish(Shape(tasks=0))
 

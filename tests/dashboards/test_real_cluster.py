@@ -51,6 +51,7 @@ def lanes(tab) -> int:
     return tab.evaluate("Bokeh.documents[0].get_model_by_name('task-stream-lanes').get_length()")
 
 
+@pytest.mark.fault("a cluster is idle")
 def test_an_idle_cluster_shows_what_its_workers_do_and_how_many_there_are(tab, cluster):
     history = "Bokeh.documents[0].get_model_by_name('workers-cpu-history-source').get_length()"
     tab.wait_for_function(f"() => {history} > 0")
@@ -63,6 +64,7 @@ def test_an_idle_cluster_shows_what_its_workers_do_and_how_many_there_are(tab, c
     assert tab.evaluate(f"({BADGE})()") == "live"
 
 
+@pytest.mark.fault("a head is stopped (SIGSTOP) while it is viewed, and continued")
 def test_a_cluster_whose_head_is_stopped_is_not_called_live(tab, cluster):
     with stopped(find_record("real").pid):
         wait_for_badge(tab, "last heard ")
@@ -72,6 +74,7 @@ def test_a_cluster_whose_head_is_stopped_is_not_called_live(tab, cluster):
     wait_for_badge(tab, "live")
 
 
+@pytest.mark.fault("a head is stopped (SIGSTOP) while it is viewed, and continued")
 def test_a_page_opened_while_the_head_is_stopped_says_that_it_gets_no_answer(browser, cluster):
     record = find_record("real")
     with stopped(record.pid), open_tab(browser) as tab:
@@ -79,6 +82,7 @@ def test_a_page_opened_while_the_head_is_stopped_says_that_it_gets_no_answer(bro
         wait_for_badge(tab, "no answer for ")
 
 
+@pytest.mark.fault("the dashboards process is stopped (SIGSTOP), and continued soon")
 def test_dashboards_that_stood_still_blame_no_cluster(tab):
     tab.evaluate(
         f"""() => {{
@@ -117,6 +121,7 @@ def stop_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.fault("a worker is killed while it is viewed")
 def test_runs_lines_errors_and_the_death_of_a_worker_are_told(tab, cluster):
     page = tab.url.removesuffix("/status")
     with Client(cluster, set_as_default=False) as client:

@@ -142,6 +142,7 @@ def small(tmp_path_factory) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.fault("a recording is cut or damaged")
 @settings(max_examples=30, deadline=None)
 @given(place=st.integers(0, 10**6), difference=st.integers(1, 255), cuts=st.booleans())
 def test_a_recording_that_is_cut_or_damaged_anywhere_is_reported_as_far_as_it_goes(

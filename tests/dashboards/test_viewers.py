@@ -25,6 +25,7 @@ async def close_all(server: Serving, page: str, connections: list) -> None:
         await context._cleanup_sessions(0)
 
 
+@pytest.mark.fault("100 tabs are closed at once")
 def test_closing_a_hundred_tabs_runs_no_garbage_collection(publish, monkeypatch):
     publish(Shape(tasks=50))
 
@@ -41,6 +42,7 @@ def test_closing_a_hundred_tabs_runs_no_garbage_collection(publish, monkeypatch)
     assert asyncio.run(asyncio.wait_for(visit(), 180)) == ([], MANY, 0)
 
 
+@pytest.mark.fault("100 tabs are closed at once")
 def test_sessions_that_end_together_leave_others_a_turn_between_any_two(publish):
     publish(Shape(tasks=5))
 

@@ -57,6 +57,7 @@ def test_clusters_are_listed_in_aligned_columns() -> None:
         assert all(row[start - 1] == " " and row[start] != " " for row in rows)
 
 
+@pytest.mark.fault("two hosts, or containers, share one home")
 def test_clusters_of_other_hosts_are_named_and_left_alone() -> None:
     here = ClusterRecord("a1", "theirs", "processes", 1, 1.0, "/socket", "s", 1.0, "/directory", "")
     write_record(msgspec.structs.replace(here, host=HostIdentity("node12", "m", "another boot", "pid:[1]")))

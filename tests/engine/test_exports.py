@@ -249,6 +249,7 @@ def small(tmp_path_factory) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.fault("a recording is cut or damaged")
 @settings(max_examples=250, deadline=None)
 @given(place=st.integers(8, 10**6), difference=st.integers(1, 255), cuts=st.booleans())
 def test_a_recording_that_is_cut_or_damaged_anywhere_can_be_exported(tmp_path_factory, small, place, difference, cuts):

@@ -55,6 +55,7 @@ def watch(cluster: str, body: Callable[[Stream], Any]) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.fault("a cluster is idle")
 def test_an_idle_cluster_tells_of_workers_that_come_go_and_are_killed() -> None:
     with LocalCluster(2, 1) as cluster:
 

@@ -123,6 +123,7 @@ def test_flame_files_have_the_layer_the_functions_and_the_same_sum(client, tmp_p
     assert any(re.match(r"four_parts;four_parts \(.*:\d+\);three_parts \(.*:\d+\) \d+$", line) for line in lines)
 
 
+@pytest.mark.fault("a task holds Python's lock while stacks are sampled")
 def test_a_task_whose_function_is_compiled_and_one_that_holds_pythons_lock_are_counted(client):
     client.submit(time.sleep, 0.3).result()
     tree = client.profile("sleep")
@@ -172,6 +173,7 @@ def fork_and_return(value: int) -> int:
     return value
 
 
+@pytest.mark.fault("a worker is stopped, killed or forks while its stacks are sampled")
 def test_tasks_that_fork_and_workers_that_are_stopped_or_killed_do_no_harm():
     with (
         config.set(metrics__profile_interval=INTERVAL_S),

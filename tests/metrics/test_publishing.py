@@ -172,6 +172,7 @@ async def _answer_with(path: str, payloads: list[bytes]) -> asyncio.Server:
     return await asyncio.start_unix_server(answer, path)
 
 
+@pytest.mark.fault("a cluster speaks an older or newer version of the protocol only")
 @pytest.mark.parametrize(
     ("refused", "version", "words"),
     [
@@ -217,6 +218,7 @@ def test_a_cluster_that_does_not_say_hello_is_refused_in_words(tmp_path, first, 
     run(body, tmp_path)
 
 
+@pytest.mark.fault("a message is of a later protocol, or damaged")
 def test_messages_that_are_unknown_or_cannot_be_read_do_not_end_a_subscription(tmp_path, caplog):
     uneven = encode(Layers([1, 2], ["a"], [1], [""]))
     future = msgspec.msgpack.encode({"type": "novelties", "ids": [1]})
@@ -296,6 +298,7 @@ def test_commands_arrive(tmp_path):
     run(body, tmp_path)
 
 
+@pytest.mark.fault("a viewer stops reading")
 def test_a_subscriber_that_does_not_read_holds_up_nobody_and_gets_everything_when_it_does(tmp_path):
     async def body(cluster):
         slow, fast = subscribe(cluster.record), subscribe(cluster.record)
@@ -385,6 +388,7 @@ def test_a_subscriber_goes_on_where_it_was(tmp_path):
     run(body, tmp_path)
 
 
+@pytest.mark.fault("the beginning of a cluster's log is gone")
 def test_who_comes_too_late_for_the_oldest_frames_is_told_and_gets_a_snapshot(tmp_path):
     async def body(cluster):
         cluster.add(Layers([0], ["old"], [1], ["cell 1"]))
@@ -398,6 +402,7 @@ def test_who_comes_too_late_for_the_oldest_frames_is_told_and_gets_a_snapshot(tm
     run(body, tmp_path, memory_bytes=4000, log_directory=tmp_path / "missing")
 
 
+@pytest.mark.fault("a cluster is idle")
 def test_an_idle_cluster_gives_signs_of_life(tmp_path):
     async def body(cluster):
         stream = subscribe_frames(cluster.record)

@@ -198,6 +198,7 @@ def test_every_segment_is_a_recording_by_itself(tmp_path, monkeypatch):
     recorder.close()
 
 
+@pytest.mark.fault("the disk of a cluster's log is full")
 def test_a_log_whose_disk_is_full_stays_in_memory(tmp_path, monkeypatch):
     (tmp_path / "journal-000000.glr").symlink_to("/dev/full")  # every write to it fails with ENOSPC
     recorder = Recorder(HELLO, memory_bytes=2000, directory=tmp_path)
@@ -228,6 +229,7 @@ def test_where_the_disk_is_full_new_frames_take_the_place_of_the_oldest(tmp_path
     recorder.close()
 
 
+@pytest.mark.fault("the disk of a cluster's log is full")
 @pytest.mark.parametrize("error", [errno.EFBIG, errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("room", [0, 900, 3_500, 7_000, 12_000, 30_000])
 @pytest.mark.parametrize("counts_file", [True, False])
@@ -309,6 +311,7 @@ def test_a_snapshot_keeps_the_newest_layers_only():
     assert layers.ids == list(range(500, MAX_LAYERS + 500))
 
 
+@pytest.mark.fault("names, keys, errors and printed lines hold HTML, scripts or broken text")
 def test_text_that_is_not_valid_unicode_is_recorded_with_escapes():
     recorder = Recorder(HELLO)
     recorder.record(Log(1.0, 0, "error", "can't read a\udcff.csv"))

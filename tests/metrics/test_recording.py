@@ -26,6 +26,7 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("recording") / "run.glr"
 
 
+@pytest.mark.fault("a recording is cut or damaged")
 def test_every_cut_yields_the_messages_before_it(path):
     ends = [len(MAGIC)]
     for message in MESSAGES:
@@ -82,6 +83,7 @@ def test_columns_that_a_cluster_knows_nothing_of_may_be_empty(path):
     assert list(read_recording(path)) == [samples]
 
 
+@pytest.mark.fault("a recording is cut or damaged")
 @settings(max_examples=300, deadline=None)
 @given(st.integers(len(MAGIC), len(WHOLE) - 1), st.integers(1, 255))
 def test_a_damaged_byte_loses_no_message_before_it_and_never_raises(path, place, difference):

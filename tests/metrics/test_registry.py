@@ -74,6 +74,7 @@ def test_a_record_whose_process_is_gone_is_removed_and_nothing_else(tmp_path):
     assert (path.exists(), directory.exists()) == (False, True)  # what lies there is the engine's to remove
 
 
+@pytest.mark.fault("two hosts, or containers, share one home")
 @pytest.mark.parametrize(
     "change", [{"boot_id": "another"}, {"pid_namespace": "pid:[1]"}, {"boot_id": "", "pid_namespace": ""}]
 )
@@ -126,6 +127,7 @@ def test_a_pid_that_another_process_got_is_not_the_cluster():
     assert not is_alive(record(pid_started_s=process_started_s(os.getpid()) - 60))
 
 
+@pytest.mark.fault("a file in the registry is no record, or of another version")
 @pytest.mark.parametrize("content", [b"", b"{", b'{"id": 1}', b"\xff\xfe", b'{"id": "\xff"}'])
 def test_a_file_that_is_no_record_of_this_version_is_left_alone(content):
     path = runtime_dir() / "cluster-strange.json"

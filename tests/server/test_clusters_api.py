@@ -78,6 +78,7 @@ async def test_a_cluster_is_listed_with_its_numbers_and_without_its_secret(jp_fe
     assert b"sekret" not in response.body
 
 
+@pytest.mark.fault("a cluster speaks an older or newer version of the protocol only")
 async def test_a_cluster_of_another_version_says_so(jp_fetch, start_cluster, monkeypatch):
     monkeypatch.setattr(publisher, "PROTOCOL_VERSION", 9)
     monkeypatch.setattr(publisher, "agreed_version", lambda version, min_version: None)

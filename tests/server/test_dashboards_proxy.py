@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -109,6 +110,7 @@ async def test_the_process_is_started_once_for_many_requests(jp_fetch, services)
     assert {json.loads(response.body)["pid"] for response in responses} == {services.dashboards.pid}
 
 
+@pytest.mark.fault("the dashboards process is killed")
 async def test_a_killed_process_is_started_again_by_the_next_request(jp_fetch, services):
     await jp_fetch("glassloom", "dash", "health")
     killed = services.dashboards.pid
@@ -136,6 +138,7 @@ def temporary_files(monkeypatch):
         yield Path(folder)
 
 
+@pytest.mark.fault("Jupyter is killed")
 async def test_what_a_killed_server_left_behind_is_swept(jp_fetch, services, temporary_files):
     done = subprocess.Popen(["true"])
     done.wait()
@@ -146,6 +149,28 @@ async def test_what_a_killed_server_left_behind_is_swept(jp_fetch, services, tem
     await jp_fetch("glassloom", "dash", "health")
     assert [directory.exists() for directory in (dead, alive, foreign)] == [False, True, True]
     await services.dashboards.stop()
+
+
+@pytest.mark.fault("Jupyter is killed")
+async def test_dashboards_that_were_stopped_when_their_server_was_killed_are_killed_by_the_next(
+    jp_fetch, services, temporary_files
+):
+    done = subprocess.Popen(["true"])
+    done.wait()
+    left = temporary_files / f"glassloom-dash-{done.pid}-x"
+    left.mkdir()
+    stranger = subprocess.Popen(["sleep", "1000"])
+    listening = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)", str(left / "socket")])
+    try:
+        os.kill(listening.pid, signal.SIGSTOP)
+        await jp_fetch("glassloom", "dash", "health")
+        assert listening.wait(10) == -signal.SIGKILL
+        assert stranger.poll() is None, "of another program"
+        await services.dashboards.stop()
+    finally:
+        for process in (stranger, listening):
+            process.kill()
+            process.wait()
 
 
 async def test_a_folder_for_temporary_files_too_deep_for_sockets_is_not_used(jp_fetch, services, monkeypatch, tmp_path):
@@ -184,6 +209,7 @@ async def refused(awaitable) -> tuple[int, str]:
     return caught.value.code, caught.value.response.body.decode()
 
 
+@pytest.mark.fault("the dashboards process is stopped (SIGSTOP), or hangs")
 async def test_a_process_that_is_stopped_is_said_not_to_answer_then_killed_and_replaced(jp_fetch, services):
     services.dashboards._silence_s = 0.4
     await jp_fetch("glassloom", "dash", "health")
@@ -202,6 +228,7 @@ async def test_a_process_that_is_stopped_is_said_not_to_answer_then_killed_and_r
     assert f"process {stopped} was killed: it had not answered for" in status["log"]
 
 
+@pytest.mark.fault("the dashboards process is stopped (SIGSTOP), and continued soon")
 async def test_while_a_process_is_silent_requests_are_refused_at_once_and_taken_when_it_goes_on(jp_fetch, services):
     services.dashboards._silence_s = 4.0
     await jp_fetch("glassloom", "dash", "health")
@@ -219,6 +246,7 @@ async def test_while_a_process_is_silent_requests_are_refused_at_once_and_taken_
     assert json.loads((await jp_fetch("glassloom", "dash", "health")).body)["pid"] == pid
 
 
+@pytest.mark.fault("the dashboards process is stopped (SIGSTOP), or hangs")
 async def test_a_request_and_an_upgrade_to_a_process_that_does_not_answer_have_a_deadline(
     jp_fetch, jp_ws_fetch, start_cluster, services, monkeypatch
 ):
@@ -236,6 +264,7 @@ async def test_a_request_and_an_upgrade_to_a_process_that_does_not_answer_have_a
         os.kill(services.dashboards.pid, signal.SIGCONT)
 
 
+@pytest.mark.fault("the dashboards process ends at its start, again and again")
 async def test_a_process_that_ends_again_and_again_has_to_wait_and_its_last_words_are_told(jp_fetch, monkeypatch):
     monkeypatch.setenv("GLASSLOOM_STUB_FAIL", "no bokeh today")
     answers = [await refused(jp_fetch("glassloom", "dash", "health")) for _ in range(3)]
@@ -249,6 +278,7 @@ async def test_a_process_that_ends_again_and_again_has_to_wait_and_its_last_word
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.fault("the dashboards process ends at its start, again and again")
 async def test_many_requests_for_a_process_that_does_not_start_wait_for_one_try_only(jp_fetch, services, tmp_path):
     tried = tmp_path / "tried"
     services.dashboards._command = ["sh", "-c", f"echo x >> {tried}; sleep 60"]
@@ -259,6 +289,7 @@ async def test_many_requests_for_a_process_that_does_not_start_wait_for_one_try_
     assert services.dashboards.pid is None
 
 
+@pytest.mark.fault("Jupyter ends while the dashboards process is stopped (SIGSTOP)")
 async def test_a_process_that_does_not_end_when_asked_is_killed(services, jp_fetch, monkeypatch):
     monkeypatch.setattr("glassloom_server.dashboards._STOP_TIMEOUT_S", 0.2)
     await jp_fetch("glassloom", "dash", "health")
