@@ -19,6 +19,8 @@ import numpy as np
 from glassloom_metrics.protocol import Action
 from numpy.typing import NDArray
 
+from glassloom_dashboards.grouping import distinct_of
+
 BINS_AN_OCTAVE = 8
 """A bin is 9 % wide, so a quantile is right within 5 %."""
 _SHORTEST_S = 1e-6
@@ -76,6 +78,11 @@ class LayerDurations:
             heapq.heappush(self._longest, task)
         else:
             heapq.heappushpop(self._longest, task)
+
+    @property
+    def least_kept_s(self) -> float:
+        """How long a task must take at least to be kept by itself."""
+        return self._longest[0].seconds if len(self._longest) == LONGEST_KEPT else -1.0
 
     @property
     def mean_s(self) -> float:
@@ -145,7 +152,9 @@ class Durations:
             return
         layer, duration_s = columns["layer"][rows], columns["stop_s"][rows] - columns["start_s"][rows]
         self.add(layer, duration_s)
-        for place in _longest(layer, duration_s).tolist():
+        distinct, place_of_layer = distinct_of(layer)
+        least_s = np.array([self._layers[one].least_kept_s for one in distinct.tolist()])
+        for place in _longest(layer, duration_s, np.flatnonzero(duration_s > least_s[place_of_layer])).tolist():
             row, seconds = int(rows[place]), float(duration_s[place])
             self._layers[int(layer[place])].note(
                 LongTask(seconds, row + first, int(columns["worker"][row]), index[row])
@@ -166,9 +175,9 @@ class Durations:
             self._layers.setdefault(code >> 16, LayerDurations()).add(code & 0xFFFF, *sums)
 
 
-def _longest(layer: NDArray[Any], duration_s: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the places of the `LONGEST_KEPT` longest tasks of each layer."""
-    order = np.lexsort((-duration_s, layer))
+def _longest(layer: NDArray[Any], duration_s: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places of the `LONGEST_KEPT` longest tasks of each layer, of those at `places`."""
+    order = places[np.lexsort((-duration_s[places], layer[places]))]
     firsts = np.flatnonzero(np.diff(layer[order].astype(np.int64), prepend=-1))
     place = np.arange(len(order)) - np.repeat(firsts, np.diff(np.append(firsts, len(order))))
     return order[place < LONGEST_KEPT]

@@ -123,12 +123,8 @@ class Pyramid:
         return number
 
     def add(self, first: int, stop: int) -> None:
-        """Add the spans of the rows from `first` up to `stop`, as a block; the next after those before."""
-        spans = self._scan(first, stop)
-        cuts = [first, *(first + place for place in _pauses(spans, first, stop)), stop]
-        for begin, end in zip(cuts, cuts[1:], strict=False):
-            mine = (spans.row >= begin) & (spans.row < end)
-            self._add_block(spans.take(mine) if len(cuts) > 2 else spans, begin, end)
+        """Add the spans of the rows from number `first` up to `stop` as a block: those after the rows that were added before."""
+        self._add_block(self._scan(first, stop), first, stop)
 
     def _add_block(self, spans: Spans, first: int, stop: int) -> None:
         classes = class_of(spans.stop_us - spans.start_us)
@@ -225,12 +221,16 @@ def _finest(spans: Spans, classes: Integers) -> int:
     return min(max(int(np.searchsorted(_WIDTHS, span_us // _COLUMNS_A_BLOCK)), usual), _LEVELS - 1)
 
 
-def _pauses(spans: Spans, first: int, stop: int) -> list[int]:
-    """Return where to cut a block of rows in which nothing ended for a long time: what lies apart should not share wide bins."""
-    ends_us = np.full(stop - first, -(2**62))
-    np.maximum.at(ends_us, spans.row - first, spans.stop_us)
-    reached_us = np.maximum.accumulate(ends_us)
-    span_us = reached_us[-1] - spans.stop_us.min() if len(spans.row) else 0
-    pause_us = np.where(reached_us[:-1] > -(2**62), np.diff(reached_us), 0)
-    places = np.argsort(pause_us)[-_MOST_PAUSES:]
-    return sorted((places[pause_us[places] > max(_LEAST_PAUSE * span_us, 1)] + 1).tolist())
+def parts_between_pauses(stop_us: Integers) -> list[tuple[int, int]]:
+    """Return how to part rows into blocks where nothing ended for a long time: what lies apart should not share wide bins.
+
+    >>> parts_between_pauses(np.array([1, 2, 3, 900, 903, 904]))
+    [(0, 3), (3, 6)]
+    """
+    reached_us = np.maximum.accumulate(stop_us)
+    pause_us = np.diff(reached_us)
+    limit_us = max(_LEAST_PAUSE * int(reached_us[-1] - stop_us.min()), 1.0)
+    places = np.flatnonzero(pause_us > limit_us)
+    longest = places[np.argsort(pause_us[places])[-_MOST_PAUSES:]]
+    cuts = [0, *sorted((longest + 1).tolist()), len(stop_us)]
+    return list(zip(cuts, cuts[1:], strict=False))

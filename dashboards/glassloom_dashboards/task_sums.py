@@ -19,6 +19,8 @@ import numpy as np
 from glassloom_metrics.protocol import Action
 from numpy.typing import NDArray
 
+from glassloom_dashboards.grouping import distinct_of
+
 
 @dataclass(frozen=True, slots=True)
 class TaskSum:
@@ -77,7 +79,7 @@ class Sums:
         ok: NDArray[Any],
     ) -> None:
         """Add tasks, given as columns. This costs O(tasks), not O(ids)."""
-        distinct, place = np.unique(ids, return_inverse=True)
+        distinct, place = distinct_of(ids)
         size = len(distinct)
         took_s = stop_s - start_s
         longest_s, first_s, last_s = np.zeros(size), np.full(size, np.inf), np.full(size, -np.inf)

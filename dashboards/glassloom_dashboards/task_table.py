@@ -12,7 +12,7 @@ from glassloom_dashboards import task_waits
 from glassloom_dashboards.bins import Spans, microseconds
 from glassloom_dashboards.growing import GrowingTable
 from glassloom_dashboards.growing_texts import GrowingTexts
-from glassloom_dashboards.pyramid import Pyramid
+from glassloom_dashboards.pyramid import Pyramid, parts_between_pauses
 from glassloom_dashboards.task_index import TaskIndex
 from glassloom_dashboards.worker_spans import worker_spans
 
@@ -153,11 +153,15 @@ class TaskTable:
         self.stop_s = max(self.stop_s, float(columns["stop_s"].max()))
         self.compute_tasks += int(np.count_nonzero(columns["action"] == Action.COMPUTE))
         while self.next_row - self._binned >= _BLOCK_ROWS:
-            for pyramid in (self.pyramid, self.by_worker):
-                pyramid.add(self._binned, self._binned + _BLOCK_ROWS)
+            self._add_bins(self._binned, self._binned + _BLOCK_ROWS)
             self._binned += _BLOCK_ROWS
         if len(self) >= MAX_ROWS + _DROPPED_ROWS:
             self._drop(_DROPPED_ROWS)
+
+    def _add_bins(self, first: int, stop: int) -> None:
+        for begin, end in parts_between_pauses(microseconds(self.between("stop_s", first, stop), self.origin_s)):
+            for pyramid in (self.pyramid, self.by_worker):
+                pyramid.add(first + begin, first + end)
 
     def _drop(self, count: int) -> None:
         """Forget the oldest rows; `count` is a multiple of `_BLOCK_ROWS`."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from glassloom_dashboards import bins, pyramid, task_table
+from glassloom_dashboards.grouping import distinct_of
 from glassloom_dashboards.lod import OTHER_KIND, Grid, View, bins_in_view, rows_in_view
 from glassloom_dashboards.task_table import ACTION_BITS, TaskTable
 from hypothesis import given, settings
@@ -163,6 +164,13 @@ def test_a_bin_of_many_kinds_keeps_those_that_take_most_time():
     (part,) = tasks.pyramid._levels[-1]._chunks[0]
     assert len(part.code) <= bins.KINDS_A_BIN + 1
     assert found.kind.tolist() == [OTHER_KIND], "all others together took most"
+
+
+@given(st.lists(st.integers(0, 1000) | st.integers(0, 10**7), max_size=50))
+def test_distinct_values_are_those_of_numpy(values):
+    column = np.array(values, "u4")
+    for found, expected in zip(distinct_of(column), np.unique(column, return_inverse=True), strict=True):
+        assert found.tolist() == expected.tolist()
 
 
 def test_a_pause_parts_a_block_so_that_what_is_before_and_after_keeps_narrow_bins():
