@@ -34,6 +34,7 @@ LEGEND_STYLE = """
 .legend i.outlined { border: 1px solid var(--gl-outline); }
 .legend i.line { width: 3px; height: 12px; border-radius: 0; }
 .legend i.failed { background: repeating-linear-gradient(45deg, var(--gl-failed) 0 2px, #111 2px 4px); }
+.legend i.unfinished { border: 1.5px dashed var(--gl-text); background-image: radial-gradient(var(--gl-text) 1px, transparent 1.2px); background-size: 4px 4px; }
 .legend span.note { white-space: normal; max-width: none; }
 """
 CONTROL_STYLE = """

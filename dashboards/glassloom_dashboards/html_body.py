@@ -38,14 +38,16 @@ class HtmlBody:
         Id of the card.
     asks
         What people may ask for, and what it does.
+    is_below
+        Whether it is below the card's plot rather than in its place; without HTML it takes no room there.
     """
 
-    def __init__(self, card: str, asks: Mapping[str, Asked]) -> None:
+    def __init__(self, card: str, asks: Mapping[str, Asked], *, is_below: bool = False) -> None:
         self._asks = asks
         self._seen = Seen()
         self._drawn_at_s = float("-inf")
         self._is_asked = True
-        self.html = Spacer(name=f"{card}-html", tags=[""], visible=False)
+        self.html = Spacer(name=f"{card}-html", tags=[""], visible=False, css_classes=["below"] if is_below else [])
         self.asked = Spacer(name=f"{card}-ask", tags=[], visible=False)
         self.asked.on_change("tags", self._on_ask)
         self.model: UIElement = row_of(self.html, self.asked, name=f"{card}-body", visible=False)

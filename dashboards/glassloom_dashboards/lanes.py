@@ -43,13 +43,21 @@ class ThreadSlots:
 def lanes_of(aggregate: ClusterAggregate, start_s: float, stop_s: float, kept: Sequence[Key] = ()) -> ThreadSlots:
     """Return the lanes to show for a time: of the workers that are there, and of those gone that did anything then.
 
+    What they ran when they left counts.
+
     `kept` are lanes that stay where they are, before all others.
     """
     threads = aggregate.tasks.threads
     present = {(worker.worker, lane) for worker in aggregate.workers.values() for lane in range(worker.nthreads)}
     in_view = aggregate.tasks.threads_between(start_s, stop_s)
     shown = [key for key, is_seen in zip(threads, in_view, strict=True) if is_seen or key[0] in aggregate.workers]
-    wanted = present.union(shown).difference(kept)
+    unfinished = {
+        (lost.task.worker, lost.task.lane)
+        for lost in aggregate.running.lost
+        if lost.task.started_s <= stop_s and lost.at_s >= start_s
+    }
+    unfinished |= {(task.worker, task.lane) for task in aggregate.running.now}
+    wanted = present.union(shown, unfinished).difference(kept)
     keys = (*kept, *sorted(wanted))
     place = {key: number for number, key in enumerate(keys)}
     return ThreadSlots(keys, np.array([place.get(thread, NO_LANE) for thread in threads], np.int64))

@@ -8,6 +8,8 @@ from glassloom_dashboards.aggregate import ClusterAggregate, ErrorGroup
 from glassloom_dashboards.card import empty_div, legend_div, show_empty, versions_of
 from glassloom_dashboards.html_body import HtmlBody, fit_html, number_or_none
 from glassloom_dashboards.log_table import GROUPS, HEAD, Line
+from glassloom_dashboards.task_links import task_href
+from glassloom_dashboards.task_search import parse_key
 from glassloom_dashboards.templates import render
 from glassloom_dashboards.theme import Palette, ellipsis, middle_cut
 from glassloom_dashboards.times import clock_text
@@ -62,10 +64,20 @@ def error_detail(aggregate: ClusterAggregate, group: ErrorGroup) -> dict[str, ob
     ]
     return {
         "traceback": fit_html([traceback[-8000:]], 8000, _ERROR_BYTES)[0],
-        "keys": fit_html(group.keys, 80, 3000),
+        "tasks": failed_tasks(group),
         "more_keys": max(group.count - len(group.keys), 0),
         "facts": [(words, value) for words, value in facts if value],
     }
+
+
+def failed_tasks(group: ErrorGroup) -> list[dict[str, str]]:
+    """Return the keys of a group that are told, each with the address of its task."""
+    keys = fit_html(group.keys, 80, 3000)
+    parts = [parse_key(key) for key in group.keys]
+    return [
+        {"key": key, "href": "" if known is None else task_href(group.layer, known[1])}
+        for key, known in zip(keys, parts, strict=True)
+    ]
 
 
 def line_rows(aggregate: ClusterAggregate, lines: list[Line]) -> list[dict[str, object]]:

@@ -69,6 +69,13 @@ class RunningTasks:
         """What workers ran when they left."""
         return [lost for tasks in self._lost.values() for lost in tasks]
 
+    def span_s(self) -> tuple[float, float] | None:
+        """Return from when to when what runs has run as far as is known; if nothing runs, what was lost. None: nothing was."""
+        if self._tasks:
+            return min(task.started_s for task in self._tasks.values()), self.at_s or 0.0
+        lost = self.lost
+        return (min(one.task.started_s for one in lost), max(one.at_s for one in lost)) if lost else None
+
     def of_worker(self, worker: int) -> list[RunningTask]:
         """Return what a worker runs now."""
         return [task for task in self.now if task.worker == worker]

@@ -21,15 +21,16 @@ from glassloom_dashboards.lod import (
     bins_in_view,
     rows_in_view,
 )
+from glassloom_dashboards.stream_waits import WAIT_COLUMNS, wait_columns
 from glassloom_dashboards.task_table import ACTION_BITS, kinds_of
 from glassloom_dashboards.theme import ACTION_WORDS, Palette, ellipsis
 
 LANE_HEIGHT = 0.84
-INDEX_TEXT_BYTES = 40_000
+INDEX_TEXT_BYTES = 30_000
 MAX_INDEX_LENGTH = 60
 MAX_LEGEND_LAYERS = 8
 
-SINGLE_COLUMNS = ("left", "right", "lane", "colour", "kind", "nbytes", "ok", "index")
+SINGLE_COLUMNS = ("left", "right", "lane", "colour", "kind", "nbytes", "ok", "index", *WAIT_COLUMNS)
 BIN_COLUMNS = ("left", "right", "top", "bottom", "colour", "kind", "tasks", "failed", "utilisation")
 FAILED_COLUMNS = ("left", "right", "lane")
 
@@ -99,6 +100,8 @@ class Drawing:
         self.aggregate = aggregate
         self.colours = ShownColours(colours)
         self.book = book
+        self.running_s: dict[int, float] = {}
+        """The time by kind of what hasn't ended, which is drawn besides."""
 
     def colour(self, kind: int, palette: Palette) -> str:
         """Return the colour of a kind: its action's, or of a computation its layer's."""
@@ -131,6 +134,7 @@ class Drawing:
             "ok": ok,
             "index": fit_texts(tasks.index.take(rows), MAX_INDEX_LENGTH, INDEX_TEXT_BYTES),
         }
+        single |= wait_columns(tasks, rows)
         failed = {name: single[name][ok == 0] for name in FAILED_COLUMNS}
         return Frame(single, no_rows(BIN_COLUMNS), failed, rows, busy_s, len(rows), 0.0, recoloured)
 
@@ -172,6 +176,8 @@ class Drawing:
         distinct, place = np.unique(kinds, return_inverse=True)
         listed = distinct.tolist()
         sums = dict(zip(listed, np.bincount(place, busy_s, minlength=len(listed)).tolist(), strict=True))
+        for kind, seconds in self.running_s.items():
+            sums[kind] = sums.get(kind, 0.0) + seconds
         recoloured = self.colours.show(self._busy_by_layer(sums))
         numbers = np.array([self.book.number(kind) for kind in listed], np.uint32)
         colours = [rgba(self.colour(kind, palette)) for kind in listed]
@@ -186,8 +192,8 @@ class Drawing:
                 sums[name] = sums.get(name, 0.0) + seconds
         return sums
 
-    def legend(self, frame: Frame, palette: Palette) -> Markup:
-        """Return the legend of what is in view: the layers that took most time, all other actions, what bins mean."""
+    def legend(self, frame: Frame, palette: Palette, others: Sequence[tuple[str, str, str]] = ()) -> Markup:
+        """Return the legend of what is in view: the layers that took most time, all other actions, `others`, what bins mean."""
         layers = self._busy_by_layer(frame.busy_s)
         coloured = [name for name in layers if self.colours.place(name) is not None]
         main = sorted(coloured, key=lambda name: -layers[name])[:MAX_LEGEND_LAYERS]
@@ -200,6 +206,7 @@ class Drawing:
         ]
         if len(frame.failed["left"]):
             entries.append((palette.failed, "failed", "failed"))
+        entries += others
         notes = []
         if len(coloured) > len(main):
             notes.append(f"+{len(coloured) - len(main)} more layers")

@@ -1,4 +1,4 @@
-"""The hover cards of the task stream: one for single tasks, one for bins."""
+"""The hover cards of the task stream: for single tasks, for those that haven't ended, and for bins."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ def task_hover(
     # A row belongs to one column; what it shows may need others too, which the function looks up.
     rows = [
         ("action", "@colour{custom}"),
-        ("duration", "@right{custom}"),
+        ("where", "@lane{custom}"),
         ("started", "@left{custom}"),
-        ("worker", "@lane{custom}"),
-        ("bytes", "@nbytes{custom}"),
+        ("took", "@right{custom}"),
+        ("on the CPU", "@cpu{custom}"),
+        ("waited, ready", "@wait{custom}"),
+        ("inputs", "@bytes_in{custom}"),
+        ("result", "@nbytes{custom}"),
         ("status", "@ok{custom}"),
+        ("click", "for more"),
     ]
     return HoverTool(
         renderers=[renderer],
@@ -35,6 +39,34 @@ def task_hover(
             "@lane": hover("lane", lanes=lanes),
             "@nbytes": hover("bytes"),
             "@ok": hover("status"),
+            "@wait": hover("waited", source=source),
+            "@cpu": hover("cpuShare"),
+            "@bytes_in": hover("codedBytes"),
+        },
+    )
+
+
+def unfinished_hover(
+    renderer: Any, *, source: ColumnDataSource, names: ColumnDataSource, lanes: ColumnDataSource
+) -> HoverTool:
+    """Return the card of a task that hasn't ended."""
+    rows = [
+        ("state", "@ends{custom}"),
+        ("where", "@lane{custom}"),
+        ("started", "@left{custom}"),
+        ("so far", "@right{custom}"),
+        ("click", "for more"),
+    ]
+    return HoverTool(
+        renderers=[renderer],
+        tooltips=tooltip("@kind{custom}@index{custom}", rows),
+        formatters={
+            "@kind": hover("layer", names=names),
+            "@index": hover("key"),
+            "@ends": hover("ends"),
+            "@right": hover("length", source=source),
+            "@left": hover("started"),
+            "@lane": hover("lane", lanes=lanes),
         },
     )
 

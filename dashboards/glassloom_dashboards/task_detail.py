@@ -62,6 +62,22 @@ def detail_of(aggregate: ClusterAggregate, layer: int, index: str) -> dict[str, 
     }
 
 
+def brief_of(aggregate: ClusterAggregate, layer: int, index: str, start_s: float) -> dict[str, object]:
+    """Return what is told in short of the attempt of a task that began at `start_s`, or nearest to that."""
+    task = task_of_key(aggregate, layer, index)
+    state = state_of(aggregate, task)
+    numbered = sorted(enumerate(task.attempts, 1), key=lambda one: abs(one[1].start_s - start_s))
+    row = numbered[0][1].row if numbered else None
+    return {
+        "task": {"key": _key(aggregate, layer, index), "href": task_href(layer, index, row.row if row else None)},
+        "words": state.words,
+        "attempts": [_attempt(aggregate, task, one, number) for number, one in numbered[:1]],
+        "several": f"{len(task.attempts):,}" if len(task.attempts) > 1 else "",
+        "sizes": _sizes(row),
+        **_inputs(aggregate, task),
+    }
+
+
 def _key(aggregate: ClusterAggregate, layer: int, index: str) -> str:
     words = key_words(middle_cut(aggregate.layer_name(layer), 120), middle_cut(index, 300))
     return fit_html([words], 450, 4000)[0]
@@ -84,12 +100,19 @@ def _facts(aggregate: ClusterAggregate, task: Task) -> list[tuple[str, str]]:
         ("Run", f"{run.id}, {run.kind}: {ellipsis(run.title, 200)}" if run else ""),
         ("Notebook", middle_cut(run.notebook, 200) if run else ""),
         ("Cell", ellipsis(run.cell, 80) if run else ""),
-        ("Size of its result", bytes_text(last.nbytes) if last and last.nbytes is not None else ""),
-        ("Size of its inputs", bytes_text(last.bytes_in) if last and last.bytes_in else ""),
+        *_sizes(last),
     ]
     shown = [(words, value) for words, value in facts if value]
     values = fit_html([value for _, value in shown], 500, _TEXT_BYTES)
     return [(words, value) for (words, _), value in zip(shown, values, strict=True)]
+
+
+def _sizes(row: TaskRow | None) -> list[tuple[str, str]]:
+    """Return how large an attempt's result and inputs are, as far as that is known."""
+    if row is None:
+        return []
+    result = [("Size of its result", bytes_text(row.nbytes))] if row.nbytes is not None else []
+    return result + ([("Size of its inputs", bytes_text(row.bytes_in))] if row.bytes_in else [])
 
 
 def _asked_s(aggregate: ClusterAggregate, layer: int) -> float | None:

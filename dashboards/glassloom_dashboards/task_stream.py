@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bokeh.events import Reset
+from bokeh.events import Reset, Tap
+from bokeh.layouts import column as column_of
 from bokeh.models import (
     BoxZoomTool,
     ColumnDataSource,
@@ -19,6 +20,7 @@ from bokeh.models import (
     WheelZoomTool,
 )
 from bokeh.plotting import figure
+from markupsafe import Markup
 
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import (
@@ -32,12 +34,14 @@ from glassloom_dashboards.card import (
     versions_of,
 )
 from glassloom_dashboards.colours import ColourBook
+from glassloom_dashboards.html_body import HtmlBody
 from glassloom_dashboards.lanes import lane_labels, lane_names, lanes_of
 from glassloom_dashboards.lod import (
     View,
 )
 from glassloom_dashboards.progress import ODD_STATES
 from glassloom_dashboards.scripts import callback
+from glassloom_dashboards.stream_details import attempt_at, details_html, task_at
 from glassloom_dashboards.stream_drawing import (
     BIN_COLUMNS,
     FAILED_COLUMNS,
@@ -50,7 +54,10 @@ from glassloom_dashboards.stream_drawing import (
     kind_name,
     no_rows,
 )
-from glassloom_dashboards.stream_hovers import bin_hover, task_hover
+from glassloom_dashboards.stream_hovers import bin_hover, task_hover, unfinished_hover
+from glassloom_dashboards.stream_running import COLUMNS as RUNNING_COLUMNS
+from glassloom_dashboards.stream_running import RUNS, Bar, bars_of, busy_by_kind
+from glassloom_dashboards.stream_running import columns as running_columns
 from glassloom_dashboards.stream_table import stream_table
 from glassloom_dashboards.tables import Table
 from glassloom_dashboards.theme import (
@@ -63,6 +70,8 @@ from glassloom_dashboards.time_view import TimeView
 SOURCE = "task-stream-source"
 BINS_SOURCE = "task-stream-bins-source"
 FAILED_SOURCE = "task-stream-failed-source"
+RUNNING_SOURCE = "task-stream-running-source"
+CHOSEN_SOURCE = "task-stream-chosen-source"
 TOTAL_SOURCE = "task-stream-total"
 EXTENT_SOURCE = "task-stream-extent"
 
@@ -70,6 +79,8 @@ LEAST_LANES = 4
 NAMES_TEXT_BYTES = 40_000
 MAX_NAME_LENGTH = 120
 SEPARATE_FROM_PX = 5
+NEAR_PX = 4
+"""A click so near a task means it."""
 
 
 class TaskStream:
@@ -95,12 +106,16 @@ class TaskStream:
         self._sent_rows: np.ndarray | None = None
         self._generation = aggregate.generation
         self._seen_layers = Seen()
+        self._bars: list[Bar] = []
+        self._chosen: tuple[int, str, float] | None = None
         self._separator: object = {"field": "colour"}
         self.legend = legend_div("task-stream-legend")
         self.empty = empty_div("task-stream-empty")
         self.single = ColumnDataSource(name=SOURCE, data=no_rows(SINGLE_COLUMNS))
         self.bins = ColumnDataSource(name=BINS_SOURCE, data=no_rows(BIN_COLUMNS))
         self.failed = ColumnDataSource(name=FAILED_SOURCE, data=no_rows(FAILED_COLUMNS))
+        self.running = ColumnDataSource(name=RUNNING_SOURCE, data=no_rows(RUNNING_COLUMNS))
+        self.chosen = ColumnDataSource(name=CHOSEN_SOURCE, data=no_rows(FAILED_COLUMNS))
         self.names = ColumnDataSource(name="task-stream-names", data={"name": [], "action": []})
         self.lane_names = ColumnDataSource(name="task-stream-lanes", data={"name": []})
         self.total = ColumnDataSource(name=TOTAL_SOURCE, data={"tasks": [0], "events": [0]})
@@ -108,7 +123,10 @@ class TaskStream:
         self.time = time or TimeView(aggregate, self.id)
         self.follow = self.time.follow
         self.plot = self._plot()
-        self.body: UIElement = self.plot
+        self.details = HtmlBody(self.id, {"close": lambda _: self._choose(None)}, is_below=True)
+        self.body: UIElement = column_of(
+            self.plot, self.details.model, name="task-stream-whole", sizing_mode="stretch_both", spacing=0
+        )
         self._connect()
 
     def _plot(self) -> figure:
@@ -153,7 +171,34 @@ class TaskStream:
             hatch_scale=7,
             hatch_weight=2,
         )
+        self._running_glyph = plot.hbar(
+            **bars,
+            source=self.running,
+            fill_color={"field": "colour"},
+            fill_alpha=0.35,
+            line_color={"field": "colour"},
+            line_dash=[5, 3],
+            line_width=1.5,
+            hatch_pattern="dot",
+            hatch_scale=8,
+            hatch_color={"field": "colour"},
+        )
+        self._ends_glyph = plot.scatter(
+            "right",
+            "lane",
+            source=self.running,
+            marker="marker",
+            angle=-np.pi / 2,
+            size=9,
+            line_width=2,
+            fill_color=self._palette.text,
+            line_color=self._palette.text,
+        )
+        self._chosen_glyph = plot.hbar(
+            **bars, source=self.chosen, fill_color=None, line_color=self._palette.text, line_width=2
+        )
         return [
+            unfinished_hover(self._running_glyph, source=self.running, names=self.names, lanes=self.lane_names),
             task_hover(self._single_glyph, source=self.single, names=self.names, lanes=self.lane_names),
             bin_hover(bins, source=self.bins, names=self.names, lanes=self.lane_names),
         ]
@@ -169,6 +214,22 @@ class TaskStream:
         plot.js_on_event(Reset, callback("reset", mode=follow))
         self.time.listen(plot)
         self.time.watch(plot.y_range)
+        plot.on_event(Tap, self._on_tap)
+
+    def _on_tap(self, event: Tap) -> None:
+        """Show what is where one has clicked below the plot, or nothing if nothing is there."""
+        lane = round(event.y)
+        if not 0 <= lane < len(self._lanes):
+            return self._choose(None)
+        left, right = self.time.times()
+        near_s = abs(right - left) / inner_width_px(self.plot, 600) * NEAR_PX
+        key = self._lanes.keys[lane]
+        return self._choose(task_at(self._aggregate, key, self._aggregate.started_at_s + event.x, near_s))
+
+    def _choose(self, task: tuple[int, str, float] | None) -> None:
+        self._chosen = task
+        self.details.forget()
+        self._seen.forget()
 
     def set_palette(self, palette: Palette) -> None:
         """Change colours."""
@@ -176,29 +237,35 @@ class TaskStream:
         style_figure(self.plot, palette)
         glyph = self._failed_glyph.glyph
         glyph.update(fill_color=palette.failed, line_color=palette.failed_hatch, hatch_color=palette.failed_hatch)
+        self._chosen_glyph.glyph.line_color = palette.text
+        self._ends_glyph.glyph.update(fill_color=palette.text, line_color=palette.text)
         self._sent_rows = None
         self._seen.forget()
 
     def forget(self) -> None:
         """Make the next `update` draw everything."""
         self._sent_rows = None
+        self.details.forget()
         for seen in (self._seen, self._lanes_seen, self._seen_layers):
             seen.forget()
 
     def update(self, now_s: float) -> None:
         """Draw what is new; a view that the user is still moving waits until it rests."""
+        self._update_details(now_s)
         if self.time.is_moving(now_s):
             return
-        versions = versions_of(self._aggregate, "tasks", "layers", "workers")
+        versions = versions_of(self._aggregate, "tasks", "layers", "workers", "running", "life")
         if not self._seen.changed(versions | self.time.version() | self._lanes_version()):
             return
         if self._generation != self._aggregate.generation:
             self._generation, self._sent_rows = self._aggregate.generation, None
+        self._bars = bars_of(self._aggregate)
+        self._drawing.running_s = busy_by_kind(self._bars)
         self._update_lanes()
         self._update_total()
         frame = self._drawing.columns(self._lanes, self._view(), self._palette)
         self._send(frame)
-        waiting = not len(self._aggregate.tasks)
+        waiting = not self._aggregate.tasks.next_row and not self._bars
         show_empty(
             self.empty, "No tasks yet" if waiting else "", "Compute something on this cluster to see its threads work."
         )
@@ -208,6 +275,13 @@ class TaskStream:
         if self.follow.active is not None:
             return {}
         return {"top": hash(float(self.plot.y_range.end)), "bottom": hash(float(self.plot.y_range.start))}
+
+    def _update_details(self, now_s: float) -> None:
+        parts = ("tasks", "running", "layers", "progress", "runs", "errors", "workers", "life")
+        if self._chosen is None:
+            self.details.show(Markup())
+        elif self.details.is_due(now_s, versions_of(self._aggregate, *parts)):
+            self.details.show(details_html(self._aggregate, *self._chosen))
 
     def _view(self) -> View:
         """Return what is on screen."""
@@ -253,6 +327,7 @@ class TaskStream:
             self.total.data = data
 
     def _send(self, frame: Frame) -> None:
+        replace_data(self.running, running_columns(self._drawing, self._bars, self._lanes, self._palette))
         self._send_names()
         if frame.is_recoloured:
             self._sent_rows = None
@@ -265,8 +340,32 @@ class TaskStream:
         self._sent_rows = frame.rows
         replace_data(self.failed, frame.failed)
         self._separate(frame)
-        text = self._drawing.legend(frame, self._palette)
+        self._mark_chosen()
+        unfinished = [("transparent", words, "unfinished") for words in self._unfinished_words()]
+        text = self._drawing.legend(frame, self._palette, unfinished)
         show_html(self.legend, text)
+
+    def _unfinished_words(self) -> list[str]:
+        """Return what the legend says of the tasks that haven't ended: they have a pattern and a dashed outline."""
+        running = sum(bar.ends == RUNS for bar in self._bars)
+        lost = len(self._bars) - running
+        return [f"{running:,} running ▸"] * (running > 0) + [f"{lost:,} lost, never ended ✕"] * (lost > 0)
+
+    def _mark_chosen(self) -> None:
+        """Outline the task that was clicked."""
+        rows: dict[str, list[float]] = {name: [] for name in FAILED_COLUMNS}
+        if self._chosen is not None:
+            found = attempt_at(self._aggregate, *self._chosen)
+            keys = self._lanes.keys
+            if found is not None and (found.worker, found.lane) in keys:
+                started_at_s = self._aggregate.started_at_s
+                values = (
+                    found.start_s - started_at_s,
+                    found.stop_s - started_at_s,
+                    keys.index((found.worker, found.lane)),
+                )
+                rows = {name: [value] for name, value in zip(FAILED_COLUMNS, values, strict=True)}
+        replace_data(self.chosen, rows)
 
     def _send_single(self, single: dict[str, Any], rows: np.ndarray) -> None:
         """Send all events, or only the last ones if the others are there already."""
@@ -309,6 +408,8 @@ class TaskStream:
         """Return how many lanes and tasks there are."""
         counts = self._aggregate.task_counts
         said = [f"{len(self._lanes):,} lanes", f"{self._aggregate.compute_tasks:,} tasks were computed"]
+        running = sum(bar.ends == RUNS for bar in self._bars)
+        said += [f"{running:,} run"] if running else []
         said += [f"{counts[state]:,} {words}" for state, words in ODD_STATES.items() if counts[state]]
         return f"{', '.join(said)}."
 

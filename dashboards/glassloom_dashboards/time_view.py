@@ -7,6 +7,7 @@ what a person has just zoomed to.
 
 from __future__ import annotations
 
+import numpy as np
 from bokeh.models import (
     ColumnDataSource,
     CustomJS,
@@ -22,6 +23,7 @@ from bokeh.plotting import figure
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import CONTROL_STYLE
 from glassloom_dashboards.scripts import callback
+from glassloom_dashboards.task_table import RUN_GAP_S
 
 ALL, LATEST_RUN = 0, 1
 LABELS = ["All", "Latest run"]
@@ -35,12 +37,14 @@ def span_of(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
     """Return the times that are followed, since the cluster's start: all up to now, or the latest run."""
     started_at_s, tasks = aggregate.started_at_s, aggregate.tasks
     now_s = max(aggregate.last_at_s - started_at_s, _SHORTEST_S)
-    if not len(tasks):
+    began_s, until_s = aggregate.running.span_s() or (-np.inf, -np.inf)
+    if not tasks.next_row and until_s < began_s + _SHORTEST_S:
         return 0.0, now_s if mode == ALL and now_s > _SHORTEST_S else max(now_s, _EMPTY_S)
-    stop_s = max(tasks.stop_s - started_at_s, _SHORTEST_S)
+    stop_s = max(max(tasks.stop_s, until_s) - started_at_s, _SHORTEST_S)
     if mode == ALL:
         return 0.0, max(now_s, stop_s)
-    start_s = max(tasks.latest_run_start_s - started_at_s, 0.0)
+    is_new = began_s > tasks.stop_s + RUN_GAP_S
+    start_s = max((began_s if is_new else tasks.latest_run_start_s) - started_at_s, 0.0)
     is_running = aggregate.state == "live" and aggregate.task_counts["running"] > 0
     stop_s = max(now_s, stop_s) if is_running else stop_s
     return start_s, start_s + max(stop_s - start_s, _SHORTEST_S)

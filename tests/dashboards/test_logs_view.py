@@ -107,7 +107,8 @@ def test_errors_are_shown_in_groups_with_the_first_traceback_of_one_that_is_open
     assert "14 failures in 2 groups" in text and ">7<" in text and "</pre>" not in text
     assert text.index("no such file") < text.index("bad price"), "the newest first"
     text = ask(page, "open", "0")
-    assert "bad price</pre>" in text and "(&#39;clean&#39;, 4), and 5 more" in text and "w0" in text
+    assert 'href="task?open=0%3A4"' in text
+    assert "bad price</pre>" in text and "(&#39;clean&#39;, 4)</code></a>, and 5 more" in text and "w0" in text
     assert "</pre>" not in ask(page, "open", "0")
 
 

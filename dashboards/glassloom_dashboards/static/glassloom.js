@@ -82,6 +82,28 @@ window.glassloom = (() => {
   const started = seconds => `${seconds.toFixed(6)} s`;
   const status = ok => (ok ? 'ok' : 'failed');
 
+  // Why a task waited: see stream_waits.py for the numbers.
+  const NOT_KNOWN = 255;
+  const WHYS = ['', 'for a free worker', "in the worker's queue"];
+
+  const decoded = code => (code === 0 ? 0 : 2 ** ((code - 1) / 1024));
+
+  const waited = (code, { source }, { index }) => {
+    const why = source.data.why[index];
+    if (why === NOT_KNOWN) {
+      return 'not known';
+    }
+    return why ? `${duration(decoded(code) / 1e6)}, mostly ${WHYS[why]}` : 'not at all';
+  };
+
+  const cpuShare = percent => (percent === NOT_KNOWN ? 'not known' : `${percent} %`);
+
+  const codedBytes = code =>
+    code === 0xffff ? 'not known' : bytes(Math.round(decoded(code)));
+
+  const ENDS = ['runs', 'lost with its worker', 'ran when the cluster ended'];
+  const ends = value => ENDS[value] ?? '';
+
   const action = (_, { names, source }, { index }) =>
     names.data.action[source.data.kind[index]] ?? '';
 
@@ -176,9 +198,12 @@ window.glassloom = (() => {
     action,
     bytes,
     bytesTick,
+    codedBytes,
     count,
+    cpuShare,
     duration,
     durationTick,
+    ends,
     followLanes,
     followTime,
     key,
@@ -198,6 +223,7 @@ window.glassloom = (() => {
     started,
     status,
     tasksOfBin,
-    themed
+    themed,
+    waited
   };
 })();

@@ -73,6 +73,7 @@
   const show = (view, html) => {
     const next = document.createElement('template');
     next.innerHTML = html;
+    view.hidden = html === '';
     const focused = document.activeElement;
     morphChildren(view, next.content);
     if (focused !== document.activeElement && focused?.isConnected) {
@@ -177,7 +178,7 @@
       const html = model(`${card.id.replace('card-', '')}-html`);
       if (html) {
         const view = document.createElement('div');
-        view.className = 'view';
+        view.className = ['view', ...html.css_classes].join(' ');
         card.querySelector('.body').append(view);
         html.properties.tags.change.connect(() => show(view, html.tags[0]));
         show(view, html.tags[0]);
