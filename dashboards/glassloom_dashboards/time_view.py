@@ -37,9 +37,10 @@ def span_of(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
     """Return the times that are followed, since the cluster's start: all up to now, or the latest run."""
     started_at_s, tasks = aggregate.started_at_s, aggregate.tasks
     now_s = max(aggregate.last_at_s - started_at_s, _SHORTEST_S)
-    began_s, until_s = aggregate.running.span_s() or (-np.inf, -np.inf)
-    if not tasks.next_row and until_s < began_s + _SHORTEST_S:
+    unfinished = aggregate.running.span_s()
+    if not tasks.next_row and unfinished is None:
         return 0.0, now_s if mode == ALL and now_s > _SHORTEST_S else max(now_s, _EMPTY_S)
+    began_s, until_s = unfinished or (-np.inf, -np.inf)
     stop_s = max(max(tasks.stop_s, until_s) - started_at_s, _SHORTEST_S)
     if mode == ALL:
         return 0.0, max(now_s, stop_s)
