@@ -48,6 +48,18 @@ class _Batch:
         return self._data[start : int(ends[high - 1])], (ends[low:high] - start).tolist()
 
 
+    def joined(self, low: int, high: int) -> str:
+        """Return the texts from `low` to before `high` joined."""
+        if isinstance(self._data, bytes):
+            digits = int(self._lengths)
+            return self._data[low * digits // 2 : high * digits // 2].hex()
+        if low == 0 and high == self.rows:
+            return self._data
+        lengths = np.asarray(self._lengths)
+        start, size = (int(lengths[part].sum(dtype=np.int64)) for part in (slice(low), slice(low, high)))
+        return self._data[start : start + size]
+
+
 def _tokens(text: str) -> bytes | None:
     try:
         tokens = bytes.fromhex(text)
@@ -122,7 +134,7 @@ class GrowingTexts:
             number = bisect_right(self._firsts, row) - 1
             batch, first = self._batches[number], self._firsts[number]
             high = min(stop - first, batch.rows)
-            if text in batch.part(row - first, high)[0]:
+            if text in batch.joined(row - first, high):
                 return True
             row = first + high
         return text in "".join(self._newest[max(row - newest, 0) : max(stop - newest, 0)])

@@ -150,6 +150,59 @@ def test_runs_lines_errors_and_the_death_of_a_worker_are_told(tab, cluster):
         assert tab.get_by_role("img", name="Memory: last").count() == 1
 
 
+def one_of(path: str, results: list[bytes]) -> int:
+    """Wait until there is a file of this name; whoever waits for this task sees it run."""
+    print("waiting for the file")
+    while not os.path.exists(path):
+        time.sleep(0.05)
+    return len(results)
+
+
+RUNNING = "[...(Bokeh.documents[0]?.get_model_by_name('task-stream-running-source')?.data.ends ?? [])].filter(end => end === 0).length"
+
+
+def test_a_task_is_told_of_while_it_runs_and_after_its_end_with_what_it_waited_for(tab, cluster, tmp_path):
+    page = tab.url.removesuffix("/status")
+    with Client(cluster, set_as_default=False) as client:
+        parts = client.map(bytes, [300_000] * 4)
+        future = client.submit(one_of, str(tmp_path / "go"), parts)
+        tab.wait_for_function(f"() => {RUNNING} === 1")
+        tab.goto(f"{page}/task?search=one_of")
+        tab.locator("tr.row", has_text="running").locator("a").click()
+        tab.get_by_text("It has run for").wait_for()
+        tab.locator(".line.stdout", has_text="waiting for the file").wait_for()
+        (tmp_path / "go").touch()
+        assert future.result(timeout=30) == 4
+        tab.get_by_text("Its result is held by").wait_for()
+        assert tab.locator(".phases .off").count() == 1, "it slept"
+        tab.get_by_text("It was ready").wait_for()
+        tab.locator("p", has_text="The last to come was").locator("a", has_text="bytes[").click()
+        tab.get_by_text("It was the last input of").wait_for()
+        tab.goto(f"{page}/task-stream")
+        tab.wait_for_function(f"() => Bokeh.documents[0]?.get_model_by_name('task-stream-names') && {RUNNING} === 0")
+
+
+def test_what_a_worker_ran_when_it_was_killed_is_told(tab, cluster):
+    page = tab.url.removesuffix("/status")
+    with Client(cluster, set_as_default=False) as client:
+        future = client.submit(die_once_seen, retries=0)
+        tab.wait_for_function(f"() => {RUNNING} === 1")
+        with pytest.raises(WorkerLost):
+            future.result(timeout=40)
+    tab.goto(f"{page}/task?search=die_once_seen")
+    tab.locator("tr.row", has_text="lost with its worker").first.locator("a").click()
+    tab.get_by_text("It has failed for good: its worker left while it ran.").wait_for()
+    tab.goto(f"{page}/workers")
+    tab.get_by_label("Search names").fill("left")
+    tab.locator("tr.gone").first.locator("button").press("Enter")
+    tab.get_by_text("What it ran when it left").wait_for()
+
+
+def die_once_seen() -> None:
+    time.sleep(1.5)  # longer than from one sample to the next
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 @pytest.mark.parametrize("page", ["memory", "stages", "time-budget"])
 def test_views_over_time_show_what_a_cluster_did_and_go_on_while_it_is_idle(browser, cluster, page):
     with Client(cluster, set_as_default=False) as client:

@@ -9,6 +9,7 @@ from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.run_comparison import compare_layers, compare_runs
 from glassloom_dashboards.runs_view import ROWS
 from glassloom_metrics.protocol import Layers, Progress, Runs, WorkerLeft
+from msgspec import structs
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 
@@ -96,6 +97,21 @@ def test_an_open_run_shows_all_its_code_and_its_layers():
     assert "from 500 ms to 1.5 s" in text
     assert "</pre>" not in ask(page, "open", "0"), "closed again"
     assert "</pre>" not in ask(page, "open", "99")
+
+
+def test_a_run_is_called_by_the_line_that_asked_for_it_and_not_by_an_import():
+    aggregate = with_runs(1)
+    code = "import numpy\n\nx = 1\nx.compute()"
+    aggregate.apply(structs.replace(run_rows([0], code=code), origins=["cell 3, line 4: x.compute()"]))
+    page = opened(aggregate)
+    text = page.card("runs").view.text
+    assert (
+        "<code>x.compute()</code>" in text and "compute · study.ipynb · cell 3, line 4" in text and "import" not in text
+    )
+    assert f"{code}</pre>" in ask(page, "open", "0")
+    aggregate.apply(structs.replace(run_rows([0], code=code), origins=[""]))
+    page.update()
+    assert "<code>import numpy</code>" in page.card("runs").view.text, "nothing else is known"
 
 
 def test_two_runs_are_compared_as_a_whole_and_by_layer():
