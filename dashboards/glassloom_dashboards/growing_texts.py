@@ -47,7 +47,6 @@ class _Batch:
         start = int(ends[low - 1]) if low else 0
         return self._data[start : int(ends[high - 1])], (ends[low:high] - start).tolist()
 
-
     def joined(self, low: int, high: int) -> str:
         """Return the texts from `low` to before `high` joined."""
         if isinstance(self._data, bytes):

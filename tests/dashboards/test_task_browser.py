@@ -104,3 +104,9 @@ def test_a_click_on_a_bar_shows_the_task_and_leads_to_its_page(cluster, tab, pag
     assert "/c1/task?open=1%3A3%2C+4" in tab.url
     tab.go_back()
     state_when(tab, "s.rows == 2")
+
+
+def test_links_to_other_pages_work_too_and_keep_the_theme(cluster, tab):
+    tab.goto(f"{tab.base}/c1/overview?theme=dark")
+    tab.get_by_role("link", name="All runs").click()
+    tab.wait_for_url("**/c1/runs?theme=dark")

@@ -181,7 +181,7 @@ window.glassloom = (() => {
     openPage(source.data.href[row] ?? '');
   };
 
-  // Beside the page that is open; the theme stays.
+  // A page of the same cluster; the theme stays.
   const themed = href => {
     const url = new URL(href, window.location.href);
     url.searchParams.set('theme', document.documentElement.dataset.theme);

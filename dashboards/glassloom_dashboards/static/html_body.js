@@ -103,8 +103,8 @@
 
   const taskOf = url => new URL(url, window.location.href).searchParams.get('open');
 
-  const openTask = href => {
-    if (!document.getElementById('card-task')) {
+  const follow = href => {
+    if (!href.startsWith('task?') || !document.getElementById('card-task')) {
       return window.glassloom.openPage(href);
     }
     window.history.pushState(null, '', window.glassloom.themed(href));
@@ -122,7 +122,7 @@
     const plain = !(event.ctrlKey || event.metaKey || event.shiftKey);
     if (link && plain) {
       event.preventDefault();
-      openTask(link.getAttribute('href'));
+      follow(link.getAttribute('href'));
     }
     const element = link ? null : event.target.closest('[data-ask]');
     const isRow = element?.tagName === 'TR';
