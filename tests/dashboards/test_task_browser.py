@@ -9,6 +9,7 @@ from browsing import TIPS, open_tab, state_when
 from glassloom_metrics.protocol import Layers, WorkerLeft
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_running_tasks import running
+from test_runs_view import run_rows
 from test_task_view import row
 
 PLACE = """([at_s, lane]) => {
@@ -107,6 +108,7 @@ def test_a_click_on_a_bar_shows_the_task_and_leads_to_its_page(cluster, tab, pag
 
 
 def test_links_to_other_pages_work_too_and_keep_the_theme(cluster, tab):
+    cluster.add(run_rows([0]))
     tab.goto(f"{tab.base}/c1/overview?theme=dark")
     tab.get_by_role("link", name="All runs").click()
     tab.wait_for_url("**/c1/runs?theme=dark")
