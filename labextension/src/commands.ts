@@ -5,6 +5,7 @@ export const CommandIDs = {
   openDashboard: 'glassloom:open-dashboard',
   newCluster: 'glassloom:new-cluster',
   shutDownCluster: 'glassloom:shutdown-cluster',
+  closeRecording: 'glassloom:close-recording',
   showPanel: 'glassloom:show-panel'
 } as const;
 

@@ -41,6 +41,12 @@ export class GlassloomAPI {
     });
   }
 
+  async closeRecording(id: string): Promise<void> {
+    await this._request(`api/recordings/${encodeURIComponent(id)}`, {
+      method: 'DELETE'
+    });
+  }
+
   /** Return null if the dashboards process answers, else why it doesn't; asking starts it. */
   async probeDashboards(): Promise<string | null> {
     try {

@@ -36,6 +36,24 @@ export interface ICluster {
   problem?: string;
 }
 
+/** A recording that a kernel or script has opened, for as long as that runs. */
+export interface IRecording {
+  id: string;
+  name: string;
+  pid: number;
+  /** When its cluster started, and when it was opened: seconds since the epoch. */
+  started_at: number;
+  opened_at: number;
+}
+
+/** A cluster of another host or container that shares this user's home: it can be reached only there. */
+export interface IClusterElsewhere {
+  id: string;
+  name: string;
+  host: string;
+  started_at: number;
+}
+
 /** A dashboard page that every cluster has. */
 export interface IPage {
   id: string;
@@ -61,6 +79,9 @@ export interface IClusterModel {
   readonly connection: Connection;
   /** In the order in which they started. */
   readonly clusters: readonly ICluster[];
+  /** In the order in which they were opened. */
+  readonly recordings: readonly IRecording[];
+  readonly elsewhere: readonly IClusterElsewhere[];
   /** The cluster that dashboards open for; the newest unless a person chose another. */
   readonly active: ICluster | null;
   readonly pages: readonly IPage[];
@@ -68,11 +89,15 @@ export interface IClusterModel {
   readonly starting: readonly string[];
 
   find(id: string): ICluster | null;
+  /** The name of a running cluster or open recording; null: there is none. */
+  nameOf(id: string): string | null;
   isShuttingDown(id: string): boolean;
   activate(id: string): void;
   start(request: IClusterRequest): Promise<void>;
   /** Resolves when the cluster has ended. */
   shutDown(id: string): Promise<void>;
+  /** Show a recording no more; its file stays. */
+  closeRecording(id: string): Promise<void>;
 }
 
 export const IClusterModel = new Token<IClusterModel>(

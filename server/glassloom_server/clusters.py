@@ -6,6 +6,7 @@ import asyncio
 from logging import Logger, LoggerAdapter
 
 from glassloom_metrics.errors import ClusterNotFound
+from glassloom_metrics.open_recordings import find_recording, withdraw_recording
 from glassloom_metrics.registry import ClusterRecord, read_records
 from glassloom_metrics.subscriber import send_command
 
@@ -41,7 +42,7 @@ class ClusterManager:
         self._log = log
 
     async def list(self) -> bytes:
-        """Return all running clusters with their numbers, as the JSON of ``{"clusters": [...]}``."""
+        """Return all running clusters with their numbers, open recordings and clusters elsewhere, as JSON: see `wire`."""
         async with self._watch.listen() as listener:
             return await listener.next()
 
@@ -73,6 +74,11 @@ class ClusterManager:
         record = await self.find(cluster_id)
         self._log.info("Glassloom cluster %s (%s) started with %s", record.id, record.name, interpreter.python)
         return record
+
+    async def close_recording(self, recording_id: str) -> None:
+        """Let the dashboards show a recording no more; raises `ClusterNotFound` if none of that id is open."""
+        record = await asyncio.to_thread(find_recording, recording_id)
+        await asyncio.to_thread(withdraw_recording, record)
 
     async def shut_down(self, cluster_id: str) -> None:
         """Ask a cluster to end; raises `ClusterNotFound`, or `CommandRefused` for a pool of threads."""

@@ -88,6 +88,18 @@ class ClusterHandler(GlassloomAPIHandler):
         self.finish()
 
 
+class RecordingHandler(GlassloomAPIHandler):
+    """One recording that a process has opened."""
+
+    @tornado.web.authenticated
+    @authorized
+    async def delete(self, recording_id: str) -> None:
+        """Close it: its file stays."""
+        await self.services.clusters.close_recording(recording_id)
+        self.set_status(204)
+        self.finish()
+
+
 class PrometheusHandler(GlassloomAPIHandler):
     """The numbers of all clusters for Prometheus."""
 

@@ -14,6 +14,7 @@ from glassloom_server.handlers import (
     MetricsHandler,
     PagesHandler,
     PrometheusHandler,
+    RecordingHandler,
 )
 from glassloom_server.proxy import DASHBOARDS_PATH, DashboardFilesHandler, DashboardPageHandler
 
@@ -31,6 +32,7 @@ ROUTES = [
     Route(r"glassloom/api/clusters/([\w-]+)", ClusterHandler, "glassloom/api/clusters/c1"),
     Route(r"glassloom/api/dashboards", DashboardsStatusHandler, "glassloom/api/dashboards"),
     Route(r"glassloom/api/pages", PagesHandler, "glassloom/api/pages"),
+    Route(r"glassloom/api/recordings/([\w-]+)", RecordingHandler, "glassloom/api/recordings/recording-1"),
     Route(r"glassloom/api/prometheus", PrometheusHandler, "glassloom/api/prometheus"),
     Route(r"glassloom/api/metrics", MetricsHandler, "glassloom/api/metrics"),
     Route(r"glassloom/api/metrics/([\w-]+)", ClusterMetricsHandler, "glassloom/api/metrics/c1"),

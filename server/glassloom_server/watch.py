@@ -20,12 +20,13 @@ from logging import Logger, LoggerAdapter
 import msgspec
 from glassloom_metrics.errors import ConnectionRefused, MetricsError
 from glassloom_metrics.folds import ClusterSummary
+from glassloom_metrics.open_recordings import read_recording_records
 from glassloom_metrics.prometheus import exposition_text
 from glassloom_metrics.protocol import NOW
-from glassloom_metrics.registry import ClusterRecord, read_records
+from glassloom_metrics.registry import ClusterRecord, read_foreign_records, read_records
 from glassloom_metrics.subscriber import subscribe
 
-from glassloom_server.wire import describe_cluster
+from glassloom_server.wire import describe_cluster, describe_elsewhere, describe_recording
 
 INTERVAL_S = 1.0
 LINGER_S = 10.0
@@ -185,7 +186,13 @@ class _FollowerThread(threading.Thread):
 
     def _publish_if_changed(self) -> None:
         clusters = [describe_cluster(following.record, following.summary) for following in self._following.values()]
-        state = msgspec.json.encode({"clusters": clusters})
+        state = msgspec.json.encode(
+            {
+                "clusters": clusters,
+                "recordings": [describe_recording(record) for record in read_recording_records()],
+                "elsewhere": [describe_elsewhere(record) for record in read_foreign_records()],
+            }
+        )
         self.exposition = exposition_text(
             [(following.record, following.summary) for following in self._following.values()]
         )

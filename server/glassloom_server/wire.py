@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 from glassloom_metrics.folds import ClusterSummary
+from glassloom_metrics.open_recordings import RecordingRecord
 from glassloom_metrics.registry import ClusterRecord
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
@@ -39,6 +40,22 @@ def describe_cluster(record: ClusterRecord, summary: ClusterSummary) -> dict[str
         "kernel_id": record.kernel_id,
         **summary.as_dict(),
     }
+
+
+def describe_recording(record: RecordingRecord) -> dict[str, Any]:
+    """Return one element of ``{"recordings": [...]}``: no path, but the file's name in the recording's."""
+    return {
+        "id": record.id,
+        "name": record.name,
+        "pid": record.pid,
+        "started_at": record.started_at_s,
+        "opened_at": record.opened_at_s,
+    }
+
+
+def describe_elsewhere(record: ClusterRecord) -> dict[str, Any]:
+    """Return one element of ``{"elsewhere": [...]}``: a cluster of another host or container, which can't be reached from here."""
+    return {"id": record.id, "name": record.name, "host": record.host.name, "started_at": record.started_at_s}
 
 
 def decode_start_request(body: bytes) -> StartRequest:

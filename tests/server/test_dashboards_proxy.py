@@ -12,11 +12,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
+from glassloom_metrics.host import HostIdentity
 from glassloom_metrics.open_recordings import publish_recording, record_of_recording, withdraw_recording
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, encode
 from glassloom_metrics.recording_writer import RecordingWriter
+from glassloom_metrics.registry import ClusterRecord, read_foreign_records, write_record
 from glassloom_server.process_log import ProcessLog
 from glassloom_server.proxy import without_token
 from jupyter_server.auth.authorizer import Authorizer
@@ -83,12 +86,45 @@ async def test_a_recording_that_a_kernel_has_opened_has_pages_and_is_no_cluster(
         response = await jp_fetch("glassloom", "dash", record.id, "status")
         assert json.loads(response.body)["uri"].endswith(f"/glassloom/dash/{record.id}/status")
         listed = await jp_fetch("glassloom", "api", "clusters")
-        assert json.loads(listed.body) == {"clusters": []}
+        state = json.loads(listed.body)
+        assert state["clusters"] == []
+        assert [(each["id"], each["name"]) for each in state["recordings"]] == [(record.id, "loom (run.glr)")]
+        assert str(tmp_path) not in listed.body.decode()
     finally:
         withdraw_recording(record)
     with pytest.raises(HTTPClientError) as caught:
         await jp_fetch("glassloom", "dash", record.id, "status")
     assert caught.value.code == 404
+
+
+async def test_a_recording_can_be_closed_and_its_file_stays(jp_fetch, jp_environ, tmp_path):
+    path = tmp_path / "run.glr"
+    writer = RecordingWriter(path)
+    writer.add(encode(Hello(PROTOCOL_VERSION, "c1", "loom", "processes", 1.0)))
+    writer.close()
+    record = record_of_recording(path)
+    publish_recording(record)
+    closed = await jp_fetch("glassloom", "api", "recordings", record.id, method="DELETE")
+    assert closed.code == 204
+    assert path.exists()
+    for path_of in (("dash", record.id, "status"), ("api", "recordings", record.id)):
+        with pytest.raises(HTTPClientError) as caught:
+            await jp_fetch("glassloom", *path_of, method="GET" if path_of[0] == "dash" else "DELETE")
+        assert caught.value.code == 404
+
+
+@pytest.mark.fault("two hosts, or containers, share one home")
+async def test_a_cluster_of_another_host_is_listed_as_such_and_has_no_pages(jp_fetch, jp_environ):
+    here = ClusterRecord("a1", "theirs", "processes", 1, 1.0, "/socket", "sekret", 1.0, "/directory", "")
+    write_record(msgspec.structs.replace(here, host=HostIdentity("node12", "m", "another boot", "pid:[1]")))
+    listed = await jp_fetch("glassloom", "api", "clusters")
+    state = json.loads(listed.body)
+    assert state["clusters"] == []
+    assert state["elsewhere"] == [{"id": "a1", "name": "theirs", "host": "node12", "started_at": 1.0}]
+    with pytest.raises(HTTPClientError) as caught:
+        await jp_fetch("glassloom", "dash", "a1", "status")
+    assert caught.value.code == 404
+    assert [record.id for record in read_foreign_records()] == ["a1"]
 
 
 async def test_websocket_messages_pass_both_ways_without_credentials(jp_ws_fetch, start_cluster, services):

@@ -62,7 +62,7 @@ async def test_a_listener_that_comes_back_within_the_linger_finds_the_same_sampl
         await listener.next()
     follower = services.watch._follower
     async with services.watch.listen(linger_s=0) as listener:
-        assert json.loads(await listener.next()) == {"clusters": []}
+        assert json.loads(await listener.next()) == {"clusters": [], "recordings": [], "elsewhere": []}
         assert services.watch._follower is follower
 
 

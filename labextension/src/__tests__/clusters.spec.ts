@@ -1,6 +1,12 @@
 import { ClusterModel } from '../model/clusters';
 import { RequestRefused } from '../request';
-import { FakeSocket, fakeAPI, makeCluster, settle } from './fakes';
+import {
+  FakeSocket,
+  fakeAPI,
+  makeCluster,
+  makeRecording,
+  settle
+} from './fakes';
 
 const CLUSTERS = '/user/someone/glassloom/api/clusters';
 
@@ -157,5 +163,32 @@ describe('ClusterModel', () => {
     expect(model.pages).toEqual(pages);
     model.dispose();
     warn.mockRestore();
+  });
+
+  it('knows recordings by name, and closes them', async () => {
+    const path = '/user/someone/glassloom/api/recordings/recording-1';
+    const [api, calls] = fakeAPI({
+      [`DELETE ${path}`]: () => new Response(null, { status: 204 })
+    });
+    const model = new ClusterModel(api);
+    FakeSocket.last.tellState({
+      clusters: [makeCluster()],
+      recordings: [makeRecording()]
+    });
+    expect(model.nameOf('recording-1')).toBe('loom (run.glr)');
+    expect([model.nameOf('c1'), model.nameOf('c9')]).toEqual(['loom', null]);
+    expect(model.active?.id).toBe('c1');
+    await model.closeRecording('recording-1');
+    expect(calls.at(-1)).toMatchObject({ method: 'DELETE', path });
+    expect(model.recordings).toEqual([]);
+    model.dispose();
+  });
+
+  it('needs no more than clusters of a server that knows no more', () => {
+    const [api] = fakeAPI();
+    const model = new ClusterModel(api);
+    FakeSocket.last.tell(makeCluster());
+    expect([model.recordings, model.elsewhere]).toEqual([[], []]);
+    model.dispose();
   });
 });

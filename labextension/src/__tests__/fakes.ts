@@ -3,7 +3,7 @@
  */
 import { ServerConnection } from '@jupyterlab/services';
 import { GlassloomAPI } from '../request';
-import { ICluster, ITaskCounts } from '../tokens';
+import { ICluster, IRecording, ITaskCounts } from '../tokens';
 
 export class FakeSocket {
   onopen: (() => void) | null = null;
@@ -21,8 +21,13 @@ export class FakeSocket {
 
   /** The server accepts the connection and sends the list of clusters. */
   tell(...clusters: ICluster[]): void {
+    this.tellState({ clusters });
+  }
+
+  /** The server accepts the connection and sends all that it knows. */
+  tellState(state: object): void {
     this.onopen?.();
-    this.onmessage?.({ data: JSON.stringify({ clusters }) });
+    this.onmessage?.({ data: JSON.stringify({ clusters: [], ...state }) });
   }
 
   static opened: FakeSocket[] = [];
@@ -66,6 +71,17 @@ export async function settle(): Promise<void> {
   for (let round = 0; round < 20; round++) {
     await Promise.resolve();
   }
+}
+
+export function makeRecording(fields: Partial<IRecording> = {}): IRecording {
+  return {
+    id: 'recording-1',
+    name: 'loom (run.glr)',
+    pid: 1,
+    started_at: 0,
+    opened_at: 0,
+    ...fields
+  };
 }
 
 export function makeCluster(

@@ -1,7 +1,13 @@
 import { Widget } from '@lumino/widgets';
 import { ClusterModel } from '../model/clusters';
 import { DashboardPane } from '../panels/pane';
-import { FakeSocket, fakeAPI, makeCluster, settle } from './fakes';
+import {
+  FakeSocket,
+  fakeAPI,
+  makeCluster,
+  makeRecording,
+  settle
+} from './fakes';
 
 const HEALTH = '/user/someone/glassloom/dash/health';
 
@@ -166,5 +172,30 @@ describe('DashboardPane', () => {
     const [pane] = setUp(() => true);
     pane.dispose();
     expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('stays while its recording is open, and says when it is not any more', () => {
+    const [api] = fakeAPI();
+    const model = new ClusterModel(api);
+    FakeSocket.last.tellState({ recordings: [makeRecording()] });
+    const pane = new DashboardPane({
+      api,
+      model,
+      cluster: 'recording-1',
+      name: 'recording-1',
+      page: 'status',
+      pageTitle: 'Status',
+      theme: 'light'
+    });
+    Widget.attach(pane, document.body);
+    sayAlive(pane);
+    expect(pane.title.caption).toBe('Status of recording loom (run.glr)');
+    expect(pane.node.dataset.state).toBe('live');
+    FakeSocket.last.tellState({});
+    expect(pane.node.dataset.state).toBe('ended');
+    expect(pane.node.textContent).toBe(
+      'Recording loom (run.glr) is not open any more. This is the last that was seen of it.'
+    );
+    pane.dispose();
   });
 });

@@ -5,7 +5,13 @@ import { ClusterModel } from '../model/clusters';
 import { ClusterList } from '../panels/clusters';
 import { DashboardList } from '../panels/dashboards';
 import { NewClusterForm } from '../panels/newCluster';
-import { FakeSocket, fakeAPI, makeCluster, settle } from './fakes';
+import {
+  FakeSocket,
+  fakeAPI,
+  makeCluster,
+  makeRecording,
+  settle
+} from './fakes';
 
 const PAGES = [
   { id: 'status', title: 'Status', description: 'Everything' },
@@ -91,6 +97,32 @@ describe('ClusterList', () => {
     expect(node.querySelector<HTMLElement>('.gl-Bar > span')?.style.width).toBe(
       '50%'
     );
+    list.dispose();
+  });
+
+  it('shows recordings, to be opened and closed, and clusters elsewhere, which cannot be', async () => {
+    const [model, commands, executed] = setUp();
+    const list = new ClusterList(model, commands);
+    const node = await show(list);
+    FakeSocket.last.tellState({
+      recordings: [makeRecording({ name: '<b>run</b>.glr' })],
+      elsewhere: [{ id: 'a1', name: 'theirs', host: 'node12', started_at: 0 }]
+    });
+    await redrawn(list);
+    const recording = node.querySelector('[data-recording="recording-1"]');
+    expect(recording?.textContent).toContain('<b>run</b>.glr');
+    expect(recording?.textContent).toContain('Recording');
+    for (const button of recording?.querySelectorAll('button') ?? []) {
+      button.click();
+    }
+    expect(executed).toEqual([
+      [CommandIDs.openDashboard, { cluster: 'recording-1' }],
+      [CommandIDs.closeRecording, { recording: 'recording-1' }]
+    ]);
+    const elsewhere = node.querySelector('[data-elsewhere="a1"]');
+    expect(elsewhere?.textContent).toContain('theirs');
+    expect(elsewhere?.textContent).toContain('On node12');
+    expect(elsewhere?.querySelector('button')).toBeNull();
     list.dispose();
   });
 

@@ -7,14 +7,23 @@ import { GlassloomAPI } from '../request';
 import {
   Connection,
   ICluster,
+  IClusterElsewhere,
   IClusterModel,
   IClusterRequest,
-  IPage
+  IPage,
+  IRecording
 } from '../tokens';
 import { Stream } from './stream';
 
 /** A cluster that was asked to end and is still there after so long won't end by itself. It takes a few seconds at most. */
 const SHUT_DOWN_TIMEOUT_MS = 15_000;
+
+/** What the stream brings: a server that was started before an update may know less. */
+interface IState {
+  clusters: ICluster[];
+  recordings?: IRecording[];
+  elsewhere?: IClusterElsewhere[];
+}
 
 export class ClusterModel implements IClusterModel, IDisposable {
   constructor(api: GlassloomAPI) {
@@ -35,6 +44,14 @@ export class ClusterModel implements IClusterModel, IDisposable {
 
   get clusters(): readonly ICluster[] {
     return this._clusters;
+  }
+
+  get recordings(): readonly IRecording[] {
+    return this._recordings;
+  }
+
+  get elsewhere(): readonly IClusterElsewhere[] {
+    return this._elsewhere;
   }
 
   get active(): ICluster | null {
@@ -61,6 +78,11 @@ export class ClusterModel implements IClusterModel, IDisposable {
 
   find(id: string): ICluster | null {
     return this._clusters.find(cluster => cluster.id === id) ?? null;
+  }
+
+  nameOf(id: string): string | null {
+    const recording = this._recordings.find(each => each.id === id);
+    return (recording ?? this.find(id))?.name ?? null;
   }
 
   isShuttingDown(id: string): boolean {
@@ -101,6 +123,12 @@ export class ClusterModel implements IClusterModel, IDisposable {
     return ended;
   }
 
+  async closeRecording(id: string): Promise<void> {
+    await this._api.closeRecording(id);
+    this._recordings = this._recordings.filter(each => each.id !== id);
+    this._changed.emit();
+  }
+
   private async _shutDown(id: string): Promise<void> {
     await this._api.shutDownCluster(id);
     await this._isGone(id);
@@ -132,7 +160,10 @@ export class ClusterModel implements IClusterModel, IDisposable {
   }
 
   private _onMessage(_: Stream, text: string): void {
-    this._clusters = (JSON.parse(text) as { clusters: ICluster[] }).clusters;
+    const state = JSON.parse(text) as IState;
+    this._clusters = state.clusters;
+    this._recordings = state.recordings ?? [];
+    this._elsewhere = state.elsewhere ?? [];
     this._connection = 'connected';
     this._changed.emit();
   }
@@ -161,6 +192,8 @@ export class ClusterModel implements IClusterModel, IDisposable {
   private readonly _changed = new Signal<this, void>(this);
   private readonly _shuttingDown = new Map<string, Promise<void>>();
   private _clusters: readonly ICluster[] = [];
+  private _recordings: readonly IRecording[] = [];
+  private _elsewhere: readonly IClusterElsewhere[] = [];
   private _pages: readonly IPage[] = [];
   private _starting: readonly string[] = [];
   private _connection: Connection = 'connecting';

@@ -9,6 +9,11 @@ export function canShutDown(cluster: ICluster): boolean {
   return cluster.kind !== 'threads';
 }
 
+/** Tell whether an id is a recording's. */
+export function isRecording(id: string): boolean {
+  return id.startsWith('recording-');
+}
+
 /** Return for people how large a cluster is. */
 export function describeSize(cluster: ICluster): string {
   const threads = formatNumber(cluster.threads, 'thread');

@@ -12,7 +12,12 @@ import {
   formatShare
 } from '../model/format';
 import { canShutDown, describeSize } from '../model/kinds';
-import { ICluster, ITaskCounts } from '../tokens';
+import {
+  ICluster,
+  IClusterElsewhere,
+  IRecording,
+  ITaskCounts
+} from '../tokens';
 import { Sparkline } from './sparkline';
 
 const STARTED_BY: Record<string, string> = {
@@ -87,6 +92,59 @@ export function ClusterCard(props: ICardProps): JSX.Element {
       )}
       <div className="gl-Card-origin">
         {describeOrigin(cluster, props.nowMs)}
+      </div>
+    </li>
+  );
+}
+
+export interface IRecordingCardProps {
+  recording: IRecording;
+  nowMs: number;
+  onOpen: (id: string) => void;
+  onClose: (id: string) => void;
+}
+
+export function RecordingCard(props: IRecordingCardProps): JSX.Element {
+  const { recording } = props;
+  return (
+    <li className="gl-Card" data-recording={recording.id}>
+      <div className="gl-Card-head">
+        <div className="gl-Card-name" title={recording.name}>
+          {recording.name}
+        </div>
+        <CardButton
+          icon={glassloomIcon}
+          label={`Open the dashboard of ${recording.name}`}
+          action="open"
+          onClick={() => props.onOpen(recording.id)}
+        />
+        <CardButton
+          icon={closeIcon}
+          label={`Close ${recording.name}; its file stays`}
+          action="close"
+          onClick={() => props.onClose(recording.id)}
+        />
+      </div>
+      <div className="gl-Card-facts">Recording</div>
+      <div className="gl-Card-origin">
+        {`Opened ${formatAge(props.nowMs / 1000 - recording.opened_at)}`}
+      </div>
+    </li>
+  );
+}
+
+/** A cluster that can only be reached elsewhere. */
+export function ElsewhereCard(props: {
+  cluster: IClusterElsewhere;
+}): JSX.Element {
+  const { name, host } = props.cluster;
+  return (
+    <li className="gl-Card" data-elsewhere={props.cluster.id}>
+      <div className="gl-Card-name" title={name}>
+        {name}
+      </div>
+      <div className="gl-Card-facts">
+        {`On ${host}, where alone it can be reached`}
       </div>
     </li>
   );

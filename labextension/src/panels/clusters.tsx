@@ -6,7 +6,7 @@ import { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 import { CommandIDs } from '../commands';
 import { Connection, IClusterModel } from '../tokens';
-import { ClusterCard } from './card';
+import { ClusterCard, ElsewhereCard, RecordingCard } from './card';
 
 export class ClusterList extends ReactWidget {
   constructor(
@@ -25,13 +25,15 @@ export class ClusterList extends ReactWidget {
 
   protected render(): JSX.Element {
     const { clusters, starting, active, connection } = this._model;
-    if (clusters.length === 0 && starting.length === 0) {
+    const { recordings, elsewhere } = this._model;
+    const lists = [clusters, starting, recordings, elsewhere];
+    if (lists.every(list => list.length === 0)) {
       return <NoClusters connection={connection} />;
     }
     return (
       <>
         {connection === 'lost' && <Stale />}
-        <ul className="gl-Cards" aria-label="Clusters">
+        <ul className="gl-Cards" aria-label="Clusters and recordings">
           {starting.map((name, index) => (
             <li key={`starting-${index}`} className="gl-Card gl-mod-starting">
               <div className="gl-Card-name" title={name}>
@@ -56,12 +58,28 @@ export class ClusterList extends ReactWidget {
               }
             />
           ))}
+          {[...recordings].reverse().map(recording => (
+            <RecordingCard
+              key={recording.id}
+              recording={recording}
+              nowMs={Date.now()}
+              onOpen={id =>
+                this._execute(CommandIDs.openDashboard, { cluster: id })
+              }
+              onClose={id =>
+                this._execute(CommandIDs.closeRecording, { recording: id })
+              }
+            />
+          ))}
+          {elsewhere.map(cluster => (
+            <ElsewhereCard key={cluster.id} cluster={cluster} />
+          ))}
         </ul>
       </>
     );
   }
 
-  private _execute(command: string, args: { cluster: string }): void {
+  private _execute(command: string, args: Record<string, string>): void {
     void this._commands.execute(command, args);
   }
 

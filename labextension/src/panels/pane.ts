@@ -4,6 +4,7 @@
 import { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { glassloomIcon } from '../icons';
+import { isRecording } from '../model/kinds';
 import { Liveness } from '../model/liveness';
 import { GlassloomAPI, Theme } from '../request';
 import { IClusterModel } from '../tokens';
@@ -11,6 +12,8 @@ import { IClusterModel } from '../tokens';
 const TICK_MS = 500;
 /** A cluster that has only just started may not be in the list yet. */
 const NOT_LISTED_YET_MS = 3_000;
+
+const LAST_SEEN = 'This is the last that was seen of it.';
 
 export interface IPaneOptions {
   api: GlassloomAPI;
@@ -100,16 +103,16 @@ export class DashboardPane extends Widget {
       !this._wasListed && Date.now() - this._madeAtMs < NOT_LISTED_YET_MS;
     return (
       this._model.connection === 'connected' &&
-      this._model.find(this.cluster) === null &&
+      this._model.nameOf(this.cluster) === null &&
       !mayBeUnlisted
     );
   }
 
   private _onModelChanged(): void {
-    const cluster = this._model.find(this.cluster);
-    if (cluster !== null) {
+    const name = this._model.nameOf(this.cluster);
+    if (name !== null) {
       this._wasListed = true;
-      this._name = cluster.name;
+      this._name = name;
       this._showName();
     }
     this._showState();
@@ -117,7 +120,7 @@ export class DashboardPane extends Widget {
 
   private _showName(): void {
     this.title.label = `${this.pageTitle} · ${this._name}`;
-    this.title.caption = `${this.pageTitle} of cluster ${this._name}`;
+    this.title.caption = `${this.pageTitle} of ${this._kind} ${this._name}`;
     this._frame.title = this.title.caption;
   }
 
@@ -172,10 +175,18 @@ export class DashboardPane extends Widget {
       opening: 'Opening the dashboard…',
       live: '',
       lost: ['Reconnecting…', this._problem ?? ''].join('\n').trim(),
-      ended: isBlank
-        ? `Cluster ${this._name} has ended.`
-        : `Cluster ${this._name} has ended. This is the last that was seen of it.`
+      ended: isBlank ? this._ending : `${this._ending} ${LAST_SEEN}`
     }[state];
+  }
+
+  private get _kind(): string {
+    return isRecording(this.cluster) ? 'recording' : 'cluster';
+  }
+
+  private get _ending(): string {
+    return isRecording(this.cluster)
+      ? `Recording ${this._name} is not open any more.`
+      : `Cluster ${this._name} has ended.`;
   }
 
   private readonly _api: GlassloomAPI;

@@ -5,7 +5,12 @@ import {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { Dialog, ICommandPalette, showDialog } from '@jupyterlab/apputils';
+import {
+  Dialog,
+  ICommandPalette,
+  Notification,
+  showDialog
+} from '@jupyterlab/apputils';
 import { addIcon } from '@jupyterlab/ui-components';
 import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
@@ -58,6 +63,24 @@ export const clustersPlugin: JupyterFrontEndPlugin<void> = {
         }
       }
     });
+    app.commands.addCommand(CommandIDs.closeRecording, {
+      label: 'Close Recording',
+      caption: 'Show a recording no more; its file stays',
+      describedBy: {
+        args: {
+          type: 'object',
+          properties: {
+            recording: { type: 'string', description: 'Id of the recording.' }
+          },
+          required: ['recording']
+        }
+      },
+      execute: async args => {
+        if (typeof args.recording === 'string') {
+          await closeRecording(model, args.recording);
+        }
+      }
+    });
     for (const command of [CommandIDs.newCluster, CommandIDs.shutDownCluster]) {
       palette?.addItem({
         command,
@@ -80,6 +103,19 @@ async function startCluster(model: IClusterModel): Promise<void> {
     } catch (error) {
       request = await askForCluster(request, messageOf(error));
     }
+  }
+}
+
+async function closeRecording(
+  model: IClusterModel,
+  recording: string
+): Promise<void> {
+  try {
+    await model.closeRecording(recording);
+  } catch (error) {
+    Notification.error(
+      `The recording could not be closed: ${messageOf(error)}`
+    );
   }
 }
 

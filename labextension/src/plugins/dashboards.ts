@@ -89,7 +89,7 @@ export const dashboardsPlugin: JupyterFrontEndPlugin<void> = {
         open({
           cluster,
           page,
-          name: model.find(cluster)?.name ?? textOf(args.name) ?? cluster,
+          name: model.nameOf(cluster) ?? textOf(args.name) ?? cluster,
           pageTitle:
             model.pages.find(({ id }) => id === page)?.title ??
             textOf(args.pageTitle) ??
