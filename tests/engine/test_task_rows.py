@@ -130,6 +130,10 @@ def add_up(*arrays: np.ndarray) -> float:
     return float(sum(array.sum() for array in arrays))
 
 
+def times(value: float, number: int) -> float:
+    return value * number
+
+
 def check_times(row: dict[str, Any]) -> None:
     """What a row says of its times must fit together."""
     parts = [row[name] for name in ("ready_wait_s", "sent_wait_s", "fetch_s", "deserialise_s", "duration_s")]
@@ -331,6 +335,23 @@ def test_what_reads_a_map_names_the_one_that_came_last(shared: Client) -> None:
     last = computed(rows)[-1]
     assert last["name"] == "sum"
     assert last_input(rows, last) == computed(rows)[-2]
+
+
+def test_tasks_that_read_one_result_and_the_one_that_reads_theirs_name_what_came_last(shared: Client) -> None:
+    since = len(all_rows(shared.id))
+    source = shared.submit(rest, 0.01, pure=False)
+    mapped = shared.map(times, [source] * 40, range(40), pure=False)
+    total = shared.submit(sum, mapped, pure=False)
+    del mapped
+    assert total.result() == pytest.approx(0.01 * sum(range(40)))
+    rows = rows_of(shared.id, lambda rows: len(computed(rows)) == 42, since)
+    first, *middle, last = computed(rows)
+    assert (first["name"], {row["name"] for row in middle}, last["name"]) == ("rest", {"times"}, "sum")
+    assert all(last_input(rows, row) == first and row["bytes_in"] == first["nbytes"] for row in middle)
+    assert last_input(rows, last) == middle[-1]
+    assert last["bytes_in"] == sum(row["nbytes"] for row in middle)
+    for row in computed(rows):
+        check_times(row)
 
 
 def test_reading_what_another_worker_has_made_is_a_transfer_with_its_producer(shared: Client) -> None:

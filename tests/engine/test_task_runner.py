@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from fault_helpers import eventually
 from glassloom.protocol import messages
 from glassloom.protocol.finished import FinishedTasks
+from glassloom.store.segment import Location, Segment
 from glassloom.store.store import Store
 from glassloom.worker.sender import Outbox
 from glassloom.worker.task_context import task_thread
@@ -19,7 +21,7 @@ from glassloom.worker.task_output import TaskOutput
 from glassloom.worker.task_queue import TaskQueue
 from glassloom.worker.task_runner import TaskRunner
 
-CALL, OTHER_CALL = 0, 1
+CALL, OTHER_CALL, CALL_OF_DEPS = 0, 1, 2
 TIMEOUT_S = 20
 
 
@@ -31,6 +33,7 @@ class Lanes:
         self.noted: list[int] = []
         self.crashes: list[Any] = []
         self.does: Callable[[int], Any] = lambda number: number
+        self.does_with: Callable[..., Any] = lambda number, *inputs: number + sum(inputs)
         self.output = TaskOutput()
         self.queue = TaskQueue()
         self.store = Store(None, str(folder), lambda *_: None)
@@ -47,6 +50,7 @@ class Lanes:
         )
         self.runner.calls.loaded[CALL] = lambda literals, deps: self.does(int(literals))  # type: ignore[assignment]
         self.runner.calls.loaded[OTHER_CALL] = lambda literals, deps: -int(literals)  # type: ignore[assignment]
+        self.runner.calls.loaded[CALL_OF_DEPS] = lambda literals, deps: self.does_with(int(literals), *deps)  # type: ignore[assignment]
         self.n_threads = n_threads
 
     # What the runner sees of its worker
@@ -68,6 +72,11 @@ class Lanes:
     def put(self, first: int, n: int, calls: int | list[int] = CALL, priority: int = 0) -> None:
         literals = [b"%d" % number for number in range(first, first + n)]
         self.queue.put_slice(messages.RunSlice(first, calls, literals, priority))
+
+    def put_reading(self, first: int, n: int, deps: list[tuple[int, Location | None]]) -> None:
+        """Put tasks that all read the same."""
+        literals = [b"%d" % number for number in range(first, first + n)]
+        self.queue.put_slice(messages.RunSlice(first, CALL_OF_DEPS, literals, deps=deps))
 
     def results(self) -> dict[int, Any]:
         """Return the pickles that were sent so far, by task; None for what the store keeps."""
@@ -314,3 +323,53 @@ def test_results_of_several_lanes_are_told_in_the_order_of_their_numbers(lanes: 
     assert told.results == [b"0", b"1", b"2", b"3"]
     assert told.times.starts_s.tolist() == [1.0, 1.0, 2.0, 2.0]
     assert FinishedTasks(second).numbers == range(99, 100)
+
+
+def test_tasks_of_a_slice_read_what_cannot_be_changed_once(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[Any] = []
+    read = lanes.runner.inputs.read
+    monkeypatch.setattr(lanes.runner.inputs, "read", lambda deps: reads.append(deps) or read(deps))
+    lanes.put_reading(10, 300, [(1, pickle.dumps(5)), (2, pickle.dumps(7))])
+    lanes.start()
+    eventually(lambda: len(lanes.results()) == 300)
+    assert {number: pickle.loads(result) for number, result in lanes.results().items()} == {
+        number: number + 12 for number in range(10, 310)
+    }
+    assert 1 <= len(reads) <= lanes.n_threads
+
+
+def test_each_task_of_a_slice_has_a_value_that_it_may_change_to_itself(lanes: Lanes) -> None:
+    lengths: list[int] = []
+    lanes.does_with = lambda number, values: (values.append(number), lengths.append(len(values)))[0]
+    lanes.put_reading(10, 100, [(1, pickle.dumps([0, 0]))])
+    lanes.start()
+    eventually(lambda: len(lanes.results()) == 100)
+    assert lengths == [3] * 100
+
+
+def test_tasks_of_a_slice_whose_input_is_gone_are_given_back(lanes: Lanes, tmp_path: Path) -> None:
+    gone = Segment(str(tmp_path / "gone"), 8, [8])
+    lanes.put_reading(10, 20, [(1, gone)])
+    lanes.put(100, 20)
+    lanes.start()
+    eventually(lambda: len(lanes.results()) == 20 and len(lanes.of_kind(messages.Recalled)) == 20)
+    assert set(lanes.results()) == set(range(100, 120))
+    assert sorted(number for told in lanes.of_kind(messages.Recalled) for number in told.numbers) == [*range(10, 30)]
+    assert all((lost.number, lost.location) == (1, gone) for lost in lanes.of_kind(messages.SharedResultLost))
+    assert lanes.of_kind(messages.SharedResultLost)
+    assert len(lanes.queue) == 0
+
+
+@one_lane
+def test_the_task_of_a_slice_that_reads_its_inputs_for_long_tells_how_long(
+    lanes: Lanes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = lanes.runner.inputs.read
+    monkeypatch.setattr(lanes.runner.inputs, "read", lambda deps: (read(deps)[0], 0.25, 0.5))
+    lanes.put_reading(10, 20, [(1, pickle.dumps(5))])
+    lanes.start()
+    eventually(lambda: len(lanes.results()) == 20)
+    told = [FinishedTasks(message) for message in lanes.of_kind(messages.Finished)]
+    assert sorted((each.fetch_s, each.deserialise_s, len(each.numbers)) for each in told if each.fetch_s) == [
+        (0.25, 0.5, 1)
+    ]

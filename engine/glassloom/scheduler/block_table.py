@@ -460,9 +460,11 @@ class BlockTable:
         if not block.n_known:
             self._index.remove(block)
             for dep in block.deps:
-                dep.remove_dependent(block)
-                if dep.dependents is None:
-                    self._tables.to_review.append(dep)
+                if dep.dependents is not None:
+                    del dep.dependents[block]
+                    if not dep.dependents:
+                        dep.dependents = None
+                        self._tables.to_review.append(dep)
 
     @staticmethod
     def _use_up(block: TaskBlock, cursor: int, n_ready: int) -> None:

@@ -334,7 +334,8 @@ class Scheduler:
         while at < len(tasks):
             n_in_block = self._blocks.finish(worker, tasks, at, nbytes, durations_s, locations) if self._index else 0
             if n_in_block:
-                self._transitions.make_complete_ready()
+                if self._tables.complete:
+                    self._transitions.make_complete_ready()
                 found = self._index.at(tasks[at + n_in_block - 1])
                 last_place = found[0].place + found[1] if found is not None else last_place
                 at += n_in_block

@@ -254,11 +254,11 @@ class Placement:
             if worker is not None:
                 self._transitions.move(task, RUNNING, worker)
 
-    def _place_ahead(self, task: TaskState) -> WorkerState | None:
+    def _place_ahead(self, task: TaskState | TaskBlock) -> WorkerState | None:
         """Return the worker that makes all that the task misses, if it can reach the rest and has room for short tasks."""
         if task.state is not WAITING or not 0 < task.n_missing_inputs <= MAX_AHEAD_INPUTS or task.is_on_last_chance:
             return None
-        if task.reads is not None:
+        if task.reads is not None or isinstance(task, TaskBlock):
             return None
         places = {dep.worker for dep in task.deps if dep.state is not MEMORY}
         worker = places.pop()

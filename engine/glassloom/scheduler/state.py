@@ -197,13 +197,6 @@ class TaskState:
             self.dependents = {}
         self.dependents[dependent] = None
 
-    def remove_dependent(self, dependent: Any) -> None:
-        """A task or block that reads the result is forgotten."""
-        if self.dependents is not None:
-            del self.dependents[dependent]
-            if not self.dependents:
-                self.dependents = None
-
     @property
     def is_needed(self) -> bool:
         """Whether a client or a task under way wants the result."""

@@ -197,9 +197,12 @@ class Submissions:
                 if isinstance(item, TaskSlice):
                     layers.note_input(task.layer, item.block.layer)
         else:
-            task.deps = tuple([self._known(key) for key in keys])
+            tasks = self._tables.tasks
+            task.deps = tuple([tasks.get(key) or self._known(key) for key in keys])
         for dep in task.deps:
-            dep.add_dependent(task)
+            if dep.dependents is None:
+                dep.dependents = {}
+            dep.dependents[task] = None
             if dep.layer.number not in task.layer.inputs:
                 layers.note_input(task.layer, dep.layer)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from glassloom.graph.keys import Key
 from glassloom.scheduler.actions import Actions
@@ -25,8 +26,8 @@ class Tables:
         """What is to be done when the events so far are taken in."""
         self.may_have_room: dict[WorkerState, None] = {}
         """Workers that may be able to run more."""
-        self.may_go_ahead: list[TaskState] = []
-        """Waiting tasks one of whose inputs has just begun."""
+        self.may_go_ahead: list[Any] = []
+        """Waiting tasks one of whose inputs has just begun, and blocks of such tasks, which stay where they are."""
         self.complete: list[TaskState] = []
         """Waiting tasks the last of whose inputs has just come out of a block."""
         self.to_review: list[TaskState] = []

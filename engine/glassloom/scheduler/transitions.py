@@ -321,7 +321,7 @@ class Transitions:
         tables.actions.run[task.worker].append(task)
         dependents = task.dependents
         if dependents is not None and len(dependents) <= self._max_ahead_readers:
-            tables.may_go_ahead += [other for other in dependents if isinstance(other, TaskState)]
+            tables.may_go_ahead += dependents
 
     def _take_on(self, task: TaskState, worker: WorkerState) -> None:
         """The task is the worker's from now on."""
@@ -368,15 +368,15 @@ class Transitions:
         if not task.n_live_dependents and not task.clients:
             tables.to_review.append(task)
 
-    def _note_input(self, dependent: TaskState | TaskBlock) -> None:
+    def _note_input(self, dependent: Any) -> None:
         """An input of a task, or of those of a block, is held."""
         if dependent.state is WAITING:
             dependent.n_missing_inputs -= 1
-            if dependent.n_missing_inputs:
-                return
-            for task in self._blocks.inputs_are_held(dependent) if isinstance(dependent, TaskBlock) else (dependent,):
-                self.make_ready(task)
-        elif isinstance(dependent, TaskState) and dependent.n_awaited:
+            if not dependent.n_missing_inputs:
+                is_block = isinstance(dependent, TaskBlock)
+                for task in self._blocks.inputs_are_held(dependent) if is_block else (dependent,):
+                    self.make_ready(task)
+        elif dependent.n_awaited:
             dependent.n_awaited -= 1
             if not dependent.n_awaited and dependent.worker is not None:
                 dependent.worker.n_ahead -= 1
@@ -469,9 +469,11 @@ class Transitions:
         if layer.counts[FORGOTTEN] == layer.total:
             tables.layers.note_end(layer)
         for dep in task.deps:
-            dep.remove_dependent(task)
-            if dep.dependents is None:
-                tables.to_review.append(dep)
+            if dep.dependents is not None:
+                del dep.dependents[task]
+                if not dep.dependents:
+                    dep.dependents = None
+                    tables.to_review.append(dep)
         task.deps = ()
         if task.reads is not None:
             self._readers.forget(task)
