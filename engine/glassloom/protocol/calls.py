@@ -8,9 +8,9 @@ dict of these.
 from __future__ import annotations
 
 import functools
-import itertools
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from glassloom.backends.sizeof import sizeof
@@ -36,6 +36,8 @@ _SHORT_TEXT = 1024
 _pickled_calls = FunctionCache()
 known_call: Callable[[object, tuple[Any, ...]], tuple[str, PickledCall] | None] = _pickled_calls.known
 """Returns a function's token, and its call of a shape as `pickled_call` does, if both are known and it reads the same."""
+
+_func_of, _kwargs_of = attrgetter("func"), attrgetter("kwargs")
 
 Shape = int | tuple[Any, ...]
 Kwargs = Mapping[str, Any]
@@ -172,8 +174,12 @@ class CallEncoder:
             If a function or an argument can't be pickled; it names the task and which of the two.
         """
         self._positions = {key: position for position, key in enumerate(graph.tasks)}
+        tasks = list(graph.tasks.values())
         with noting_futures(self._noted):
-            for task in graph.tasks.values():
+            is_one_function = len(set(map(id, map(_func_of, tasks)))) == 1 and not any(map(_kwargs_of, tasks))
+            if is_one_function and self._add_columns(tasks[0].func, [task.args for task in tasks], _NO_KWARGS):
+                tasks = []
+            for task in tasks:
                 if not task.kwargs and self._add_plain(task.key, task.func, task.args):
                     continue
                 kwargs = self._share(task.key, task.kwargs) if task.kwargs else _NO_KWARGS
@@ -214,7 +220,7 @@ class CallEncoder:
     def _add_calls(self, function: Callable[..., Any], calls: Mapping[Key, tuple[Any, ...]], kwargs: Kwargs) -> None:
         shared = self._share(next(iter(self._positions)), kwargs) if kwargs and calls else _NO_KWARGS
         is_plain = _are_plain(shared.values)
-        if is_plain and self._add_columns(function, calls, shared):
+        if is_plain and self._add_columns(function, [calls[key] for key in self._positions], shared):
             return
         is_plain = is_plain and not shared.below
         numbers: dict[int, int] = {}  # of calls, by how many arguments they have
@@ -233,12 +239,12 @@ class CallEncoder:
             self._deps.append(self._deps_of([dep for dep in self._call_futures[number] if dep != key]))
 
     def _add_columns(
-        self, function: Callable[..., Any], calls: Mapping[Key, tuple[Any, ...]], shared: _SharedKwargs
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], shared: _SharedKwargs
     ) -> bool:
         """Add all calls at once if each argument is plain, or the same result, in all of them; return False if it isn't."""
-        if not self._positions or len(set(map(len, calls.values()))) != 1:
+        if len(set(map(len, arguments))) != 1:
             return False
-        columns = list(zip(*map(calls.__getitem__, self._positions), strict=True))
+        columns = list(zip(*arguments, strict=True))
         below = dict(shared.below)
         shapes = tuple([_shape_of_column(column, below) for column in columns])
         if not shapes or None in shapes or not self._positions.keys().isdisjoint(below):
@@ -246,11 +252,13 @@ class CallEncoder:
         number = self._call_number(next(iter(self._positions)), function, (shapes, shared.shapes))
         if self._call_futures[number]:
             return False
-        values = shared.values
+        n, dumps, values = len(arguments), pickle.dumps, shared.values
         literals = [column for column, shape in zip(columns, shapes, strict=True) if shape == _LITERAL]
-        rows = zip(*literals, strict=True) if literals else itertools.repeat((), len(self._positions))
-        self._calls = [number] * len(self._positions)
-        self._literals = [pickle_plain([*row, *values]) for row in rows]
+        if literals:
+            self._literals = [dumps([*row, *values], _PROTOCOL) for row in zip(*literals, strict=True)]
+        else:
+            self._literals = [pickle_plain(values)] * n
+        self._calls = [number] * n
         self._deps = [self._deps_of(below)]
         return True
 
@@ -499,7 +507,7 @@ class Call:
     def __call__(self, literals: bytes, deps: Sequence[Any]) -> Any:
         """Return the function's result; dependencies and literals take the places that the shape gives them."""
         if self._is_literal:
-            return self.function(*loads(literals))
+            return self.function(*pickle.loads(literals))  # as `loads`, for less
         rest = iter(loads(literals)) if literals else iter(())
         if self._is_flat:
             return self.function(*[next(rest) if shape < 0 else deps[shape] for shape in self._args])

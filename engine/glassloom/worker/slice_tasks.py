@@ -18,6 +18,8 @@ class SliceTasks:
 
     Attributes
     ----------
+    call
+        The number of the call that all tasks make; None: each makes its own, see `call_of`.
     deps
         What each of the tasks reads.
     numbers
@@ -32,10 +34,11 @@ class SliceTasks:
         The tasks that haven't ended, those that run included.
     """
 
-    __slots__ = ("_calls", "deps", "left", "numbers", "priority", "todo", "values")
+    __slots__ = ("_calls", "call", "deps", "left", "numbers", "priority", "todo", "values")
 
     def __init__(self, message: RunSlice) -> None:
         self._calls = message.calls
+        self.call = message.calls if isinstance(message.calls, int) else None
         self.deps = message.deps
         self.values: Sequence[Any] | None = None if message.deps else ()
         self.priority = message.priority

@@ -163,6 +163,7 @@ def run_slice(
     """
     todo, left, loaded, readers, lines = tasks.todo, tasks.left, calls.loaded, watch.readers, watch.lines
     urgent = watch.urgent if tasks.priority <= 0 else ()
+    shared_call = None if tasks.call is None else loaded.get(tasks.call)
     reading_s: tuple[float, float] | None = None
     start_s = monotonic_s()
     while True:
@@ -173,7 +174,7 @@ def run_slice(
         thread.started_s = start_s
         thread.number = number
         try:
-            call = loaded.get(tasks.call_of(number))
+            call = shared_call or loaded.get(tasks.call_of(number))
             if call is None:
                 call = calls.load(tasks.call_of(number))
                 start_s = monotonic_s()
