@@ -245,8 +245,8 @@ class Stages:
             entries += [(palette.many, "middle half of durations", ""), (palette.muted_text, "5 to 95 %", "line")]
         late = [one for stage in self._stages for one in stage.longest]
         if late:
-            runs = ", ▲ that run" if any(one.runs for one in late) else ""
-            entries.append((palette.spilled, f"stragglers (over 2 × 95 %){runs}", ""))
+            runs = "; ▲ run still" if any(one.runs for one in late) else ""
+            entries.append((palette.spilled, f"stragglers (> 2 × 95 %{runs})", ""))
         show_html(self.legend, legend_html(entries, " · ".join(self._notes(layers))))
 
     def _notes(self, layers: int) -> list[str]:

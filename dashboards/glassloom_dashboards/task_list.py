@@ -10,7 +10,7 @@ from glassloom_dashboards.running_tasks import LostTask, RunningTask
 from glassloom_dashboards.task_facts import TaskRow, read_row
 from glassloom_dashboards.task_finding import computed_between
 from glassloom_dashboards.task_links import key_words, task_href
-from glassloom_dashboards.task_search import Group
+from glassloom_dashboards.task_search import ROWS_A_GROUP, Group
 from glassloom_dashboards.task_words import ICONS, OUTCOME_WORDS
 from glassloom_dashboards.theme import bytes_text, middle_cut
 from glassloom_dashboards.times import clock_text, duration_text
@@ -43,7 +43,7 @@ def group_rows(aggregate: ClusterAggregate, groups: Sequence[Group]) -> list[dic
     for group in groups:
         items = running_items(aggregate, group.running, limit) + task_items(aggregate, group.rows, limit)
         items += lost_items(aggregate, group.lost, limit)
-        shown.append(layer_heading(aggregate, group.layer) | {"items": items, "more": group.is_whole})
+        shown.append(layer_heading(aggregate, group.layer) | {"items": items, "more": len(group.rows) == ROWS_A_GROUP})
     return shown
 
 

@@ -118,7 +118,10 @@ class TaskView:
     def _values_of_layer(self, layer: int) -> dict[str, object]:
         aggregate = self._aggregate
         query = parse(self._search)
-        text = query.index if query is not None and query.kind != "either" else ""
+        is_named = query is None or (
+            query.kind == "either" and query.name.casefold() in aggregate.layer_name(layer).casefold()
+        )
+        text = "" if query is None or is_named else query.index
         found = newest_rows(aggregate.tasks, [layer], text=text)
         if text:
             rows = list(islice(found, MAX_IN_LAYER))

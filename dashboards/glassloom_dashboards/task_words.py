@@ -149,7 +149,7 @@ def _wait_words(one: TaskRow, worker: str, asked_s: float | None) -> list[str]:
     if one.ahead_s > _BRIEF_S:
         said.append(f"It was sent to {worker} {duration_text(one.ahead_s)} ahead of its inputs, to begin at once.")
     if one.for_worker_s > _BRIEF_S:
-        said.append(f"It then waited {duration_text(one.for_worker_s)} for a worker that was free.")
+        said.append(f"It {'then ' * bool(said)}waited {duration_text(one.for_worker_s)} for a worker that was free.")
     if one.queue_s > _BRIEF_S:
         said.append(f"It was {duration_text(one.queue_s)} on the way to {worker} and in its queue.")
     if one.ready_s <= _BRIEF_S:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import synthetic
 from browsing import TIPS, open_tab, state_when
 from glassloom_metrics.protocol import Layers, WorkerLeft
+from real_process import dashboards
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_running_tasks import running
 from test_runs_view import run_rows
@@ -112,3 +114,34 @@ def test_links_to_other_pages_work_too_and_keep_the_theme(cluster, tab):
     tab.goto(f"{tab.base}/c1/overview?theme=dark")
     tab.get_by_role("link", name="All runs").click()
     tab.wait_for_url("**/c1/runs?theme=dark")
+
+
+def test_a_straggler_leads_to_its_task(publish, tab):
+    cluster = publish(Shape(workers=1, threads=1, tasks=0))
+    cluster.add(Layers([0], ["sum"], [41], [""]), *(row(n, str(n), n / 10, 0.1) for n in range(40)))
+    cluster.add(row(40, "late", 5.0, 9.0))
+    tab.goto(f"{tab.base}/c1/stages")
+    tab.wait_for_function("() => Bokeh.documents[0]?.get_model_by_name('stages-stragglers-source')?.get_length() === 1")
+    tab.mouse.click(*tab.evaluate(PLACE.replace("'task-stream'", "'stages-durations'"), [9.0, 0.68]))
+    tab.get_by_role("region", name="Task sum[late]").wait_for()
+
+
+def test_a_recording_is_searched_and_says_what_ran_at_its_end(tmp_path, runtime, browser):
+    recorder = synthetic.make_recorder(Shape(workers=1, threads=2, tasks=0))
+    recorder.record(Layers([0], ["sum"], [5], [""]))
+    recorder.record(row(0, "3, 4", 1.0, 2.0, ready_wait_s=0.5, sent_wait_s=0.0))
+    recorder.record(running(9.0, (0, 1, 0, "7", 4.0)))
+    recording = tmp_path / "run.glr"
+    synthetic.write_recording(recording, recorder)
+    with dashboards("--port", "0", "--recording", str(recording)) as process:
+        url = process.stdout.readline().strip()
+        page = browser.new_page()
+        page.goto(url)
+        base = page.url.partition("?")[0].rpartition("/")[0]
+        page.goto(f"{base}/task?search=sum")
+        page.locator("tr.row", has_text="interrupted").wait_for()
+        page.locator("tr.row", has_text="finished").locator("a").click()
+        page.get_by_text("waited 500 ms for a worker that was free").wait_for()
+        page.goto(f"{base}/task?open=0:7")
+        page.get_by_text("It ran when the cluster ended, or when the recording did.").wait_for()
+        page.close()

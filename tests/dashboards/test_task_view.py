@@ -191,7 +191,7 @@ def test_tasks_are_found_by_key_by_part_of_it_and_by_layer(aggregate):
     assert "120 tasks have run" in words(page)
     assert words(page).index("Running sum[11, 99]") < words(page).index("Ended last sum[11, 9]")
     text = ask(page, "search", "SUM")
-    assert "1 layer with such tasks" in text and "sum 2 tasks · run 3 · cell 3 All tasks sum[11, 99]" in text
+    assert "1 layer with such tasks" in text and "sum 2 tasks · run 3 · cell 3 More of them sum[11, 99]" in text
     text = ask(page, "search", "load[4, 2]")
     assert links(page) == ["task?open=0%3A4%2C%202"] and "load[4, 2] finished w0 1.0 s" in text
     ask(page, "search", "('sum-0011223344556677', 4, 3)")
@@ -199,10 +199,15 @@ def test_tasks_are_found_by_key_by_part_of_it_and_by_layer(aggregate):
     ask(page, "search", "1, 9")
     assert links(page) == [f"task?open=1%3A{index}" for index in ("11%2C%2099", "11%2C%209", "1%2C%209")]
     assert "No task matches." in ask(page, "search", "no such")
+    ask(page, "search", "")
     text = ask(page, "layer", "1")
     assert f"1–{ROWS} of 60" in text and len(links(page)) == ROWS
     ask(page, "page", "next")
     assert links(page)[-1] == "task?open=1%3A0%2C%201" and len(links(page)) == 10
+    assert "More of them" not in ask(page, "search", "11, 9")
+    assert "More of them" in ask(page, "search", "2, ")
+    ask(page, "layer", "1")
+    assert len(links(page)) == 5, "of this layer, those with the rest of the key: it has no such name"
     ask(page, "search", "sum[9, ")
     ask(page, "layer", "1")
     assert len(links(page)) == 5, "of this layer, those with the rest of the key"
