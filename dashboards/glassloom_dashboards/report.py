@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import bokeh
 from bokeh.embed import file_html
+from bokeh.models import UIElement
 from bokeh.resources import Resources
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.open_recordings import record_of_recording
@@ -25,16 +27,26 @@ from markupsafe import Markup
 
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import TITLES, Card, show_empty
+from glassloom_dashboards.html_body import HtmlBody
 from glassloom_dashboards.hub import Watched
-from glassloom_dashboards.page import make_cards
+from glassloom_dashboards.page import CARDS, TIME_CARDS, make_cards
+from glassloom_dashboards.runs_view import ROWS as RUN_ROWS
+from glassloom_dashboards.stages_card import ALL as ALL_RUNS
+from glassloom_dashboards.stages_card import Stages
 from glassloom_dashboards.strip import notices
 from glassloom_dashboards.tables import STYLE as TABLE_STYLE
-from glassloom_dashboards.tables import Table, table_html
+from glassloom_dashboards.tables import Table, Tabular, table_html
 from glassloom_dashboards.templates import template
 from glassloom_dashboards.theme import PALETTES, bytes_text, duration_text
 from glassloom_dashboards.time_view import TimeView
 
-REPORT_CARDS = ("task-stream", "progress", "workers-memory", "workers-cpu")
+REPORT_CARDS = (
+    "overview", "utilisation", "task-stream", "stages", "time-budget", "memory", "runs", "workers", "workers-memory",
+    "workers-cpu", "gpu", "logs",
+)  # fmt: skip
+"""Those that are there, in this order; ``"gpu"`` only of a cluster that has one."""
+_HREF = re.compile(r' href="[^"]*"')
+"""Of links to pages, which a file hasn't. Quotes in texts of users are escaped, so no text is taken for one."""
 _SHORTEST_SPAN_S = 1e-3
 _DRAWN_AT_S = (0.0, 10.0)
 """The task stream draws a view of somebody's own only after it has rested."""
@@ -166,17 +178,40 @@ def errors_table(aggregate: ClusterAggregate) -> Table:
 def drawn_cards(watched: Watched) -> list[Card]:
     """Return the cards, drawn. One that can't be drawn, such as of a damaged recording, says so in its place."""
     aggregate = watched.aggregate
-    cards, time_view = make_cards(REPORT_CARDS, aggregate, PALETTES["light"], watched.colours)
+    has_gpu = bool(aggregate.gpus.devices)
+    names = [name for name in REPORT_CARDS if name in CARDS.keys() | TIME_CARDS.keys() and (name != "gpu" or has_gpu)]
+    cards, time_view = make_cards(names, aggregate, PALETTES["light"], watched.colours)
     if time_view is not None:
         _show_all(time_view, aggregate)
     for card in cards:
         try:
+            if isinstance(card, Stages):
+                card.run.active = ALL_RUNS
             for now_s in _DRAWN_AT_S:
                 card.update(now_s)
         except Exception:  # whatever one plot stumbles over, the others must be drawn
             log.exception("%r of %r could not be drawn", card.id, aggregate.name)
             show_empty(card.empty, "This plot could not be drawn", css="failed")
     return cards
+
+
+def _roots(card: Card) -> list[UIElement]:
+    is_html = isinstance(getattr(card, "view", None), HtmlBody)
+    return [card.legend, card.empty] if is_html else [card.legend, card.body, card.empty]
+
+
+def _variables(card: Card) -> dict[str, object]:
+    """Return what the template needs to know of a card: the names of its roots, or its HTML; and its numbers as a table."""
+    view = getattr(card, "view", None)
+    parts: dict[str, object] = {part: str(getattr(card, part).name) for part in ("legend", "body", "empty")}
+    if isinstance(view, HtmlBody):
+        parts["html"] = Markup(_HREF.sub("", view.text))  # rendered by a template of ours, which has escaped it
+    elif isinstance(card, Tabular):
+        try:
+            parts |= {"summary": card.summary(), "table": table_html(card.table(), card.summary())}
+        except Exception:  # as above: of a damaged recording
+            log.exception("%r could not be written as a table", card.id)
+    return {"id": card.id, "title": TITLES[card.id]} | parts
 
 
 def _show_all(view: TimeView, aggregate: ClusterAggregate) -> None:
@@ -203,23 +238,19 @@ def report_html(path: str | os.PathLike[str], *, title: str = "") -> str:
     cards = drawn_cards(watched)
     errors = list(reversed(aggregate.errors.values()))
     tables = [
-        ("Runs", table_html(runs_table(aggregate), "")),
+        ("All runs", table_html(runs_table(aggregate), "") if len(aggregate.runs) > RUN_ROWS else Markup()),
         ("Layers", table_html(layers_table(aggregate), "")),
         ("Errors", table_html(errors_table(aggregate), "")),
     ]
     return file_html(
-        [model for card in cards for model in (card.legend, card.body, card.empty)],
+        [model for card in cards for model in _roots(card)],
         Resources(mode="inline"),
         title or f"{aggregate.name}: performance report",
         template=template("report.html"),
         template_variables={
             "facts": facts(aggregate, hello.engine if hello else ""),
             "notices": notices(aggregate),
-            "cards": [
-                {"id": card.id, "title": TITLES[card.id]}
-                | {part: str(getattr(card, part).name) for part in ("legend", "body", "empty")}
-                for card in cards
-            ],
+            "cards": [_variables(card) for card in cards],
             "tables": [(name, table) for name, table in tables if "<td" in table],
             "table_style": Markup(TABLE_STYLE.partition("\n:host")[2].partition("}\n")[2]),  # nothing of users
             "errors": [(f"{group.exception}: {group.message}", group.traceback) for group in errors],

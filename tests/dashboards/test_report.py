@@ -7,6 +7,7 @@ import pytest
 import synthetic
 from browsing import chromium
 from glassloom_dashboards.report import (
+    REPORT_CARDS,
     drawn_cards,
     errors_table,
     facts,
@@ -17,7 +18,18 @@ from glassloom_dashboards.report import (
     write_report,
 )
 from glassloom_metrics.errors import RecordingError
-from glassloom_metrics.protocol import Action, Errors, Hello, Layers, Life, Progress, Runs, WorkerJoined, WorkerSamples
+from glassloom_metrics.protocol import (
+    Action,
+    Errors,
+    Hello,
+    Layers,
+    Life,
+    Log,
+    Progress,
+    Runs,
+    WorkerJoined,
+    WorkerSamples,
+)
 from glassloom_metrics.recorder import Recorder
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -133,6 +145,44 @@ def test_a_report_opens_in_a_browser_asks_for_nothing_and_runs_no_text_of_users(
     assert start < tasks.start_s - STARTED_AT_S and tasks.stop_s - STARTED_AT_S < end
 
 
+SHOWN = """() => [...document.querySelectorAll('.card')].map(card => {
+  const name = card.id.replace('card-', ''), empty = Bokeh.documents[0].get_model_by_name(`${name}-empty`)
+  return [name, card.querySelector('.body').getBoundingClientRect().height > 40 && !empty.visible]
+})"""
+
+
+def test_every_card_of_a_report_is_there_with_data_and_numbers_without_a_network(path, tmp_path):
+    recorder = synthetic.make_recorder(Shape(tasks=400, failures=True), "c1", "demo")
+    recorder.record(runs_of((1, "compute", "x.sum()", "", "", "", "", STARTED_AT_S, None, "running", 1, 0, 0)))
+    recorder.record(Log(STARTED_AT_S + 1, 0, "info", "hello"))
+    recorder.record(Life(STARTED_AT_S + 100, "closing"))
+    synthetic.write_recording(path, recorder)
+    report = tmp_path / "r.html"
+    write_report(path, report)
+    with chromium() as browser:
+        context = browser.new_context(offline=True)
+        tab, asked = context.new_page(), []
+        tab.on("request", lambda sent: asked.append(sent.url))
+        tab.goto(f"file://{report}")
+        tab.wait_for_function("() => window.Bokeh?.documents[0]?.is_idle")
+        shown = tab.evaluate(SHOWN)
+        sources = """() => Object.fromEntries([...Bokeh.documents[0].all_models]
+          .filter(model => /-source$/.test(model.name ?? '')).map(model => [model.name, model.get_length() ?? 0]))"""
+        rows = tab.evaluate(sources)
+        tables = tab.locator("details.numbers tbody tr").count()
+        links = tab.locator(".view a[href]").count()
+    assert asked == [f"file://{report}"]
+    assert shown == [[name, True] for name in REPORT_CARDS if name != "gpu"]
+    drawn = ("utilisation", "task-stream", "stages", "time-budget", "memory", "workers-memory", "workers-cpu")
+    assert [name for name in drawn if not rows[f"{name}-source"]] == []
+    assert tables > 7 and links == 0
+
+
+def test_a_report_of_many_tasks_is_small(path):
+    synthetic.write_recording(path, synthetic.make_recorder(Shape(workers=50, tasks=200_000)))
+    assert len(report_html(path)) < 6_000_000
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory) -> bytes:
     path = tmp_path_factory.mktemp("small") / "run.glr"
@@ -143,7 +193,7 @@ def small(tmp_path_factory) -> bytes:
 
 
 @pytest.mark.fault("a recording is cut or damaged")
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(place=st.integers(0, 10**6), difference=st.integers(1, 255), cuts=st.booleans())
 def test_a_recording_that_is_cut_or_damaged_anywhere_is_reported_as_far_as_it_goes(
     tmp_path_factory, small, place, difference, cuts
@@ -157,7 +207,7 @@ def test_a_recording_that_is_cut_or_damaged_anywhere_is_reported_as_far_as_it_go
     assert facts(watched.aggregate, "")
     for table in (runs_table, layers_table, errors_table):
         table(watched.aggregate)
-    assert len(drawn_cards(watched)) == 4
+    assert len(drawn_cards(watched)) == len(REPORT_CARDS) - 1, "all but the GPUs'"
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered", "ignore:overflow encountered")
