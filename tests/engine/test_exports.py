@@ -286,3 +286,67 @@ def test_times_that_no_clock_gives_are_left_out_of_traces(tmp_path, value):
     ]
     assert [event["ts"] for event in events if event["ph"] == "X"] == [0, 1_000_000]
     assert len(pq.read_table(export(tmp_path / "run.glr", "parquet")[0] / "tasks.parquet")) == 3
+
+
+PHASES = {
+    "X": {"name", "cat", "ph", "ts", "dur", "pid", "tid", "args"},
+    "C": {"name", "ph", "ts", "pid", "args"},
+    "M": {"name", "ph", "pid", "args"},
+    "i": {"name", "cat", "ph", "ts", "pid", "tid", "s", "args"},
+    "s": {"name", "cat", "ph", "ts", "pid", "tid", "id"},
+    "f": {"name", "cat", "ph", "ts", "pid", "tid", "id", "bp"},
+}
+"""What events of each phase must have, after the trace event format (Duan Sitan and others: "Trace Event Format", 2016)."""
+METADATA = {"process_name": "name", "thread_name": "name", "process_sort_index": "sort_index"}
+
+
+def faults_of(trace: dict) -> list[str]:
+    """Return what of a trace isn't in the trace event format, or refers to what isn't there."""
+    faults = [f"unknown key {key!r}" for key in trace.keys() - {"traceEvents", "displayTimeUnit"}]
+    if trace["displayTimeUnit"] not in ("ms", "ns"):
+        faults.append(f"displayTimeUnit {trace['displayTimeUnit']!r}")
+    named: set[tuple[int, int]] = set()
+    processes: set[int] = set()
+    flows: dict[object, list[str]] = defaultdict(list)
+    for event in trace["traceEvents"]:
+        phase = event.get("ph")
+        missing = PHASES.get(phase, {"a known phase"}) - event.keys()
+        if missing:
+            faults.append(f"{event} has no {missing}")
+            continue
+        wrong = [
+            key
+            for key in ("ts", "dur", "pid", "tid")
+            if not isinstance(event.get(key, 0), int) or event.get(key, 0) < 0
+        ]
+        faults += [f"{key} of {event}" for key in wrong]
+        if phase == "M":
+            value = event["args"].get(METADATA.get(event["name"], ""))
+            if not isinstance(value, str if event["name"] != "process_sort_index" else int):
+                faults.append(f"metadata {event}")
+            if event["name"] == "thread_name":
+                named.add((event["pid"], event["tid"]))
+            if event["name"] == "process_name":
+                processes.add(event["pid"])
+        elif phase == "C" and not all(isinstance(value, int | float) for value in event["args"].values()):
+            faults.append(f"counter {event}")
+        elif phase in "sf":
+            flows[event["id"]].append(phase)
+    for event in trace["traceEvents"]:
+        if event["pid"] not in processes:
+            faults.append(f"process {event['pid']} has no name")
+        if event["ph"] == "X" and event["pid"] != 1 and (event["pid"], event["tid"]) not in named:
+            faults.append(f"thread {event['tid']} has no name")
+    faults += [f"flow {key!r} is {phases}" for key, phases in flows.items() if sorted(phases) != ["f", "s"]]
+    return faults
+
+
+def test_a_trace_keeps_to_the_trace_event_format(recording, tmp_path):
+    target, _ = export(recording, "perfetto", tmp_path / "run.json")
+    trace = json.loads(target.read_text())
+    assert faults_of(trace) == []
+    assert {event["ph"] for event in trace["traceEvents"]} >= {"X", "M", "C"}
+    for event, change in ((0, {"pid": "a"}), (-1, {"ts": -1}), (5, {"ph": "?"}), (-1, {"ph": "s", "id": 7})):
+        broken = json.loads(target.read_text())
+        broken["traceEvents"][event] |= change
+        assert faults_of(broken), change
