@@ -56,12 +56,14 @@ async def serve(options: argparse.Namespace, parent: int) -> None:
         server, http = _on_port(hub, options)
     server.initialize(IOLoop.current())
     server.start()
+    lag = asyncio.create_task(server.loop_lag.watch())
     try:
         if options.end_with_parent:
             await _until_orphaned(stop, parent)
         else:
             await stop.wait()
     finally:
+        lag.cancel()
         http.stop()
         server.stop()
         await hub.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 from urllib.parse import unquote
 
@@ -21,6 +22,7 @@ from tornado.web import RequestHandler
 
 from glassloom_dashboards.gate import Gate
 from glassloom_dashboards.hub import Hub, Watched
+from glassloom_dashboards.loop_lag import LoopLag
 from glassloom_dashboards.page import DEFAULT_THEME, PageView
 from glassloom_dashboards.sessions import Viewers
 from glassloom_dashboards.templates import template
@@ -72,6 +74,7 @@ class DashboardServer(BokehTornado):
 
     def __init__(self, hub: Hub, gate: Gate, *, prefix: str, origins: list[str], lists_clusters: bool) -> None:
         self.hub = hub
+        self.loop_lag = LoopLag()
         self._gate = gate
         applications = {
             f"/{_SEGMENT}/{page.id}": Application(
@@ -163,8 +166,9 @@ class Health(Plain):
     """Says that the process answers."""
 
     def get(self) -> None:
-        """Answer ``{"status": "ok"}``."""
-        self.write({"status": "ok"})
+        """Answer ``{"status": "ok"}``, and how late the loop was at most in the last minute."""
+        longest_s = self.application.loop_lag.longest_s(time.monotonic())
+        self.write({"status": "ok", "loop_lag_s": round(longest_s, 3)})
 
 
 class Entry(Plain):

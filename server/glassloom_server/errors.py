@@ -14,6 +14,10 @@ class ClusterStartError(GlassloomServerError):
     """The process that should have become a cluster failed; the message ends with what it said."""
 
 
+class RequestMalformed(GlassloomServerError):
+    """The body of a request isn't what it should be."""
+
+
 class KernelUnsuitable(GlassloomServerError):
     """The asked kernel doesn't exist, or has no Python to start a cluster with."""
 
@@ -25,7 +29,8 @@ class DashboardsUnavailable(GlassloomServerError):
 _STATUS_OF: list[tuple[type[Exception], int]] = [
     (ClusterNotFound, 404),
     (KernelUnsuitable, 400),
-    (msgspec.DecodeError, 400),
+    (RequestMalformed, 400),
+    (msgspec.DecodeError, 502),  # what a cluster has answered
     (CommandRefused, 409),
     (ClusterStartError, 500),
     (DashboardsUnavailable, 503),

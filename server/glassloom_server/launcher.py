@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Template
 from typing import IO, Any
 
 import msgspec
@@ -20,6 +22,7 @@ from glassloom_server.wire import StartRequest
 
 START_TIMEOUT_S = 60.0
 _LOOK_INTERVAL_S = 0.05
+_END_TIMEOUT_S = 10.0
 _STDERR_TAIL_BYTES = 4000
 # How the command begins the one line in which it says what was wrong with the request.
 _OWN_WORDS = "glassloom: "
@@ -53,7 +56,9 @@ class KernelInterpreters:
         if spec.language.lower() != "python" or not spec.argv:
             raise KernelUnsuitable(f"kernel {name!r} runs {spec.language!r}; a cluster needs Python")
         python = sys.executable if spec.argv[0] in _OUR_PYTHON else spec.argv[0]
-        return Interpreter(python, dict(spec.env))
+        # As jupyter_client does for kernels: "/opt/bin:${PATH}".
+        environment = {name: Template(value).safe_substitute(os.environ) for name, value in spec.env.items()}
+        return Interpreter(python, environment)
 
 
 def start_command(python: str, request: StartRequest) -> list[str]:
@@ -96,13 +101,23 @@ async def launch_cluster(
             async with asyncio.timeout(timeout_s):
                 return await _ready_id(process, stdout)
         except TimeoutError as error:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-            raise ClusterStartError(_failure(f"no cluster after {timeout_s:g} s", stderr)) from error
+            failure = _failure(f"no cluster after {timeout_s:g} s", stderr)  # without what it says of being interrupted
+            await _end(process)
+            raise ClusterStartError(failure) from error
         except EOFError as error:
             reason = f"the cluster's process ended with exit code {process.returncode}"
             raise ClusterStartError(_failure(reason, stderr)) from error
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Interrupt the command, which ends the cluster that it is starting; kill it if it doesn't end."""
+    for sent in (signal.SIGINT, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(sent)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_END_TIMEOUT_S):
+                await process.wait()
+                return
 
 
 class _Ready(msgspec.Struct):

@@ -9,6 +9,8 @@ from glassloom_metrics.folds import ClusterSummary
 from glassloom_metrics.open_recordings import RecordingRecord
 from glassloom_metrics.registry import ClusterRecord
 
+from glassloom_server.errors import RequestMalformed
+
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
 Count = Annotated[int, msgspec.Meta(ge=1, le=4096)]
 ByteSize = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[\w. ]+$")]
@@ -59,5 +61,8 @@ def describe_elsewhere(record: ClusterRecord) -> dict[str, Any]:
 
 
 def decode_start_request(body: bytes) -> StartRequest:
-    """Return the body of ``POST clusters``; an empty one asks for all defaults. Raises `msgspec.DecodeError`."""
-    return msgspec.json.decode(body or b"{}", type=StartRequest)
+    """Return the body of ``POST clusters``; an empty one asks for all defaults. Raises `RequestMalformed`."""
+    try:
+        return msgspec.json.decode(body or b"{}", type=StartRequest)
+    except msgspec.DecodeError as error:
+        raise RequestMalformed(str(error)) from error

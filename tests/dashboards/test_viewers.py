@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
 import weakref
 
 import pytest
 from bokeh_viewers import Serving, serving
+from glassloom_dashboards.loop_lag import INTERVAL_S, LoopLag
 from synthetic import Shape
 
 MANY = 100
@@ -102,3 +104,19 @@ def test_a_viewer_whose_cluster_is_gone_counts_nowhere(publish):
             assert server.hub._watched == {}
 
     asyncio.run(asyncio.wait_for(visit(), 60))
+
+
+def test_a_loop_that_was_blocked_says_for_how_long():
+    async def visit() -> tuple[float, float]:
+        lag = LoopLag()
+        watching = asyncio.ensure_future(lag.watch())
+        while not lag.longest_s(time.monotonic()):
+            await asyncio.sleep(0.01)
+        before_s = lag.longest_s(time.monotonic())
+        time.sleep(0.5)
+        await asyncio.sleep(0.2)
+        watching.cancel()
+        return before_s, lag.longest_s(time.monotonic())
+
+    before_s, after_s = asyncio.run(asyncio.wait_for(visit(), 60))
+    assert after_s >= max(before_s, 0.5 - INTERVAL_S)

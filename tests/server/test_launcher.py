@@ -27,6 +27,12 @@ def test_a_kernel_with_an_interpreter_of_its_own_keeps_it_with_its_environment()
     assert found == Interpreter("/envs/gpu/bin/python", {"CUDA_VISIBLE_DEVICES": "1"})
 
 
+def test_variables_in_a_kernels_environment_are_replaced_as_for_kernels(monkeypatch):
+    monkeypatch.setenv("HERE", "/usr/bin")
+    found = interpreters(["/envs/gpu/bin/python"], {"PATH": "/opt/bin:${HERE}", "PRICE": "$5 ${NOT_SET}"}).find(None)
+    assert found.environment == {"PATH": "/opt/bin:/usr/bin", "PRICE": "$5 ${NOT_SET}"}
+
+
 def test_what_is_not_asked_for_is_left_to_the_engine():
     assert start_command("py", StartRequest()) == [
         "py",
@@ -38,6 +44,19 @@ def test_what_is_not_asked_for_is_left_to_the_engine():
         "--detach",
         "--started-by=panel",
     ]
+
+
+async def test_a_command_that_is_given_up_may_end_the_cluster_that_it_was_starting(fake_python, tmp_path):
+    ended = tmp_path / "ended"
+    code = f"""
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    open({str(ended)!r}, "w").close()
+"""
+    with pytest.raises(ClusterStartError, match="^no cluster after 1 s$"):
+        await launch_cluster(Interpreter(fake_python(code)), StartRequest(), directory=str(tmp_path), timeout_s=1)
+    assert ended.exists()
 
 
 async def test_a_process_that_never_gets_ready_is_ended(fake_python, tmp_path):
