@@ -31,6 +31,7 @@ _HIGHEST = [
     COLUMNS.index(name)
     for name in ("memory_used_bytes", "pool_used_bytes", "pool_reserved_bytes", "workers_bytes", "temperature_c")
 ]
+_MOST_BITS = 2.0**53
 KEEP_ROWS = 512
 MAX_DEVICES = 256
 """Of more devices no history is kept."""
@@ -63,39 +64,46 @@ class GpuSeries:
     """The samples of one device. Each level has rows that stand for twice the time of those of the level before."""
 
     def __init__(self) -> None:
-        self._levels: list[list[NDArray[np.float64]]] = []
+        self._levels: list[NDArray[np.float64]] = []
+        self._counts: list[int] = []
 
     def append(self, row: NDArray[np.float64]) -> None:
         """Add the newest sample, its values in the order of `COLUMNS`."""
         for number in range(len(self._levels) + 1):
             if number == len(self._levels):
-                self._levels.append([])
-            level = self._levels[number]
-            level.append(row)
-            if len(level) < KEEP_ROWS + 2:
+                self._levels.append(np.empty((KEEP_ROWS + 2, len(COLUMNS))))
+                self._counts.append(0)
+            level, count = self._levels[number], self._counts[number]
+            level[count] = row
+            self._counts[number] = count + 1
+            if count + 1 < len(level):
                 return
-            row = merged(np.stack(level[:2]))
-            del level[:2]
+            row = merged(level[:2], np.zeros(1, np.int64))[0]
+            level[:-2] = level[2:].copy()
+            self._counts[number] -= 2
 
-    def columns(self) -> dict[str, NDArray[np.float64]]:
+    def rows(self) -> NDArray[np.float64]:
         """Return all rows that are kept, the oldest first."""
-        rows = [row for level in reversed(self._levels) for row in level]
-        table = np.stack(rows) if rows else np.empty((0, len(COLUMNS)))
-        return {name: table[:, place] for place, name in enumerate(COLUMNS)}
+        parts = [level[:count] for level, count in zip(self._levels, self._counts, strict=True)]
+        return np.concatenate([np.empty((0, len(COLUMNS))), *reversed(parts)])
 
 
-def merged(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return one row for several: means, but the most of memory and temperature, and all reasons of low clocks.
+def merged(rows: NDArray[np.float64], firsts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return one row for each group of rows, which begin at `firsts`.
 
-    What isn't known of some rows is that of the others.
+    They have means, but the most of memory and temperature, and all reasons of low clocks. What isn't known of some rows of a
+    group is that of the others.
     """
     known = ~np.isnan(rows)
-    counts = known.sum(axis=0)
-    means = np.where(known, rows, 0.0).sum(axis=0) / np.where(counts, counts, np.nan)
-    means[_HIGHEST] = np.where(counts[_HIGHEST], np.where(known, rows, -np.inf).max(axis=0)[_HIGHEST], np.nan)
-    means[_AT], means[_FIRST] = rows[-1, _AT], rows[0, _FIRST]
-    if counts[_BITS]:
-        means[_BITS] = np.bitwise_or.reduce(rows[known[:, _BITS], _BITS].astype(np.int64))
+    counts = np.add.reduceat(known, firsts, axis=0, dtype=np.int64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.add.reduceat(np.where(known, rows, 0.0), firsts, axis=0) / counts
+    highest = np.maximum.reduceat(np.where(known, rows, -np.inf)[:, _HIGHEST], firsts, axis=0)
+    means[:, _HIGHEST] = np.where(counts[:, _HIGHEST] > 0, highest, np.nan)
+    bits = np.where(known[:, _BITS], np.clip(rows[:, _BITS], 0.0, _MOST_BITS), 0.0).astype(np.int64)
+    means[:, _BITS] = np.where(counts[:, _BITS] > 0, np.bitwise_or.reduceat(bits, firsts), np.nan)
+    means[:, _AT] = rows[np.append(firsts[1:], len(rows)) - 1, _AT]
+    means[:, _FIRST] = rows[firsts, _FIRST]
     return means
 
 
@@ -178,20 +186,17 @@ class GpuHistory:
                 self._series.setdefault(device, GpuSeries()).append(np.array([at_s, at_s, *numbers, workers]))
 
     def _bytes_of_workers(self, device: int, readings: dict[str, Reading], at_s: float) -> float:
-        """Return the memory that workers have on a device; NaN if that isn't known."""
+        """Return the memory that workers have on a device; NaN if that isn't known, such as if no process is told."""
         count = readings["processes"]
-        if isinstance(count, str):
-            return math.nan
-        if not count:
-            return 0.0
-        if self._processes_at_s != at_s:
+        if isinstance(count, str) or not count or self._processes_at_s != at_s:
             return math.nan
         mine = [row.memory_bytes for row in self.processes_on(device) if row.worker >= 0]
         return math.nan if any(isinstance(value, str) for value in mine) else float(sum(map(float, mine)))
 
-    def columns(self, device: int) -> dict[str, NDArray[np.float64]]:
-        """Return a device over time, by `COLUMNS`."""
-        return self._series.get(device, GpuSeries()).columns()
+    def rows(self, device: int) -> NDArray[np.float64]:
+        """Return the samples of a device, the oldest first, with columns as in `COLUMNS`."""
+        series = self._series.get(device)
+        return series.rows() if series else np.empty((0, len(COLUMNS)))
 
     def processes_on(self, device: int) -> list[ProcessRow]:
         """Return the processes that use a device, as of the last sample."""

@@ -54,6 +54,7 @@ class Layout:
 COMPOSED = {
     "overview": Layout(("overview overview", "utilisation memory"), heights="auto minmax(320px, 1fr)"),
     "status": Layout(("task-stream task-stream task-stream", "progress workers-memory workers-cpu")),
+    "gpu": Layout(("gpu-devices", "gpu-time", "gpu-time")),
 }
 """The pages of several cards."""
 

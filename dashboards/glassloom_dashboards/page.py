@@ -13,6 +13,8 @@ from bokeh.models import Spacer, UIElement
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import TITLES, Card, show_empty, show_failure
 from glassloom_dashboards.colours import ColourBook
+from glassloom_dashboards.gpu_devices_view import GpuDevicesView
+from glassloom_dashboards.gpu_over_time import GpuOverTime
 from glassloom_dashboards.layouts import LAYOUTS
 from glassloom_dashboards.logs_view import LogsView
 from glassloom_dashboards.memory_over_time import MemoryOverTime
@@ -57,6 +59,7 @@ TIME_CARDS: dict[str, TimeCardMaker] = {
     "utilisation": lambda aggregate, palette, _, time: Utilisation(aggregate, palette, time),
     "time-budget": lambda aggregate, palette, _, time: TimeBudget(aggregate, palette, time),
     "workers-cpu": lambda aggregate, palette, _, time: WorkersCpu(aggregate, palette, time),
+    "gpu-time": lambda aggregate, palette, _, time: GpuOverTime(aggregate, palette, time),
 }
 """What is drawn over time. The cards of a page share their time axis."""
 CARDS: dict[str, CardMaker] = {
@@ -67,6 +70,7 @@ CARDS: dict[str, CardMaker] = {
     "task": lambda aggregate, palette, _: TaskView(aggregate, palette),
     "logs": lambda aggregate, palette, _: LogsView(aggregate, palette),
     "workers": lambda aggregate, palette, _: WorkersView(aggregate, palette),
+    "gpu-devices": lambda aggregate, palette, _: GpuDevicesView(aggregate, palette),
     "stages": lambda aggregate, palette, _: Stages(aggregate, palette),
 }
 

@@ -42,9 +42,10 @@ from glassloom_dashboards.time_view import TimeView
 
 REPORT_CARDS = (
     "overview", "utilisation", "task-stream", "stages", "time-budget", "memory", "runs", "workers", "workers-memory",
-    "workers-cpu", "gpu", "logs",
+    "workers-cpu", "gpu-devices", "gpu-time", "logs",
 )  # fmt: skip
-"""Those that are there, in this order; ``"gpu"`` only of a cluster that has one."""
+"""Those that are there, in this order; those of GPUs only of a cluster that has one."""
+GPU_CARDS = ("gpu-devices", "gpu-time")
 _HREF = re.compile(r' href="[^"]*"')
 """Of links to pages, which a file hasn't. Quotes in texts of users are escaped, so no text is taken for one."""
 _SHORTEST_SPAN_S = 1e-3
@@ -179,7 +180,9 @@ def drawn_cards(watched: Watched) -> list[Card]:
     """Return the cards, drawn. One that can't be drawn, such as of a damaged recording, says so in its place."""
     aggregate = watched.aggregate
     has_gpu = bool(aggregate.gpus.devices)
-    names = [name for name in REPORT_CARDS if name in CARDS.keys() | TIME_CARDS.keys() and (name != "gpu" or has_gpu)]
+    names = [
+        name for name in REPORT_CARDS if name in CARDS.keys() | TIME_CARDS.keys() and (has_gpu or name not in GPU_CARDS)
+    ]
     cards, time_view = make_cards(names, aggregate, PALETTES["light"], watched.colours)
     if time_view is not None:
         _show_all(time_view, aggregate)

@@ -13,7 +13,8 @@ from glassloom_dashboards.theme import bytes_text, ellipsis
 
 MAX_ERROR_LENGTH = 200
 MAX_NAME_LENGTH = 60
-MAX_GPUS = 16
+MAX_GPUS = 2
+"""More devices are told of together."""
 
 STYLE = """
 :host { font: 13px/1.35 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-text); }
@@ -92,9 +93,10 @@ def facts(aggregate: ClusterAggregate) -> list[tuple[str, str]]:
     if spilled:
         shown.append(("spilled", bytes_text(spilled)))
     gpus = [gpu for gpu in aggregate.gpus.devices.values() if not gpu.is_part]
-    shown += [(f"GPU {gpu.index} {ellipsis(gpu.name, 30)}", gpu_text(gpu, aggregate.gpus)) for gpu in gpus[:MAX_GPUS]]
     if len(gpus) > MAX_GPUS:
-        shown.append(("GPUs", f"+{len(gpus) - MAX_GPUS} more"))
+        shown.append((f"{len(gpus):,} GPUs", gpus_text(gpus, aggregate.gpus)))
+    else:
+        shown += [(f"GPU {gpu.index} {ellipsis(gpu.name, 30)}", gpu_text(gpu, aggregate.gpus)) for gpu in gpus]
     return shown
 
 
@@ -106,6 +108,18 @@ def gpu_text(gpu: GpuDevice, gpus: GpuHistory) -> str:
     busy, used = readings["utilization_percent"], readings["memory_used_bytes"]
     load = f"utilisation {busy}" if isinstance(busy, str) else f"{busy:.0f} % busy"
     return f"{load} · {_bytes_reading(used)} of {_bytes_reading(gpu.memory_total_bytes)}"
+
+
+def gpus_text(gpus: list[GpuDevice], history: GpuHistory) -> str:
+    """Return how busy devices are on average, their memory together, and how many don't answer; what isn't known isn't counted."""
+    known = [(gpu, history.readings[gpu.id]) for gpu in gpus if gpu.state == OK and gpu.id in history.readings]
+    busy = [value for _, one in known if not isinstance(value := one["utilization_percent"], str)]
+    load = f"{sum(busy) / len(busy):.0f} % busy" if busy else "utilisation unknown"
+    pairs = [(one["memory_used_bytes"], gpu.memory_total_bytes) for gpu, one in known]
+    sizes = [(used, total) for used, total in pairs if not isinstance(used, str) and not isinstance(total, str)]
+    memory = f"{bytes_text(sum(used for used, _ in sizes))} of {bytes_text(sum(total for _, total in sizes))}"
+    missing = sum(gpu.state != OK for gpu in gpus)
+    return " · ".join([load, *([memory] if sizes else []), *([f"{missing:,} not answering"] if missing else [])])
 
 
 def _bytes_reading(value: Reading) -> str:

@@ -29,4 +29,15 @@ PAGES = [
     Page("stages", "Progress and stages", "How far, how fast and how long still, and how long tasks take, by layer"),
     Page("time-budget", "Time budget", "Where the time of all threads went: computing, moving, spilling, idle"),
     Page("memory", "Memory over time", "What was in memory and on disk, when, and which layers held it"),
+    Page(
+        "gpu",
+        "GPUs",
+        "Utilisation, memory, traffic, power, temperature, clocks and processes of each GPU, now and over time",
+    ),
+    Page(
+        "gpu-devices",
+        "GPUs now",
+        "Each GPU and MIG instance with its last readings; one opened with links, errors and processes",
+    ),
+    Page("gpu-time", "GPUs over time", "One metric of all GPUs, or all metrics of one"),
 ]

@@ -180,8 +180,8 @@ def test_with_its_device_its_parts_are_lost():
 @pytest.mark.parametrize(
     ("scenario", "words"),
     [
-        ("no-library", r"libnvidia-ml\.so\.1\) was not found: .*driver.* \(NVML says: NVML Shared Library Not Found\)"),
-        ("old-driver", r"too old .* install a newer driver \(NVML says: Function Not Found\)"),
+        ("no-library", r"libnvidia-ml\.so\.1\) was not found: .*driver.* NVML says: NVML Shared Library Not Found"),
+        ("old-driver", r"too old .* Install a newer driver\. NVML says: Function Not Found"),
         ("none", r"says that there is no device"),
     ],
 )

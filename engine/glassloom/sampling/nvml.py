@@ -39,12 +39,12 @@ _LOST = ("NVMLError_GpuIsLost", "NVMLError_GpuNotFound")
 VALUE_FIELDS = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
 """Where a field's value is, by NVML's ``nvmlValueType_t``."""
 _ADVICE = {
-    "NVMLError_LibraryNotFound": "The NVML library (libnvidia-ml.so.1) was not found: if this machine has an NVIDIA GPU, install its "
-    "driver; in a container, start it with the GPUs (such as --gpus all)",
-    "NVMLError_DriverNotLoaded": "The NVML library is there, and the NVIDIA driver isn't loaded: nvidia-smi tells more",
-    "NVMLError_LibRmVersionMismatch": "The NVML library is of another version than the loaded NVIDIA driver: restart the machine",
-    "NVMLError_NoPermission": "The NVIDIA driver doesn't let this user ask: look at the permissions of /dev/nvidia*",
-    "NVMLError_FunctionNotFound": "The NVIDIA driver is too old for this version of nvidia-ml-py: install a newer driver",
+    "NVMLError_LibraryNotFound": "The NVML library (libnvidia-ml.so.1) was not found. If this machine has an NVIDIA GPU, install its "
+    "driver; a container must be started with its GPUs, such as with --gpus all",
+    "NVMLError_DriverNotLoaded": "The NVML library is there, and the NVIDIA driver isn't loaded. The command nvidia-smi tells more",
+    "NVMLError_LibRmVersionMismatch": "The NVML library is of another version than the loaded NVIDIA driver. Restart the machine",
+    "NVMLError_NoPermission": "The NVIDIA driver doesn't let this user ask. Look at the permissions of /dev/nvidia*",
+    "NVMLError_FunctionNotFound": "The NVIDIA driver is too old for this version of nvidia-ml-py. Install a newer driver",
 }
 
 
@@ -122,7 +122,7 @@ class NvmlSampler:
         count = self._call(lambda: (self._nvml.nvmlInit(), self._nvml.nvmlDeviceGetCount())[1])
         if isinstance(count, Exception):
             words = _ADVICE.get(type(count).__name__, "No NVIDIA GPU can be read")
-            raise NvmlUnavailable(f"{words} (NVML says: {_text(count)})") from count
+            raise NvmlUnavailable(f"{words}. NVML says: {_text(count)}") from count
         if not count:
             raise NvmlUnavailable("The NVIDIA driver is loaded, and says that there is no device")
         driver = self._call(self._nvml.nvmlSystemGetDriverVersion)
