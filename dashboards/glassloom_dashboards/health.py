@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from glassloom_metrics.gpu_messages import LOST, SILENT
 from glassloom_metrics.protocol import Pressure
 
 from glassloom_dashboards.aggregate import ClusterAggregate
@@ -34,7 +35,13 @@ class Alert:
 
 def alerts_of(aggregate: ClusterAggregate, badge: Badge) -> list[Alert]:
     """Return what needs attention, the worst first."""
-    found = [*_life(aggregate, badge), *_failures(aggregate), *_memory(aggregate), *_engine(aggregate)]
+    found = [
+        *_life(aggregate, badge),
+        *_failures(aggregate),
+        *_memory(aggregate),
+        *_gpus(aggregate),
+        *_engine(aggregate),
+    ]
     found += [Alert("warning", words) for words in notices(aggregate)]
     return sorted(found, key=lambda alert: alert.kind != "bad")
 
@@ -81,6 +88,16 @@ def _is_near_limit(aggregate: ClusterAggregate, worker: int) -> bool:
     limit = joined.memory_limit_bytes if joined else None
     used = sample.managed_bytes + sample.shared_bytes + sample.unmanaged_bytes
     return sample.pressure == Pressure.HIGH or bool(limit and used >= NEAR_LIMIT * limit)
+
+
+def _gpus(aggregate: ClusterAggregate) -> Iterator[Alert]:
+    devices = [gpu for gpu in aggregate.gpus.in_order() if not gpu.is_part]
+    for state, kind, words in ((LOST, "bad", "lost"), (SILENT, "warning", "not answering")):
+        if names := [f"GPU {gpu.index}" for gpu in devices if gpu.state == state]:
+            yield Alert(kind, f"{_count(len(names), 'GPU')} {words}: {_names(names)}.", "gpu")
+    errors = {gpu.index: aggregate.gpus.readings.get(gpu.id, {}).get("ecc_uncorrected", "") for gpu in devices}
+    if names := [f"GPU {index}" for index, count in errors.items() if not isinstance(count, str) and count > 0]:
+        yield Alert("bad", f"Memory errors that could not be corrected on {_names(names)}.", "gpu")
 
 
 def _engine(aggregate: ClusterAggregate) -> Iterator[Alert]:

@@ -12,9 +12,11 @@ import pytest
 from browsing import open_tab
 from glassloom.sampling.nvml_simulator import scenario
 from glassloom_dashboards.aggregate import ClusterAggregate
+from glassloom_dashboards.badge import Attention, badge_of
 from glassloom_dashboards.gpu_drawing import KINDS, drawn
 from glassloom_dashboards.gpu_history import COLUMNS, KEEP_ROWS, GpuHistory, merged
 from glassloom_dashboards.gpu_over_time import ALL_METRICS, MAX_LANES
+from glassloom_dashboards.health import alerts_of
 from glassloom_dashboards.report import report_html
 from glassloom_dashboards.theme import DARK, LIGHT
 from glassloom_metrics.gpu_messages import GPU_METRICS, GpuProcesses, gpu_devices, gpu_samples
@@ -133,6 +135,20 @@ def test_a_lost_device_is_shown_with_when_and_why_and_the_others_go_on():
     assert "the device doesn&#39;t answer" in detail and "Memory busy" not in detail
     assert "GPU 2 lost at 30.0 s" in opened.card("gpu-time").summary()
     assert "1 not answering" in opened.view.strip.div.text
+
+
+def test_what_needs_attention_is_told_with_the_page_that_tells_more():
+    aggregate = ClusterAggregate()
+    aggregate.apply(Hello(2, "c1", "demo", "processes", STARTED_AT_S))
+    states = ("ok", "lost", "lost", "silent")
+    aggregate.apply(gpu_devices(STARTED_AT_S, "", "", [gpu_device(n, state=state) for n, state in enumerate(states)]))
+    aggregate.apply(gpu_samples(STARTED_AT_S, {0: {"ecc_uncorrected": 2}}))
+    alerts = alerts_of(aggregate, badge_of(aggregate, Attention(), 0.0))
+    assert [(alert.kind, alert.words, alert.page) for alert in alerts] == [
+        ("bad", "2 GPUs lost: GPU 1, GPU 2.", "gpu"),
+        ("bad", "Memory errors that could not be corrected on GPU 0.", "gpu"),
+        ("warning", "1 GPU not answering: GPU 3.", "gpu"),
+    ]
 
 
 def test_low_clocks_and_their_reason_are_told():
