@@ -30,13 +30,15 @@ HEAD = -1
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line; ``number`` counts all lines of the cluster."""
+    """One line; ``number`` counts all lines of the cluster. ``layer`` and ``index`` are its task's, -1 and ``""``: unknown."""
 
     number: int
     at_s: float
     worker: int
     level: str
     text: str
+    layer: int = -1
+    index: str = ""
 
     @property
     def group(self) -> str:
@@ -62,6 +64,8 @@ class LogTable:
     ----------
     counts
         How many lines of each group there were, also of those that are no longer kept.
+    knows_tasks
+        Whether any line has told of its task: earlier clusters don't.
     """
 
     def __init__(self) -> None:
@@ -69,6 +73,7 @@ class LogTable:
         self._last: dict[int, deque[Line]] = {}
         self._characters = 0
         self.total = 0
+        self.knows_tasks = False
         self.counts: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -76,7 +81,9 @@ class LogTable:
 
     def add(self, message: Log) -> None:
         """Take the next line."""
-        line = Line(self.total, message.at_s, message.worker, message.level, message.text[:MAX_LINE_LENGTH])
+        text = message.text[:MAX_LINE_LENGTH]
+        line = Line(self.total, message.at_s, message.worker, message.level, text, message.layer, message.index)
+        self.knows_tasks |= message.layer >= 0
         self.total += 1
         self.counts[line.group] += 1
         self._lines.append(line)

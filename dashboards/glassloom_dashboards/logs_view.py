@@ -22,6 +22,8 @@ MAX_ERRORS = 30
 """Groups of errors that are shown: those that grew last."""
 MAX_NAMES = 50
 """Names of workers that the browser offers."""
+MAX_LINKED = 40
+"""Tasks with longer keys aren't linked to from their lines: there are hundreds of them on a page."""
 _TEXT_BYTES = 50_000
 _ERROR_BYTES = 10_000
 
@@ -94,6 +96,7 @@ def line_rows(aggregate: ClusterAggregate, lines: list[Line]) -> list[dict[str, 
             "group": line.group,
             "is_error": line.level.lower() in ("error", "critical"),
             "text": text,
+            "href": task_href(line.layer, line.index) if line.layer >= 0 and len(line.index) <= MAX_LINKED else "",
         }
         for line, level, text in zip(lines, levels, texts, strict=True)
     ]

@@ -229,8 +229,8 @@ def _lines(aggregate: ClusterAggregate, task: Task) -> dict[str, object]:
     if not task.attempts:
         return {"lines": [], "line_words": ""}
     last = task.attempts[-1]
-    lines = line_rows(aggregate, printed_lines(aggregate, last))
+    lines = line_rows(aggregate, printed_lines(aggregate, task, last))
     joined = aggregate.histories.get(last.worker)
-    several = joined is None or joined.joined.nthreads > 1
+    several = not aggregate.logs.knows_tasks and (joined is None or joined.joined.nthreads > 1)
     words = "Other tasks that ran there meanwhile may have printed some of it." if lines and several else ""
     return {"lines": lines, "line_words": words}

@@ -173,8 +173,10 @@ def errors_like(aggregate: ClusterAggregate, task: Task) -> list[ErrorGroup]:
     return [group for group in aggregate.errors.values() if group.layer == task.layer and group.count > len(group.keys)]
 
 
-def printed_lines(aggregate: ClusterAggregate, attempt: Attempt) -> list[Line]:
-    """Return what was printed on an attempt's worker while it ran; by other threads' tasks too."""
+def printed_lines(aggregate: ClusterAggregate, task: Task, attempt: Attempt) -> list[Line]:
+    """Return what a task has printed in an attempt; of clusters that don't tell whose lines are whose, all of its worker meanwhile."""
     lines = aggregate.logs.select(is_wanted=attempt.worker.__eq__)
+    if aggregate.logs.knows_tasks:
+        lines = [line for line in lines if (line.layer, line.index) == (task.layer, task.index)]
     first_s, last_s = attempt.start_s, attempt.stop_s + _PRINTED_S
     return [line for line in lines if first_s <= line.at_s <= last_s][-MAX_LINES:]

@@ -321,12 +321,15 @@ class Log(MessageBase, frozen=True, tag="log"):
     """A line that a person should see. ``worker`` is -1 for the head.
 
     ``level`` is ``"info"``, ``"warning"`` or such; ``"stdout"`` or ``"stderr"`` for lines that tasks have printed.
+    ``layer`` and ``index`` are those of the task that has printed or logged it; -1 and ``""`` if it isn't known.
     """
 
     at_s: float
     worker: int
     level: str
     text: str
+    layer: int = -1
+    index: str = ""
 
 
 class Life(MessageBase, frozen=True, tag="life"):

@@ -178,6 +178,9 @@ def test_a_task_is_told_of_while_it_runs_and_after_its_end_with_what_it_waited_f
         tab.get_by_text("It was ready").wait_for()
         tab.locator("p", has_text="The last to come was").locator("a", has_text="bytes[").click()
         tab.get_by_text("It was the last input of").wait_for()
+        tab.goto(f"{page}/logs")
+        tab.locator(".line", has_text="waiting for the file").locator("a").click()
+        tab.get_by_role("region", name="Task one_of[").wait_for()
         tab.goto(f"{page}/task-stream")
         tab.wait_for_function(f"() => Bokeh.documents[0]?.get_model_by_name('task-stream-names') && {RUNNING} === 0")
 

@@ -183,6 +183,18 @@ def test_a_failed_task_shows_the_traceback_and_what_was_printed_on_its_worker_me
     assert "ValueError: bad <b> It failed as another task did first, whose traceback this is. Traceback here" in text
 
 
+def test_lines_that_tell_of_their_task_are_shown_with_it_alone(aggregate):
+    aggregate.apply(row(0, "1", 10.0, 1.0))
+    aggregate.apply(Log(T + 10.5, 0, "stdout", "its own", 0, "1"))
+    aggregate.apply(Log(T + 10.5, 0, "stdout", "another thread's", 0, "2"))
+    aggregate.apply(Log(T + 5.0, 0, "stdout", "an earlier attempt's", 0, "1"))
+    text = ask(Opened("task", aggregate), "open", "0:1")
+    assert "stdout its own" in text and "another thread" not in text and "earlier attempt's" not in text
+    assert "may have printed" not in text
+    logs = Opened("logs", aggregate).card("logs").view.text
+    assert logs.count('href="task?open=0%3A1"') == 2 and 'href="task?open=0%3A2"' in logs
+
+
 def test_tasks_are_found_by_key_by_part_of_it_and_by_layer(aggregate):
     for number in range(120):
         aggregate.apply(row(number, f"{number // 10}, {number % 10}", 10.0 + number, 1.0, layer=number % 2))

@@ -110,10 +110,15 @@ class MetricsWriter:
         self._recorder.record(Log(self._clock.now_s(), worker, level, text))
 
     @_never_raises
-    def task_output(self, worker: int, message: messages.TaskOutput) -> None:
+    def task_output(self, worker: WorkerState, message: messages.TaskOutput) -> None:
         """Tasks have printed or logged; the worker has written it to the cluster's log by itself."""
-        for stream, text, at_s in zip(message.streams, message.texts, message.at_s, strict=True):
-            self._recorder.record(Log(self._clock.epoch_s + at_s, worker, stream, text))
+        tasks = {
+            number: next(self._names_on(worker, number), _NO_TASK) for number in set(message.numbers) if number >= 0
+        }
+        rows = zip(message.numbers, message.streams, message.texts, message.at_s, strict=True)
+        for number, stream, text, at_s in rows:
+            layer, index = tasks.get(number, _NO_TASK)
+            self._recorder.record(Log(self._clock.epoch_s + at_s, worker.number, stream, text, layer, index))
 
     def note_loss(self, what: str, text: str) -> None:
         """Metrics of a kind can't be written: the log says so, once a kind."""
@@ -329,6 +334,7 @@ class MetricsWriter:
         )
 
 
+_NO_TASK = (-1, "")
 _AUXILIARY_LANES = {
     Action.SERIALISE: protocol.PUBLISH_LANE,
     Action.SPILL_WRITE: protocol.SPILL_LANE,

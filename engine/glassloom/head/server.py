@@ -411,7 +411,7 @@ class Head:
     def _task_output(self, worker: WorkerConnection, message: messages.TaskOutput) -> None:
         """Keep what tasks have printed, and pass it on to the clients that print it too."""
         self._worker_logs.add(worker.options.name, message)
-        self._metrics_writer.task_output(worker.number, message)
+        self._metrics_writer.task_output(worker.state, message)
         number = next(self._output_numbers)
         output = messages.ClientOutput(worker.options.name, message.streams, message.texts, number)
         for client in self._clients.values():
