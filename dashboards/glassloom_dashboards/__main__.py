@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import logging
 import os
 import secrets
@@ -56,6 +57,8 @@ async def serve(options: argparse.Namespace, parent: int) -> None:
         server, http = _on_port(hub, options)
     server.initialize(IOLoop.current())
     server.start()
+    gc.collect()
+    gc.freeze()  # what is there now stays: full collections, which hold up every page, need not look through it
     lag = asyncio.create_task(server.loop_lag.watch())
     try:
         if options.end_with_parent:
