@@ -162,17 +162,25 @@ class Placement:
         )
         portion = 1  # in growing rounds, so that one worker's queue doesn't swallow what another could begin at once
         while with_room:
-            with_room = [worker for worker in with_room if self._fill(worker, portion * worker.nthreads)]
+            n_left = len(with_room)
+            with_room = [
+                worker
+                for place, worker in enumerate(with_room)
+                if self._fill(worker, portion * worker.nthreads, n_left - place)
+            ]
             portion *= 2
 
-    def _fill(self, worker: WorkerState, limit: int) -> bool:
-        """Give the worker up to `limit` tasks; return whether it may take more."""
+    def _fill(self, worker: WorkerState, limit: int, n_sharing: int) -> bool:
+        """Give the worker up to `limit` tasks, or its share of a block; return whether it may take more.
+
+        `n_sharing` is how many workers, this one included, are still to be filled in this round.
+        """
         while limit > 0:
             task = self._pop_for(worker) if worker.has_room() else None
             if task is None:
                 return False
             if isinstance(task, TaskBlock):
-                limit -= self._assign_some(task, worker, limit)
+                limit -= self._assign_some(task, worker, max(limit, -(-task.n_ready // n_sharing)))
             else:
                 self._assign(task, worker)
                 limit -= 1
@@ -225,7 +233,7 @@ class Placement:
     def _assign_some(self, block: TaskBlock, worker: WorkerState, limit: int) -> int:
         """Give the worker tasks of a block: what it has room for, but none that is to go after another task.
 
-        If there are enough for all workers, it gets what it has room for at once, not in portions.
+        If there are enough for all workers, it gets what it has room for at once, not its share.
         """
         if block.n_ready >= MAX_QUEUED * len(self._tables.workers):
             limit = MAX_QUEUED
