@@ -45,10 +45,11 @@ test: setup labextension/node_modules
 	pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
 	$(JLPM) test
 
-# What takes minutes: 10^5 task completions among random faults, all rounds of random interrupts, workers that are stuck for long.
+# What takes minutes: 10^5 task completions among random faults, interrupts at every place, workers that are stuck for long.
 long: setup
 	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses 2 --dist loadfile \
-	  tests/engine/test_chaos.py tests/engine/test_stalls.py tests/engine/test_interrupts_threads.py
+	  tests/engine/test_chaos.py tests/engine/test_stalls.py tests/engine/test_interrupts.py \
+	  tests/engine/test_interrupts_threads.py
 
 lint: setup labextension/node_modules
 	ruff check

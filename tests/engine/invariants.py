@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from glassloom.scheduler import Actions, Pressure, Scheduler, State, TaskState, WorkerState
 from glassloom.scheduler.ready_queue import ReadyQueue, would_grow_memory
@@ -12,6 +12,8 @@ from glassloom.scheduler.task_block import TaskBlock, TaskSlice
 
 UNDER_WAY = frozenset([State.WAITING, State.READY, State.STAGING, State.RUNNING])
 PLACED = frozenset([State.STAGING, State.RUNNING])
+_N_STATES = len(State)
+_STATES = [State(number) for number in range(_N_STATES)]
 MEMORY, WAITING, READY, STAGING, RELEASED = State.MEMORY, State.WAITING, State.READY, State.STAGING, State.RELEASED
 
 
@@ -76,20 +78,22 @@ def check(scheduler: Scheduler, misses_an_input: Collection[int] = ()) -> None:
         _check_neighbours(scheduler, task)
         _check_state(scheduler, task, task.number in misses_an_input)
         _that((task.state is READY) == (task in queued), "is queued if and only if it is ready", task)
-        counts.setdefault(task.layer, [0] * len(State))[task.state] += 1
+        counts.setdefault(task.layer, [0] * _N_STATES)[task.state] += 1
     _that(len(tables.by_number) == len(tables.tasks), "numbers and keys are as many", scheduler)
     for block in scheduler._index:
         _check_block(scheduler, block, counts)
     _that(sum(block.n_known for block in scheduler._index) == len(scheduler._index), "counts blocks' tasks", scheduler)
     for layer in scheduler.layers.values():
-        known = counts.get(layer, [0] * len(State))
+        known = counts.get(layer, [0] * _N_STATES)
         known[State.FORGOTTEN] = layer.total - sum(known)
-        _that(layer.counts == known, f"counts {layer.counts} should be {known}", layer)
+        if layer.counts != known:
+            _broken(f"counts {layer.counts} should be {known}", layer)
         let_go = [task for task in tables.tasks.values() if task.layer is layer and task.was_held]
         _that(all(task.state is RELEASED for task in let_go), "lets go of what it had held only", layer)
         gone = known[State.FORGOTTEN] - layer.n_failed
         n_let_go = len(let_go) + sum(block.states.count(RELEASED) for block in scheduler._index if block.layer is layer)
-        _that(0 <= layer.n_released - n_let_go <= gone, f"released {layer.n_released} results", layer)
+        if not (0 <= layer.n_released - n_let_go <= gone):
+            _broken(f"released {layer.n_released} results", layer)
     in_blocks = _count_in_blocks(scheduler)
     for worker in scheduler.workers.values():
         _check_worker(scheduler, worker, in_blocks)
@@ -111,7 +115,8 @@ def check_settled(scheduler: Scheduler) -> None:
         ]
         queues = [worker.ready, scheduler._queues.common, *demanding]
         fit = [task for queue in queues for task in _fit(queue, worker, not busy)]
-        _that(not fit or _is_suspect_in_company(fit, worker), f"has room for {fit}", worker)
+        if not (not fit or _is_suspect_in_company(fit, worker)):
+            _broken(f"has room for {fit}", worker)
 
 
 def _fit(queue: ReadyQueue, worker: WorkerState, all_is_still: bool) -> list[TaskState]:
@@ -132,29 +137,33 @@ def _has_seceded(task: TaskState) -> bool:
 
 def _check_neighbours(scheduler: Scheduler, task: TaskState) -> None:
     for dep in task.deps:
-        _that(scheduler._tables.tasks.get(dep.key) is dep, f"keeps its dependency {dep} known", task)
-        _that(dep.dependents is not None and task in dep.dependents, f"is a dependent of {dep}", task)
+        if scheduler._tables.tasks.get(dep.key) is not dep:
+            _broken(f"keeps its dependency {dep} known", task)
+        if not (dep.dependents is not None and task in dep.dependents):
+            _broken(f"is a dependent of {dep}", task)
     slices = [item for item in task.reads or () if isinstance(item, TaskSlice)]
     _that(task.reads is None or bool(slices), "reads slices", task)
     _that(task.reads is None or task.deps == tuple([d for d in task.reads if d not in slices]), "reads", task)
     for item in slices:
-        _that(item.block in list(scheduler._index), f"reads {item}, which is known", task)
-        _that((task, item.start, item.stop) in item.block.readers, f"is a reader of {item}", task)
+        if item.block not in list(scheduler._index):
+            _broken(f"reads {item}, which is known", task)
+        if (task, item.start, item.stop) not in item.block.readers:
+            _broken(f"is a reader of {item}", task)
         gone = item.block.states[item.start : item.stop].count(State.FORGOTTEN)
-        _that(not gone, f"keeps all of {item} in the block", task)
+        if gone:
+            _broken(f"keeps all of {item} in the block", task)
     n_waiters = 0
     for dependent in task.dependents or ():
-        _that(task in dependent.deps, f"is a dependency of {dependent}", task)
+        if task not in dependent.deps:
+            _broken(f"is a dependency of {dependent}", task)
         if isinstance(dependent, TaskBlock):
-            _that(dependent in list(scheduler._index), f"is read by {dependent}, which is known", task)
+            if dependent not in list(scheduler._index):
+                _broken(f"is read by {dependent}, which is known", task)
             n_waiters += sum(dependent.states.count(state) for state in UNDER_WAY)
         else:
             n_waiters += dependent.state in UNDER_WAY
-    _that(
-        task.n_live_dependents == n_waiters,
-        f"has {task.n_live_dependents} live dependents, should be {n_waiters}",
-        task,
-    )
+    if task.n_live_dependents != n_waiters:
+        _broken(f"has {task.n_live_dependents} live dependents, should be {n_waiters}", task)
 
 
 def _check_state(scheduler: Scheduler, task: TaskState, misses_an_input: bool) -> None:
@@ -165,28 +174,33 @@ def _check_state(scheduler: Scheduler, task: TaskState, misses_an_input: bool) -
     else:
         _that(state not in UNDER_WAY, "is under way, so somebody needs it", task)
     missing = [dep for dep in inputs(task) if dep.state is not MEMORY]
-    if state in (READY, STAGING):
-        _that(not missing, f"needs {missing}", task)
+    if state in (READY, STAGING) and missing:
+        _broken(f"needs {missing}", task)
     if state is State.RUNNING and not misses_an_input:
-        _that(
-            task.n_awaited == len(missing),
-            f"was sent ahead of {task.n_awaited}, should be {missing}",
-            task,
-        )
+        if task.n_awaited != len(missing):
+            _broken(f"was sent ahead of {task.n_awaited}, should be {missing}", task)
         here = all(dep.state is State.RUNNING and dep.worker is task.worker for dep in missing)
-        _that(here, f"was sent ahead of what is made there: {missing}", task)
+        if not here:
+            _broken(f"was sent ahead of what is made there: {missing}", task)
     if state is WAITING:
-        _that(task.n_missing_inputs == len(missing), f"waits for {task.n_missing_inputs}, should be {missing}", task)
+        if task.n_missing_inputs != len(missing):
+            _broken(f"waits for {task.n_missing_inputs}, should be {missing}", task)
         _that(bool(missing) or _is_stopping(scheduler, task), "waits for something", task)
-        _that(all(dep.state in UNDER_WAY for dep in missing), f"waits for what is under way: {missing}", task)
-    _that((task.worker is not None) == (state in PLACED), f"is at {task.worker}", task)
+        if not all(dep.state in UNDER_WAY for dep in missing):
+            _broken(f"waits for what is under way: {missing}", task)
+    if (task.worker is not None) != (state in PLACED):
+        _broken(f"is at {task.worker}", task)
     if task.worker is not None:
-        _that(task in task.worker.running, f"runs on {task.worker}", task)
-        _that(scheduler.workers.get(task.worker.number) is task.worker, f"runs on the living {task.worker}", task)
+        if task not in task.worker.running:
+            _broken(f"runs on {task.worker}", task)
+        if scheduler.workers.get(task.worker.number) is not task.worker:
+            _broken(f"runs on the living {task.worker}", task)
     if state is STAGING:
         away = [dep for dep in task.deps if dep.shared_location is None and dep.owner is not task.worker]
-        _that(task.n_staging == len(away) > 0, f"is staged for {task.n_staging}, should be {away}", task)
-        _that(all(dep in dep.owner.publishing for dep in away), f"is staged for what is being published: {away}", task)
+        if not (task.n_staging == len(away) > 0):
+            _broken(f"is staged for {task.n_staging}, should be {away}", task)
+        if not all(dep in dep.owner.publishing for dep in away):
+            _broken(f"is staged for what is being published: {away}", task)
     if state is State.RUNNING and not misses_an_input:
         held = [dep for dep in inputs(task) if dep.state is MEMORY]
         away = [
@@ -194,52 +208,71 @@ def _check_state(scheduler: Scheduler, task: TaskState, misses_an_input: bool) -
             for dep in held
             if dep.shared_location is None and (isinstance(dep, InBlock) or dep.owner is not task.worker)
         ]
-        _that(not away, f"can reach {away}", task)
+        if away:
+            _broken(f"can reach {away}", task)
     held = task.owner is not None or task.shared_location is not None
     _that(held == (state is MEMORY), "is held if and only if it is in memory", task)
     if state is MEMORY:
         _that(task.is_needed or (task.spec is None and bool(task.dependents)), "is held because it is needed", task)
     if task.owner is not None:
-        _that(task in task.owner.has, f"lies on {task.owner}", task)
-        _that(scheduler.workers.get(task.owner.number) is task.owner, f"lies on the living {task.owner}", task)
+        if task not in task.owner.has:
+            _broken(f"lies on {task.owner}", task)
+        if scheduler.workers.get(task.owner.number) is not task.owner:
+            _broken(f"lies on the living {task.owner}", task)
 
 
 def _check_block(scheduler: Scheduler, block: TaskBlock, counts: dict[object, list[int]]) -> None:
     here = [position for position, state in enumerate(block.states) if state != State.FORGOTTEN]
-    states = [State(block.states[position]) for position in here]
-    _that(len(here) == block.n_known > 0, f"has {len(here)} tasks", block)
+    states = [_STATES[block.states[position]] for position in here]
+    if not (len(here) == block.n_known > 0):
+        _broken(f"has {len(here)} tasks", block)
     legal = {WAITING, READY, State.RUNNING, MEMORY, RELEASED}
-    _that(set(states) <= legal, f"has tasks in {set(states)}", block)
-    _that(WAITING not in states or set(states) == {WAITING}, f"waits as a whole, not {set(states)}", block)
-    _that((block.state is WAITING) == (WAITING in states), f"is {block.state.name}", block)
+    if not (set(states) <= legal):
+        _broken(f"has tasks in {set(states)}", block)
+    if not (WAITING not in states or set(states) == {WAITING}):
+        _broken(f"waits as a whole, not {set(states)}", block)
+    if (block.state is WAITING) != (WAITING in states):
+        _broken(f"is {block.state.name}", block)
     n_missing = sum(dep.state is not MEMORY for dep in block.deps)
     if WAITING in states:
-        _that(block.n_missing_inputs == n_missing > 0, f"waits for {block.n_missing_inputs}, not {n_missing}", block)
+        if not (block.n_missing_inputs == n_missing > 0):
+            _broken(f"waits for {block.n_missing_inputs}, not {n_missing}", block)
         _that(all(dep.state in UNDER_WAY or dep.state is MEMORY for dep in block.deps), "waits for work", block)
-    elif READY in states or State.RUNNING in states:
-        _that(all(dep.shared_location is not None for dep in block.deps), f"can reach {block.deps}", block)
+    elif (READY in states or State.RUNNING in states) and any(dep.shared_location is None for dep in block.deps):
+        _broken(f"can reach {block.deps}", block)
     for dep in block.deps:
-        _that(scheduler._tables.tasks.get(dep.key) is dep, f"keeps its dependency {dep} known", block)
-        _that(dep.dependents is not None and block in dep.dependents, f"is a dependent of {dep}", block)
+        if scheduler._tables.tasks.get(dep.key) is not dep:
+            _broken(f"keeps its dependency {dep} known", block)
+        if not (dep.dependents is not None and block in dep.dependents):
+            _broken(f"is a dependent of {dep}", block)
     for reader, start, stop in block.readers:
-        _that(scheduler._tables.tasks.get(reader.key) is reader, f"is read by {reader}, which is known", block)
+        if scheduler._tables.tasks.get(reader.key) is not reader:
+            _broken(f"is read by {reader}, which is known", block)
         of_it = [item for item in reader.reads or () if isinstance(item, TaskSlice) and item.block is block]
-        _that((start, stop) in [(item.start, item.stop) for item in of_it], f"is read by {reader}", block)
-    _that(states.count(READY) == block.n_ready, f"has {states.count(READY)} ready tasks", block)
-    _that((block.state is READY) == (block.n_ready > 0), f"is {block.state.name}", block)
-    _that(READY not in block.states[: block.cursor], f"has no ready task before {block.cursor}", block)
+        if (start, stop) not in [(item.start, item.stop) for item in of_it]:
+            _broken(f"is read by {reader}", block)
+    if states.count(READY) != block.n_ready:
+        _broken(f"has {states.count(READY)} ready tasks", block)
+    if (block.state is READY) != (block.n_ready > 0):
+        _broken(f"is {block.state.name}", block)
+    if not (READY not in block.states[: block.cursor]):
+        _broken(f"has no ready task before {block.cursor}", block)
     entries = [entry for entry in _entries(scheduler._queues.common) if entry[2] is block and entry[1] == block.stamp]
-    _that(len(entries) == 1 or block.state is not READY, f"is queued {len(entries)} times", block)
+    if not (len(entries) == 1 or block.state is not READY):
+        _broken(f"is queued {len(entries)} times", block)
     for position, state in zip(here, states, strict=True):
         key, number = block.keys[position], block.first + position
-        _that(scheduler._index._by_key.get(key) is block, f"is found by {key!r}", block)
+        if scheduler._index._by_key.get(key) is not block:
+            _broken(f"is found by {key!r}", block)
         _that(key not in scheduler._tables.tasks and number not in scheduler._tables.by_number, "is one", block)
-        counts.setdefault(block.layer, [0] * len(State))[state] += 1
+        counts.setdefault(block.layer, [0] * _N_STATES)[state] += 1
         is_wanted = block.wanted is None or block.wanted[position] == 1
         over = [reader for reader, start, stop in block.readers if start <= position < stop]
         is_needed = is_wanted or any(reader.state in UNDER_WAY for reader in over)
-        _that(is_wanted or bool(over), f"keeps {key!r} only while somebody may need it", block)
-        _that(is_needed == (state is not RELEASED), f"has {key!r} {state.name}, needed: {is_needed}", block)
+        if not (is_wanted or bool(over)):
+            _broken(f"keeps {key!r} only while somebody may need it", block)
+        if is_needed != (state is not RELEASED):
+            _broken(f"has {key!r} {state.name}, needed: {is_needed}", block)
         if state == State.RUNNING:
             _that(block.workers[position] in scheduler.workers, "runs on living workers", block)
 
@@ -268,30 +301,39 @@ def _is_private(block: TaskBlock, position: int) -> bool:
 
 def _check_worker(scheduler: Scheduler, worker: WorkerState, in_blocks: dict[int, tuple[int, int, float]]) -> None:
     sent = {task.number for task in worker.running if task.state is State.RUNNING} | worker.stopping.keys()
-    _that(worker.seceded <= sent, f"has sent {sent} when {worker.seceded} secede", worker)
+    if not (worker.seceded <= sent):
+        _broken(f"has sent {sent} when {worker.seceded} secede", worker)
     _that(not (worker.stopping.keys() & {task.number for task in worker.running}), "runs or stops, not both", worker)
     ahead = [task for task in worker.running if task.n_awaited]
-    _that(worker.n_ahead == len(ahead), f"counts {worker.n_ahead} of those sent ahead, should be {ahead}", worker)
-    _that(worker.asked_back <= sent, f"was asked for {worker.asked_back} of {sent}", worker)
+    if worker.n_ahead != len(ahead):
+        _broken(f"counts {worker.n_ahead} of those sent ahead, should be {ahead}", worker)
+    if not (worker.asked_back <= sent):
+        _broken(f"was asked for {worker.asked_back} of {sent}", worker)
     takers = [task for task in worker.running if task.restrictions] + [
         task for task in worker.stopping.values() if task.restrictions
     ]
-    _that(worker.claims.keys() <= {*sent, *(task.number for task in takers)}, f"has claims {worker.claims}", worker)
+    if not (worker.claims.keys() <= {*sent, *(task.number for task in takers)}):
+        _broken(f"has claims {worker.claims}", worker)
     for task in takers:
-        _that(worker.claims.get(task.number) == task.restrictions.resources, f"keeps resources for {task}", worker)
+        if worker.claims.get(task.number) != task.restrictions.resources:
+            _broken(f"keeps resources for {task}", worker)
     for name, amount in worker.resources.items():
         taken = sum(dict(resources).get(name, 0) for resources in worker.claims.values())
-        _that(worker.free[name] == amount - taken >= 0, f"has {worker.free} free, {taken} of {name} taken", worker)
+        if not (worker.free[name] == amount - taken >= 0):
+            _broken(f"has {worker.free} free, {taken} of {name} taken", worker)
     is_short = worker.pressure is Pressure.HIGH
-    _that((worker in scheduler._placement.short_of_memory) == is_short, f"is {worker.pressure.name}", worker)
+    if (worker in scheduler._placement.short_of_memory) != is_short:
+        _broken(f"is {worker.pressure.name}", worker)
     _that(all(task.worker is worker for task in worker.running), "runs what is placed on it", worker)
     _that(all(task.owner is worker for task in worker.has), "has what lies on it", worker)
     _that(all(task in worker.has for task in worker.publishing), "publishes what lies on it", worker)
     estimate_s = sum(task.estimate_s for task in worker.running)
     n_running, n_held, in_blocks_s = in_blocks.get(worker.number, (0, 0, 0.0))
     estimate_s += in_blocks_s
-    _that((worker.n_in_blocks, worker.n_held_in_blocks) == (n_running, n_held), f"has {n_running}, {n_held}", worker)
-    _that(abs(worker.occupancy_s - estimate_s) < 1e-6, f"is busy for {worker.occupancy_s}, not {estimate_s}", worker)
+    if (worker.n_in_blocks, worker.n_held_in_blocks) != (n_running, n_held):
+        _broken(f"has {n_running}, {n_held}", worker)
+    if not (abs(worker.occupancy_s - estimate_s) < 1e-6):
+        _broken(f"is busy for {worker.occupancy_s}, not {estimate_s}", worker)
 
 
 def _is_stopping(scheduler: Scheduler, task: TaskState) -> bool:
@@ -306,7 +348,8 @@ def _queued(scheduler: Scheduler) -> set[TaskState]:
         *scheduler._queues.restricted.values(),
     ]
     entries = [task for queue in queues for task in _tasks_in(queue) if isinstance(task, TaskState)]
-    _that(len(entries) == len(set(entries)), f"queues each once: {entries}", scheduler)
+    if len(entries) != len(set(entries)):
+        _broken(f"queues each once: {entries}", scheduler)
     return set(entries)
 
 
@@ -319,5 +362,10 @@ def _current(heap: list[tuple[int, int, TaskState]]) -> list[TaskState]:
 
 
 def _that(condition: bool, claim: str, subject: object) -> None:
+    """For claims that are there already; making one takes longer than most checks do: see `_broken`."""
     if not condition:
-        raise Broken(f"not so: {subject!r} {claim}")
+        _broken(claim, subject)
+
+
+def _broken(claim: str, subject: object) -> NoReturn:
+    raise Broken(f"not so: {subject!r} {claim}")

@@ -132,9 +132,9 @@ def elementwise(n_blocks: int) -> Deps:
 
 CASES = {
     # Per level of the tree one block that waits for its neighbour, and the two that are summed now.
-    "tree-reduction": (tree_reduction(1024), ["sum-top"], 10 + 2),
+    "tree-reduction": (tree_reduction(256), ["sum-top"], 8 + 2),
     # The tree above, and of the overlapping blocks three inputs each, two of which the neighbours still read.
-    "map-overlap": (map_overlap(512), ["sum-top"], 9 + 2 + 5),
+    "map-overlap": (map_overlap(128), ["sum-top"], 7 + 2 + 5),
     # Summed row by row, the sums of the lower triangle wait for their rows: n * n / 2, and two rows under way.
     "transpose-add": (transpose_add(16), ["total"], 16 * 16 // 2 + 2 * 16),
     # One place's 20 times are held until its mean is known; three partial sums a level of the two trees, width 4.
