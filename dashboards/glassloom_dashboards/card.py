@@ -192,7 +192,16 @@ def _equal(first: Any, second: Any) -> bool:
 
 def inner_width_px(plot: figure, default_px: int) -> int:
     """Return how wide the plot's frame is in the browser, or `default_px` before the browser has said."""
+    return _inner_px(plot, "inner_width", default_px)
+
+
+def inner_height_px(plot: figure, default_px: int) -> int:
+    """Return how high the plot's frame is in the browser, or `default_px` before the browser has said."""
+    return _inner_px(plot, "inner_height", default_px)
+
+
+def _inner_px(plot: figure, side: str, default_px: int) -> int:
     try:
-        return int(plot.inner_width or default_px)
+        return int(getattr(plot, side) or default_px)
     except UnsetValueError:
         return default_px

@@ -52,7 +52,7 @@ class Layout:
 
 
 COMPOSED = {
-    "overview": Layout(("overview overview", "utilisation memory"), heights="auto minmax(320px, 1fr)"),
+    "overview": Layout(("overview overview", "utilisation memory"), heights="max-content minmax(320px, 1fr)"),
     "status": Layout(("task-stream task-stream task-stream", "progress workers-memory workers-cpu")),
     "gpu": Layout(("gpu-devices", "gpu-time", "gpu-time")),
 }

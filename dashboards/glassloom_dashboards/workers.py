@@ -14,7 +14,7 @@ from bokeh.models import ColumnDataSource, FixedTicker, Range1d
 from bokeh.plotting import figure
 
 from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.card import inner_width_px
+from glassloom_dashboards.card import inner_height_px, inner_width_px
 from glassloom_dashboards.theme import FONT, Palette, glyph_of, middle_cut, plain
 
 MAX_BARS = 60
@@ -85,7 +85,7 @@ def bar_figure(name: str, label: str) -> figure:
 
 def label_bars(plot: figure, bars: Sequence[Bar], glyphs: Mapping[str, float]) -> None:
     """Set the range and the labels of the y axis for `bars`, and the thickness of glyphs, given as that of few bars."""
-    rows = max(len(bars), LEAST_ROWS)
+    rows = max(len(bars), LEAST_ROWS, inner_height_px(plot, 0) // _MAX_ROW_PX)
     if plot.y_range.start != rows - 0.5:
         plot.y_range.update(start=rows - 0.5, end=-0.5)
     single = all(len(bar.workers) == 1 for bar in bars)
@@ -107,6 +107,8 @@ def label_bars(plot: figure, bars: Sequence[Bar], glyphs: Mapping[str, float]) -
 
 
 _CHARACTER_PX = 6.2
+_MAX_ROW_PX = 56
+"""The bars of a few workers are no thicker on a high page."""
 
 
 def add_numbers(plot: figure, source: ColumnDataSource, at: str) -> None:

@@ -14,6 +14,7 @@ from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import (
     Seen,
     empty_div,
+    inner_height_px,
     inner_width_px,
     legend_div,
     legend_html,
@@ -187,7 +188,7 @@ class WorkersCpu:
         """Draw what is new."""
         if self.time.is_moving(now_s):
             return
-        view = {"width": inner_width_px(self.plot, 0)} | self.time.version()
+        view = {"width": inner_width_px(self.plot, 0), "height": inner_height_px(self.plot, 0)} | self.time.version()
         if not self._seen.changed(versions_of(self._aggregate, "workers", "samples", "tasks") | view):
             return
         bars = bars_of(self._aggregate, cpu_of_workers(self._aggregate))

@@ -12,6 +12,7 @@ from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import (
     Seen,
     empty_div,
+    inner_height_px,
     inner_width_px,
     legend_div,
     legend_html,
@@ -194,7 +195,7 @@ class WorkersMemory:
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
-        width = {"width": inner_width_px(self.plot, 0)}
+        width = {"width": inner_width_px(self.plot, 0), "height": inner_height_px(self.plot, 0)}
         if not self._seen.changed(versions_of(self._aggregate, "workers", "samples") | width):
             return
         bars = bars_of(self._aggregate, rss_of_workers(self._aggregate))

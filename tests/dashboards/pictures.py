@@ -26,7 +26,9 @@ _SETTLED = """() => {
   const doc = window.Bokeh?.documents[0], model = name => doc?.get_model_by_name(name)
   return Boolean(doc?.is_idle && /recording</.test(model('strip').text) && model('glassloom-shown').tags[0] >= 1)
 }"""
-_SETTLE_MS = 700
+_IN_THEME = """([theme, colour]) => document.documentElement.dataset.theme === theme && Bokeh.documents[0].is_idle &&
+  [...Bokeh.documents[0].all_models].every(model => !/Axis$/.test(model.type) || model.major_label_text_color === colour)"""
+_SETTLE_MS = 400
 
 
 def pictures(tab: Any, address: str, name: str, pages: list[str], themes: list[str]) -> Iterator[tuple[str, bytes]]:
@@ -38,7 +40,7 @@ def pictures(tab: Any, address: str, name: str, pages: list[str], themes: list[s
             tab.wait_for_function(_SETTLED)
             for theme in themes:
                 tab.evaluate("theme => window.postMessage({type: 'glassloom:theme', theme}, '*')", theme)
-                tab.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
+                tab.wait_for_function(_IN_THEME, arg=[theme, PALETTES[theme].muted_text])
                 tab.wait_for_timeout(_SETTLE_MS)
                 yield f"{name}-{page}-{theme}-{width}", tab.screenshot()
 
