@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
+from glassloom_metrics.protocol import Action
 from numpy.typing import NDArray
 
 from glassloom_dashboards.aggregate import ClusterAggregate
@@ -14,7 +16,7 @@ from glassloom_dashboards.tables import Table
 from glassloom_dashboards.task_table import ACTION_BITS, TaskTable, kinds_of
 from glassloom_dashboards.theme import ACTION_WORDS, duration_text
 
-COLUMNS = ("layer", "work", "events", "together", "mean", "longest", "failed")
+COLUMNS = ("layer", "work", "events", "together", "mean", "longest", "failed", "run now")
 OTHERS = "other layers"
 _WORDS = {int(action): words for action, words in ACTION_WORDS.items()}
 
@@ -31,16 +33,22 @@ class KindSums:
 
 
 def stream_table(aggregate: ClusterAggregate, start_s: float, stop_s: float) -> Table:
-    """Return one row for each layer and kind of work between two times, those that took longest first."""
+    """Return one row for each layer and kind of work between two times, those that took longest first; then what only runs."""
     rows = aggregate.tasks.few_rows_between(start_s, stop_s, MAX_LOOKED_AT)
     sums = _sums_of_bins(aggregate.tasks, start_s, stop_s) if rows is None else _sums_of_rows(aggregate.tasks, rows)
+    running = Counter(task.layer << ACTION_BITS | Action.COMPUTE for task in aggregate.running.now)
     texts = []
     for place in np.argsort(-sums.together_s, kind="stable").tolist():
         kind, count, together_s = int(sums.kind[place]), int(sums.count[place]), float(sums.together_s[place])
         numbers = [f"{count:,}", duration_text(together_s), duration_text(together_s / max(count, 1))]
         numbers += [_longest_text(float(sums.longest_s[place])), f"{int(sums.failed[place]):,}"]
+        numbers.append(f"{running.pop(kind, 0):,}")
         name = OTHERS if kind == OTHER_KIND else aggregate.layer_name(kind >> ACTION_BITS)
         texts.append([name, "" if kind == OTHER_KIND else _work(kind & ((1 << ACTION_BITS) - 1)), *numbers])
+    for kind, count in running.items():
+        texts.append(
+            [aggregate.layer_name(kind >> ACTION_BITS), _work(Action.COMPUTE), "0", *[""] * 3, "0", f"{count:,}"]
+        )
     return Table(COLUMNS, texts, texts=("work",))
 
 

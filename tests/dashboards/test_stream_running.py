@@ -91,6 +91,15 @@ def test_the_view_follows_what_runs(aggregate):
     assert span_of(aggregate, LATEST_RUN) == (50.0, 60.0)
 
 
+def test_the_table_and_the_summary_count_what_runs(aggregate):
+    aggregate.apply(Layers([1], ["other"], [5], [""]))
+    aggregate.apply(events(0, [(1.0, 2.0)]))
+    aggregate.apply(running(5.0, (0, 1, 0, "3", 4.0), (0, 0, 0, "4", 4.0), (1, 0, 1, "0", 4.0)))
+    card = Opened("task-stream", aggregate).card("task-stream")
+    assert [(row[0], row[2], row[-1]) for row in card.table().rows] == [("slow", "1", "2"), ("other", "0", "1")]
+    assert "3 run" in card.summary()
+
+
 def test_the_hover_card_gets_why_a_task_waited(aggregate):
     known = {"ready_wait_s": 0.5, "sent_wait_s": 0.1, "cpu_s": 0.25, "bytes_in": 2**20}
     aggregate.apply(row(0, "0", 1.0, 1.0, **known))
