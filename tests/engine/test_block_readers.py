@@ -125,6 +125,14 @@ def test_tasks_that_differ_in_what_they_read_are_no_block(bench: Bench) -> None:
     assert list(bench.scheduler._index) == []
 
 
+def test_a_value_handed_in_for_a_task_that_has_just_failed_is_all_that_is_told(bench: Bench) -> None:
+    bench.scheduler.failed(0, 0, "error")
+    bench.scheduler.add_data("me", "source", b"small", 8)
+    invariants.check(bench.scheduler)
+    actions = bench.scheduler.take_actions()
+    assert ([task.key for task in actions.finished["me"]], actions.erred["me"]) == (["source"], [])  # type: ignore[union-attr]
+
+
 def test_tasks_that_read_what_has_failed_fail(bench: Bench) -> None:
     bench.scheduler.failed(0, 0, "error")
     bench.submit(MIDDLE, ["source"])
@@ -273,6 +281,20 @@ def test_a_reader_that_is_given_up_lets_go_of_what_runs_for_it(fan: Bench) -> No
     fan.release(["sink"])
     assert (fan.state("x"), fan.state("sink")) == ({"FORGOTTEN": 20}, {"FORGOTTEN": 1})
     assert len(fan.scheduler.take_actions().recall[fan.scheduler.workers[1]]) == 10
+
+
+def test_what_runs_for_a_reader_that_has_failed_is_given_up_with_the_client_that_wants_it(bench: Bench) -> None:
+    bench.submit(["bad"])
+    bench.finish(0, ["source"])
+    bench.submit(MIDDLE, ["source"])
+    bench.submit(["sink"], ["bad", *MIDDLE])
+    bench.run()
+    bench.scheduler.failed(0, bench.scheduler.number_of("bad") or 0, "error")
+    invariants.check(bench.scheduler)
+    assert (bench.state("sink"), bench.state("x"), len(bench.objects)) == ({"ERRED": 1}, {"READY": 1, "RUNNING": 19}, 3)
+    bench.release(MIDDLE[::2])
+    assert bench.state("x") == {"READY": 1, "RUNNING": 9, "RELEASED": 10}
+    assert {task.key for tasks in bench.scheduler.take_actions().recall.values() for task in tasks} == {*MIDDLE[::2]}
 
 
 def test_a_block_that_too_many_tasks_read_dissolves(bench: Bench) -> None:
