@@ -1374,3 +1374,25 @@ def test_building_on_an_unknown_key_is_refused_and_nothing_has_changed() -> None
     with pytest.raises(GraphError, match=message):
         bench.submit({"a": ["gone"]}, ["a"])
     assert (bench.scheduler.tasks, bench.act()) == ({}, {})
+
+
+def test_a_late_publication_of_an_earlier_run_is_as_good_as_that_of_the_last() -> None:
+    scheduler = Scheduler(lambda kind, task: (kind, task.key))
+    scheduler.worker_joined(0, "w0", 1)
+    scheduler.submit("me", ["x"], ["spec"], [()], wanted=["x"])
+    scheduler.take_actions()
+    scheduler.finished(0, [0], [8], [1.0], [None])
+    task = scheduler.locate("x")
+    assert scheduler.take_actions().publish == {scheduler.workers[0]: [task]}
+    scheduler.worker_joined(1, "w1", 1)
+    scheduler.set_pressure(0, Pressure.PAUSED)
+    scheduler.results_lost(0, [0])
+    scheduler.take_actions()
+    scheduler.finished(1, [0], [8], [1.0], [None])
+    assert scheduler.take_actions().publish == {scheduler.workers[1]: [task]}
+    scheduler.published(0, 0, "early")
+    invariants.check(scheduler)
+    assert scheduler.take_actions().located == [task]
+    scheduler.published(1, 0, "late")
+    invariants.check(scheduler)
+    assert (scheduler.tasks["x"].shared_location, scheduler.take_actions().free) == ("early", [(-1, "late")])

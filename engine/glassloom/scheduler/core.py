@@ -489,6 +489,7 @@ class Scheduler:
         owner, task.owner, task.shared_location = task.owner, None, location
         if owner is not None:
             owner.has.pop(task, None)
+            owner.publishing.pop(task, None)  # it is asked too if this answers for an earlier run, elsewhere
         self._tables.end_search(task)
         for dependent in task.dependents or ():
             if dependent.state is STAGING and dependent.worker is not owner:
