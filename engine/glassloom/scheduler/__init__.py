@@ -1,8 +1,9 @@
 """The scheduler: a pure state machine. Events in, actions out; no I/O, no threads, no clock of its own.
 
-`core` takes events. It is composed of `tables` (what is known: tasks, layers, clients, workers), `ready_queues` (where a
-ready task waits), `block_table` (independent tasks that need no object each), `transitions` (the one table of state changes, and what follows from each), `placement` (which worker
-runs what, and when) and `fairness` (whose turn it is).
+`core` takes events. It is composed of `tables` (what is known: tasks, layers, clients, workers), `submissions` (what clients hand
+in), `ready_queues` (where a ready task waits), `block_index` and `block_table` (tasks that are alike and need no object each),
+`block_readers` (tasks that read many of those), `transitions` (the one table of state changes, and what follows from each),
+`placement` (which worker runs what, and when) and `fairness` (whose turn it is).
 """
 
 from glassloom.scheduler.actions import Actions
