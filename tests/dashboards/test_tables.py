@@ -79,8 +79,8 @@ def test_the_task_stream_as_a_table_sums_what_is_on_screen_by_layer():
     aggregate.apply(events(2, [(2.0, 2.25)], layer=7))
     table = Opened("task-stream", aggregate).card("task-stream").table()
     assert [list(row) for row in table.rows] == [
-        ["unknown layer", "compute", "2", "4 s", "2 s", "3 s", "2"],
-        ["unknown layer", "compute", "1", "250 ms", "250 ms", "250 ms", "0"],
+        ["unknown layer", "compute", "2", "4 s", "2 s", "3 s", "2", "0"],
+        ["unknown layer", "compute", "1", "250 ms", "250 ms", "250 ms", "0", "0"],
     ]
 
 
