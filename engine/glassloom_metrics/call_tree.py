@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
@@ -46,7 +47,7 @@ class SampledStacks:
             case Profile() if self._is_wanted(message):
                 rows = (message.workers, message.layers, message.stacks, message.samples, message.seconds)
                 for worker, layer, stack, samples, seconds in zip(*rows, strict=True):
-                    if self._workers is None or worker in self._workers:
+                    if (self._workers is None or worker in self._workers) and 0 <= seconds < math.inf:
                         sums = self._sums.setdefault((layer, stack), [0, 0.0])
                         sums[0] += samples
                         sums[1] += seconds

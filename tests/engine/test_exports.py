@@ -190,7 +190,7 @@ def test_no_two_spans_of_a_track_overlap(rows):
         assert all(stop <= start for (_, stop), (start, _) in pairwise(own))
 
 
-@pytest.mark.parametrize("to", ["parquet", "perfetto"])
+@pytest.mark.parametrize("to", ["parquet", "perfetto", "speedscope"])
 def test_a_cut_recording_is_exported_as_far_as_it_goes_and_an_empty_one_too(recording, tmp_path, to):
     cut = tmp_path / "cut.glr"
     data = recording.read_bytes()
@@ -245,6 +245,8 @@ def small(tmp_path_factory) -> bytes:
     run = protocol.Runs([1], ["map"], ["x"], [""], [""], [""], [""], [1.0], [None], ["running"], [3], [3], [0])
     recorder.record(run)
     path = tmp_path_factory.mktemp("small") / "run.glr"
+    recorder.record(protocol.Stacks([0, 1], [-1, 0], ["f", "g"], ["a.py", ""], [3, 0]))
+    recorder.record(protocol.Profile(1.0, 2.0, [0, 0], [0, 0], [0, 1], [1, 2], [0.5, 1.5]))
     write(path, recorder)
     return path.read_bytes()
 
@@ -259,7 +261,7 @@ def test_a_recording_that_is_cut_or_damaged_anywhere_can_be_exported(tmp_path_fa
     data[place] ^= difference
     path = folder / "damaged.glr"
     path.write_bytes(data[:place] if cuts else data)
-    for to in ("parquet", "perfetto"):
+    for to in ("parquet", "perfetto", "speedscope"):
         target, _ = export(path, to, folder / f"damaged-{to}", overwrite=True)
         if to == "perfetto":
             trace = json.loads(target.read_text(), parse_constant=lambda name: pytest.fail(f"{name} isn't JSON"))

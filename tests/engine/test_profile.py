@@ -16,6 +16,7 @@ from fault_helpers import eventually, worker_pids
 from glassloom import Client, config
 from glassloom.errors import OptionError
 from glassloom.local.threads import ThreadsRuntime
+from glassloom.recordings.export import export
 from glassloom_metrics.call_tree import profile_of
 from glassloom_metrics.protocol import Action, Layers, TaskEvents, column
 from glassloom_metrics.recording import read_recording
@@ -73,6 +74,10 @@ def test_the_profile_has_all_the_time_of_tasks_and_its_parts_in_proportion(clien
     with client.record(path):
         client.gather(client.map(four_parts, range(10, 16)))
         time.sleep(1.2)  # a window of the head's
+    exported, damage = export(path, "speedscope")
+    assert (exported.name, damage) == ("run.speedscope.json", "")
+    frames = msgspec.json.decode(exported.read_bytes())["shared"]["frames"]
+    assert {"four_parts", "one_part", "three_parts"} <= {frame["name"] for frame in frames}
     recording = read_recording(path)
     tree = profile_of(recording).tree(lambda layer: layer == "four_parts")
     ran_s = computed_s(recording, "four_parts")

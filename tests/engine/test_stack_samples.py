@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from types import FrameType
@@ -332,6 +333,11 @@ def test_a_call_tree_can_be_of_a_window_and_of_some_workers():
     assert count(start_s=5.0) == 4
     assert count(start_s=5.0, stop_s=15.0) == 2
     assert count(workers=[1]) == 3
+
+
+def test_seconds_that_no_clock_gives_are_left_out():
+    wrong = [math.nan, math.inf, -1.0]
+    assert profile_of([STACKS, Profile(0.0, 1.0, [0] * 3, [4] * 3, [0] * 3, [1] * 3, wrong)]).rows() == []
 
 
 def test_stacks_that_were_never_told_or_go_round_are_others():
