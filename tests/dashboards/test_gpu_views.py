@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import tempfile
 from functools import cache
 
 import gpu_recordings
 import numpy as np
 import pytest
 from browsing import open_tab
+from glassloom import LocalCluster, config
 from glassloom.sampling.nvml_simulator import scenario
 from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.badge import Attention, badge_of
@@ -21,6 +23,7 @@ from glassloom_dashboards.report import report_html
 from glassloom_dashboards.theme import DARK, LIGHT
 from glassloom_metrics.gpu_messages import GPU_METRICS, GpuProcesses, gpu_devices, gpu_samples
 from glassloom_metrics.protocol import Hello, decode, encode
+from glassloom_metrics.registry import find_record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape, gpu_device, write_recording
@@ -369,6 +372,27 @@ def test_a_report_has_the_gpus_if_there_are_any(tmp_path):
         html = report_html(path)
         assert ('id="card-gpu-time"' in html) == is_there
         assert ("since " in html and "GPU is lost" in html) == is_there
+
+
+def test_a_real_cluster_shows_a_session_live(browser, monkeypatch):
+    with tempfile.TemporaryDirectory(prefix="gl-", dir="/tmp") as base:  # short: the paths of sockets must be
+        monkeypatch.setenv("JUPYTER_RUNTIME_DIR", f"{base}/rt")
+        monkeypatch.setenv("TMPDIR", base)
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        scenario("two", 30.0).write(f"{base}/gpus.jsonl")
+        with (
+            config.set({"metrics.nvml-session": f"{base}/gpus.jsonl"}),
+            LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="1GB", name="gpus"),
+            open_tab(browser) as tab,
+        ):
+            tab.set_default_timeout(40_000)
+            tab.goto(f"{tab.base}/{find_record('gpus').id}/gpu")
+            tab.wait_for_selector("tr.row")
+            assert tab.locator("tr.row").count() == 2
+            moments = "Bokeh.documents[0].get_model_by_name('gpu-time-source-hovers').get_length()"
+            tab.wait_for_function(f"() => {moments} >= 2")
+            known = tab.evaluate(moments)
+            tab.wait_for_function(f"() => {moments} > {known + 2}")
 
 
 def test_in_a_browser_metrics_are_chosen_and_devices_opened(publish, browser):
