@@ -61,11 +61,10 @@ from glassloom_dashboards.theme import (
     hatch,
     middle_cut,
     plain,
-    set_seconds_axis,
     style_figure,
     tooltip,
 )
-from glassloom_dashboards.time_view import TimeView
+from glassloom_dashboards.time_view import TimeView, time_figure
 
 SOURCE = "memory-source"
 PEAKS_SOURCE = "memory-peaks-source"
@@ -119,19 +118,7 @@ def plot_disk(source: ColumnDataSource, x_range: Range1d) -> figure:
 
 
 def _figure(name: str, x_range: Range1d, **layout: Any) -> figure:
-    areas = figure(
-        name=name,
-        x_range=x_range,
-        y_range=Range1d(0, _LEAST_AXIS_BYTES),
-        min_width=120,
-        toolbar_location=None,
-        tools=[],
-        min_border=4,
-        min_border_left=_LEFT_PX,
-        min_border_right=22,
-        **layout,
-    )
-    set_seconds_axis(areas)
+    areas = time_figure(name, x_range, y_range=Range1d(0, _LEAST_AXIS_BYTES), min_border_left=_LEFT_PX, **layout)
     areas.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=[2**power for power in range(10)], desired_num_ticks=5)
     areas.yaxis.formatter = ticks("bytesTick")
     return areas

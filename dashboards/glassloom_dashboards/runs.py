@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, replace
 
 from glassloom_metrics.protocol import Layers, Progress, Runs
+from glassloom_metrics.run_row import RunRow
 
 MAX_RUNS = 10_000
 """How many runs are kept: the newest."""
@@ -14,23 +14,10 @@ MAX_CODE_CHARACTERS = 8_000_000
 MAX_LINE_LENGTH = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A row of `protocol.Runs`."""
+class Run(RunRow):
+    """A row of `protocol.Runs`, and what is read out of it."""
 
-    id: int
-    kind: str
-    code: str
-    notebook: str
-    cell: str
-    kernel: str
-    origin: str
-    started_s: float
-    ended_s: float | None = None
-    outcome: str = "running"
-    tasks: int = 0
-    done: int = 0
-    failed: int = 0
+    __slots__ = ()
 
     @property
     def first_line(self) -> str:
@@ -114,7 +101,7 @@ class RunTable:
             else:
                 self.outcomes[known.outcome] -= 1
                 if run.id in self._cut:
-                    run = replace(run, code=known.code)
+                    run = run._replace(code=known.code)
                 self._code_characters += len(run.code) - len(known.code)
             self._rows[run.id] = run
             self._threads[run.id] = max(threads, self._threads.get(run.id, 0))
@@ -141,7 +128,7 @@ class RunTable:
         while self._code_characters > MAX_CODE_CHARACTERS and self._whole:
             run = self._rows.get(self._whole.popleft())
             if run is not None:
-                short = replace(run, code=run.first_line[:MAX_LINE_LENGTH])
+                short = run._replace(code=run.first_line[:MAX_LINE_LENGTH])
                 self._code_characters -= len(run.code) - len(short.code)
                 self._rows[run.id] = short
                 self._cut.add(run.id)

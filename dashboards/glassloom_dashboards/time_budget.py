@@ -36,11 +36,10 @@ from glassloom_dashboards.theme import (
     glyph_of,
     hatch,
     hatch_class,
-    set_seconds_axis,
     style_figure,
     tooltip,
 )
-from glassloom_dashboards.time_view import LATEST_RUN, TimeView
+from glassloom_dashboards.time_view import LATEST_RUN, TimeView, time_figure
 
 SOURCE = "time-budget-source"
 BAR_SOURCE = "time-budget-bar-source"
@@ -143,20 +142,7 @@ def plot_bar(source: ColumnDataSource) -> figure:
 
 def plot_bins(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, HoverTool]:
     """Return the figure over time, and the tool that says the numbers of a bin."""
-    bins = figure(
-        name="time-budget",
-        x_range=x_range,
-        y_range=Range1d(0, 1),
-        sizing_mode="stretch_both",
-        min_height=120,
-        min_width=120,
-        toolbar_location=None,
-        tools=[],
-        min_border=4,
-        min_border_left=_LEFT_PX,
-        min_border_right=22,
-    )
-    set_seconds_axis(bins)
+    bins = time_figure("time-budget", x_range, sizing_mode="stretch_both", min_height=120, min_border_left=_LEFT_PX)
     bins.xaxis.axis_label = "time since the cluster's start"
     bins.yaxis.ticker = FixedTicker(ticks=[0, 0.25, 0.5, 0.75, 1])
     bins.yaxis.major_label_overrides = {0: "0 %", 0.25: "25 %", 0.5: "50 %", 0.75: "75 %", 1: "100 %"}
@@ -235,10 +221,8 @@ class TimeBudget:
         versions = versions_of(aggregate, "tasks", "workers", "samples", "life")
         if not self._seen.changed(versions | self.time.version() | {"width": width}):
             return
-        left, right = self.time.times()
+        left, right = self.time.drawn_span()
         started_at_s = aggregate.started_at_s
-        if self.time.mode is not None:
-            left, right = self.time.span()
         span = (started_at_s + left, started_at_s + right)
         is_exact = self.time.mode is not None
         self._budget = budget = budget_of(aggregate, *span, is_exact=is_exact)

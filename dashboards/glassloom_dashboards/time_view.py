@@ -7,6 +7,8 @@ what a person has just zoomed to.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from bokeh.models import (
     ColumnDataSource,
@@ -24,6 +26,7 @@ from glassloom_dashboards.aggregate import ClusterAggregate
 from glassloom_dashboards.card import CONTROL_STYLE
 from glassloom_dashboards.scripts import callback
 from glassloom_dashboards.task_table import RUN_GAP_S
+from glassloom_dashboards.theme import set_seconds_axis
 
 ALL, LATEST_RUN = 0, 1
 LABELS = ["All", "Latest run"]
@@ -56,6 +59,14 @@ def followed(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
     start_s, stop_s = span_of(aggregate, mode)
     span_s = stop_s - start_s
     return (0.0, stop_s + 0.01 * span_s) if mode == ALL else (start_s - 0.01 * span_s, stop_s + 0.04 * span_s)
+
+
+def time_figure(name: str, x_range: Range1d, **properties: Any) -> figure:
+    """Return an empty figure over time, in seconds since the cluster's start; `properties` are of Bokeh's figure."""
+    usual: dict[str, Any] = {"min_width": 120, "min_border": 4, "min_border_right": 22, "y_range": Range1d(0, 1)}
+    plot = figure(name=name, x_range=x_range, toolbar_location=None, tools=[], **usual | properties)
+    set_seconds_axis(plot)
+    return plot
 
 
 class TimeView:
@@ -142,6 +153,11 @@ class TimeView:
         if self.extent.data != data:
             self.extent.data = data
         return left, right
+
+    def drawn_span(self) -> tuple[float, float]:
+        """Return the times to draw for, and tell the browser if it is to follow."""
+        shown = self.times()
+        return shown if self.mode is None else self.span()
 
     def span(self) -> tuple[float, float]:
         """Return the times that are followed, without what is shown beyond them; those on screen if none are."""

@@ -26,12 +26,11 @@ from glassloom_dashboards.theme import (
     glyph_of,
     hatch,
     hatch_class,
-    set_seconds_axis,
     style_figure,
     tooltip,
 )
 from glassloom_dashboards.time_budget import share_text
-from glassloom_dashboards.time_view import TimeView
+from glassloom_dashboards.time_view import TimeView, time_figure
 
 SOURCE = "utilisation-source"
 COLUMNS = ("left", "right", "compute", "busy", "compute_percent", "other_percent")
@@ -51,20 +50,7 @@ def columns(budget: Budget, started_at_s: float) -> dict[str, np.ndarray]:
 
 def plot(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, HoverTool]:
     """Return the figure, and the tool that says its numbers."""
-    band = figure(
-        name="utilisation",
-        x_range=x_range,
-        y_range=Range1d(0, 1),
-        sizing_mode="stretch_both",
-        min_height=90,
-        min_width=120,
-        toolbar_location=None,
-        tools=[],
-        min_border=4,
-        min_border_left=52,
-        min_border_right=22,
-    )
-    set_seconds_axis(band)
+    band = time_figure("utilisation", x_range, sizing_mode="stretch_both", min_height=90, min_border_left=52)
     band.xaxis.axis_label = "time since the cluster's start"
     band.yaxis.ticker = FixedTicker(ticks=[0, 0.5, 1])
     band.yaxis.major_label_overrides = {0: "0 %", 0.5: "50 %", 1: "100 %"}
@@ -127,9 +113,7 @@ class Utilisation:
         versions = versions_of(aggregate, "tasks", "workers", "samples", "life")
         if not self._seen.changed(versions | self.time.version()):
             return
-        left, right = self.time.times()
-        if self.time.mode is not None:
-            left, right = self.time.span()
+        left, right = self.time.drawn_span()
         started_at_s = aggregate.started_at_s
         span = (started_at_s + left, started_at_s + right)
         self._budget = budget = budget_of(aggregate, *span, is_exact=self.time.mode is not None)

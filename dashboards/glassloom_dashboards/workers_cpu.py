@@ -24,8 +24,8 @@ from glassloom_dashboards.card import (
     versions_of,
 )
 from glassloom_dashboards.tables import Table
-from glassloom_dashboards.theme import Palette, ellipsis, glyph_of, set_seconds_axis, style_figure, tooltip
-from glassloom_dashboards.time_view import TimeView
+from glassloom_dashboards.theme import Palette, ellipsis, glyph_of, style_figure, tooltip
+from glassloom_dashboards.time_view import TimeView, time_figure
 from glassloom_dashboards.workers import (
     BAR_HEIGHT,
     Bar,
@@ -117,19 +117,7 @@ def plot_bars(source: ColumnDataSource) -> figure:
 
 def plot_history(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, HoverTool]:
     """Return the figure that draws `history_columns`, and the tool that says its numbers."""
-    lines = figure(
-        name="workers-cpu-history",
-        x_range=x_range,
-        y_range=Range1d(0, 1),
-        sizing_mode="stretch_width",
-        height=110,
-        min_width=120,
-        toolbar_location=None,
-        tools=[],
-        min_border=2,
-        min_border_right=22,
-    )
-    set_seconds_axis(lines)
+    lines = time_figure("workers-cpu-history", x_range, sizing_mode="stretch_width", height=110, min_border=2)
     lines.xaxis.ticker.tickers[0].desired_num_ticks = 5
     lines.yaxis.axis_label = "cores busy"
     lines.yaxis.ticker.desired_num_ticks = 3

@@ -17,7 +17,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -38,28 +38,11 @@ from glassloom_metrics.protocol import (
     topic_of,
 )
 from glassloom_metrics.row_column import RowColumn
+from glassloom_metrics.run_row import RunRow
 from glassloom_metrics.snapshot import Snapshot
 
 _DEFAULTS: dict[str, float] = dict.fromkeys(COLUMN_TYPECODES, 0) | {"action": Action.COMPUTE, "ok": 1} | UNKNOWN
 STATES = ("waiting", "ready", "running", "memory", "released", "erred")
-
-
-class Run(NamedTuple):
-    """A row of `protocol.Runs`."""
-
-    id: int
-    kind: str
-    code: str
-    notebook: str
-    cell: str
-    kernel: str
-    origin: str
-    started_s: float
-    ended_s: float | None = None
-    outcome: str = "running"
-    tasks: int = 0
-    done: int = 0
-    failed: int = 0
 
 
 class Recorder:
@@ -97,7 +80,7 @@ class Recorder:
         self._rows = 0
         self._index: list[str] = []
         self._columns = {name: RowColumn(name, code, _DEFAULTS[name]) for name, code in COLUMN_TYPECODES.items()}
-        self._new_runs: dict[int, Run] = {}
+        self._new_runs: dict[int, RunRow] = {}
         self._new_layers: dict[int, tuple[str, int, str, int, list[int]]] = {}
         self._changed: dict[int, Sequence[int]] = {}
         self._errors = ErrorGroups()
@@ -131,7 +114,7 @@ class Recorder:
         self._snapshot.apply(message)
         self._log.append(topic_of(message), payload)
 
-    def set_run(self, run: Run) -> None:
+    def set_run(self, run: RunRow) -> None:
         """Announce a run, or how it stands now, with the next flush."""
         self._new_runs[run.id] = run
 

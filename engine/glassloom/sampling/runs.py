@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 
-from glassloom_metrics.recorder import Recorder, Run
+from glassloom_metrics.recorder import Recorder
+from glassloom_metrics.run_row import RunRow
 
 from glassloom.graph.run_info import RunInfo
 from glassloom.scheduler import RunCounts, Scheduler
@@ -25,13 +26,13 @@ class RunTable:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._runs: OrderedDict[int, Run] = OrderedDict()
+        self._runs: OrderedDict[int, RunRow] = OrderedDict()
         self._numbers = itertools.count()
 
     def begin(self, info: RunInfo, now_s: float) -> int:
         """Note that a run begins; return its number."""
         number = next(self._numbers)
-        run = Run(number, *info, now_s)
+        run = RunRow(number, *info, now_s)
         self._set(run)
         self._forget_if_too_many()
         return number
@@ -65,7 +66,7 @@ class RunTable:
                     )
                 )
 
-    def _set(self, run: Run) -> None:
+    def _set(self, run: RunRow) -> None:
         if self._runs.get(run.id) != run:
             self._runs[run.id] = run
             self._runs.move_to_end(run.id)
@@ -81,7 +82,7 @@ class RunTable:
                 del self._runs[number]
 
 
-def _is_open(run: Run) -> bool:
+def _is_open(run: RunRow) -> bool:
     """Whether a run is known to have tasks that are under way."""
     return bool(run.tasks) and run.ended_s is None
 
