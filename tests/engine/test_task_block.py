@@ -204,6 +204,23 @@ def test_workers_get_long_slices_if_there_are_enough_tasks_for_all() -> None:
     }
 
 
+def test_workers_share_a_block_as_one_slice_each() -> None:
+    scheduler = Scheduler(lambda kind, task: (kind, task.key), min_block=8)
+    for number in range(2):
+        scheduler.worker_joined(number, f"w{number}", 2)
+    for name, sizes in (("x-a", [20, 20]), ("x-b", [50, 50])):  # the layer's duration is known from the first on
+        keys = [f"{name}{number}" for number in range(sum(sizes))]
+        scheduler.submit("me", keys, ["spec"] * len(keys), [()] * len(keys), wanted=keys)
+        while any(run := scheduler.take_actions().run.values()):
+            if name == "x-b":
+                assert [[len(item) for item in items] for items in run] == [[size] for size in sizes]
+            for worker, items in zip(list(scheduler.workers), run, strict=False):
+                for item in items:
+                    numbers = [item.number] if not isinstance(item, TaskSlice) else list(item.numbers)
+                    n = len(numbers)
+                    scheduler.finished(worker, numbers, [1] * n, [1e-6] * n, [b"1"] * n)
+
+
 def test_tasks_are_cancelled_as_slices_and_only_those_that_run_leave_their_block(scheduler: Scheduler) -> None:
     finish(scheduler, [0, 1])
     more = [f"y-{number}" for number in range(3000)]
