@@ -30,7 +30,7 @@ def run_of(aggregate: ClusterAggregate) -> dict[str, object] | None:
     if run is None:
         return None
     outcome = outcome_of(aggregate, run)
-    code, where = fit_html([run.first_line or run.kind, middle_cut(run.where, 80)], 160, _TEXT_BYTES)
+    code, where = fit_html([run.title or run.kind, middle_cut(run.where, 80)], 160, _TEXT_BYTES)
     return {
         "id": run.id,
         "code": code,

@@ -132,7 +132,7 @@ def runs_table(aggregate: ClusterAggregate) -> Table:
     began_s = begin_s(aggregate)
     rows = [
         (
-            run.first_line or run.where or f"run {run.id}",
+            run.title or run.where or f"run {run.id}",
             run.kind,
             run.where,
             run.outcome,
