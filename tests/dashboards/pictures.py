@@ -26,8 +26,11 @@ _SETTLED = """() => {
   const doc = window.Bokeh?.documents[0], model = name => doc?.get_model_by_name(name)
   return Boolean(doc?.is_idle && /recording</.test(model('strip').text) && model('glassloom-shown').tags[0] >= 1)
 }"""
-_IN_THEME = """([theme, colour]) => document.documentElement.dataset.theme === theme && Bokeh.documents[0].is_idle &&
-  [...Bokeh.documents[0].all_models].every(model => !/Axis$/.test(model.type) || model.major_label_text_color === colour)"""
+_IN_THEME = """([theme, colour]) => {
+  const axes = [...Bokeh.documents[0].all_models].filter(model => /Axis$/.test(model.type))
+  return document.documentElement.dataset.theme === theme && Bokeh.documents[0].is_idle &&
+    (axes.length === 0 || axes.some(axis => axis.major_label_text_color === colour))
+}"""
 _SETTLE_MS = 400
 
 
