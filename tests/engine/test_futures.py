@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import warnings
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -62,16 +63,17 @@ def test_waiting_where_there_is_no_worker_warns(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("glassloom.client.blocking.WATCH_S", 0.01)
     with Client(n_workers=0, threads_per_worker=1, name="empty") as client:
         future = client.submit(tasks.inc, 1)
-        with (
-            pytest.warns(UserWarning, match="'empty' has no workers, so nothing will be computed"),
-            pytest.raises(TimeoutError, match="no result"),
-        ):
-            future.result(timeout=0.05)
-        with (
-            pytest.warns(UserWarning, match="'empty' has no workers"),
-            pytest.raises(TimeoutError, match="0 of 1 futures are done"),
-        ):
-            next(as_completed([future], timeout=0.05))
+        with warnings.catch_warnings():  # as errors, so that each wait ends with its warning, however late that comes
+            warnings.simplefilter("error", UserWarning)
+            with pytest.raises(UserWarning, match="'empty' has no workers, so nothing will be computed"):
+                future.result(timeout=20)
+            with pytest.raises(UserWarning, match="'empty' has no workers"):
+                next(as_completed([future], timeout=20))
+        with warnings.catch_warnings(action="ignore"):
+            with pytest.raises(TimeoutError, match="no result"):
+                future.result(timeout=0.05)
+            with pytest.raises(TimeoutError, match="0 of 1 futures are done"):
+                next(as_completed([future], timeout=0.05))
         assert client.cluster is not None
         client.cluster.scale(1)
         assert future.result(timeout=20) == 2
