@@ -106,23 +106,31 @@ class Client:
 
 @dataclass(frozen=True)
 class Fan:
-    """Tasks that all read the same results, and tasks that each read many of theirs, in order."""
+    """Tasks that all read the same results, and tasks that each read many of theirs, in order.
+
+    A misfit reads what the others read, some of the sinks read it, and it is handed in so that it can run nowhere: it fails
+    when its input arrives, while that is told to the others.
+    """
 
     sources: tuple[str, ...]
     middle: list[str]
     sinks: dict[str, tuple[str, ...]]
+    misfits: dict[str, tuple[str, ...]]
 
 
 def random_fan(random: Random, name: str, below: list[str]) -> Fan:
     """Return a fan that reads some of the tasks `below`."""
     middle = [f"{name}-{number}" for number in range(random.choice([4, 10, 16]))]
+    sources = tuple(random.sample(below, random.choice([0, 1, 1, 2])))
+    misfits = {f"{name}misfit-0": sources[:1]} if sources and random.random() < 0.5 else {}
     sinks = {}
     for number in range(random.choice([1, 1, 3])):
         start = random.choice([0, 0, random.randrange(len(middle))])
         read = middle[start : random.choice([len(middle), random.randint(start + 1, len(middle))])]
         more = random.sample([*below, *middle], random.choice([0, 0, 0, 2]))
+        more += [misfit for misfit in misfits if random.random() < 0.5]
         sinks[f"{name}sink-{number}"] = tuple(dict.fromkeys([*more, *read]))
-    return Fan(tuple(random.sample(below, random.choice([0, 1, 1, 2]))), middle, sinks)
+    return Fan(sources, middle, sinks, misfits)
 
 
 @dataclass(frozen=True)
@@ -174,7 +182,7 @@ def random_habits(random: Random, n_keys: int) -> Habits:
         deps = {key: deps[key] for key in list(deps)[:4]}
         for number in range(random.choice([1, 2])):
             fans.append(random_fan(random, f"fan{number}", list(deps)))
-            deps.update(dict.fromkeys(fans[-1].middle, fans[-1].sources) | fans[-1].sinks)
+            deps.update(dict.fromkeys(fans[-1].middle, fans[-1].sources) | fans[-1].misfits | fans[-1].sinks)
         keys = list(deps)
     in_fans = {key for fan in fans for key in (*fan.sources, *fan.middle)} if random.random() < 0.8 else set()
     is_good = bool(fans) and random.random() < 0.7
@@ -352,6 +360,7 @@ class Simulation:
         retries: int = 0,
         held: set[str] = frozenset(),
         restricts: bool = True,
+        restrictions: Restrictions | None = None,
     ) -> None:
         """Hand in what `wanted` needs, down to `held`, which the client knows to be on the cluster."""
         keys: dict[str, None] = {}
@@ -376,7 +385,7 @@ class Simulation:
                 wanted=wanted,
                 priority=self.random.choice([0, 0, 1, -1]),
                 retries=retries,
-                restrictions=self._restrictions() if restricts else None,
+                restrictions=self._restrictions() if restricts else restrictions,
             )
         except GraphError:
             assert any(key not in self.scheduler.tasks for key in external)
@@ -420,15 +429,25 @@ class Simulation:
             self.submit(self._client(), wanted[::-1], retries=self.random.choice([0, 2]), restricts=False)
 
     def _submit_fan(self) -> None:
-        """Hand in what a fan lacks next: what all of it reads, the tasks that read that, or those that read theirs."""
-        if not self.habits.fans:
-            return
-        fan, client = self.random.choice(self.habits.fans), self._client()
+        """Hand in what a fan lacks next; sometimes all of it before anything happens, as a program does."""
+        if self.habits.fans:
+            fan, client = self.random.choice(self.habits.fans), self._client()
+            for _ in range(self.random.choice([1, 1, 4])):
+                self._submit_next_of(fan, client)
+
+    def _submit_next_of(self, fan: Fan, client: Client) -> None:
+        """Hand in what all of it reads, the tasks that read that, or those that read theirs."""
         if not all(map(self._is_known, fan.sources)):
             self.submit(client, [key for key in fan.sources if key not in self._data])
         elif not any(map(self._is_known, fan.middle)):
             retries = self.random.choice([0, 0, 2])
+            new = [key for key in fan.misfits if not self._is_known(key)]
+            is_first = self.random.random() < 0.5
+            if is_first:
+                self._submit_misfits(client, fan, new)
             self.submit(client, fan.middle[::-1], retries=retries, held={*fan.sources}, restricts=False)
+            if not is_first:
+                self._submit_misfits(client, fan, new)
         else:
             sink = self.random.choice(list(fan.sinks))
             if not self._is_known(sink) and all(map(self._is_known, fan.sinks[sink])):
@@ -436,6 +455,12 @@ class Simulation:
             for other in self.clients:
                 if self.random.random() < 0.7:
                     self._release_keys(other, [key for key in fan.middle if key in other.status])
+
+    def _submit_misfits(self, client: Client, fan: Fan, keys: list[str]) -> None:
+        """Hand in tasks that no worker may run."""
+        for key in keys:
+            nowhere = Restrictions(workers=frozenset([-1]))
+            self.submit(client, [key], held={*fan.sources}, restricts=False, restrictions=nowhere)
 
     def _is_known(self, key: str) -> bool:
         return key in self.scheduler._index or key in self.scheduler._tables.tasks

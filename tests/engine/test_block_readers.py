@@ -7,11 +7,13 @@ from typing import Any
 
 import invariants
 import pytest
-from glassloom.scheduler import Scheduler, State, TaskSlice
+from glassloom.scheduler import Restrictions, Scheduler, State, TaskSlice
 from glassloom.scheduler.block_readers import MAX_READERS
 from glassloom.scheduler.block_table import BlockTable
 
 MIDDLE = [f"x-{number}" for number in range(20)]
+NOWHERE = Restrictions(workers=frozenset([9]))
+"""Of tasks that fail as soon as they could run: there is no such worker."""
 
 
 class Bench:
@@ -22,10 +24,17 @@ class Bench:
         for number in range(2):
             self.scheduler.worker_joined(number, f"w{number}", 10)
 
-    def submit(self, keys: list[str], below: Sequence[str] = (), client: str = "me") -> None:
+    def submit(
+        self,
+        keys: list[str],
+        below: Sequence[str] = (),
+        client: str = "me",
+        *,
+        restrictions: Restrictions | None = None,
+    ) -> None:
         """Hand in tasks that all read what is `below`."""
-        deps = [list(range(len(keys), len(keys) + len(below)))]
-        self.scheduler.submit(client, keys, [f"spec {key}" for key in keys], deps, external=below, wanted=keys)
+        deps, specs = [list(range(len(keys), len(keys) + len(below)))], [f"spec {key}" for key in keys]
+        self.scheduler.submit(client, keys, specs, deps, external=below, wanted=keys, restrictions=restrictions)
         invariants.check(self.scheduler)
 
     def release(self, keys: list[str], client: str = "me") -> None:
@@ -304,3 +313,57 @@ def test_a_block_that_too_many_tasks_read_dissolves(bench: Bench) -> None:
     assert len(bench.objects) == 1 + MAX_READERS
     bench.submit(["sink-last"], MIDDLE)
     assert len(bench.objects) == 1 + MAX_READERS + 1 + len(MIDDLE)
+
+
+# What an arriving result causes while it is told to those that wait for it
+
+
+def test_a_block_that_a_failure_dissolves_while_its_input_arrives_is_not_queued(bench: Bench) -> None:
+    bench.submit(["misfit"], ["source"], restrictions=NOWHERE)
+    bench.submit(MIDDLE, ["source"])
+    bench.submit(["sink"], ["misfit", *MIDDLE])
+    bench.release(MIDDLE)
+    bench.finish(0, ["source"])
+    assert bench.run() == {}
+    assert (bench.state("misfit"), bench.state("sink")) == ({"ERRED": 1}, {"ERRED": 1})
+    assert bench.state("x") == {"RELEASED": 20}
+
+
+@pytest.mark.parametrize("first", ["misfit", "fan"])
+def test_tasks_of_a_block_that_a_failure_dissolves_while_an_input_arrives_wait_for_the_other(first: str) -> None:
+    bench = Bench()
+    bench.submit(["source"])
+    bench.submit(["late"])
+    assert bench.run() == {0: ["source", "late"]}
+    for what in (first, *{"misfit", "fan"} - {first}):
+        if what == "fan":
+            bench.submit(MIDDLE, ["source", "late"])
+        else:
+            bench.submit(["misfit"], ["source"], restrictions=NOWHERE)
+    bench.submit(["sink"], ["misfit", *MIDDLE])
+    bench.submit(["other"], MIDDLE[:10])
+    bench.release(MIDDLE)
+    bench.finish(0, ["source"])
+    assert (bench.run(), bench.state("x")) == ({}, {"WAITING": 10, "RELEASED": 10})
+    bench.finish(0, ["late"])
+    sent = bench.run()
+    assert sorted(key for keys in sent.values() for key in keys) == MIDDLE[:10]
+
+
+@pytest.mark.parametrize("first", ["misfit", "fan"])
+def test_tasks_of_a_block_that_a_failure_dissolves_when_all_inputs_are_there_run(first: str) -> None:
+    bench = Bench()
+    bench.submit(["source"])
+    bench.run()
+    for what in (first, *{"misfit", "fan"} - {first}):
+        if what == "fan":
+            bench.submit(MIDDLE, ["source"])
+        else:
+            bench.submit(["misfit"], ["source"], restrictions=NOWHERE)
+    bench.submit(["sink"], ["misfit", *MIDDLE])
+    bench.submit(["other"], MIDDLE[:10])
+    bench.release(MIDDLE)
+    bench.finish(0, ["source"])
+    assert bench.state("x") == {"READY": 10, "RELEASED": 10}
+    sent = bench.run()
+    assert sorted(key for keys in sent.values() for key in keys) == MIDDLE[:10]

@@ -94,19 +94,19 @@ class BlockTable:
             self._count(block, RELEASED, READY, len(keys))
             self._queue(block)
 
-    def inputs_are_held(self, block: TaskBlock) -> list[TaskState]:
+    def inputs_are_held(self, block: TaskBlock) -> None:
         """All that WAITING tasks read is held: queue them. If not every process can reach it, they leave the block instead.
 
-        Returns those that have left, which are to be queued one by one, where their inputs are.
+        They are `complete` then, and are to be queued one by one, where their inputs are.
         """
         if any(dep.shared_location is None for dep in block.deps):
-            return self.dissolve(block)
+            self.dissolve(block)
+            return
         block.states = block.states.replace(bytes([WAITING]), bytes([READY]))
         block.n_ready = block.n_known
         block.state = READY
         self._count(block, WAITING, READY, block.n_ready)
         self._queue(block)
-        return []
 
     def _queue(self, block: TaskBlock) -> None:
         block.ready_s = self._tables.now_s
@@ -201,6 +201,8 @@ class BlockTable:
             self._queues.push(task)
         elif state is WAITING:
             task.n_missing_inputs = block.n_missing_inputs
+            if not block.n_missing_inputs:  # the block was about to be queued
+                tables.complete.append(task)
         elif state is RUNNING:
             worker = task.worker = tables.workers[block.workers[position]]
             worker.n_in_blocks -= 1
@@ -458,6 +460,7 @@ class BlockTable:
             self._tables.layers.note_end(block.layer)
         block.n_known -= n
         if not block.n_known:
+            block.state = FORGOTTEN  # whoever still has it shall see that it waits for nothing
             self._index.remove(block)
             for dep in block.deps:
                 if dep.dependents is not None:

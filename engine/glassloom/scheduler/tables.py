@@ -28,8 +28,8 @@ class Tables:
         """Workers that may be able to run more."""
         self.may_go_ahead: list[Any] = []
         """Waiting tasks one of whose inputs has just begun, and blocks of such tasks, which stay where they are."""
-        self.complete: list[TaskState] = []
-        """Waiting tasks the last of whose inputs has just come out of a block."""
+        self.complete: list[Any] = []
+        """Waiting tasks, and blocks of such tasks, the last of whose inputs has just come."""
         self.to_review: list[TaskState] = []
         """Tasks that may not be needed any more."""
         self.stopping: dict[TaskState, None] = {}

@@ -35,7 +35,8 @@ class Transitions:
     """Takes tasks from one state to the next.
 
     `move` changes a state, then calls the function that the table has for that change. Such a function may move other
-    tasks; what may not be needed any more it only puts on the list ``to_review``, which `review` works through.
+    tasks; what may not be needed any more it only puts on the list ``to_review``, which `review` works through, and what
+    could run now, because of a result, on ``complete``: to queue a task may fail it, and what fails with it is anywhere.
 
     Parameters
     ----------
@@ -108,10 +109,20 @@ class Transitions:
             self._make_ready(task)
 
     def make_complete_ready(self) -> None:
-        """Queue tasks that have waited for slices of blocks, whose inputs are all held now."""
-        complete, self._tables.complete = self._tables.complete, []
-        for task in complete:
-            self.make_ready(task)
+        """Queue tasks, and blocks of tasks, whose inputs are all held now.
+
+        Only once all that wait for a result have counted it: one that can run nowhere fails here, which may fail others of
+        these, or dissolve a block; the tasks of that are then added to the end.
+        """
+        complete = self._tables.complete
+        for waiting in complete:
+            if waiting.state is not WAITING or waiting.n_missing_inputs:
+                continue
+            if isinstance(waiting, TaskBlock):
+                self._blocks.inputs_are_held(waiting)
+            else:
+                self.make_ready(waiting)
+        complete.clear()
 
     def _make_ready(self, task: TaskState) -> None:
         if task.reads is not None:
@@ -363,19 +374,19 @@ class Transitions:
         for client in task.clients:
             tables.actions.finished[client].append(task)
         if task.dependents is not None:
-            for dependent in list(task.dependents):
+            for dependent in task.dependents:
                 self._note_input(dependent)
+            if tables.complete:
+                self.make_complete_ready()
         if not task.n_live_dependents and not task.clients:
             tables.to_review.append(task)
 
     def _note_input(self, dependent: Any) -> None:
-        """An input of a task, or of those of a block, is held."""
+        """An input of a task, or of those of a block, is held. It is only counted: see `make_complete_ready`."""
         if dependent.state is WAITING:
             dependent.n_missing_inputs -= 1
             if not dependent.n_missing_inputs:
-                is_block = isinstance(dependent, TaskBlock)
-                for task in self._blocks.inputs_are_held(dependent) if is_block else (dependent,):
-                    self.make_ready(task)
+                self._tables.complete.append(dependent)
         elif dependent.n_awaited:
             dependent.n_awaited -= 1
             if not dependent.n_awaited and dependent.worker is not None:
