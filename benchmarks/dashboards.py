@@ -197,9 +197,9 @@ def ten_million() -> Figures:
 def _frames(tasks: int) -> Figures:
     """Fold so many tasks; return how long it took, memory, and the time of live frames and of zooms in milliseconds of CPU."""
     from bokeh.document import Document
-    from glassloom_dashboards.aggregate import ClusterAggregate
-    from glassloom_dashboards.colours import ColourBook
-    from glassloom_dashboards.page import PageView
+    from glassloom_dashboards.folds.aggregate import ClusterAggregate
+    from glassloom_dashboards.parts.colours import ColourBook
+    from glassloom_dashboards.serving.page import PageView
     from glassloom_metrics.protocol import Hello, Message, decode, encode
 
     this = psutil.Process()

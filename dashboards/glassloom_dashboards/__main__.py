@@ -19,9 +19,9 @@ from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.netutil import bind_sockets, bind_unix_socket
 
-from glassloom_dashboards.gate import SECRET_VARIABLE, SecretGate, TokenGate
-from glassloom_dashboards.hub import Hub
-from glassloom_dashboards.server import DashboardServer
+from glassloom_dashboards.serving.gate import SECRET_VARIABLE, SecretGate, TokenGate
+from glassloom_dashboards.serving.hub import Hub
+from glassloom_dashboards.serving.server import DashboardServer
 
 _PARENT_CHECK_S = 0.5
 

@@ -25,20 +25,20 @@ from glassloom_metrics.protocol import Action
 from glassloom_metrics.recording import Recording, hello_of
 from markupsafe import Markup
 
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.card import TITLES, Card, show_empty
-from glassloom_dashboards.html_body import HtmlBody
-from glassloom_dashboards.hub import Watched
-from glassloom_dashboards.page import CARDS, TIME_CARDS, make_cards
-from glassloom_dashboards.runs_view import ROWS as RUN_ROWS
-from glassloom_dashboards.stages_card import ALL as ALL_RUNS
-from glassloom_dashboards.stages_card import Stages
-from glassloom_dashboards.strip import notices
-from glassloom_dashboards.tables import STYLE as TABLE_STYLE
-from glassloom_dashboards.tables import Table, Tabular, table_html
-from glassloom_dashboards.templates import template
-from glassloom_dashboards.theme import PALETTES, bytes_text, duration_text
-from glassloom_dashboards.time_view import TimeView
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.card import TITLES, Card, show_empty
+from glassloom_dashboards.parts.html_body import HtmlBody
+from glassloom_dashboards.parts.strip import notices
+from glassloom_dashboards.parts.tables import STYLE as TABLE_STYLE
+from glassloom_dashboards.parts.tables import Table, Tabular, table_html
+from glassloom_dashboards.parts.templates import template
+from glassloom_dashboards.parts.theme import PALETTES, bytes_text, duration_text
+from glassloom_dashboards.parts.time_view import TimeView
+from glassloom_dashboards.serving.hub import Watched
+from glassloom_dashboards.serving.page import CARDS, TIME_CARDS, make_cards
+from glassloom_dashboards.views.runs_view import ROWS as RUN_ROWS
+from glassloom_dashboards.views.stages_card import ALL as ALL_RUNS
+from glassloom_dashboards.views.stages_card import Stages
 
 REPORT_CARDS = (
     "overview", "utilisation", "task-stream", "stages", "time-budget", "memory", "runs", "workers", "workers-memory",

@@ -110,6 +110,21 @@ FORBIDDEN = {
 """What collections must not know. ``glassloom.local.default`` is the one door that all collections use."""
 
 
+DASHBOARD_FOLDERS = ("folds", "parts", "views", "serving")
+"""The folders of the dashboards: each may import from those before it."""
+
+
+@pytest.mark.parametrize("folder", DASHBOARD_FOLDERS)
+def test_each_folder_of_the_dashboards_imports_only_from_those_below_it(folder: str) -> None:
+    own = f"glassloom_dashboards.{folder}"
+    below = DASHBOARD_FOLDERS[: DASHBOARD_FOLDERS.index(folder) + 1]
+    allowed = tuple(f"glassloom_dashboards.{name}" for name in below)
+    found = [one for one in imports("glassloom_dashboards") if is_inside(one.module, own)]
+    ours = [one for one in found if is_inside(one.target, "glassloom_dashboards")]
+    assert ours, "the folder is there"
+    assert [str(one) for one in ours if not is_inside(one.target, *allowed)] == []
+
+
 @pytest.mark.parametrize("package", OURS)
 def test_packages_import_only_what_their_environment_has(package: str) -> None:
     allowed = STANDARD | THIRD_PARTY[package] | FIRST_PARTY[package]

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bokeh.server.contexts import ApplicationContext
-from glassloom_dashboards.gate import SecretGate
-from glassloom_dashboards.hub import Hub
-from glassloom_dashboards.server import DashboardServer
+from glassloom_dashboards.serving.gate import SecretGate
+from glassloom_dashboards.serving.hub import Hub
+from glassloom_dashboards.serving.server import DashboardServer
 from real_process import SECRET
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.httpserver import HTTPServer

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from browsing import chromium
-from glassloom_dashboards.theme import PALETTES
+from glassloom_dashboards.parts.theme import PALETTES
 from glassloom_metrics.pages import PAGES
 from PIL import Image
 from real_process import dashboards

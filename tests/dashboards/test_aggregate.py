@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 import synthetic
-from glassloom_dashboards import growing_texts, task_table
-from glassloom_dashboards.aggregate import STATES, ClusterAggregate
-from glassloom_dashboards.growing_texts import GrowingTexts
-from glassloom_dashboards.task_table import DATA_LANE
+from glassloom_dashboards.folds import growing_texts, task_table
+from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate
+from glassloom_dashboards.folds.growing_texts import GrowingTexts
+from glassloom_dashboards.folds.task_table import DATA_LANE
 from glassloom_metrics.protocol import (
     Action,
     Errors,

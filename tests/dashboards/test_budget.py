@@ -6,10 +6,10 @@ from array import array
 
 import numpy as np
 import pytest
-from glassloom_dashboards import task_table
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.budget import PARTS, budget_of, run_shares, split
-from glassloom_dashboards.task_waits import waits_of
+from glassloom_dashboards.folds import task_table
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.budget import PARTS, budget_of, run_shares, split
+from glassloom_dashboards.folds.task_waits import waits_of
 from glassloom_metrics.protocol import (
     TRANSFER_LANE,
     Action,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from glassloom_dashboards.durations import LONGEST_KEPT, Durations, LongTask
+from glassloom_dashboards.folds.durations import LONGEST_KEPT, Durations, LongTask
 from hypothesis import given
 from hypothesis import strategies as st
 

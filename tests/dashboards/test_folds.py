@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from glassloom_dashboards import log_table, runs, worker_history
-from glassloom_dashboards.aggregate import ClusterAggregate, WorkerSample
-from glassloom_dashboards.log_table import LAST_LINES, LogTable
-from glassloom_dashboards.runs import HeldBytes, RunTable
-from glassloom_dashboards.task_sums import Sums, TaskSum
-from glassloom_dashboards.worker_history import MAX_SAMPLES, WorkerHistories
+from glassloom_dashboards.folds import log_table, runs, worker_history
+from glassloom_dashboards.folds.aggregate import ClusterAggregate, WorkerSample
+from glassloom_dashboards.folds.log_table import LAST_LINES, LogTable
+from glassloom_dashboards.folds.runs import HeldBytes, RunTable
+from glassloom_dashboards.folds.task_sums import Sums, TaskSum
+from glassloom_dashboards.folds.worker_history import MAX_SAMPLES, WorkerHistories
 from glassloom_metrics.protocol import Layers, Log, Progress, Runs, WorkerJoined, WorkerLeft, WorkerSamples
 from hypothesis import given
 from hypothesis import strategies as st

@@ -13,14 +13,14 @@ import pytest
 from browsing import open_tab
 from glassloom import LocalCluster, config
 from glassloom.sampling.nvml_simulator import scenario
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.badge import Attention, badge_of
-from glassloom_dashboards.gpu_drawing import KINDS, drawn
-from glassloom_dashboards.gpu_history import COLUMNS, KEEP_ROWS, GpuHistory, merged
-from glassloom_dashboards.gpu_over_time import ALL_METRICS, MAX_LANES
-from glassloom_dashboards.health import alerts_of
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.gpu_history import COLUMNS, KEEP_ROWS, GpuHistory, merged
+from glassloom_dashboards.parts.badge import Attention, badge_of
+from glassloom_dashboards.parts.theme import DARK, LIGHT
 from glassloom_dashboards.report import report_html
-from glassloom_dashboards.theme import DARK, LIGHT
+from glassloom_dashboards.views.gpu_drawing import KINDS, drawn
+from glassloom_dashboards.views.gpu_over_time import ALL_METRICS, MAX_LANES
+from glassloom_dashboards.views.health import alerts_of
 from glassloom_metrics.gpu_messages import GPU_METRICS, GpuProcesses, gpu_devices, gpu_samples
 from glassloom_metrics.protocol import Hello, decode, encode
 from glassloom_metrics.registry import find_record

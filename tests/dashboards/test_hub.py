@@ -9,8 +9,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 import synthetic
-from glassloom_dashboards.hub import MAX_ENDED, Hub
-from glassloom_dashboards.strip import notices
+from glassloom_dashboards.parts.strip import notices
+from glassloom_dashboards.serving.hub import MAX_ENDED, Hub
 from glassloom_metrics import publisher
 from glassloom_metrics.errors import ClusterNotFound
 from glassloom_metrics.protocol import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from glassloom_dashboards.line_chart import HEIGHT, MAX_POINTS, WIDTH, stacked_chart
+from glassloom_dashboards.parts.line_chart import HEIGHT, MAX_POINTS, WIDTH, stacked_chart
 from hypothesis import given
 from hypothesis import strategies as st
 

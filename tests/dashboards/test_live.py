@@ -6,12 +6,12 @@ import logging
 
 import pytest
 from bokeh.document import Document
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.badge import SILENT_AFTER_S, Attention, Badge, badge_of
-from glassloom_dashboards.colours import ColourBook
-from glassloom_dashboards.layouts import LAYOUTS
-from glassloom_dashboards.pacing import BEAT_S, Pacer
-from glassloom_dashboards.page import PageView
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.badge import SILENT_AFTER_S, Attention, Badge, badge_of
+from glassloom_dashboards.parts.colours import ColourBook
+from glassloom_dashboards.parts.layouts import LAYOUTS
+from glassloom_dashboards.serving.pacing import BEAT_S, Pacer
+from glassloom_dashboards.serving.page import PageView
 from glassloom_metrics.protocol import HEARTBEAT_S, Hello, Life, WorkerJoined
 from synthetic import STARTED_AT_S, Shape
 from test_pages import Opened, aggregate_of, events

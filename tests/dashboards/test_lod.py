@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from glassloom_dashboards.lod import (
+from glassloom_dashboards.folds.lod import (
     MAX_BINS,
     MAX_KINDS,
     OTHER_KIND,
@@ -13,7 +13,7 @@ from glassloom_dashboards.lod import (
     grid_for,
     rows_in_view,
 )
-from glassloom_dashboards.task_table import ACTION_BITS, TaskTable
+from glassloom_dashboards.folds.task_table import ACTION_BITS, TaskTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

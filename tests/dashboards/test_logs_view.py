@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.logs_view import ROWS, STEP
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.views.logs_view import ROWS, STEP
 from glassloom_metrics.protocol import Errors, Log, WorkerJoined
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of

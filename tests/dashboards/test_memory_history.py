@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from glassloom_dashboards.memory_history import (
+from glassloom_dashboards.folds.memory_history import (
     MAX_GONE,
     TOP_LAYERS,
     MemoryHistory,
@@ -15,7 +15,7 @@ from glassloom_dashboards.memory_history import (
     pauses,
     peaks,
 )
-from glassloom_dashboards.thinned import Thinned, thin
+from glassloom_dashboards.folds.thinned import Thinned, thin
 from glassloom_metrics.protocol import WorkerJoined
 from hypothesis import given
 from hypothesis import strategies as st

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.badge import SILENT_AFTER_S, Badge
-from glassloom_dashboards.health import alerts_of, headline_of
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.badge import SILENT_AFTER_S, Badge
+from glassloom_dashboards.views.health import alerts_of, headline_of
 from glassloom_metrics.protocol import (
     Dropped,
     EngineSamples,

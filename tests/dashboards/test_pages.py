@@ -12,19 +12,19 @@ from bokeh.document import Document
 from bokeh.document.events import DocumentPatchedEvent
 from bokeh.events import ButtonClick
 from bokeh.protocol import Protocol
-from glassloom_dashboards import task_table
-from glassloom_dashboards.aggregate import STATES, ClusterAggregate
-from glassloom_dashboards.budget import budget_of
-from glassloom_dashboards.colours import ColourBook, ShownColours, blend, rgba
-from glassloom_dashboards.lanes import lane_names, lanes_of
-from glassloom_dashboards.layouts import LAYOUTS, Layout
-from glassloom_dashboards.lod import MAX_BINS, MAX_SINGLE_EVENTS
-from glassloom_dashboards.page import CARDS, TIME_CARDS, PageView
-from glassloom_dashboards.progress import MAX_LAYERS
-from glassloom_dashboards.stream_drawing import fit_texts
-from glassloom_dashboards.theme import DARK, LIGHT, Palette
-from glassloom_dashboards.time_view import ALL, LATEST_RUN, REST_S
-from glassloom_dashboards.workers import MAX_BARS, bars_of
+from glassloom_dashboards.folds import task_table
+from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate
+from glassloom_dashboards.folds.budget import budget_of
+from glassloom_dashboards.folds.lod import MAX_BINS, MAX_SINGLE_EVENTS
+from glassloom_dashboards.parts.colours import ColourBook, ShownColours, blend, rgba
+from glassloom_dashboards.parts.layouts import LAYOUTS, Layout
+from glassloom_dashboards.parts.theme import DARK, LIGHT, Palette
+from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN, REST_S
+from glassloom_dashboards.serving.page import CARDS, TIME_CARDS, PageView
+from glassloom_dashboards.views.lanes import lane_names, lanes_of
+from glassloom_dashboards.views.progress import MAX_LAYERS
+from glassloom_dashboards.views.stream_drawing import fit_texts
+from glassloom_dashboards.views.workers import MAX_BARS, bars_of
 from glassloom_metrics.gpu_messages import gpu_devices, gpu_samples
 from glassloom_metrics.pages import PAGES
 from glassloom_metrics.protocol import (

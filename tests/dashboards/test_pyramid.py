@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from glassloom_dashboards import bins, pyramid, task_table
-from glassloom_dashboards.grouping import distinct_of
-from glassloom_dashboards.lod import OTHER_KIND, Grid, View, bins_in_view, rows_in_view
-from glassloom_dashboards.task_table import ACTION_BITS, TaskTable
+from glassloom_dashboards.folds import bins, pyramid, task_table
+from glassloom_dashboards.folds.grouping import distinct_of
+from glassloom_dashboards.folds.lod import OTHER_KIND, Grid, View, bins_in_view, rows_in_view
+from glassloom_dashboards.folds.task_table import ACTION_BITS, TaskTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import synthetic
-from glassloom_dashboards.badge import Attention, badge_of
-from glassloom_dashboards.hub import Hub, Watched
-from glassloom_dashboards.page import PageView
-from glassloom_dashboards.strip import notices
+from glassloom_dashboards.parts.badge import Attention, badge_of
+from glassloom_dashboards.parts.strip import notices
+from glassloom_dashboards.serving.hub import Hub, Watched
+from glassloom_dashboards.serving.page import PageView
 from glassloom_metrics.open_recordings import (
     RecordingRecord,
     find_recording,

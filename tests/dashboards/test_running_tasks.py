@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.running_tasks import MAX_LEFT, LostTask, RunningTask
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.running_tasks import MAX_LEFT, LostTask, RunningTask
 from glassloom_metrics.protocol import Hello, Running, WorkerJoined, WorkerLeft
 from synthetic import STARTED_AT_S
 from test_pages import events

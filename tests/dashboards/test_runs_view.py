@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.run_comparison import compare_layers, compare_runs
-from glassloom_dashboards.runs_view import ROWS
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.views.run_comparison import compare_layers, compare_runs
+from glassloom_dashboards.views.runs_view import ROWS
 from glassloom_metrics.protocol import Layers, Progress, Runs, WorkerLeft
 from msgspec import structs
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import glassloom_dashboards
 import pytest
-from glassloom_dashboards.card import html_div, legend_html, show_html
+from glassloom_dashboards.parts.card import html_div, legend_html, show_html
 from markupsafe import Markup
 
 FOLDER = Path(glassloom_dashboards.__file__).parent

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 from bokeh_viewers import PREFIX
-from glassloom_dashboards.gate import SECRET_VARIABLE, SecretGate, TokenGate
+from glassloom_dashboards.serving.gate import SECRET_VARIABLE, SecretGate, TokenGate
 from glassloom_metrics.pages import PAGES
 from real_process import SECRET, dashboards
 from synthetic import Shape

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.progress import ordered_layers
-from glassloom_dashboards.stages import (
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.views.progress import ordered_layers
+from glassloom_dashboards.views.stages import (
     Straggler,
     durations_text,
     layers_of_latest_run,
@@ -14,7 +14,7 @@ from glassloom_dashboards.stages import (
     stages_of,
     stragglers_text,
 )
-from glassloom_dashboards.stages_card import LATEST_RUN, log_range
+from glassloom_dashboards.views.stages_card import LATEST_RUN, log_range
 from glassloom_metrics.protocol import Hello, Layers, Life, Progress, Runs, WorkerJoined
 from synthetic import STARTED_AT_S, Shape
 from test_pages import Opened, aggregate_of, events

@@ -8,11 +8,11 @@ import time
 import numpy as np
 import pytest
 from bokeh.events import Tap
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.stream_running import LOST, MAX_BARS, RUNS
-from glassloom_dashboards.stream_waits import NOT_KNOWN, WHYS
-from glassloom_dashboards.task_waits import bytes_of_codes
-from glassloom_dashboards.time_view import ALL, LATEST_RUN, span_of
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.task_waits import bytes_of_codes
+from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN, span_of
+from glassloom_dashboards.views.stream_running import LOST, MAX_BARS, RUNS
+from glassloom_dashboards.views.stream_waits import NOT_KNOWN, WHYS
 from glassloom_metrics.protocol import Hello, Layers, WorkerJoined, WorkerLeft
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from browsing import open_tab
-from glassloom_dashboards.layouts import LAYOUTS
-from glassloom_dashboards.tables import MAX_CELL_LENGTH, MAX_ROWS, PERIOD_S, Table, table_html
+from glassloom_dashboards.parts.layouts import LAYOUTS
+from glassloom_dashboards.parts.tables import MAX_CELL_LENGTH, MAX_ROWS, PERIOD_S, Table, table_html
 from synthetic import HOSTILE_NAMES, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 

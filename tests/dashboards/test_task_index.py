@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 import pytest
-from glassloom_dashboards import task_table
-from glassloom_dashboards.growing_texts import GrowingTexts
-from glassloom_dashboards.task_finding import computed_between, newest_rows, rows_of_key
-from glassloom_dashboards.task_index import BLOCK_ROWS, TaskIndex
-from glassloom_dashboards.task_table import TaskTable
+from glassloom_dashboards.folds import task_table
+from glassloom_dashboards.folds.growing_texts import GrowingTexts
+from glassloom_dashboards.folds.task_finding import computed_between, newest_rows, rows_of_key
+from glassloom_dashboards.folds.task_index import BLOCK_ROWS, TaskIndex
+from glassloom_dashboards.folds.task_table import TaskTable
 from glassloom_metrics.protocol import Action
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -54,7 +54,7 @@ def test_what_is_found_is_what_a_look_at_every_row_finds(batches, text, layer):
 def test_rows_keep_their_numbers_when_older_ones_go(monkeypatch, batch):
     monkeypatch.setattr(task_table, "MAX_ROWS", 16_384)
     monkeypatch.setattr(task_table, "_DROPPED_ROWS", 8192)
-    monkeypatch.setattr("glassloom_dashboards.task_index._KEEP_GONE_ROWS", 8192)
+    monkeypatch.setattr("glassloom_dashboards.folds.task_index._KEEP_GONE_ROWS", 8192)
     tasks, known = TaskTable(), []
     while len(known) < 60_000:
         part = [(n // 20_000, str(n % 500), Action.COMPUTE) for n in range(len(known), len(known) + batch)]

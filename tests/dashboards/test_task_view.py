@@ -7,12 +7,12 @@ import re
 import time
 
 import pytest
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.task_detail import phase_bars
-from glassloom_dashboards.task_facts import Phase
-from glassloom_dashboards.task_links import MAX_INDEX_LENGTH
-from glassloom_dashboards.task_search import MAX_GROUPS, Query, parse
-from glassloom_dashboards.task_view import ROWS
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.task_links import MAX_INDEX_LENGTH
+from glassloom_dashboards.views.task_detail import phase_bars
+from glassloom_dashboards.views.task_facts import Phase
+from glassloom_dashboards.views.task_search import MAX_GROUPS, Query, parse
+from glassloom_dashboards.views.task_view import ROWS
 from glassloom_metrics.protocol import (
     Action,
     Errors,

@@ -10,14 +10,22 @@ import glassloom_dashboards
 import numpy as np
 import pytest
 from bokeh.document import Document
-from glassloom_dashboards import progress, time_budget
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.budget import PARTS
-from glassloom_dashboards.colours import ColourBook
-from glassloom_dashboards.memory_drawing import IN_MEMORY
-from glassloom_dashboards.page import PageView
-from glassloom_dashboards.templates import template
-from glassloom_dashboards.theme import HATCHES, HIGH_CONTRAST, PALETTES, Palette, bright_text, contrast, stylesheet
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.budget import PARTS
+from glassloom_dashboards.parts.colours import ColourBook
+from glassloom_dashboards.parts.templates import template
+from glassloom_dashboards.parts.theme import (
+    HATCHES,
+    HIGH_CONTRAST,
+    PALETTES,
+    Palette,
+    bright_text,
+    contrast,
+    stylesheet,
+)
+from glassloom_dashboards.serving.page import PageView
+from glassloom_dashboards.views import progress, time_budget
+from glassloom_dashboards.views.memory_drawing import IN_MEMORY
 
 THEMES = pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTES.keys())
 

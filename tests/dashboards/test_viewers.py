@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 from bokeh_viewers import Serving, serving
-from glassloom_dashboards.loop_lag import INTERVAL_S, LoopLag
+from glassloom_dashboards.serving.loop_lag import INTERVAL_S, LoopLag
 from synthetic import Shape
 
 MANY = 100

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from browsing import open_tab
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.budget import PARTS
-from glassloom_dashboards.memory_drawing import BY_LAYER, EDGES, MAX_BANDS, OTHERS
-from glassloom_dashboards.theme import DARK, LIGHT
-from glassloom_dashboards.time_view import ALL, LATEST_RUN, REST_S
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.budget import PARTS
+from glassloom_dashboards.parts.theme import DARK, LIGHT
+from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN, REST_S
+from glassloom_dashboards.views.memory_drawing import BY_LAYER, EDGES, MAX_BANDS, OTHERS
 from glassloom_metrics.protocol import Hello, Layers, Life, Progress, WorkerJoined, WorkerLeft, WorkerSamples
 from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events

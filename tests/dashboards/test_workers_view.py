@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from glassloom_dashboards.aggregate import ClusterAggregate
-from glassloom_dashboards.workers_view import ROWS
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.views.workers_view import ROWS
 from glassloom_metrics.protocol import Errors, Log, WorkerJoined, WorkerLeft, WorkerSamples
 from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events

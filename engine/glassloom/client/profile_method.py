@@ -85,7 +85,7 @@ class ProfileMethod(ClientBase):
         """
         for name, at_s in (("start", start), ("stop", stop)):
             if at_s is not None and (not isinstance(at_s, Real) or isinstance(at_s, bool)):
-                raise OptionError(f"{name}={at_s!r} should be seconds since the epoch, as time.time() returns")
+                raise OptionError(f"{name}={at_s!r} should be seconds since the epoch, as `time.time` returns them")
         self._connection.owner.require()
         names = None if workers is None else {workers} if isinstance(workers, str) else set(workers)
         asked = (self._record, key, (start, stop), names, filename)

@@ -1,0 +1,1 @@
+"""What clusters have told, folded: pure, without plots, sockets or clocks."""

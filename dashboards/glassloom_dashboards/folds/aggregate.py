@@ -1,0 +1,399 @@
+"""One cluster as the dashboards see it: a fold of the protocol's messages. It has no clock, socket or viewer.
+
+However many pages look at a cluster there is one `ClusterAggregate`, and pages learn what is new from `versions`.
+
+>>> from glassloom_metrics.protocol import Hello
+>>> aggregate = ClusterAggregate()
+>>> aggregate.apply(Hello(1, "c1", "demo", "threads", 0.0))
+>>> aggregate.name, aggregate.compute_tasks
+('demo', 0)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from glassloom_metrics.protocol import (
+    Dropped,
+    EngineSamples,
+    Errors,
+    GpuDevices,
+    GpuProcesses,
+    GpuSamples,
+    Hello,
+    HostSamples,
+    Layers,
+    Life,
+    Log,
+    Message,
+    Position,
+    Progress,
+    Refused,
+    Running,
+    Runs,
+    TaskEvents,
+    WorkerJoined,
+    WorkerLeft,
+    WorkerSamples,
+)
+
+from glassloom_dashboards.folds import task_waits
+from glassloom_dashboards.folds.durations import Durations
+from glassloom_dashboards.folds.engine_history import EngineHistory
+from glassloom_dashboards.folds.gpu_history import GpuHistory
+from glassloom_dashboards.folds.growing import GrowingTable
+from glassloom_dashboards.folds.log_table import LogTable
+from glassloom_dashboards.folds.memory_history import MemoryHistory
+from glassloom_dashboards.folds.running_tasks import RunningTasks
+from glassloom_dashboards.folds.runs import HeldBytes, RunTable
+from glassloom_dashboards.folds.task_sums import TaskSums
+from glassloom_dashboards.folds.task_table import TaskTable, event_columns
+from glassloom_dashboards.folds.worker_history import WorkerHistories
+
+STATES = ("waiting", "ready", "running", "memory", "released", "erred")
+MAX_ERRORS = 100
+UNKNOWN_LAYER = "unknown layer"
+
+_HISTORY_DTYPES = {
+    name: "<f8"
+    for name in ("at_s", "cpu_percent", "rss_bytes", "managed_bytes", "shared_bytes", "spilled_bytes", "executing")
+}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer of a graph: its operation's name, how many tasks it has, and the user's line that built it."""
+
+    id: int
+    name: str
+    total: int
+    origin: str
+
+
+@dataclass(frozen=True)
+class ErrorGroup:
+    """Failures in one layer, with one exception, in one place: the first one, and how many (see `protocol.Errors`)."""
+
+    id: int
+    layer: int
+    exception: str
+    message: str
+    traceback: str
+    worker: int
+    origin: str
+    count: int
+    first_s: float
+    last_s: float
+    keys: list[str]
+
+
+@dataclass(frozen=True)
+class WorkerSample:
+    """The latest measurement of one worker."""
+
+    at_s: float
+    cpu_percent: float
+    rss_bytes: int
+    managed_bytes: int
+    shared_bytes: int
+    spilled_bytes: int
+    executing: int
+    queued: int
+    own_bytes: int = 0
+    unmanaged_bytes: int = 0
+    """Memory that holds no result of a task: the interpreter, libraries, what tasks use while they run."""
+    pressure: int = 0
+
+
+class ClusterAggregate:
+    """Everything that the pages show of one cluster.
+
+    Attributes
+    ----------
+    versions
+        A count of changes for each part: ``tasks``, ``layers``, ``progress``, ``workers``, ``samples``, ``gpus``,
+        ``errors``, ``logs``, ``runs``, ``running``,
+        ``engine``, ``life``. A page that remembers them knows whether there is anything to draw.
+    generation
+        Rises when the log begins anew, after the connection to the cluster was lost and found again.
+    state
+        ``"connecting"``, ``"live"``, ``"reconnecting"``, ``"ended"``, or ``"refused"``: it runs, but can't be read. Of a file
+        ``"loading"`` and ``"recording"``.
+    ended_reason
+        Why it has ended or can't be read, or how the recording is damaged.
+    heard_at_s
+        When it was last heard, or first asked, by the clock of whoever calls `hear`.
+    unreadable_messages
+        How many of its messages could not be read.
+    log_id, next_frame
+        Where to go on reading (see `glassloom_metrics.protocol.Connect`).
+    dropped_frames
+        How many frames the cluster had no room to keep until they could be read.
+    """
+
+    def __init__(self) -> None:
+        self.versions: Counter[str] = Counter()
+        self.generation = 0
+        self.state = "connecting"
+        self.ended_reason = ""
+        self.heard_at_s: float | None = None
+        self._begin(Hello(0, "", "", "", 0.0))
+
+    def _begin(self, hello: Hello) -> None:
+        self.cluster_id = hello.cluster_id
+        self.name = hello.cluster_name
+        self.kind = hello.kind
+        self.log_id = hello.log_id
+        self.started_at_s = self.last_at_s = hello.started_at_s
+        self.next_frame = 0
+        self.dropped_frames = 0
+        self.tasks = TaskTable(hello.started_at_s)
+        self.layers: dict[int, Layer] = {}
+        self.progress: dict[int, tuple[int, ...]] = {}
+        self._sums = [0] * len(STATES)  # of all layers, kept up to date: a cluster may have had 10^5 of them
+        self._total = 0
+        self._known_total = 0  # of the layers whose progress is known
+        self.workers: dict[int, WorkerJoined] = {}
+        self.left_workers: dict[int, WorkerLeft] = {}
+        self.worker_names: dict[int, str] = {}
+        self.samples: dict[int, WorkerSample] = {}
+        self.history = GrowingTable(_HISTORY_DTYPES)
+        self.running = RunningTasks()
+        self.engine = EngineHistory()
+        self.gpus = GpuHistory(hello.started_at_s)
+        self.errors: dict[int, ErrorGroup] = {}
+        """The groups that grew last, the newest last."""
+        self.error_count = 0
+        self.logs = LogTable()
+        self.runs = RunTable()
+        self.held = HeldBytes()
+        self.sums = TaskSums()
+        self.histories = WorkerHistories()
+        self.memory = MemoryHistory()
+        self.durations = Durations()
+        self.lost_events = 0
+        self._gap_row = 0  # rows refer to others by how many lie between: not across lost ones
+        self.unreadable_messages = 0
+
+    @property
+    def compute_tasks(self) -> int:
+        """The number of recorded events in which a task was computed."""
+        return self.tasks.compute_tasks
+
+    @property
+    def threads(self) -> int:
+        """The threads of all workers that are there now."""
+        return sum(worker.nthreads for worker in self.workers.values())
+
+    @property
+    def task_counts(self) -> dict[str, int]:
+        """The number of tasks of all layers in each state, ``cancelled`` ones (in no state any more), and ``total``."""
+        cancelled = max(self._known_total - sum(self._sums), 0)
+        return dict(zip(STATES, self._sums, strict=True)) | {"cancelled": cancelled, "total": self._total}
+
+    def _add_errors(self, message: Errors) -> None:
+        for row in zip(*(getattr(message, name) for name in message.__struct_fields__), strict=True):
+            group = ErrorGroup(*row)
+            known = self.errors.pop(group.id, None)
+            self.errors[group.id] = group
+            self.error_count += group.count - (known.count if known else 0)
+            self._saw(group.last_s, "errors")
+        while len(self.errors) > MAX_ERRORS:
+            del self.errors[next(iter(self.errors))]
+
+    def layer_name(self, layer: int) -> str:
+        """Return the name of a layer by id, also of one that was never announced."""
+        known = self.layers.get(layer)
+        return known.name if known else UNKNOWN_LAYER
+
+    def worker_name(self, worker: int) -> str:
+        """Return the name of a worker by id, also after it left."""
+        return self.worker_names.get(worker) or f"worker {worker}"
+
+    def apply(self, message: Message) -> None:
+        """Take the next message of the log into account."""
+        match message:
+            case TaskEvents():
+                self._add_events(message)
+            case Progress():
+                self._set_progress(message)
+            case WorkerSamples():
+                self._add_samples(message)
+            case Layers():
+                self._set_layers(message)
+                self.runs.add_layers(message)
+            case Runs():
+                self.runs.add(message, self.threads)
+                self.versions["runs"] += 1
+            case WorkerJoined():
+                self.workers[message.worker] = message
+                self.left_workers.pop(message.worker, None)
+                self.histories.join(message)
+                self.worker_names[message.worker] = message.name
+                self._saw(message.at_s, "workers")
+            case WorkerLeft():
+                self.workers.pop(message.worker, None)
+                self.samples.pop(message.worker, None)
+                self.left_workers[message.worker] = message
+                self.histories.leave(message)
+                self.running.leave(message.worker, message.at_s)
+                self.versions["running"] += 1
+                self._saw(message.at_s, "workers")
+            case GpuDevices() | GpuProcesses() | GpuSamples():
+                self.gpus.apply(message)
+                self._saw(message.at_s, "gpus")
+            case Errors():
+                self._add_errors(message)
+            case Log():
+                self.logs.add(message)
+                self._saw(message.at_s, "logs")
+            case Running():
+                self.running.set(message)
+                self._saw(message.at_s, "running")
+            case EngineSamples() | HostSamples():
+                self.engine.add(message)
+                self._saw(message.at_s, "engine")
+            case Life():
+                if message.event == "closing":
+                    self.end("the cluster was closed")
+                self._saw(message.at_s, "life")
+            case Hello():
+                self._greet(message)
+            case Position():
+                self.next_frame = message.next
+            case Dropped():
+                self.dropped_frames += message.last - message.first + 1
+                self.versions["life"] += 1
+            case Refused():
+                self.refuse(message.reason)
+
+    def _greet(self, hello: Hello) -> None:
+        """Begin, or go on if this is the log that we know: subscribers give `next_frame` and `log_id` when they call again."""
+        if not (self.next_frame and self.log_id and hello.log_id == self.log_id):
+            self._begin(hello)
+            self.generation += 1
+            self.versions.update(
+                (
+                    "tasks",
+                    "layers",
+                    "progress",
+                    "workers",
+                    "samples",
+                    "gpus",
+                    "errors",
+                    "life",
+                    "runs",
+                    "logs",
+                    "running",
+                    "engine",
+                )
+            )
+        self.set_state("live")
+
+    def set_state(self, state: str) -> None:
+        """Say whether the cluster is ``"live"``, being ``"reconnecting"`` to, or ``"ended"``."""
+        if state != self.state:
+            self.state = state
+            self.versions["life"] += 1
+
+    def end(self, reason: str) -> None:
+        """Note that the cluster is gone; what it told stays."""
+        if self.state != "ended":
+            self.ended_reason = reason
+        self.set_state("ended")
+
+    def refuse(self, reason: str) -> None:
+        """Note that the cluster runs, and that we can't read it."""
+        self.ended_reason = reason
+        self.set_state("refused")
+
+    def set_recorded(self, damage: str) -> None:
+        """Note that this was a recording, which has been read as far as it goes; `damage` says why not further."""
+        self.ended_reason = damage
+        self.set_state("recording")
+
+    def hear(self, now_s: float) -> None:
+        """Note that the cluster was heard at `now_s`, a monotonic clock of the caller's."""
+        self.heard_at_s = now_s
+
+    def skip_message(self) -> None:
+        """Note that a message could not be read."""
+        self.unreadable_messages += 1
+        self.versions["life"] += 1
+
+    def _saw(self, at_s: float, part: str) -> None:
+        self.last_at_s = max(self.last_at_s, at_s)
+        self.versions[part] += 1
+
+    def _add_events(self, message: TaskEvents) -> None:
+        known = self.tasks.next_row + self.lost_events
+        skip = max(known - message.first, 0)
+        if skip >= len(message):
+            return
+        if message.first > known:
+            self.lost_events += message.first - known
+            self._gap_row = self.tasks.next_row
+        since = max(self._gap_row - self.tasks.first_row, 0)
+        columns = event_columns(message, skip) | task_waits.waits_of(message, skip, self.tasks["stop_s"][since:])
+        self.tasks.extend(columns, message.index[skip:])
+        self.sums.add(columns)
+        self.durations.add_rows(columns, message.index[skip:], self.tasks.next_row - len(columns["action"]))
+        if self.running.end(columns, message.index[skip:]):
+            self.versions["running"] += 1
+        self._saw(self.tasks.stop_s, "tasks")
+
+    def _set_layers(self, message: Layers) -> None:
+        for row in zip(message.ids, message.names, message.totals, message.origins, strict=True):
+            layer = Layer(*row)
+            known = self.layers.get(layer.id)
+            added = layer.total - (known.total if known else 0)
+            self._total += added
+            if layer.id in self.progress:
+                self._known_total += added
+            self.layers[layer.id] = layer
+        self.versions["layers"] += 1
+
+    def _set_progress(self, message: Progress) -> None:
+        none = (0,) * len(STATES)
+        rows = zip(*(getattr(message, state) for state in STATES), strict=True)
+        for layer, counts in zip(message.layers, rows, strict=True):
+            known = self.progress.get(layer)
+            if known is None and layer in self.layers:
+                self._known_total += self.layers[layer].total
+            self._sums = [sum_ + new - old for sum_, new, old in zip(self._sums, counts, known or none, strict=True)]
+            self.progress[layer] = counts
+        self.held.add(message)
+        self.versions["progress"] += 1
+        self.last_at_s = max(self.last_at_s, message.at_s)
+
+    def _add_samples(self, message: WorkerSamples) -> None:
+        count = len(message.workers)
+        beyond_results = zip(message.rss_bytes, message.managed_bytes, message.shared_bytes, strict=True)
+        rows = zip(
+            message.cpu_percent,
+            message.rss_bytes,
+            message.managed_bytes,
+            message.shared_bytes,
+            message.spilled_bytes,
+            message.executing,
+            message.queued,
+            message.own_bytes or [0] * count,
+            message.unmanaged_bytes or [max(0, rss - managed - shared) for rss, managed, shared in beyond_results],
+            message.pressure or [0] * count,
+            strict=True,
+        )
+        for worker, row in zip(message.workers, rows, strict=True):
+            if worker in self.workers:
+                self.samples[worker] = WorkerSample(message.at_s, *row)
+        totals = {
+            name: np.array([sum(getattr(sample, name) for sample in self.samples.values())], float)
+            for name in _HISTORY_DTYPES
+            if name != "at_s"
+        }
+        self.histories.add(message.at_s, message.workers, self.samples)
+        at_s = message.at_s - self.started_at_s
+        self.memory.add(at_s, message.workers, self.samples, self.workers, self.held.now)
+        self.history.extend(totals | {"at_s": np.array([message.at_s])})
+        self._saw(message.at_s, "samples")

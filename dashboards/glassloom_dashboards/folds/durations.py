@@ -1,0 +1,194 @@
+"""How long the tasks of each layer take, as counts in narrow bins: quantiles without sorting, a few bytes a layer.
+
+>>> durations = Durations()
+>>> durations.add(np.full(100, 7), np.linspace(0.5, 1.5, 100))
+>>> round(durations[7].quantile(0.5), 2), round(durations[7].quantile(1.0), 2)
+(1.0, 1.5)
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+from glassloom_metrics.protocol import Action
+from numpy.typing import NDArray
+
+from glassloom_dashboards.folds.grouping import distinct_of
+
+BINS_AN_OCTAVE = 8
+"""A bin is 9 % wide, so a quantile is right within 5 %."""
+_SHORTEST_S = 1e-6
+LONGEST_KEPT = 8
+"""How many tasks of a layer are kept by themselves: the longest."""
+STRAGGLER_FACTOR = 2.0
+"""A straggler takes so many times what 95 % of its layer's tasks take."""
+LEAST_STRAGGLER_S = 0.05
+"""A shorter task delays nobody, however short the others are."""
+LEAST_TASKS = 20
+"""Layers with fewer tasks have no stragglers."""
+
+
+class LongTask(NamedTuple):
+    """One of a layer's longest tasks: its row in the task table (which may have gone since), its worker and its text in the index."""
+
+    seconds: float
+    row: int
+    worker: int
+    text: str
+
+
+class LayerDurations:
+    """The durations of one layer's tasks.
+
+    Attributes
+    ----------
+    count, total_s, longest_s
+        Of all tasks.
+    """
+
+    def __init__(self) -> None:
+        self._bins: defaultdict[int, int] = defaultdict(int)
+        self._cumulated: tuple[list[int], list[int]] | None = None
+        self._quantiles: dict[float, float] = {}
+        self._longest: list[LongTask] = []
+        self.count = 0
+        self.total_s = 0.0
+        self.shortest_s = float("inf")
+        self.longest_s = 0.0
+
+    def add(self, bin_: int, count: int, total_s: float, longest_s: float, shortest_s: float) -> None:
+        """Count tasks of one bin."""
+        self._bins[bin_] += count
+        self._cumulated = None
+        self._quantiles.clear()
+        self.count += count
+        self.total_s += total_s
+        self.longest_s = max(self.longest_s, longest_s)
+        self.shortest_s = min(self.shortest_s, shortest_s)
+
+    def note(self, task: LongTask) -> None:
+        """Keep a task if it is among the longest."""
+        if len(self._longest) < LONGEST_KEPT:
+            heapq.heappush(self._longest, task)
+        else:
+            heapq.heappushpop(self._longest, task)
+
+    @property
+    def least_kept_s(self) -> float:
+        """How long a task must take at least to be kept by itself."""
+        return self._longest[0].seconds if len(self._longest) == LONGEST_KEPT else -1.0
+
+    @property
+    def mean_s(self) -> float:
+        """The mean, 0 if there is no task."""
+        return self.total_s / self.count if self.count else 0.0
+
+    def quantile(self, share: float) -> float:
+        """Return what a share of the tasks takes at most; 0 if there is none."""
+        if not self.count:
+            return 0.0
+        known = self._quantiles.get(share)
+        if known is None:
+            known = self._quantiles[share] = self._quantile(share)
+        return known
+
+    def _quantile(self, share: float) -> float:
+        bins, reached = self._sorted()
+        wanted = share * self.count
+        place = min(bisect_left(reached, wanted), len(bins) - 1)
+        low_s, high_s = bin_start_s(bins[place]), bin_start_s(bins[place] + 1)
+        inside = 1 - (reached[place] - wanted) / self._bins[bins[place]]
+        return min(max(low_s + inside * (high_s - low_s), self.shortest_s), self.longest_s)
+
+    def _sorted(self) -> tuple[list[int], list[int]]:
+        """Return the bins in order, and how many tasks are in each or in one before."""
+        if self._cumulated is None:
+            bins = sorted(self._bins)
+            self._cumulated = bins, list(accumulate(self._bins[bin_] for bin_ in bins))
+        return self._cumulated
+
+    @property
+    def straggler_s(self) -> float:
+        """From which duration on a task is a straggler."""
+        if self.count < LEAST_TASKS:
+            return float("inf")
+        return max(STRAGGLER_FACTOR * self.quantile(0.95), LEAST_STRAGGLER_S)
+
+    def stragglers(self) -> tuple[int, list[LongTask]]:
+        """Return how many stragglers there are, about, and the longest of them, the longest first."""
+        limit_s = self.straggler_s
+        if self.longest_s <= limit_s:
+            return 0, []
+        listed = sorted((task for task in self._longest if task.seconds > limit_s), reverse=True)
+        bins, reached = self._sorted()
+        place = bisect_left(bins, limit_s, key=bin_start_s)
+        counted = self.count - (reached[place - 1] if place else 0)
+        return max(counted, len(listed)), listed
+
+
+NONE = LayerDurations()
+
+
+class Durations:
+    """The durations of all layers' tasks, by layer."""
+
+    def __init__(self) -> None:
+        self._layers: dict[int, LayerDurations] = {}
+        self._rows = 0
+
+    def __getitem__(self, layer: int) -> LayerDurations:
+        return self._layers.get(layer, NONE)
+
+    def add_rows(self, columns: dict[str, NDArray[Any]], index: Sequence[str], first: int) -> None:
+        """Add events as `TaskTable.extend` takes them, the first of which is the row `first` of the table."""
+        rows = np.flatnonzero(columns["action"] == Action.COMPUTE)
+        if not len(rows):
+            return
+        layer, duration_s = columns["layer"][rows], columns["stop_s"][rows] - columns["start_s"][rows]
+        self.add(layer, duration_s)
+        distinct, place_of_layer = distinct_of(layer)
+        least_s = np.array([self._layers[one].least_kept_s for one in distinct.tolist()])
+        for place in _longest(layer, duration_s, np.flatnonzero(duration_s > least_s[place_of_layer])).tolist():
+            row, seconds = int(rows[place]), float(duration_s[place])
+            self._layers[int(layer[place])].note(
+                LongTask(seconds, row + first, int(columns["worker"][row]), index[row])
+            )
+
+    def add(self, layer: NDArray[Any], duration_s: NDArray[np.float64]) -> None:
+        """Count tasks. This costs as much as there are different layers and bins, but for a pass over the columns."""
+        bins = bins_of(duration_s)
+        codes = (layer.astype(np.int64) << 16) | bins
+        distinct, place = np.unique(codes, return_inverse=True)
+        size = len(distinct)
+        longest_s, shortest_s = np.zeros(size), np.full(size, np.inf)
+        np.maximum.at(longest_s, place, duration_s)
+        np.minimum.at(shortest_s, place, duration_s)
+        counts, totals_s = np.bincount(place, minlength=size), np.bincount(place, duration_s, minlength=size)
+        columns = (counts.tolist(), totals_s.tolist(), longest_s.tolist(), shortest_s.tolist())
+        for code, *sums in zip(distinct.tolist(), *columns, strict=True):
+            self._layers.setdefault(code >> 16, LayerDurations()).add(code & 0xFFFF, *sums)
+
+
+def _longest(layer: NDArray[Any], duration_s: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places of the `LONGEST_KEPT` longest tasks of each layer, of those at `places`."""
+    order = places[np.lexsort((-duration_s[places], layer[places]))]
+    firsts = np.flatnonzero(np.diff(layer[order].astype(np.int64), prepend=-1))
+    place = np.arange(len(order)) - np.repeat(firsts, np.diff(np.append(firsts, len(order))))
+    return order[place < LONGEST_KEPT]
+
+
+def bins_of(duration_s: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the bin of each duration; all shorter than a microsecond are in the first."""
+    bins = np.floor(np.log2(np.maximum(duration_s, _SHORTEST_S) / _SHORTEST_S) * BINS_AN_OCTAVE)
+    return np.clip(bins, 0, 0xFFFF).astype(np.int64)
+
+
+def bin_start_s(bin_: int) -> float:
+    """Return the shortest duration of a bin."""
+    return float(_SHORTEST_S * 2.0 ** (bin_ / BINS_AN_OCTAVE))

@@ -1,0 +1,63 @@
+"""Rows of the task table by key, by part of a key and by layer, the newest first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from glassloom_metrics.protocol import Action
+from numpy.typing import NDArray
+
+from glassloom_dashboards.folds.task_index import BLOCK_ROWS
+from glassloom_dashboards.folds.task_table import TaskTable
+
+
+def rows_of_key(tasks: TaskTable, layer: int, text: str) -> list[int]:
+    """Return the rows of a task, of all that are kept: its attempts, and what was done with its result."""
+    rows = tasks.finder.candidates(layer, text)
+    rows = rows[rows >= tasks.first_row]
+    rows = rows[tasks.take("layer", rows) == layer]
+    return [row for row, known in zip(rows.tolist(), tasks.index.take(rows), strict=True) if known == text]
+
+
+def newest_rows(tasks: TaskTable, layers: Iterable[int], *, text: str = "", is_whole: bool = False) -> Iterator[int]:
+    """Yield the computed rows of some layers, the newest first: all, or those with `text` in the rest of the key.
+
+    Parameters
+    ----------
+    is_whole
+        Whether `text` must be all of the rest of the key.
+    """
+    wanted = np.unique(np.fromiter(layers, np.int64))
+    for first, stop in reversed(tasks.finder.spans(wanted.tolist())):
+        for start in range(stop - (stop - first - 1) % BLOCK_ROWS - 1, first - 1, -BLOCK_ROWS):
+            yield from _newest_of_block(tasks, start, min(start + BLOCK_ROWS, stop), wanted, text, is_whole)
+
+
+def _newest_of_block(
+    tasks: TaskTable, start: int, stop: int, layers: NDArray[np.int64], text: str, is_whole: bool
+) -> Iterator[int]:
+    start = max(start, tasks.first_row)
+    if start >= stop or (text and not tasks.index.holds(text, start, stop)):
+        return
+    part = slice(start - tasks.first_row, stop - tasks.first_row)
+    is_meant = np.isin(tasks["layer"][part], layers) & (tasks["action"][part] == Action.COMPUTE)
+    rows = np.flatnonzero(is_meant)[::-1] + start
+    if not text and not is_whole:
+        yield from rows.tolist()
+        return
+    for row, known in zip(rows.tolist(), tasks.index.take(rows), strict=True):
+        if known == text or (text in known and not is_whole):
+            yield row
+
+
+def computed_between(tasks: TaskTable, start: int, stop: int, text: str) -> Iterator[int]:
+    """Yield the computed rows from `start` to before `stop` with `text` in the rest of the key, the newest first."""
+    for first in range(stop - 1 - (stop - 1) % BLOCK_ROWS, start - BLOCK_ROWS, -BLOCK_ROWS):
+        low, high = max(first, start, tasks.first_row), min(first + BLOCK_ROWS, stop)
+        if low >= high or not tasks.index.holds(text, low, high):
+            continue
+        rows = np.arange(low, high)
+        for row, known in zip(rows[::-1].tolist(), reversed(tasks.index.take(rows)), strict=True):
+            if text in known and tasks["action"][row - tasks.first_row] == Action.COMPUTE:
+                yield row

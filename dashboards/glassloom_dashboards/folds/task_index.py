@@ -1,0 +1,93 @@
+"""Where the rows of a key and of a layer are in the task table: two bytes a row and some more a layer. It holds no texts.
+
+>>> index = TaskIndex()
+>>> index.add(np.array([7, 7, 8]), ["0", "1", "0"], 0)
+>>> index.candidates(7, "1").tolist(), index.spans([8])
+([1], [(0, 3)])
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glassloom_dashboards.folds.growing import GrowingTable
+
+BLOCK_ROWS = 1024
+"""Where a layer's rows are is known by block: those of one run lie close together."""
+_HASH_MASK = 0xFFFF
+_KEEP_GONE_ROWS = 2**17
+"""The index forgets rows that have gone so many at once."""
+
+Span = tuple[int, int]
+"""The numbers of the first row, and of the one after the last."""
+
+
+class TaskIndex:
+    """An index of the rows of a `TaskTable`, which are added to both alike.
+
+    It keeps two bytes of each row's hash, and the blocks that each layer has rows in. Python's hashes differ from process
+    to process, so that nobody can make keys that are alike to it.
+    """
+
+    def __init__(self) -> None:
+        self._hashes = GrowingTable({"hash": "<u2"})
+        self._first_row = 0
+        self._blocks: dict[int, array[int]] = {}
+
+    def add(self, layers: NDArray[Any], texts: Sequence[str], first: int) -> None:
+        """Add the next rows, of which `first` is the number of the first: their layers, and the rests of their keys."""
+        if not texts:
+            return
+        hashes = np.fromiter(map(hash, texts), np.int64, len(texts)) & _HASH_MASK
+        self._hashes.extend({"hash": hashes.astype(np.uint16)})
+        rows = np.arange(first, first + len(texts))
+        blocks = rows // BLOCK_ROWS
+        pairs = np.unique((layers.astype(np.int64) << 32) | blocks)
+        for layer, block in zip((pairs >> 32).tolist(), (pairs & 0xFFFFFFFF).tolist(), strict=True):
+            known = self._blocks.get(layer)
+            if known is None:
+                self._blocks[layer] = array("I", [block])
+            elif known[-1] != block:
+                known.append(block)
+
+    def drop_before(self, row: int) -> None:
+        """Forget the rows before number `row`, once there are many of them."""
+        gone = row - self._first_row
+        if gone < _KEEP_GONE_ROWS:
+            return
+        self._hashes.drop(gone)
+        self._first_row = row
+        oldest = row // BLOCK_ROWS
+        for layer, blocks in list(self._blocks.items()):
+            if blocks[-1] < oldest:
+                del self._blocks[layer]
+            elif blocks[0] < oldest:
+                del blocks[: bisect_left(blocks, oldest)]
+
+    def candidates(self, layer: int, text: str) -> NDArray[np.int64]:
+        """Return rows that may have this key, all that do among them: those with the same hash, where the layer has rows."""
+        found = []
+        for start, stop in self.spans([layer]):
+            first = max(start - self._first_row, 0)
+            part = self._hashes["hash"][first : stop - self._first_row]
+            found.append(np.flatnonzero(part == hash(text) & _HASH_MASK) + first + self._first_row)
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def spans(self, layers: Iterable[int]) -> list[Span]:
+        """Return where the rows of some layers are, in order: spans that hold others' rows too."""
+        blocks = np.unique(np.concatenate([np.empty(0, np.uint32), *(self._of(layer) for layer in layers)]))
+        if not len(blocks):
+            return []
+        breaks = np.flatnonzero(np.diff(blocks) > 1) + 1
+        parts = np.split(blocks.astype(np.int64), breaks)
+        stop = self._first_row + len(self._hashes)
+        return [(int(part[0]) * BLOCK_ROWS, min((int(part[-1]) + 1) * BLOCK_ROWS, stop)) for part in parts]
+
+    def _of(self, layer: int) -> NDArray[np.uint32]:
+        return np.array(self._blocks.get(layer, ()), np.uint32)

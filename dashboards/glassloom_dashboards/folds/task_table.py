@@ -1,0 +1,227 @@
+"""The task events of a cluster, as columns. It has no clock, socket or viewer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from glassloom_metrics.protocol import PUBLISH_LANE, Action, TaskEvents, column
+from numpy.typing import NDArray
+
+from glassloom_dashboards.folds import task_waits
+from glassloom_dashboards.folds.bins import Spans, microseconds
+from glassloom_dashboards.folds.growing import GrowingTable
+from glassloom_dashboards.folds.growing_texts import GrowingTexts
+from glassloom_dashboards.folds.pyramid import Pyramid, parts_between_pauses
+from glassloom_dashboards.folds.task_index import TaskIndex
+from glassloom_dashboards.folds.worker_spans import worker_spans
+
+RUN_GAP_S = 2.0
+"""After so long without any event, the next one begins a new run."""
+DATA_LANE = PUBLISH_LANE
+"""The lane of a worker for what its threads don't do: publishing, spilling, moving data."""
+ACTION_BITS = 8
+"""A kind is ``layer << ACTION_BITS | action``."""
+_EVENT_DTYPES = {
+    "layer": "<u4",
+    "action": "u1",
+    "ok": "u1",
+    "start_s": "<f8",
+    "stop_s": "<f8",
+    "nbytes": "<f4",
+    "thread": "<u4",
+} | task_waits.DTYPES
+"""What is kept of task events: 47 bytes a row, beside their texts and two bytes for finding them."""
+_BLOCK_ROWS = 8192
+"""So many rows are put in bins together; those after them are looked at one by one."""
+MAX_ROWS = 2**21
+"""How many rows are kept, the newest: with their texts they take about 128 MiB, and there may be several clusters."""
+_DROPPED_ROWS = 2**18
+"""How many rows are dropped at once, as those that stay are moved."""
+
+
+def kinds_of(layer: NDArray[np.uint32], action: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the kind of each event: its layer and action in one number."""
+    return (layer.astype(np.int64) << ACTION_BITS) | action
+
+
+def event_columns(message: TaskEvents, skip: int) -> dict[str, NDArray[Any]]:
+    """Return what `TaskTable.extend` needs of the rows of a message, without its first `skip`."""
+    names = _EVENT_DTYPES.keys() - {"thread", "stop_s", "nbytes", *task_waits.DTYPES}
+    dtypes = {name: _EVENT_DTYPES[name] for name in names} | {"worker": "<u4", "lane": "<u2", "nbytes": "<i8"}
+    columns = {name: np.frombuffer(column(message, name), dtype)[skip:] for name, dtype in dtypes.items()}
+    return columns | {"stop_s": columns["start_s"] + np.frombuffer(column(message, "duration_s"), "<f4")[skip:]}
+
+
+class TaskTable:
+    """The task events of a cluster as columns (see `TaskEvents`; ``thread`` numbers the pairs of worker and lane).
+
+    What isn't computing is in the worker's `DATA_LANE`: other threads do it, over what the workers' own do meanwhile.
+
+    Attributes
+    ----------
+    start_s, stop_s
+        The earliest start and the latest stop of all events.
+    latest_run_start_s
+        When the work since the last pause of `RUN_GAP_S` began.
+    first_row
+        The number of the oldest row that is kept. Rows are numbered from 0 and keep their numbers for ever; only the newest
+        `MAX_ROWS` or some more are kept. Who refers to rows by number compares with this to learn that some have gone.
+    index
+        The texts of rows, by their numbers.
+    finder
+        Where the rows of a key and of a layer are: see `task_finding`.
+    pyramid, by_worker
+        Bins of all events, also of rows that have gone. Of the first the series is the thread, the kind as in `kinds_of`; of the
+        second see `worker_spans`.
+
+    Parameters
+    ----------
+    origin_s
+        When times of bins begin to count.
+    """
+
+    def __init__(self, origin_s: float = 0.0) -> None:
+        self._events = GrowingTable(_EVENT_DTYPES)
+        self.origin_s = origin_s
+        self.pyramid = Pyramid(self.spans)
+        self.by_worker = Pyramid(self._worker_spans)
+        self._threads: dict[int, int] = {}
+        self._workers = np.empty(0, np.uint32)  # by thread
+        self._thread_start_s = np.empty(0)
+        self._thread_stop_s = np.empty(0)
+        self.index = GrowingTexts()
+        self.finder = TaskIndex()
+        self.first_row = 0
+        self._binned = 0
+        self.start_s = np.inf
+        self.stop_s = -np.inf
+        self.latest_run_start_s = 0.0
+        self.compute_tasks = 0
+
+    def __len__(self) -> int:
+        """Return how many rows are kept."""
+        return len(self._events)
+
+    @property
+    def next_row(self) -> int:
+        """The number that the next row will have: how many there have been."""
+        return self.first_row + len(self._events)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column of all rows that are kept; its first element is row number `first_row`."""
+        return self.between(name, self.first_row, self.next_row)
+
+    def between(self, name: str, first: int, stop: int) -> NDArray[Any]:
+        """Return a column's values of the rows from number `first` to before `stop`, none of which may have gone."""
+        return self._values(name, slice(first - self.first_row, stop - self.first_row))
+
+    def _values(self, name: str, places: Any) -> NDArray[Any]:
+        if name == "worker":
+            return self._workers[self._events["thread"][places]]
+        return self._events[name][places]
+
+    def take(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return a column's values of rows by number, none of which may have gone."""
+        return self._values(name, rows - self.first_row)
+
+    @property
+    def threads(self) -> list[tuple[int, int]]:
+        """The (worker, lane) pairs seen so far, in order of appearance; a row's ``thread`` is a place in this list."""
+        return [(code >> 16, code & 0xFFFF) for code in self._threads]
+
+    def extend(self, columns: dict[str, NDArray[Any]], index: list[str]) -> None:
+        """Append events: the protocol's columns as arrays, and their index texts."""
+        if not index:
+            return
+        lane = np.where(columns["action"] == Action.COMPUTE, columns["lane"], DATA_LANE)
+        codes = (columns["worker"].astype(np.int64) << 16) | lane
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        numbers = [self._threads.setdefault(code, len(self._threads)) for code in distinct.tolist()]
+        if len(self._threads) > len(self._workers):
+            self._workers = np.array([code >> 16 for code in self._threads], np.uint32)
+        thread = np.array(numbers, np.uint32)[inverse]
+        self._note_times(thread, columns["start_s"], columns["stop_s"])
+        unknown = {name: np.zeros(len(index)) for name in task_waits.DTYPES}
+        self.finder.add(columns["layer"], index, self.next_row)
+        self._events.extend(unknown | columns | {"thread": thread})
+        self.index.extend(index)
+        earliest_s = float(columns["start_s"].min())
+        if earliest_s > self.stop_s + RUN_GAP_S:
+            self.latest_run_start_s = earliest_s
+        self.start_s = min(self.start_s, earliest_s)
+        self.stop_s = max(self.stop_s, float(columns["stop_s"].max()))
+        self.compute_tasks += int(np.count_nonzero(columns["action"] == Action.COMPUTE))
+        while self.next_row - self._binned >= _BLOCK_ROWS:
+            self._add_bins(self._binned, self._binned + _BLOCK_ROWS)
+            self._binned += _BLOCK_ROWS
+        if len(self) >= MAX_ROWS + _DROPPED_ROWS:
+            self._drop(_DROPPED_ROWS)
+
+    def _add_bins(self, first: int, stop: int) -> None:
+        for begin, end in parts_between_pauses(microseconds(self.between("stop_s", first, stop), self.origin_s)):
+            for pyramid in (self.pyramid, self.by_worker):
+                pyramid.add(first + begin, first + end)
+
+    def _drop(self, count: int) -> None:
+        """Forget the oldest rows; `count` is a multiple of `_BLOCK_ROWS`."""
+        self._events.drop(count)
+        self.first_row += count
+        self.index.drop_before(self.first_row)
+        self.finder.drop_before(self.first_row)
+        for pyramid in (self.pyramid, self.by_worker):
+            pyramid.limit(self.first_row)
+
+    def _note_times(
+        self, thread: NDArray[np.uint32], start_s: NDArray[np.float64], stop_s: NDArray[np.float64]
+    ) -> None:
+        """Keep the first start and the last stop of each thread."""
+        missing = len(self._threads) - len(self._thread_stop_s)
+        self._thread_start_s = np.append(self._thread_start_s, np.full(missing, np.inf))
+        self._thread_stop_s = np.append(self._thread_stop_s, np.full(missing, -np.inf))
+        np.minimum.at(self._thread_start_s, thread, start_s)
+        np.maximum.at(self._thread_stop_s, thread, stop_s)
+
+    def threads_between(self, start_s: float, stop_s: float) -> NDArray[np.bool_]:
+        """Tell of each thread whether the time from its first event to its last overlaps that from `start_s` to `stop_s`."""
+        return (self._thread_start_s <= stop_s) & (self._thread_stop_s >= start_s)
+
+    def few_rows_between(self, start_s: float, stop_s: float, limit: int) -> NDArray[np.int64] | None:
+        """Return what `rows_between` does; None if more than `limit` rows had to be looked at, or some have gone."""
+        start_us, stop_us = microseconds(np.array([start_s, stop_s]), self.origin_s).tolist()
+        blocks = self.pyramid.blocks_between(start_us, stop_us)
+        long = self.pyramid.long_between(start_us, stop_us).row
+        looked_at = int((blocks[:, 1] - blocks[:, 0]).sum()) + len(long)
+        is_gone = (blocks[:, 0] < self.first_row).any() or (long < self.first_row).any()
+        return None if is_gone or looked_at > limit else self.rows_between(start_s, stop_s)
+
+    def rows_between(self, start_s: float, stop_s: float) -> NDArray[np.int64]:
+        """Return the numbers of the rows, of those kept, that overlap the time from `start_s` to `stop_s`, in recorded order."""
+        start_us, stop_us = microseconds(np.array([start_s, stop_s]), self.origin_s).tolist()
+        blocks = self.pyramid.blocks_between(start_us - 1, stop_us + 1)
+        blocks = blocks[blocks[:, 0] >= self.first_row]
+        parts = [np.arange(begin, end) for begin, end, _ in blocks.tolist()]
+        parts.append(np.arange(max(self._binned, self.first_row), self.next_row))
+        long = self.pyramid.long_between(start_us - 1, stop_us + 1).row
+        long = long[long >= self.first_row]
+        if len(long):
+            block = np.searchsorted(blocks[:, 0], long, side="right") - 1
+            is_missing = (block < 0) | (blocks[block, 1] <= long) if len(blocks) else np.ones(len(long), bool)
+            parts = [np.sort(np.concatenate([long[is_missing], *parts]))]
+        rows = np.concatenate(parts)
+        return rows[(self.take("start_s", rows) <= stop_s) & (self.take("stop_s", rows) >= start_s)]
+
+    def spans(self, first: int, stop: int) -> Spans:
+        """Return the rows from number `first` up to `stop` as spans of the pyramid."""
+        names = ("layer", "action", "thread", "start_s", "stop_s", "ok")
+        layer, action, thread, start_s, stop_s, ok = (self.between(name, first, stop) for name in names)
+        return Spans(
+            self.pyramid.keys(thread.astype(np.int64), kinds_of(layer, action)),
+            microseconds(start_s, self.origin_s),
+            microseconds(stop_s, self.origin_s),
+            ok == 0,
+            np.arange(first, stop),
+        )
+
+    def _worker_spans(self, first: int, stop: int) -> Spans:
+        return worker_spans(lambda name: self.between(name, first, stop), first, self.origin_s)

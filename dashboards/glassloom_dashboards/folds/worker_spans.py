@@ -1,0 +1,56 @@
+"""What each task event says of its worker's time: what it did, what it read before, and how long a task was ready. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from glassloom_metrics.protocol import Action
+from numpy.typing import NDArray
+
+from glassloom_dashboards.folds.bins import KIND_BITS, Integers, Spans, joined_spans, microseconds
+
+COMPUTE, INPUTS, TRANSFER, PUBLISH, SPILL, READY = range(6)
+"""What time is spent with: by the threads themselves, beside them (from `TRANSFER` on), or by tasks that are ready."""
+PLACES = 6
+
+_PLACES = {
+    Action.COMPUTE: COMPUTE,
+    Action.TRANSFER: TRANSFER,
+    Action.DEVICE_TO_HOST: TRANSFER,
+    Action.HOST_TO_DEVICE: TRANSFER,
+    Action.SERIALISE: PUBLISH,
+    Action.SPILL_WRITE: SPILL,
+    Action.SPILL_READ: SPILL,
+}
+_PLACE_OF_ACTION = np.array(
+    [_PLACES.get(Action(n), TRANSFER) if n in set(Action) else TRANSFER for n in range(256)], np.int64
+)
+
+
+def worker_spans(column: Callable[[str], NDArray[Any]], first: int, origin_s: float) -> Spans:
+    """Return the spans of rows that begin with number `first`: their key is the worker and the place; ``row`` tells the row."""
+    start_s, stop_s = column("start_s"), column("stop_s")
+    row = np.arange(first, first + len(start_s))
+    worker = column("worker").astype(np.int64) << KIND_BITS
+    place = _PLACE_OF_ACTION[column("action")]
+    begun_s = np.minimum(start_s + column("fetch_s"), stop_s)
+    ready_s = start_s - column("ready_s")
+    fetched, waited = begun_s > start_s, ready_s < start_s
+    parts = [
+        (worker | place, begun_s, stop_s, row),
+        (
+            (worker | np.where(place == COMPUTE, INPUTS, place))[fetched],
+            start_s[fetched],
+            begun_s[fetched],
+            row[fetched],
+        ),
+        ((worker | READY)[waited], ready_s[waited], start_s[waited], row[waited]),
+    ]
+    return joined_spans([_spans(*part, origin_s) for part in parts if len(part[0])])
+
+
+def _spans(key: Integers, start_s: NDArray[Any], stop_s: NDArray[Any], row: Integers, origin_s: float) -> Spans:
+    none = np.zeros(len(key), bool)
+    return Spans(key, microseconds(start_s, origin_s), microseconds(stop_s, origin_s), none, row)

@@ -1,0 +1,455 @@
+"""Colours, patterns, fonts and number formats of the pages, in all themes. It draws nothing.
+
+Layer colours are told apart also by people with a colour vision deficiency: after Paul Tol's "muted" and "bright" schemes
+(https://personal.sron.nl/~pault/), moved as little as it takes for any two to differ by 0.08 in OKLab to everybody
+(tests/dashboards/test_theme.py). Reds, oranges and greys are left to what isn't computing: moving, spilling, failing. Parts of
+bars and areas have patterns besides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from bokeh.models import AdaptiveTicker, CompositeTicker, NoOverlap
+from bokeh.plotting import figure
+from glassloom_metrics.protocol import Action
+from markupsafe import Markup
+
+from glassloom_dashboards.parts.scripts import ticks
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of one theme; `layers` are picked by the layer's name.
+
+    What means something differs from the background by at least 3 to 1, text by 4.5 (7 with high contrast). `grid`, `track` and
+    `border` only decorate; where a track means something, `outline` surrounds it.
+    """
+
+    name: str
+    background: str
+    text: str
+    muted_text: str
+    grid: str
+    axis: str
+    track: str
+    outline: str
+    border: str
+    hover: str
+    field: str
+    accent: str
+    good: str
+    busy: str
+    warning: str
+    error: str
+    layers: tuple[str, ...]
+    actions: dict[Action, str]
+    failed: str
+    failed_hatch: str
+    memory: str
+    released: str
+    running: str
+    erred: str
+    cancelled: str
+    limit: str
+    managed: str
+    shared: str
+    unmanaged: str
+    spilled: str
+    cpu: str
+    many: str
+    engine: str
+    hatch_alpha: float
+
+
+LIGHT = Palette(
+    name="light",
+    background="#ffffff",
+    text="#212121",
+    muted_text="#5f6368",
+    grid="#e8eaed",
+    axis="#8a9099",
+    track="#eceff1",
+    outline="#8a9099",
+    border="#e0e3e7",
+    hover="#f4f6f8",
+    field="#8a9099",
+    accent="#34629a",
+    good="#166b3e",
+    busy="#1f5fa8",
+    warning="#8a5300",
+    error="#b3261e",
+    layers=(
+        "#2f66ca",
+        "#3ca173",
+        "#332288",
+        "#0f6830",
+        "#a12c90",
+        "#9f9121",
+        "#8e81e6",
+        "#c664b3",
+        "#677b21",
+        "#96637a",
+    ),
+    actions={
+        Action.TRANSFER: "#ee3311",
+        Action.SPILL_WRITE: "#b85500",
+        Action.SPILL_READ: "#dd7a1a",
+        Action.DEVICE_TO_HOST: "#b8432f",
+        Action.HOST_TO_DEVICE: "#d97a66",
+        Action.SERIALISE: "#8a8a8a",
+    },
+    failed="#111111",
+    failed_hatch="#ff3b30",
+    memory="#34629a",
+    released="#7795b4",
+    running="#2f9482",
+    erred="#c62828",
+    cancelled="#8a8a8a",
+    limit="#b3261e",
+    managed="#34629a",
+    shared="#2f9482",
+    unmanaged="#7f8c99",
+    spilled="#d96a00",
+    cpu="#34629a",
+    many="#78909c",
+    engine="#8e81e6",
+    hatch_alpha=0.35,
+)
+
+DARK = Palette(
+    name="dark",
+    background="#111111",
+    text="#e8eaed",
+    muted_text="#a5abb1",
+    grid="#2a2d30",
+    axis="#6b737b",
+    track="#2a2e32",
+    outline="#6b737b",
+    border="#2d3135",
+    hover="#1b1e21",
+    field="#6b737b",
+    accent="#6699cc",
+    good="#66d19e",
+    busy="#8ab8f0",
+    warning="#ffb454",
+    error="#ff8a80",
+    layers=(
+        "#45d0fe",
+        "#50bcaa",
+        "#8069e5",
+        "#2b8c20",
+        "#cc65bb",
+        "#c4ac21",
+        "#afe7fd",
+        "#a697ff",
+        "#9ed08b",
+        "#a38e69",
+    ),
+    actions={
+        Action.TRANSFER: "#ff5a3c",
+        Action.SPILL_WRITE: "#ff8f1f",
+        Action.SPILL_READ: "#ffbb66",
+        Action.DEVICE_TO_HOST: "#d15a44",
+        Action.HOST_TO_DEVICE: "#e89583",
+        Action.SERIALISE: "#8a8f94",
+    },
+    failed="#000000",
+    failed_hatch="#ff5a50",
+    memory="#6699cc",
+    released="#56799c",
+    running="#4fbfac",
+    erred="#ef5350",
+    cancelled="#7d8287",
+    limit="#ff8a80",
+    managed="#6699cc",
+    shared="#4fbfac",
+    unmanaged="#6d7b89",
+    spilled="#ff8f1f",
+    cpu="#6699cc",
+    many="#78909c",
+    engine="#a697ff",
+    hatch_alpha=0.35,
+)
+
+HIGH_CONTRAST = Palette(
+    name="high-contrast",
+    background="#000000",
+    text="#ffffff",
+    muted_text="#e6e6e6",
+    grid="#6b6b6b",
+    axis="#b0b0b0",
+    track="#262626",
+    outline="#b0b0b0",
+    border="#b0b0b0",
+    hover="#262626",
+    field="#ffffff",
+    accent="#7db8ff",
+    good="#5ee6a8",
+    busy="#a8d0ff",
+    warning="#ffc233",
+    error="#ff9f91",
+    layers=(
+        "#a7b8f3",
+        "#4fbfac",
+        "#7e65e6",
+        "#309e72",
+        "#cd66bb",
+        "#bab443",
+        "#94e4fe",
+        "#a28cf5",
+        "#c3e19a",
+        "#9b8827",
+    ),
+    actions={
+        Action.TRANSFER: "#ff7a66",
+        Action.SPILL_WRITE: "#ffa033",
+        Action.SPILL_READ: "#ffd08a",
+        Action.DEVICE_TO_HOST: "#ff9f91",
+        Action.HOST_TO_DEVICE: "#ffb3a6",
+        Action.SERIALISE: "#b0b0b0",
+    },
+    failed="#000000",
+    failed_hatch="#ff9f91",
+    memory="#7db8ff",
+    released="#5a8cc0",
+    running="#57d9c3",
+    erred="#ff8080",
+    cancelled="#b0b0b0",
+    limit="#ff9f91",
+    managed="#7db8ff",
+    shared="#57d9c3",
+    unmanaged="#9aa7b4",
+    spilled="#ffa033",
+    cpu="#7db8ff",
+    many="#cfd8dc",
+    engine="#b9a8ff",
+    hatch_alpha=0.7,
+)
+
+PALETTES = {palette.name: palette for palette in (LIGHT, DARK, HIGH_CONTRAST)}
+
+HATCHES = {
+    "released": ".",
+    "running": "\\",
+    "erred": "x",
+    "cancelled": "/",
+    "shared": "\\",
+    "unmanaged": ".",
+    "spilled": "/",
+    "inputs": "\\",
+    "transfer": "x",
+    "publish": "-",
+    "spill": "/",
+    "engine": "|",
+    "unready": ".",
+}
+"""Bokeh's pattern of each part of a bar or an area, which tells it apart without its colour; others are plain."""
+HATCH_CLASSES = {".": "dotted", "/": "hatched", "\\": "hatched-back", "x": "crossed", "-": "lined", "|": "barred"}
+"""The CSS class of each pattern in legends."""
+LAYER_HATCHES = (" ", "/", ".", "\\", "x", "-", "|")
+"""The patterns of layers that are drawn on top of each other, in turn."""
+_CSS_COLOURS = (
+    "background", "text", "border", "track", "outline", "hover", "field", "accent", "good", "busy", "warning", "error",
+    "managed", "shared", "unmanaged", "spilled", "limit",
+)  # fmt: skip
+
+
+def hatch_class(part: str) -> str:
+    """Return the CSS class of a part's pattern in legends.
+
+    >>> hatch_class("spilled"), hatch_class("managed")
+    ('hatched', '')
+    """
+    return HATCH_CLASSES.get(HATCHES.get(part, ""), "")
+
+
+def hatch(glyph: Any, part: str, palette: Palette) -> None:
+    """Draw a part's pattern over its colour."""
+    if part in HATCHES:
+        glyph.update(
+            hatch_pattern=HATCHES[part], hatch_color=palette.background, hatch_alpha=palette.hatch_alpha, hatch_scale=7
+        )
+
+
+def stylesheet() -> Markup:
+    """Return the colours of all themes as CSS variables; the first theme's are those of a page that names none."""
+    return Markup("\n").join(map(_variables, PALETTES.values()))
+
+
+def _variables(palette: Palette) -> Markup:
+    values = {name: getattr(palette, name) for name in _CSS_COLOURS}
+    values |= {"muted": palette.muted_text, "failed": palette.failed_hatch}
+    rules = "; ".join(f"--gl-{name}: {value}" for name, value in values.items())
+    scheme = "light" if palette is LIGHT else "dark"
+    place = ":root" if palette is LIGHT else f':root[data-theme="{palette.name}"]'
+    return Markup(f"{place} {{ {rules}; color-scheme: {scheme}; }}")  # nothing of users
+
+
+ACTION_WORDS = {
+    Action.COMPUTE: "compute",
+    Action.TRANSFER: "transfer",
+    Action.SPILL_WRITE: "spill to disk",
+    Action.SPILL_READ: "read back from disk",
+    Action.DEVICE_TO_HOST: "device to host",
+    Action.HOST_TO_DEVICE: "host to device",
+    Action.SERIALISE: "publish to other processes",
+}
+
+
+_BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def plain(text: str) -> str:
+    """Return `text` so that Bokeh draws it as it is: between ``$$`` and the like it would read TeX.
+
+    >>> plain("$$x$$") == "$\\u200b$x$\\u200b$"
+    True
+    """
+    for opening in ("$$", "\\[", "\\("):
+        text = text.replace(opening, f"{opening[0]}\u200b{opening[1]}")
+    return text
+
+
+def glyph_of(plot: figure, name: str) -> Any:
+    """Return the glyph of the renderer called `name`."""
+    return next(renderer.glyph for renderer in plot.renderers if renderer.name == name)
+
+
+def ellipsis(text: str, length: int) -> str:
+    """Return `text`, or its beginning and an ellipsis if it is longer than `length`.
+
+    >>> ellipsis("read_parquet", 6)
+    'read_…'
+    """
+    return text if len(text) <= length else text[: max(length - 1, 0)] + "…"
+
+
+def middle_cut(text: str, length: int) -> str:
+    """Return `text`, or its two ends if it is longer than `length`: names often differ in their last characters alone.
+
+    >>> middle_cut("customer-churn-2024-w17", 14)
+    'custome…24-w17'
+    """
+    if len(text) <= length:
+        return text
+    tail = max(length - 1, 0) // 2
+    return f"{text[: max(length - 1 - tail, 0)]}…{text[len(text) - tail :]}"
+
+
+def bytes_text(count: float) -> str:
+    """Return a number of bytes for people.
+
+    >>> bytes_text(1536), bytes_text(3 * 2**30), bytes_text(88 * 2**20)
+    ('1.50 KiB', '3.00 GiB', '88.0 MiB')
+    """
+    power = 0
+    while abs(count) >= 1024 and power < len(_BYTE_UNITS) - 1:
+        count, power = count / 1024, power + 1
+    digits = 0 if power == 0 or abs(count) >= 100 else 1 if abs(count) >= 10 else 2
+    return f"{count:.{digits}f} {_BYTE_UNITS[power]}"
+
+
+def bright_text(background: str) -> str:
+    """Return the colour of text that can be read on a colour, ``#rrggbb``: black or white.
+
+    >>> bright_text("#eceff1"), bright_text("#332288")
+    ('#000000', '#ffffff')
+    """
+    return "#000000" if contrast(background, "#000000") > contrast(background, "#ffffff") else "#ffffff"
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours as WCAG defines it, from 1 to 21.
+
+    >>> contrast("#000000", "#ffffff"), contrast("#767676", "#ffffff") > 4.5
+    (21.0, True)
+    """
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return round((high + 0.05) / (low + 0.05), 6)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def duration_text(seconds: float) -> str:
+    """Return a length of time for people.
+
+    >>> duration_text(12e-6), duration_text(0.25), duration_text(12.345), duration_text(250), duration_text(7260)
+    ('12 µs', '250 ms', '12.3 s', '4 min 10 s', '2 h 1 min')
+    """
+    if not np.isfinite(seconds):
+        return "unknown"
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    if seconds < 0.9995:
+        return f"{seconds * 1e3:.3g} ms"
+    if seconds < 119.5:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def set_seconds_axis(plot: figure) -> None:
+    """Give the x axis ticks in seconds, minutes and hours."""
+    plot.xaxis.ticker = CompositeTicker(
+        tickers=[
+            AdaptiveTicker(base=10, mantissas=[1, 2, 5], max_interval=20, num_minor_ticks=0),
+            AdaptiveTicker(base=60, mantissas=[0.5, 1, 2, 5, 10, 15, 30], min_interval=30, max_interval=1800),
+            AdaptiveTicker(base=24, mantissas=[1, 2, 4, 6, 8, 12], min_interval=3600),
+        ]
+    )
+    plot.xaxis.formatter = ticks("secondsTick")
+
+
+def set_bytes_axis(plot: figure) -> None:
+    """Give the x axis ticks in B, KiB, MiB and so on."""
+    plot.xaxis.ticker = AdaptiveTicker(base=1024, mantissas=[2**power for power in range(10)], desired_num_ticks=4)
+    plot.xaxis.formatter = ticks("bytesTick")
+
+
+def style_figure(plot: figure, palette: Palette) -> None:
+    """Make `plot` look like the page around it; called again when the theme changes."""
+    plot.background_fill_color = None  # the page's own background shows through
+    plot.border_fill_color = None
+    plot.outline_line_color = None
+    for axis in plot.axis:
+        axis.axis_line_color = palette.axis
+        axis.major_tick_line_color = None
+        axis.minor_tick_line_color = None
+        axis.major_label_text_color = palette.muted_text
+        axis.major_label_text_font = FONT
+        axis.major_label_text_font_size = "11px"
+        axis.axis_label_text_color = palette.muted_text
+        axis.axis_label_text_font = FONT
+        axis.axis_label_text_font_size = "11px"
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_standoff = 4
+        axis.major_label_policy = NoOverlap(min_distance=0)
+    plot.xgrid.grid_line_color = palette.grid
+    plot.ygrid.grid_line_color = None
+
+
+TOOLTIP_CSS = """
+<style>
+:host { background-color: var(--gl-background); color: var(--gl-text); border: 1px solid var(--gl-border);
+  border-radius: 4px; box-shadow: 0 2px 8px #0003; opacity: 1; padding: 6px 8px; --tooltip-arrow-width: 0px; --tooltip-arrow-height: 0px; }
+.gl-tip { font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif; max-width: 380px; }
+.gl-tip b { font-weight: 600; overflow-wrap: anywhere; }
+.gl-tip table { border-spacing: 0; } .gl-tip td { padding: 0 10px 0 0; vertical-align: top; overflow-wrap: anywhere; }
+.gl-tip td:first-child { color: var(--gl-muted); white-space: nowrap; }
+</style>
+"""
+
+
+def tooltip(title: str, rows: list[tuple[str, str]]) -> str:
+    """Return the template of a hover card; `title` and the second words hold Bokeh's ``@column`` places."""
+    cells = "".join(f"<tr><td>{word}</td><td>{value}</td></tr>" for word, value in rows)
+    return f"<div class='gl-tip'>{TOOLTIP_CSS}<b>{title}</b><table>{cells}</table></div>"

@@ -1,0 +1,1 @@
+"""The process: which clusters are followed, who may look, and what a viewer is sent."""

@@ -1,0 +1,205 @@
+"""The clusters that this process watches: one aggregate and one subscriber each, however many viewers.
+
+Watching begins with a cluster's first viewer and goes on after its last, so that a page opened again is there at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncGenerator, Sequence
+from typing import Protocol
+
+from glassloom_metrics.errors import ClusterNotFound, ConnectionRefused, RecordingError
+from glassloom_metrics.open_recordings import RecordingRecord, find_recording
+from glassloom_metrics.protocol import decode_known
+from glassloom_metrics.recording import Recording
+from glassloom_metrics.registry import ClusterRecord, find_record, read_records
+from glassloom_metrics.subscriber import subscribe_frames
+
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.colours import ColourBook
+
+MAX_ENDED = 8
+"""How many ended clusters are kept, so that a long-lived process doesn't hold every cluster that ever was."""
+
+_FIRST_RETRY_S = 0.25
+_LONGEST_RETRY_S = 5.0
+_FOLD_SLICE_S = 0.02
+"""How long a backlog may be folded before viewers get their turn."""
+
+_LOGGED_MESSAGES = 10
+"""How many unreadable messages of a cluster the log has words for; the page counts them all."""
+
+log = logging.getLogger(__name__)
+
+
+class Frames(Protocol):
+    """What reads a cluster's frames: `subscribe_frames`."""
+
+    def __call__(self, record: ClusterRecord, *, since: int, log_id: str) -> AsyncGenerator[bytes]:
+        """Yield frames from number `since` of the log `log_id` on."""
+
+
+class Watched:
+    """A cluster or a recording, what it has told so far, and the colours of its layers."""
+
+    def __init__(self, record: ClusterRecord | RecordingRecord) -> None:
+        self.record = record
+        self.aggregate = ClusterAggregate()
+        self.aggregate.name = record.name
+        self.aggregate.cluster_id = record.id
+        self.aggregate.started_at_s = record.started_at_s
+        self.colours = ColourBook()
+        self.unknown_messages = 0
+        self.viewers = 0
+
+    def fold(self, payload: bytes) -> None:
+        """Add one frame to the aggregate. One of a later protocol's types is left out; one that can't be read is counted too."""
+        try:
+            message = decode_known(payload)
+            if message is None:
+                self.unknown_messages += 1
+            else:
+                self.aggregate.apply(message)
+        except (
+            Exception
+        ) as error:  # of another process, perhaps another version: whatever is in it must not end the page
+            self.aggregate.skip_message()
+            if self.aggregate.unreadable_messages <= _LOGGED_MESSAGES:
+                log.warning("a message of cluster %r is left out, for it cannot be read: %r", self.record.name, error)
+
+
+class Hub:
+    """Finds clusters and recordings in the registry and watches those that somebody looks at. Lives in one event loop.
+
+    Parameters
+    ----------
+    recordings
+        Recordings that are shown besides, without being in the registry.
+    """
+
+    def __init__(self, frames: Frames = subscribe_frames, recordings: Sequence[RecordingRecord] = ()) -> None:
+        self._frames = frames
+        self.recordings = {record.id: record for record in recordings}
+        self._watched: dict[str, Watched] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def watch(self, cluster_id: str) -> Watched:
+        """Return a cluster, or recording, by id, which is watched from now on.
+
+        Raises
+        ------
+        ClusterNotFound
+            If it isn't running, or there, and was never watched.
+        """
+        known = self._watched.get(cluster_id)
+        if known is not None:
+            return known
+        record = self._find(cluster_id)
+        if record.id != cluster_id:
+            return self.watch(record.id)
+        self._forget_oldest_ended()
+        watched = self._watched[record.id] = Watched(record)
+        self._tasks[record.id] = asyncio.get_running_loop().create_task(self._supervise(watched))
+        return watched
+
+    def _find(self, name_or_id: str) -> ClusterRecord | RecordingRecord:
+        if name_or_id in self.recordings:
+            return self.recordings[name_or_id]
+        try:
+            return find_record(name_or_id)
+        except ClusterNotFound:
+            with contextlib.suppress(ClusterNotFound):
+                return find_recording(name_or_id)
+            raise
+
+    def shown(self) -> list[ClusterRecord | RecordingRecord]:
+        """Return the records of all running clusters, and of the recordings that this hub was given."""
+        return [*read_records(), *self.recordings.values()]
+
+    async def close(self) -> None:
+        """Stop watching."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _forget_oldest_ended(self) -> None:
+        ended = [key for key, task in self._tasks.items() if task.done() and not self._watched[key].viewers]
+        for key in ended[: max(len(ended) - MAX_ENDED + 1, 0)]:
+            del self._watched[key], self._tasks[key]
+
+    async def _supervise(self, watched: Watched) -> None:
+        record = watched.record
+        try:
+            if isinstance(record, RecordingRecord):
+                await _replay(watched, record)
+            else:
+                await self._follow(watched, record)
+        except Exception as error:  # a fault of ours: said on the page, or it would be called live for ever
+            log.exception("cluster %r is no longer followed", record.name)
+            watched.aggregate.refuse(f"the dashboards failed to follow this cluster: {error!r}")
+
+    async def _follow(self, watched: Watched, record: ClusterRecord) -> None:
+        """Read the cluster's log until it has ended; each time the connection is lost, go on where it was."""
+        retry_s = _FIRST_RETRY_S
+        while True:
+            try:
+                await self._read(watched, record)
+                retry_s = _FIRST_RETRY_S
+            except ConnectionRefused as error:
+                log.warning("%s", error)
+                watched.aggregate.refuse(str(error))
+                return
+            except OSError as error:
+                log.info("cluster %r cannot be reached: %s", record.name, error)
+            if watched.aggregate.state == "ended":
+                return
+            if not is_running(record):
+                watched.aggregate.end("its process has ended")
+                return
+            watched.aggregate.set_state("reconnecting")
+            await asyncio.sleep(retry_s)
+            retry_s = min(2 * retry_s, _LONGEST_RETRY_S)
+
+    async def _read(self, watched: Watched, record: ClusterRecord) -> None:
+        aggregate = watched.aggregate
+        frames = self._frames(record, since=aggregate.next_frame, log_id=aggregate.log_id)
+        if aggregate.heard_at_s is None:
+            aggregate.hear(time.monotonic())
+        slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+        async with contextlib.aclosing(frames):
+            async for payload in frames:
+                aggregate.hear(time.monotonic())
+                watched.fold(payload)
+                if time.monotonic() > slice_ends_s:
+                    await asyncio.sleep(0)
+                    slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+
+
+async def _replay(watched: Watched, record: RecordingRecord) -> None:
+    """Read a recording as far as it goes, in slices."""
+    aggregate = watched.aggregate
+    slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+    try:
+        recording = Recording(record.path)
+        for _, payload in recording.frames():
+            watched.fold(payload)
+            if time.monotonic() > slice_ends_s:
+                aggregate.set_state("loading")
+                await asyncio.sleep(0)
+                slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+    except (RecordingError, OSError) as error:
+        aggregate.refuse(str(error))
+    else:
+        aggregate.set_recorded(recording.damage)
+
+
+def is_running(record: ClusterRecord) -> bool:
+    """Tell whether the registry still has this very cluster."""
+    try:
+        return find_record(record.id).id == record.id
+    except ClusterNotFound:
+        return False

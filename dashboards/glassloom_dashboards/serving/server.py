@@ -1,0 +1,260 @@
+"""The dashboards' web server: Bokeh's, with our pages, our gate before every route, and nothing of the request kept."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+from urllib.parse import unquote
+
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.document import Document
+from bokeh.resources import Resources
+from bokeh.server.tornado import BokehTornado
+from bokeh.server.views.doc_handler import DocHandler
+from bokeh.server.views.static_handler import StaticHandler
+from bokeh.server.views.ws import WSHandler
+from glassloom_metrics.errors import ClusterNotFound
+from glassloom_metrics.pages import PAGES
+from tornado.httputil import HTTPMessageDelegate, HTTPServerRequest
+from tornado.web import RequestHandler
+
+from glassloom_dashboards.parts.templates import template
+from glassloom_dashboards.parts.theme import PALETTES
+from glassloom_dashboards.serving.gate import Gate
+from glassloom_dashboards.serving.hub import Hub, Watched
+from glassloom_dashboards.serving.loop_lag import LoopLag
+from glassloom_dashboards.serving.page import DEFAULT_THEME, PageView
+from glassloom_dashboards.serving.sessions import Viewers
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",  # Bokeh's pages begin in inline scripts
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self'",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'self'",
+    )
+)
+_SEGMENT = "[^/]+"
+_KEEP_ALIVE_MS = 10_000
+_CHECK_SESSIONS_MS = 5_000
+_UNUSED_SESSION_MS = 15_000
+
+
+def set_security_headers(handler: RequestHandler) -> None:
+    """Set what every answer of ours carries."""
+    handler.set_header("Content-Security-Policy", CONTENT_SECURITY_POLICY)
+    handler.set_header("X-Content-Type-Options", "nosniff")
+    handler.set_header("Referrer-Policy", "no-referrer")
+    handler.set_header("Cache-Control", "no-store")
+
+
+class DashboardServer(BokehTornado):
+    """The web application.
+
+    Parameters
+    ----------
+    hub
+        Where clusters are found.
+    gate
+        Who is let in.
+    prefix
+        Path before all others, such as ``"/user/someone/glassloom/dash"``.
+    origins
+        Hosts whose pages may open WebSockets; ``"*"`` only on a private socket, behind a proxy that checks.
+    lists_clusters
+        Whether ``{prefix}/`` shows the clusters.
+    """
+
+    def __init__(self, hub: Hub, gate: Gate, *, prefix: str, origins: list[str], lists_clusters: bool) -> None:
+        self.hub = hub
+        self.loop_lag = LoopLag()
+        self._gate = gate
+        applications = {
+            f"/{_SEGMENT}/{page.id}": Application(
+                FunctionHandler(self._fill(page.id), trap_exceptions=False), Viewers(self.cluster_of)
+            )
+            for page in PAGES
+        }
+        super().__init__(
+            applications,
+            prefix=prefix,
+            extra_websocket_origins=origins,
+            include_headers=[],
+            include_cookies=[],
+            use_index=False,
+            keep_alive_milliseconds=_KEEP_ALIVE_MS,
+            check_unused_sessions_milliseconds=_CHECK_SESSIONS_MS,
+            unused_session_lifetime_milliseconds=_UNUSED_SESSION_MS,
+            default_handler_class=NotFound,
+        )
+        # These come before Bokeh's own routes to the same paths, of which nothing but the static files is left.
+        start = re.escape(self.prefix)
+        routes: list[Any] = [(rf"{start}/health", Health)]
+        if lists_clusters:
+            routes.append((rf"{start}/?", ClusterList))
+        for key, context in self.applications.items():
+            path = f"{start}{key}"
+            args = {"application_context": context, "bokeh_websocket_path": f"{path}/ws"}
+            routes += [(rf"{path}/?", PageHandler, args), (rf"{path}/ws", PageSocket, args), (rf"{path}/.*", NotFound)]
+        self.add_handlers(".*", routes)
+
+    def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> HTTPMessageDelegate:
+        """Ask the gate, then find the route."""
+        if self._gate.lets_in(request):
+            return super().find_handler(request, **kwargs)
+        entry = self._gate.entry(request)
+        if entry is not None:
+            return self.get_handler_delegate(request, Entry, {"location": entry[0], "cookie": entry[1]})
+        return self.get_handler_delegate(request, Forbidden)
+
+    def resources(self, absolute_url: str | bool | None = None) -> Resources:
+        """Return what a page loads: from here, and only the parts of BokehJS that our pages use."""
+        return Resources(
+            mode="server",
+            root_url=f"{self.prefix}/",
+            components=["bokeh", "bokeh-widgets"],
+            path_versioner=StaticHandler.append_version,
+        )
+
+    def cluster_of(self, request: Any) -> Watched:
+        """Return the cluster that a request's path names; raises `ClusterNotFound`."""
+        rest = request.path[len(self.prefix) :].lstrip("/")
+        return self.hub.watch(unquote(rest.split("/")[0]))
+
+    def _fill(self, page: str) -> Any:
+        def fill(document: Document) -> None:
+            request = document.session_context.request
+            watched = self.cluster_of(request)
+            arguments = {name: _text(values[0]) for name, values in request.arguments.items() if values}
+            view = PageView(page, watched.aggregate, watched.colours, arguments.get("theme", ""))
+            view.go_to(arguments)
+            view.attach(document)
+
+        return fill
+
+
+def _text(argument: bytes | str) -> str:
+    return argument if isinstance(argument, str) else argument.decode("utf-8", "replace")
+
+
+def _theme_of(handler: RequestHandler) -> str:
+    theme = handler.get_query_argument("theme", DEFAULT_THEME)
+    return theme if theme in PALETTES else DEFAULT_THEME
+
+
+class Plain(RequestHandler):
+    """A handler that needs no more than the gate's word."""
+
+    application: DashboardServer
+
+    def set_default_headers(self) -> None:
+        """Set the security headers."""
+        set_security_headers(self)
+
+    def check_xsrf_cookie(self) -> None:
+        """Do nothing: no handler changes anything."""
+
+
+class Health(Plain):
+    """Says that the process answers."""
+
+    def get(self) -> None:
+        """Answer ``{"status": "ok"}``, and how late the loop was at most in the last minute."""
+        longest_s = self.application.loop_lag.longest_s(time.monotonic())
+        self.write({"status": "ok", "loop_lag_s": round(longest_s, 3)})
+
+
+class Entry(Plain):
+    """Takes the token out of the address, and gives a cookie for it."""
+
+    def initialize(self, location: str, cookie: str) -> None:
+        """Take over what the gate said."""
+        self._location, self._cookie = location, cookie
+
+    def get(self) -> None:
+        """Redirect to the same page."""
+        self.set_header("Set-Cookie", self._cookie)
+        self.redirect(self._location)
+
+
+class Forbidden(Plain):
+    """Answers whoever isn't let in, whatever they ask for."""
+
+    def prepare(self) -> None:
+        """Answer 403."""
+        self.set_status(403)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish("403: open the address that was printed when the dashboards started; it ends in ?token=...\n")
+
+
+class NotFound(Plain):
+    """Answers what there is no route for."""
+
+    def prepare(self) -> None:
+        """Answer 404."""
+        write_message(self, 404, "Not found", "There is no such dashboard page.")
+
+
+class ClusterList(Plain):
+    """Lists the running clusters, and the recordings that this process was started with."""
+
+    def get(self) -> None:
+        """Answer with a page of links."""
+        clusters = [
+            {"name": record.name, "href": f"{self.application.prefix}/{record.id}"}
+            for record in self.application.hub.shown()
+        ]
+        text = (
+            "Pick a cluster or recording."
+            if clusters
+            else "No cluster is running. This page lists those that this user starts."
+        )
+        write_message(self, 200, "Clusters", text, clusters=clusters, pages=PAGES)
+
+
+def write_message(handler: RequestHandler, status: int, title: str, text: str, **variables: Any) -> None:
+    """Answer with a page of words; all of them are escaped."""
+    handler.set_status(status)
+    handler.set_header("Content-Type", "text/html; charset=utf-8")
+    handler.finish(template("message.html").render(title=title, text=text, theme=_theme_of(handler), **variables))
+
+
+class PageHandler(DocHandler):
+    """One dashboard page of one cluster."""
+
+    application: DashboardServer
+
+    def set_default_headers(self) -> None:
+        """Set the security headers."""
+        set_security_headers(self)
+
+    async def get(self, *args: Any, **kwargs: Any) -> None:
+        """Answer with the page, or say that the cluster isn't running."""
+        try:
+            self.application.cluster_of(self.request)
+        except ClusterNotFound as error:
+            write_message(self, 404, "This cluster is not running", f"{str(error)[:500]}.")
+            return
+        await super().get(*args, **kwargs)
+
+
+class PageSocket(WSHandler):
+    """A page's WebSocket."""
+
+    application: DashboardServer
+
+    async def prepare(self) -> None:
+        """Refuse the upgrade if there is no such cluster."""
+        await super().prepare()
+        try:
+            self.application.cluster_of(self.request)
+        except ClusterNotFound:
+            self.set_status(404)
+            self.finish()

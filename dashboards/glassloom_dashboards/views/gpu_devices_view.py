@@ -1,0 +1,293 @@
+"""GPUs as a table with their last readings; one opened with what it is, its links, memory errors and processes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from bokeh.models import CustomJS, UIElement
+from glassloom_metrics.gpu_messages import GONE, LOST, OK, SILENT, GpuDevice, Reading, throttle_texts
+
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.gpu_history import ProcessRow
+from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
+from glassloom_dashboards.parts.html_body import HtmlBody, Paging, fit_html, number_or_none
+from glassloom_dashboards.parts.templates import render
+from glassloom_dashboards.parts.theme import Palette, bytes_text, ellipsis, middle_cut
+from glassloom_dashboards.parts.times import clock_text
+from glassloom_dashboards.views.gpu_drawing import (
+    KINDS,
+    PART_WORDS,
+    device_name,
+    memory_parts,
+    now_text,
+    percent_text,
+    rate_text,
+    reading_words,
+    state_words,
+)
+from glassloom_dashboards.views.gpu_words import nothing_words
+
+ROWS = 64
+MAX_PROCESSES = 100
+_MAX_MODELS = 3
+_ICONS = {OK: "good", LOST: "bad", SILENT: "warning", GONE: "off"}
+_TEXT_BYTES = 20_000
+
+HEADS = (
+    ("Device", ""),
+    ("State", ""),
+    ("Utilisation", ""),
+    ("Memory", ""),
+    ("PCIe", "wide"),
+    ("NVLink", "wide"),
+    ("Power", "number"),
+    ("Temperature", "number"),
+    ("Clock", "wide number"),
+    ("Processes", "wide number"),
+)
+"""Words and CSS classes of each column."""
+
+
+def device_row(aggregate: ClusterAggregate, device: GpuDevice, *, shows_model: bool = True) -> dict[str, object]:
+    """Return what the table says of a device."""
+    gpus = aggregate.gpus
+    readings = gpus.readings.get(device.id, {}) if device.state == OK else {}
+    busy, processes = readings.get("utilization_percent", ""), readings.get("processes", "")
+    cells = {kind: cell(aggregate, device, kind) for kind in KINDS}
+    return {
+        "id": device.id,
+        "name": device_name(gpus, device),
+        "model": ellipsis(device.name, 60),
+        "shows_model": shows_model or device.is_part,
+        "is_part": device.is_part,
+        "state": state_words(device.state),
+        "icon": _ICONS.get(device.state, "warning"),
+        "reason": reason_text(aggregate, device),
+        "is_ok": device.state == OK,
+        "busy": None if isinstance(busy, str) else min(max(busy / 100, 0.0), 1.0),
+        "memory": memory_bar(aggregate, device),
+        "cells": cells,
+        "throttled": ", ".join(_throttled(readings)),
+        "processes": {"words": _count_text(processes), "is_value": not isinstance(processes, str)},
+    }
+
+
+def cell(aggregate: ClusterAggregate, device: GpuDevice, kind: str) -> dict[str, object]:
+    """Return the words of a metric, and whether they are a value or say why there is none."""
+    readings = aggregate.gpus.readings.get(device.id)
+    has_value = readings is not None and not all(
+        isinstance(readings.get(name, ""), str)
+        for name in KINDS[kind].metrics[: 2 if len(KINDS[kind].metrics) == 2 else 1]
+    )
+    return {"words": now_text(aggregate.gpus, device, kind), "is_value": has_value}
+
+
+def reason_text(aggregate: ClusterAggregate, device: GpuDevice) -> str:
+    """Return since when a device doesn't answer, and why."""
+    if device.state == OK:
+        return ""
+    return f"since {clock_text(device.since_s, aggregate.last_at_s)}: {ellipsis(device.reason, 200)}"
+
+
+def memory_bar(aggregate: ClusterAggregate, device: GpuDevice) -> list[tuple[str, float, str]]:
+    """Return the parts of a device's memory: name, per cent of all, and words; nothing if it isn't known."""
+    gpus = aggregate.gpus
+    readings = gpus.readings.get(device.id, {})
+    total = device.memory_total_bytes
+    known = {name: float(value) for name, value in readings.items() if not isinstance(value, str)}
+    if isinstance(total, str) or total <= 0 or "memory_used_bytes" not in known or device.state != OK:
+        return []
+    parts = memory_parts({**known, "workers_bytes": gpus.workers_bytes(device.id)})
+    return [
+        (name, 100 * min(float(size) / total, 1.0), f"{PART_WORDS[name]} {bytes_text(float(size))}")
+        for name, size in parts.items()
+        if float(size) > 0
+    ]
+
+
+def _throttled(readings: Mapping[str, Reading]) -> list[str]:
+    bits = readings.get("throttle_reasons", "")
+    return [] if isinstance(bits, str) else throttle_texts(bits, remarkable=True)
+
+
+def _count_text(value: Reading) -> str:
+    return reading_words(value) if isinstance(value, str) else f"{value:,.0f}"
+
+
+def detail_of(aggregate: ClusterAggregate, device: GpuDevice) -> dict[str, object]:
+    """Return what is told of a device that is open."""
+    return {
+        **device_row(aggregate, device),
+        "metrics": [(KINDS[kind].words, cell(aggregate, device, kind)) for kind in KINDS if device.state == OK],
+        "facts": facts_of(aggregate, device),
+        "parts": [words for _, _, words in memory_bar(aggregate, device)],
+        "links": link_rows(aggregate, device),
+        "process_rows": process_rows(aggregate, aggregate.gpus.processes_on(device.id) if device.state == OK else []),
+        "why_no_processes": _why_no_processes(aggregate, device),
+    }
+
+
+def facts_of(aggregate: ClusterAggregate, device: GpuDevice) -> list[tuple[str, str]]:
+    """Return what a device is and, if it answers, its readings that the table has no column for, as (words, value)."""
+    mig = device.mig_enabled
+    facts = [
+        ("UUID", device.uuid),
+        ("Driver", aggregate.gpus.driver or "unknown"),
+        ("PCIe", _pcie_text(device)),
+        ("NVLinks", _count_text(device.nvlinks)),
+        ("MIG", reading_words(mig) if isinstance(mig, str) else "divided" if mig else "not divided"),
+        ("Part of", _parent_text(aggregate, device)),
+    ]
+    readings = aggregate.gpus.readings.get(device.id)
+    if readings is not None and device.state == OK:
+        facts += _more_readings(readings)
+    return [(words, ellipsis(value, 200)) for words, value in facts if value]
+
+
+def _more_readings(readings: Mapping[str, Reading]) -> list[tuple[str, str]]:
+    bits = readings["throttle_reasons"]
+    return [
+        ("Memory kept by the driver", _value_text(readings, "memory_reserved_bytes", bytes_text)),
+        ("Memory busy", _value_text(readings, "memory_utilization_percent", percent_text)),
+        ("Memory pools", _pool_text(readings)),
+        ("Memory clock", _value_text(readings, "memory_clock_mhz", lambda value: f"{value:,.0f} MHz")),
+        (
+            "Low clocks because of",
+            reading_words(bits) if isinstance(bits, str) else ", ".join(throttle_texts(bits)) or "nothing",
+        ),
+        ("Memory errors, corrected", _value_text(readings, "ecc_corrected", lambda value: f"{value:,.0f}")),
+        ("Memory errors, uncorrected", _value_text(readings, "ecc_uncorrected", lambda value: f"{value:,.0f}")),
+        ("Video encoder", _value_text(readings, "encoder_percent", percent_text)),
+        ("Video decoder", _value_text(readings, "decoder_percent", percent_text)),
+    ]
+
+
+def _value_text(readings: Mapping[str, Reading], name: str, text: Callable[[float], str]) -> str:
+    value = readings[name]
+    return reading_words(value) if isinstance(value, str) else text(value)
+
+
+def _pcie_text(device: GpuDevice) -> str:
+    generation, width = device.pcie_generation, device.pcie_width
+    if isinstance(generation, str) or isinstance(width, str):
+        return reading_words(generation if isinstance(generation, str) else width)
+    return f"generation {generation:.0f}, {width:.0f} lanes"
+
+
+def _pool_text(readings: Mapping[str, Reading]) -> str:
+    used, held = readings["pool_used_bytes"], readings["pool_reserved_bytes"]
+    if isinstance(used, str) or isinstance(held, str):
+        return reading_words(used if isinstance(used, str) else held)
+    return f"{bytes_text(used)} in use of {bytes_text(held)}"
+
+
+def _parent_text(aggregate: ClusterAggregate, device: GpuDevice) -> str:
+    parent = aggregate.gpus.devices.get(device.parent)
+    return device_name(aggregate.gpus, parent) if parent is not None else ""
+
+
+def link_rows(aggregate: ClusterAggregate, device: GpuDevice) -> list[tuple[str, str, str]]:
+    """Return each NVLink's number, and what it receives and sends."""
+    received, sent = aggregate.gpus.links.get(device.id, ([], []))
+    if device.state != OK:
+        return []
+    both = zip(received, sent, strict=False)
+    return [(f"{link}", _link_text(one), _link_text(other)) for link, (one, other) in enumerate(both)]
+
+
+def _link_text(value: float | None) -> str:
+    return "unknown" if value is None or not math.isfinite(value) else rate_text(value)
+
+
+def process_rows(aggregate: ClusterAggregate, processes: list[ProcessRow]) -> list[dict[str, object]]:
+    """Return the processes on a device, the cluster's workers first, then those with most memory."""
+
+    def rank(one: ProcessRow) -> tuple[bool, float]:
+        return one.worker < 0, -(one.memory_bytes if not isinstance(one.memory_bytes, str) else 0.0)
+
+    shown = sorted(processes, key=rank)[:MAX_PROCESSES]
+    names = fit_html([middle_cut(one.name or "unknown", 60) for one in shown], 60, _TEXT_BYTES)
+    return [
+        {
+            "pid": one.pid,
+            "name": name,
+            "worker": ellipsis(aggregate.worker_name(one.worker), 60) if one.worker >= 0 else "",
+            "memory": reading_words(one.memory_bytes)
+            if isinstance(one.memory_bytes, str)
+            else bytes_text(one.memory_bytes),
+        }
+        for one, name in zip(shown, names, strict=True)
+    ]
+
+
+def _why_no_processes(aggregate: ClusterAggregate, device: GpuDevice) -> str:
+    if device.state != OK:
+        return "unknown, as the device doesn't answer"
+    count = aggregate.gpus.readings.get(device.id, {}).get("processes", "not measured yet")
+    return reading_words(count) if isinstance(count, str) else "none"
+
+
+class GpuDevicesView:
+    """The card of GPUs for one viewer."""
+
+    id = "gpu-devices"
+    controls: UIElement | None = None
+    ready: CustomJS | None = None
+
+    def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
+        self._aggregate = aggregate
+        self._open: int | None = None
+        self._paging = Paging(ROWS)
+        self.legend = legend_div("gpu-devices-legend")
+        self.empty = empty_div("gpu-devices-empty")
+        self.view = HtmlBody(
+            self.id,
+            {"page": self._paging.move, "open": self._set_open, "close": lambda _: self._set_open("")},
+        )
+        self.body = self.view.model
+
+    def set_palette(self, palette: Palette) -> None:
+        """Do nothing: the page's own colours change."""
+
+    def forget(self) -> None:
+        """Make the next `update` draw everything."""
+        self.view.forget()
+
+    def _set_open(self, value: str) -> None:
+        self._open = number_or_none(value)
+
+    def update(self, now_s: float) -> None:
+        """Show what is new."""
+        aggregate = self._aggregate
+        if not self.view.is_due(now_s, versions_of(aggregate, "gpus", "life", "workers")):
+            return
+        devices = aggregate.gpus.in_order()
+        opened = aggregate.gpus.devices.get(self._open) if self._open is not None else None
+        if opened is not None:
+            html = render("gpu.html", **detail_of(aggregate, opened))
+        else:
+            html = render("gpus.html", **self._values(devices)) if devices else render("nothing.html")
+        self.view.show(html)
+        show_empty(self.empty, *(("",) if devices else nothing_words(aggregate)))
+
+    def _values(self, devices: list[GpuDevice]) -> dict[str, object]:
+        shown = devices[self._paging.part(len(devices))]
+        counts = {state: sum(one.state == state for one in devices) for state in (LOST, SILENT)}
+        models = Counter(one.name for one in devices if not one.is_part)
+        note = [f"{count:,} × {ellipsis(name, 60)}" for name, count in models.most_common(_MAX_MODELS)]
+        if parts := sum(one.is_part for one in devices):
+            note.append(f"{parts:,} MIG instances")
+        note += [f"{count:,} {state_words(state)}" for state, count in counts.items() if count]
+        if self._aggregate.gpus.driver:
+            note.append(f"driver {ellipsis(self._aggregate.gpus.driver, 30)}")
+        rows = [device_row(self._aggregate, one, shows_model=len(models) > 1) for one in shown]
+        used = {name for row in rows for name, _, _ in row["memory"]}  # type: ignore[attr-defined]
+        return {
+            "heads": HEADS,
+            "note": ", ".join(note),
+            "rows": rows,
+            "keys": [(name, words) for name, words in PART_WORDS.items() if name in used],
+            "paging": self._paging.shown(len(devices)),
+        }

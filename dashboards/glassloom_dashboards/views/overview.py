@@ -1,0 +1,186 @@
+"""The overview: whether the cluster is healthy, what needs attention, the latest run, headroom, and what the engine takes."""
+
+from __future__ import annotations
+
+from bokeh.models import CustomJS, UIElement
+
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.runs import Run
+from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
+from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
+from glassloom_dashboards.parts.html_body import HtmlBody, fit_html
+from glassloom_dashboards.parts.strip import gpu_text
+from glassloom_dashboards.parts.tables import Table
+from glassloom_dashboards.parts.templates import render
+from glassloom_dashboards.parts.theme import Palette, bytes_text, ellipsis, middle_cut
+from glassloom_dashboards.parts.times import clock_text, duration_text
+from glassloom_dashboards.views.health import NEAR_LIMIT, Alert, alerts_of, headline_of
+from glassloom_dashboards.views.runs_view import OUTCOMES, outcome_of
+from glassloom_dashboards.views.stages import layers_of_latest_run, rate_text, stages_of
+
+MAX_ALERTS = 8
+MAX_HOSTS = 4
+MAX_GPUS = 8
+_TEXT_BYTES = 8_000
+
+
+def run_of(aggregate: ClusterAggregate) -> dict[str, object] | None:
+    """Return what is said of the latest run, None if there is none."""
+    run = next(iter(aggregate.runs.newest_first()), None)
+    if run is None:
+        return None
+    outcome = outcome_of(aggregate, run)
+    code, where = fit_html([run.title or run.kind, middle_cut(run.where, 80)], 160, _TEXT_BYTES)
+    return {
+        "id": run.id,
+        "code": code,
+        "where": where,
+        "outcome": outcome,
+        "icon": OUTCOMES.get(outcome, "stopped"),
+        "started": clock_text(run.started_s, aggregate.last_at_s),
+        "duration": duration_text(run.duration_s(aggregate.last_at_s)),
+        "part": (run.done + run.failed) / max(run.tasks, 1),
+        "tasks": f"{run.done:,} of {run.tasks:,} tasks done",
+        "failed": f"{run.failed:,} failed" if run.failed else "",
+        "pace": pace_of(aggregate, run),
+    }
+
+
+def pace_of(aggregate: ClusterAggregate, run: Run) -> str:
+    """Return how fast a run is and how long it takes still; of one that is over, how fast it was."""
+    if run.ended_s is not None or aggregate.state in ("ended", "recording"):
+        seconds = run.duration_s(aggregate.last_at_s)
+        return rate_text(run.done / seconds) if seconds > 0 else ""
+    stages = stages_of(aggregate, layers_of_latest_run(aggregate))
+    rate, left = sum(stage.rate for stage in stages), sum(stage.unfinished for stage in stages)
+    said = [rate_text(rate)]
+    if rate and left:
+        said.append(f"about {duration_text(max(round(left / rate), 1))} left")
+    return " · ".join(part for part in said if part)
+
+
+def headroom_of(aggregate: ClusterAggregate) -> list[dict[str, object]]:
+    """Return a bar for the memory of all workers, for threads, and for each GPU; parts are from 0 to 1, None: unknown."""
+    samples = [sample for worker, sample in aggregate.samples.items() if worker in aggregate.workers]
+    limits = [worker.memory_limit_bytes or 0 for worker in aggregate.workers.values()]
+    used = sum(sample.managed_bytes + sample.shared_bytes + sample.unmanaged_bytes for sample in samples)
+    limit = sum(limits) if limits and all(limits) else 0
+    rows: list[dict[str, object]] = []
+    if samples:
+        free = f"{bytes_text(max(limit - used, 0))} free" if limit else "no limit"
+        of_all = f"{bytes_text(used)} of {bytes_text(limit)}" if limit else bytes_text(used)
+        rows.append(
+            _bar("Memory", used / limit if limit else None, f"{of_all}, {free}", is_near=used > NEAR_LIMIT * limit > 0)
+        )
+        busy, threads = sum(sample.executing for sample in samples), aggregate.threads
+        rows.append(_bar("Threads", busy / max(threads, 1), f"{busy:,} of {threads:,} busy"))
+        cpu = sum(sample.cpu_percent for sample in samples) / 100
+        rows.append(_bar("CPU", cpu / max(threads, 1), f"{cpu:.1f} of {threads:,} cores' worth"))
+    gpus = [gpu for gpu in aggregate.gpus.devices.values() if not gpu.is_part]
+    for gpu in gpus[:MAX_GPUS]:
+        used_bytes = aggregate.gpus.readings.get(gpu.id, {}).get("memory_used_bytes")
+        total = gpu.memory_total_bytes
+        known = isinstance(used_bytes, int | float) and isinstance(total, int | float) and total > 0
+        part = float(used_bytes) / float(total) if known else None  # type: ignore[arg-type]
+        words = gpu_text(gpu, aggregate.gpus)
+        rows.append(_bar(f"GPU {gpu.index}", part, words, is_near=part is not None and part > NEAR_LIMIT))
+    if len(gpus) > MAX_GPUS:
+        rows.append(_bar("GPUs", None, f"{len(gpus) - MAX_GPUS} more"))
+    return rows
+
+
+def _bar(name: str, part: float | None, words: str, *, is_near: bool = False) -> dict[str, object]:
+    return {"name": name, "part": None if part is None else min(part, 1.0), "words": words, "is_near": is_near}
+
+
+def engine_of(aggregate: ClusterAggregate) -> list[tuple[str, str]]:
+    """Return what the hosts and the engine take, as (words, value)."""
+    engine, said = aggregate.engine, []
+    for host in list(engine.hosts.values())[:MAX_HOSTS]:
+        memory = f"{bytes_text(host.memory_used_bytes)} of {bytes_text(host.memory_total_bytes)}"
+        said.append((ellipsis(host.host, 40), f"{host.cpu_percent:.0f} % of {host.cpus} CPUs · {memory}"))
+    if len(engine.hosts) > MAX_HOSTS:
+        said.append(("Hosts", f"{len(engine.hosts) - MAX_HOSTS} more"))
+    if (last := engine.last) is not None:
+        lag = f"{duration_text(last.loop_lag_s)}, at most {duration_text(engine.longest_lag_s)} in the last minutes"
+        said.append(("Head is late by", lag))
+        cost = f"{engine.mean_cpu_percent:.1f} % of a core, {bytes_text(last.rss_bytes)}"
+        said.append(("Head takes", cost))
+        log = f"{bytes_text(last.log_memory_bytes)} in memory, {bytes_text(last.log_disk_bytes)} on disk"
+        viewers = f"{last.subscribers:,} reader{'' if last.subscribers == 1 else 's'}"
+        said.append(("Diagnostics take", f"{log} · {viewers}"))
+    return said
+
+
+class Overview:
+    """The card of the overview for one viewer."""
+
+    id = "overview"
+    controls: UIElement | None = None
+    ready: CustomJS | None = None
+
+    def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
+        self._aggregate = aggregate
+        self._attention = Attention()
+        self._badge: Badge | None = None
+        self.legend = legend_div("overview-legend")
+        self.empty = empty_div("overview-empty")
+        self.view = HtmlBody(self.id, {})
+        self.body = self.view.model
+
+    def set_palette(self, palette: Palette) -> None:
+        """Do nothing: the page's own colours change."""
+
+    def forget(self) -> None:
+        """Make the next `update` draw everything."""
+        self.view.forget()
+
+    def update(self, now_s: float) -> None:
+        """Show what is new."""
+        aggregate = self._aggregate
+        self._attention.look(now_s)
+        badge = badge_of(aggregate, self._attention, now_s)
+        if badge != self._badge:
+            self._badge = badge
+            self.view.forget()
+        parts = ("runs", "layers", "progress", "workers", "samples", "gpus", "errors", "life", "engine")
+        if not self.view.is_due(now_s, versions_of(aggregate, *parts)):
+            return
+        self.view.show(render("overview.html", **self._values(badge)))
+        show_empty(self.empty, "")
+
+    def _values(self, badge: Badge) -> dict[str, object]:
+        aggregate = self._aggregate
+        alerts = alerts_of(aggregate, badge)
+        icon, words = headline_of(aggregate, alerts)
+        return {
+            "icon": icon,
+            "headline": words,
+            "alerts": alerts[:MAX_ALERTS],
+            "more_alerts": max(len(alerts) - MAX_ALERTS, 0),
+            "run": run_of(aggregate),
+            "headroom": headroom_of(aggregate),
+            "engine": engine_of(aggregate),
+            "is_over": aggregate.state in ("ended", "recording"),
+            "has_engine": aggregate.kind != "threads",
+        }
+
+    def alerts(self) -> list[Alert]:
+        """Return what needs attention now."""
+        return alerts_of(self._aggregate, self._badge or Badge(self._aggregate.state, ""))
+
+    def summary(self) -> str:
+        """Return the headline."""
+        return f"{headline_of(self._aggregate, self.alerts())[1]}."
+
+    def table(self) -> Table:
+        """Return everything as words."""
+        rows = [("Health", headline_of(self._aggregate, self.alerts())[1])]
+        rows += [("Alert", alert.words) for alert in self.alerts()]
+        run = run_of(self._aggregate)
+        if run is not None:
+            said = [str(run[name]) for name in ("code", "outcome", "duration", "tasks", "failed", "pace") if run[name]]
+            rows.append(("Latest run", " · ".join(said)))
+        rows += [(str(bar["name"]), str(bar["words"])) for bar in headroom_of(self._aggregate)]
+        rows += engine_of(self._aggregate)
+        return Table(("what", "how"), rows, texts=("how",))

@@ -1,0 +1,294 @@
+"""Progress by layer: one bar each; those that run on top, then those that haven't begun, then those that are done."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from bokeh.core.properties import value as constant
+from bokeh.layouts import row as row_of
+from bokeh.models import Button, ColumnDataSource, CustomJS, HoverTool, InlineStyleSheet, Range1d, Toolbar, UIElement
+from bokeh.plotting import figure
+
+from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate, Layer
+from glassloom_dashboards.parts.card import (
+    CONTROL_STYLE,
+    Seen,
+    empty_div,
+    inner_width_px,
+    legend_div,
+    legend_html,
+    replace_data,
+    show_empty,
+    show_html,
+    versions_of,
+)
+from glassloom_dashboards.parts.scripts import hover
+from glassloom_dashboards.parts.tables import Table
+from glassloom_dashboards.parts.theme import (
+    FONT,
+    Palette,
+    ellipsis,
+    glyph_of,
+    hatch,
+    hatch_class,
+    middle_cut,
+    style_figure,
+    tooltip,
+)
+
+SOURCE = "progress-source"
+MAX_LAYERS = 60
+"""Bars at a time: a taller canvas costs the browser too much. The buttons lead to the others."""
+ROW_PX = 38
+MAX_NAME_LENGTH = 300
+"""Longer names are cut in the hover too."""
+
+_CHARACTER_PX = 6.6
+
+PARTS = ("memory", "released", "erred", "cancelled", "running")
+"""The parts of a bar, from the left; the rest of it is waiting."""
+ODD_STATES = {"erred": "failed", "cancelled": "cancelled"}
+COLUMNS = (
+    "y",
+    "text_y",
+    "row_y",
+    *(f"{part}_stop" for part in PARTS),
+    "label",
+    "count",
+    "name",
+    "origin",
+    "total",
+    *STATES,
+    "cancelled",
+)
+
+
+def ordered_layers(aggregate: ClusterAggregate, ids: Collection[int] | None = None) -> list[Layer]:
+    """Return all layers or some: those that run, then those that haven't begun, then those that are done; newest first."""
+    layers = aggregate.layers.values() if ids is None else [aggregate.layers[layer] for layer in ids]
+    return sorted(layers, key=lambda layer: (_stage(aggregate, layer), -layer.id))
+
+
+def _stage(aggregate: ClusterAggregate, layer: Layer) -> int:
+    counts = aggregate.progress.get(layer.id)
+    if counts is None:
+        return 1
+    waiting, ready, running = counts[:3]
+    left = waiting + ready + running
+    if not left:
+        return 2
+    return 0 if running or left < layer.total else 1
+
+
+def counts_of(aggregate: ClusterAggregate, layer: Layer) -> dict[str, int]:
+    """Return the number of a layer's tasks in each state, and how many were ``cancelled``: are in no state any more."""
+    known = aggregate.progress.get(layer.id)
+    counts = dict(zip(STATES, known or (0,) * len(STATES), strict=True))
+    return counts | {"cancelled": max(layer.total - sum(counts.values()), 0) if known else 0}
+
+
+def count_text(counts: dict[str, int], total: int) -> str:
+    """Return how far a layer is.
+
+    >>> count_text({"memory": 100, "released": 48, "erred": 2, "cancelled": 0}, 150)
+    '148 / 150, 2 failed'
+    """
+    said = [f"{counts['memory'] + counts['released']:,} / {total:,}"]
+    said += [f"{counts[state]:,} {words}" for state, words in ODD_STATES.items() if counts[state]]
+    return ", ".join(said)
+
+
+def columns(
+    aggregate: ClusterAggregate, layers: Sequence[Layer], width_px: int, remarks: Sequence[str] = ()
+) -> dict[str, list[Any]]:
+    """Return one row a layer: where its bar's parts end (0 to 1), its label as long as fits, and its counts.
+
+    ``remarks`` are said after the counts, for each layer one.
+    """
+    rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for place, layer in enumerate(layers):
+        counts = counts_of(aggregate, layer)
+        total = max(layer.total, sum(counts.values()), 1)
+        stops = np.cumsum([counts[state] for state in PARTS]) / total
+        text = count_text(counts, layer.total)
+        if remarks and remarks[place]:
+            text = f"{text} · {remarks[place]}"
+        room = int(width_px / _CHARACTER_PX - len(text)) - 2
+        row = counts | {
+            "y": place + 0.68,
+            "text_y": place + 0.3,
+            "row_y": place + 0.5,
+            "label": middle_cut(layer.name, max(room, 8)),
+            "count": text,
+            "name": ellipsis(layer.name, MAX_NAME_LENGTH),
+            "origin": ellipsis(layer.origin, MAX_NAME_LENGTH) or "unknown",
+            "total": layer.total,
+        }
+        row |= {f"{part}_stop": float(stop) for part, stop in zip(PARTS, stops, strict=True)}
+        for name, value in row.items():
+            rows[name].append(value)
+    return rows
+
+
+def plot(source: ColumnDataSource, palette: Palette) -> figure:
+    """Return the figure that draws `columns`."""
+    bars = figure(
+        name="progress",
+        x_range=Range1d(0, 1),
+        y_range=Range1d(1, 0),
+        height=ROW_PX,
+        sizing_mode="stretch_width",
+        min_width=120,
+        toolbar_location=None,
+        tools=[],
+        min_border=0,
+        x_axis_type=None,
+        y_axis_type=None,
+    )
+    row = bars.hbar(y="row_y", height=1, left=0, right=1, source=source, fill_alpha=0, line_color=None, name="row")
+    style: dict[str, Any] = {"y": "y", "height": 0.2, "source": source, "line_color": None}
+    bars.hbar(left=0, right=1, **style, name="track")
+    left: Any = 0
+    for part in PARTS:
+        bars.hbar(left=left, right=f"{part}_stop", **style, name=part)
+        left = f"{part}_stop"
+    text: dict[str, Any] = {"y": "text_y", "source": source, "text_baseline": "middle", "text_font": constant(FONT)}
+    bars.text(x=0, text="label", text_font_size="12px", **text, name="label")
+    bars.text(x=1, text="count", text_align="right", text_font_size="11px", **text, name="count")
+    share = hover("count")
+    states = [(ODD_STATES.get(state, state), f"@{state}{{custom}}") for state in (*STATES, "cancelled")]
+    bars.toolbar = Toolbar(
+        logo=None,
+        tools=[
+            HoverTool(
+                renderers=[row],
+                tooltips=tooltip("@name", [("from", "@origin"), ("tasks", "@total{custom}"), *states]),
+                formatters={f"@{name}": share for name in ("total", *STATES, "cancelled")},
+                point_policy="follow_mouse",
+            )
+        ],
+    )
+    bars.xgrid.visible = False
+    paint(bars, palette)
+    return bars
+
+
+def paint(bars: figure, palette: Palette) -> None:
+    """Colour the parts of the bars."""
+    style_figure(bars, palette)
+    for name in ("track", *PARTS):
+        glyph_of(bars, name).fill_color = getattr(palette, name)
+    for part in PARTS:
+        hatch(glyph_of(bars, part), part, palette)
+    glyph_of(bars, "track").line_color = palette.outline
+    glyph_of(bars, "label").text_color = palette.text
+    glyph_of(bars, "count").text_color = palette.muted_text
+
+
+def state_entries(palette: Palette, odd: Sequence[str] = ()) -> list[tuple[str, str, str]]:
+    """Return the legend of the parts of a bar; `odd` are those of `ODD_STATES` that there are."""
+    shown = [("memory", "in memory"), ("released", "released"), ("running", "running")]
+    entries = [(getattr(palette, state), words, hatch_class(state)) for state, words in shown]
+    entries.append((palette.track, "waiting", "outlined"))
+    return entries + [(getattr(palette, state), ODD_STATES[state], hatch_class(state)) for state in odd]
+
+
+class Pager:
+    """Two buttons and the number of the first row of what is shown of a long list; hidden where everything is shown."""
+
+    def __init__(self, name: str, rows: int) -> None:
+        self._rows = rows
+        self.first = 0
+        style = [InlineStyleSheet(css=CONTROL_STYLE)]
+        self.back = Button(label="‹ Earlier", name=f"{name}-back", margin=0, stylesheets=style)
+        self.forth = Button(label="More ›", name=f"{name}-forth", margin=0, stylesheets=style)
+        self.back.on_click(lambda: self._move(-rows))
+        self.forth.on_click(lambda: self._move(rows))
+        self.body = row_of(self.back, self.forth, name=name, visible=False, spacing=4)
+
+    def _move(self, rows: int) -> None:
+        self.first = max(self.first + rows, 0)
+
+    def show(self, total: int) -> slice:
+        """Return which of `total` rows to show."""
+        self.first = min(self.first, max(total - 1, 0) // self._rows * self._rows)
+        states = ((self.body, "visible", total > self._rows), (self.back, "disabled", self.first == 0))
+        for model, state, value in (*states, (self.forth, "disabled", self.first + self._rows >= total)):
+            if getattr(model, state) != value:
+                setattr(model, state, value)
+        return slice(self.first, self.first + self._rows)
+
+
+class ProgressBars:
+    """The card of progress by layer for one viewer."""
+
+    id = "progress"
+    ready: CustomJS | None = None
+
+    def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
+        self._aggregate = aggregate
+        self._palette = palette
+        self._seen = Seen()
+        self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
+        self.legend = legend_div("progress-legend")
+        self.empty = empty_div("progress-empty")
+        self.plot = plot(self.source, palette)
+        self.body: UIElement = self.plot
+        self.pager = Pager("progress-pager", MAX_LAYERS)
+        self.controls: UIElement | None = self.pager.body
+
+    def set_palette(self, palette: Palette) -> None:
+        """Change colours."""
+        self._palette = palette
+        paint(self.plot, palette)
+        self._seen.forget()
+
+    def forget(self) -> None:
+        """Make the next `update` draw everything."""
+        self._seen.forget()
+
+    def update(self, now_s: float) -> None:
+        """Draw what is new."""
+        layout = {"width": inner_width_px(self.plot, 360), "first": self.pager.first}
+        if not self._seen.changed(versions_of(self._aggregate, "layers", "progress") | layout):
+            return
+        layers = ordered_layers(self._aggregate)
+        part = self.pager.show(len(layers))
+        rows = columns(self._aggregate, layers[part], layout["width"])
+        replace_data(self.source, rows)
+        count = max(len(rows["y"]), 1)
+        if self.plot.height != count * ROW_PX:
+            self.plot.height = count * ROW_PX
+            self.plot.y_range.update(start=count, end=0)
+        self._update_legend()
+        show_empty(
+            self.empty, "" if self._aggregate.layers else "No tasks yet", "Each layer of a graph gets a bar here."
+        )
+
+    def _update_legend(self) -> None:
+        aggregate, palette = self._aggregate, self._palette
+        entries = state_entries(palette, [state for state in ODD_STATES if aggregate.task_counts[state]])
+        first, count = self.pager.first, len(aggregate.layers)
+        last = min(first + MAX_LAYERS, count)
+        text = legend_html(entries, f"layers {first + 1:,} to {last:,} of {count:,}" if count > MAX_LAYERS else "")
+        show_html(self.legend, text)
+
+    def summary(self) -> str:
+        """Return how far all layers are together."""
+        counts = self._aggregate.task_counts
+        count = len(self._aggregate.layers)
+        return f"{count:,} layer{'s' * (count != 1)}; tasks done: {count_text(counts, counts['total'])}."
+
+    def table(self) -> Table:
+        """Return the layers that are on screen, and their tasks by state."""
+        aggregate = self._aggregate
+        first = self.pager.first
+        rows = []
+        for layer in ordered_layers(aggregate)[first : first + MAX_LAYERS]:
+            counts = counts_of(aggregate, layer)
+            numbers = [f"{counts[state]:,}" for state in (*STATES, "cancelled")]
+            rows.append([layer.name, layer.origin or "unknown", f"{layer.total:,}", *numbers])
+        words = [ODD_STATES.get(state, state) for state in (*STATES, "cancelled")]
+        return Table(("layer", "from", "tasks", *words), rows, texts=("from",))

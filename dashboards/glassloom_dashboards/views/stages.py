@@ -1,0 +1,196 @@
+"""The layers of a run as stages: how far, how fast, how long still, how long tasks take, and which take much longer. Pure."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from glassloom_metrics.protocol import Action
+
+from glassloom_dashboards.folds.aggregate import ClusterAggregate, Layer
+from glassloom_dashboards.folds.durations import LayerDurations, LongTask
+from glassloom_dashboards.folds.running_tasks import RunningTask
+from glassloom_dashboards.parts.task_links import task_href
+from glassloom_dashboards.parts.theme import duration_text, middle_cut
+from glassloom_dashboards.views.progress import counts_of, ordered_layers
+
+RATE_S = 5.0
+"""The rate is that of the last seconds."""
+_LEAST_S = 0.5
+_MAX_KEY_LENGTH = 40
+
+
+@dataclass(frozen=True)
+class Straggler:
+    """A task that took much longer than its layer's others, or ``runs`` for so long already."""
+
+    seconds: float
+    key: str
+    worker: int
+    href: str = ""
+    runs: bool = False
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One layer.
+
+    ``rate`` is in tasks per second; ``left_s`` is None if nothing is left, or nothing can be said. ``stragglers`` is how
+    many there are, ``longest`` some of them. ``running_s`` is for how long the longest of its tasks that run has.
+    """
+
+    layer: Layer
+    counts: dict[str, int]
+    rate: float
+    left_s: float | None
+    durations: LayerDurations
+    stragglers: int
+    longest: tuple[Straggler, ...]
+    running_s: float | None = None
+
+    @property
+    def done(self) -> int:
+        """Tasks that have had a result."""
+        return self.counts["memory"] + self.counts["released"]
+
+    @property
+    def unfinished(self) -> int:
+        """Tasks that are still to end."""
+        return self.counts["waiting"] + self.counts["ready"] + self.counts["running"]
+
+
+def layers_of_latest_run(aggregate: ClusterAggregate) -> list[Layer]:
+    """Return the layers of the newest run that has any, and of all that are under way, as it may wait for them.
+
+    They are in the order of `ordered_layers`; all layers if runs aren't known.
+    """
+    found: set[int] = set()
+    for run in aggregate.runs.newest_first():
+        if not found or run.ended_s is None:
+            found |= set(aggregate.runs.layers_of(run.id)) & aggregate.layers.keys()
+    return ordered_layers(aggregate, found or None)
+
+
+def recent_counts(aggregate: ClusterAggregate, now_s: float) -> dict[int, int]:
+    """Return how many tasks of each layer have ended in the last `RATE_S`."""
+    tasks = aggregate.tasks
+    rows = tasks.rows_between(now_s - RATE_S, now_s)
+    is_new = (tasks.take("stop_s", rows) > now_s - RATE_S) & (tasks.take("action", rows) == Action.COMPUTE)
+    layers, counts = np.unique(tasks.take("layer", rows[is_new]), return_counts=True)
+    return dict(zip(layers.tolist(), counts.tolist(), strict=True))
+
+
+def stages_of(aggregate: ClusterAggregate, layers: Iterable[Layer]) -> list[Stage]:
+    """Return the stages of `layers`, in their order."""
+    now_s = max(aggregate.last_at_s, aggregate.tasks.stop_s)
+    recent = recent_counts(aggregate, now_s)
+    running: dict[int, list[RunningTask]] = {}
+    for task in aggregate.running.now if is_under_way(aggregate) else ():
+        running.setdefault(task.layer, []).append(task)
+    return [_stage(aggregate, layer, recent.get(layer.id, 0), now_s, running.get(layer.id, [])) for layer in layers]
+
+
+def is_under_way(aggregate: ClusterAggregate) -> bool:
+    """Tell whether what runs may still run: the cluster hasn't ended."""
+    return aggregate.state not in ("ended", "recording")
+
+
+def _stage(
+    aggregate: ClusterAggregate, layer: Layer, recent: int, now_s: float, running: Sequence[RunningTask]
+) -> Stage:
+    counts, durations = counts_of(aggregate, layer), aggregate.durations[layer.id]
+    sums = aggregate.sums.layers[layer.id]
+    since_s = max(now_s - sums.first_s, _LEAST_S) if sums.count else np.inf
+    unfinished = counts["waiting"] + counts["ready"] + counts["running"]
+    is_over = not unfinished or aggregate.state == "ended"
+    rate = 0.0 if is_over else recent / min(RATE_S, since_s)
+    usual = rate or sums.count / since_s
+    number, longest = durations.stragglers()
+    late = [_running_straggler(aggregate, task) for task in running]
+    late = [one for one in late if one.seconds > durations.straggler_s]
+    return Stage(
+        layer, counts, rate, unfinished / usual if usual and not is_over else None, durations, number + len(late),
+        (*late, *(_straggler(layer.id, task) for task in longest)),
+        max((until_s(aggregate) - task.started_s for task in running), default=None),
+    )  # fmt: skip
+
+
+def until_s(aggregate: ClusterAggregate) -> float:
+    """Return until when what runs has run for sure: when it was told last."""
+    return aggregate.running.at_s or aggregate.last_at_s
+
+
+@functools.lru_cache(maxsize=4096)
+def _straggler(layer: int, task: LongTask) -> Straggler:
+    return Straggler(task.seconds, _key(task.text), task.worker, task_href(layer, task.text, task.row))
+
+
+def _running_straggler(aggregate: ClusterAggregate, task: RunningTask) -> Straggler:
+    seconds = until_s(aggregate) - task.started_s
+    return Straggler(seconds, _key(task.index), task.worker, task_href(task.layer, task.index), runs=True)
+
+
+def _key(index: str) -> str:
+    return f"[{middle_cut(index, _MAX_KEY_LENGTH)}]" if index else ""
+
+
+def rate_text(rate: float) -> str:
+    """Return a rate for people.
+
+    >>> rate_text(1234.5), rate_text(3.21), rate_text(0.0)
+    ('1,234/s', '3.2/s', '')
+    """
+    if not rate:
+        return ""
+    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min"
+
+
+def pace_text(stage: Stage) -> str:
+    """Return how fast a stage is and how long it takes still, or nothing."""
+    left = f"{duration_text(_rounded(stage.left_s))} left" if stage.left_s is not None else ""
+    return " · ".join(part for part in (rate_text(stage.rate), left) if part)
+
+
+def _rounded(seconds: float) -> float:
+    """Round an estimate to what it is worth."""
+    return max(round(seconds), 1.0)
+
+
+def durations_text(stage: Stage, *, short: bool) -> str:
+    """Return how long a stage's tasks take, and for how long the longest that runs has."""
+    durations = stage.durations
+    said = []
+    if stage.running_s is not None:
+        count = stage.counts["running"]
+        whose = f"{count:,} run, the longest for" if count > 1 else "one runs for"
+        said.append(f"{whose} {duration_text(stage.running_s)}")
+    if not durations.count:
+        return " · ".join(said)
+    said.append(f"mean {duration_text(durations.mean_s)}")
+    if not short:
+        said.append(f"median {duration_text(durations.quantile(0.5))}")
+    said.append(f"95 % within {duration_text(durations.quantile(0.95))}")
+    if stage.stragglers:
+        said.append(f"{stage.stragglers:,} straggler{'s' * (stage.stragglers > 1)}")
+    return " · ".join(said)
+
+
+def stragglers_text(aggregate: ClusterAggregate, stages: Sequence[Stage], count: int) -> str:
+    """Return the longest stragglers of all stages in words, or nothing."""
+    found = [(straggler, stage.layer) for stage in stages for straggler in stage.longest]
+    found.sort(key=lambda pair: -pair[0].seconds)
+    return ", ".join(
+        f"{middle_cut(layer.name, 24)}{one.key} {took_text(one)} on {middle_cut(aggregate.worker_name(one.worker), 24)}"
+        for one, layer in found[:count]
+    )
+
+
+def took_text(one: Straggler) -> str:
+    """Return how long a straggler took, or that it runs.
+
+    >>> took_text(Straggler(10.0, "[3]", 0)), took_text(Straggler(10.0, "[3]", 0, runs=True))
+    ('10 s', '10 s so far')
+    """
+    return f"{duration_text(one.seconds)} so far" if one.runs else duration_text(one.seconds)

@@ -1,0 +1,291 @@
+"""Progress and stages: a bar for each layer with its rate and time left, and beside it how long its tasks take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from bokeh.core.properties import value as constant
+from bokeh.layouts import row as layout_row
+from bokeh.models import (
+    ColumnDataSource,
+    CustomJS,
+    HoverTool,
+    InlineStyleSheet,
+    LogTicker,
+    RadioButtonGroup,
+    Range1d,
+    TapTool,
+    Toolbar,
+    UIElement,
+)
+from bokeh.plotting import figure
+
+from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate
+from glassloom_dashboards.parts.card import (
+    CONTROL_STYLE,
+    Seen,
+    empty_div,
+    inner_width_px,
+    legend_div,
+    legend_html,
+    packed,
+    replace_data,
+    show_empty,
+    show_html,
+    versions_of,
+)
+from glassloom_dashboards.parts.scripts import callback, hover, ticks
+from glassloom_dashboards.parts.tables import Table
+from glassloom_dashboards.parts.theme import FONT, Palette, duration_text, ellipsis, glyph_of, style_figure, tooltip
+from glassloom_dashboards.views import progress
+from glassloom_dashboards.views.progress import ODD_STATES, ROW_PX, Pager, count_text, ordered_layers
+from glassloom_dashboards.views.stages import (
+    Stage,
+    durations_text,
+    layers_of_latest_run,
+    pace_text,
+    rate_text,
+    stages_of,
+    stragglers_text,
+)
+
+SOURCE = "stages-source"
+DURATIONS_SOURCE = "stages-durations-source"
+STRAGGLERS_SOURCE = "stages-stragglers-source"
+LATEST_RUN, ALL = 0, 1
+LABELS = ["Latest run", "All"]
+MAX_ROWS = 40
+QUANTILES = {"p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
+DURATION_COLUMNS = ("y", "row_y", "text_y", "low", "mean", "longest", "text", "name", "count", "stragglers", *QUANTILES)
+_AXIS_PX = 26
+_WIDE_PX = 420
+_LEAST_S = 1e-6
+
+
+def duration_columns(stages: Sequence[Stage], low_s: float, width_px: int) -> dict[str, list[Any]]:
+    """Return one row a stage: quantiles in seconds, and words that fit."""
+    rows: dict[str, list[Any]] = {name: [] for name in DURATION_COLUMNS}
+    for place, stage in enumerate(stages):
+        durations = stage.durations
+        known = durations.count > 0
+        row: dict[str, Any] = {"y": place + 0.68, "row_y": place + 0.5, "text_y": place + 0.3, "low": low_s}
+        row |= {
+            name: max(durations.quantile(share), _LEAST_S) if known else np.nan for name, share in QUANTILES.items()
+        }
+        row |= {"mean": max(durations.mean_s, _LEAST_S) if known else np.nan}
+        row |= {"longest": durations.longest_s if known else np.nan}
+        row |= {"text": durations_text(stage, short=width_px < _WIDE_PX)}
+        row |= {"name": ellipsis(stage.layer.name, 300), "count": durations.count, "stragglers": stage.stragglers}
+        for name, value in row.items():
+            rows[name].append(value)
+    return rows
+
+
+def straggler_columns(aggregate: ClusterAggregate, stages: Sequence[Stage]) -> dict[str, list[Any]]:
+    """Return one row a straggler."""
+    rows: dict[str, list[Any]] = {name: [] for name in ("x", "y", "name", "worker", "marker", "words", "href")}
+    for place, stage in enumerate(stages):
+        for one in stage.longest:
+            rows["x"].append(one.seconds)
+            rows["y"].append(place + 0.68)
+            rows["name"].append(f"{ellipsis(stage.layer.name, 120)}{one.key}")
+            rows["worker"].append(ellipsis(aggregate.worker_name(one.worker), 120))
+            rows["marker"].append("triangle" if one.runs else "diamond")
+            rows["words"].append("runs, so far" if one.runs else "took")
+            rows["href"].append(one.href)
+    return rows
+
+
+def log_range(stages: Sequence[Stage]) -> tuple[float, float]:
+    """Return the times to show: whole powers of ten around all tasks."""
+    known = [stage.durations for stage in stages if stage.durations.count]
+    late_s = max((one.seconds for stage in stages for one in stage.longest), default=0.0)
+    low_s = max(min((one.quantile(0.05) for one in known), default=1e-3), _LEAST_S)
+    high_s = max(max((one.longest_s for one in known), default=1.0), low_s, late_s)
+    low, high = np.floor(np.log10(low_s) + 1e-9), np.ceil(np.log10(high_s * 1.05))
+    return float(10.0**low), float(10.0 ** max(high, low + 1))
+
+
+def plot_durations(source: ColumnDataSource, stragglers: ColumnDataSource, y_range: Range1d) -> figure:
+    """Return the figure that draws `duration_columns` on a logarithmic axis."""
+    boxes = figure(
+        name="stages-durations",
+        x_axis_type="log",
+        x_axis_location="above",
+        x_range=Range1d(1e-3, 1),
+        y_range=y_range,
+        height=ROW_PX,
+        sizing_mode="stretch_width",
+        min_width=120,
+        toolbar_location=None,
+        tools=[],
+        min_border=0,
+        min_border_top=_AXIS_PX,
+        min_border_right=18,
+        y_axis_type=None,
+    )
+    boxes.xaxis.ticker = LogTicker(num_minor_ticks=0, desired_num_ticks=5)
+    boxes.xaxis.formatter = ticks("durationTick")
+    whole = boxes.segment("p05", "y", "p95", "y", source=source, line_width=1.5, name="whisker")
+    box = boxes.hbar(y="y", left="p25", right="p75", height=0.24, source=source, line_color=None, name="box")
+    boxes.scatter("p50", "y", source=source, marker="dash", angle=np.pi / 2, size=10, line_width=2, name="median")
+    boxes.scatter("mean", "y", source=source, marker="circle", size=5, name="mean")
+    late = boxes.scatter("x", "y", source=stragglers, marker="marker", size=9, name="stragglers")
+    late.update(selection_glyph=None, nonselection_glyph=None)
+    boxes.text(
+        x="low", y="text_y", text="text", source=source, text_baseline="middle", text_font=constant(FONT),
+        text_font_size="11px", name="words", x_offset=2,
+    )  # fmt: skip
+    took = hover("duration")
+    rows = [(words, f"@{name}{{custom}}") for name, words in (("mean", "mean"), ("p50", "median"), ("p95", "95 % within"), ("longest", "longest"))]  # fmt: skip
+    formats = {f"@{name}": took for name in ("mean", "p50", "p95", "longest")}
+    boxes.toolbar = Toolbar(
+        logo=None,
+        tools=[
+            HoverTool(
+                renderers=[box, whole],
+                tooltips=tooltip("@name", [("tasks", "@count{0,0}"), *rows, ("stragglers", "@stragglers{0,0}")]),
+                formatters=formats,
+                point_policy="follow_mouse",
+            ),
+            HoverTool(
+                renderers=[late],
+                tooltips=tooltip("@name", [("@words", "@x{custom}"), ("on", "@worker"), ("click", "opens the task")]),
+                formatters={"@x": took},
+            ),
+            TapTool(renderers=[late], callback=callback("openTask", source=stragglers)),
+        ],
+    )
+    return boxes
+
+
+class Stages:
+    """The card of progress and stages for one viewer."""
+
+    id = "stages"
+    ready: CustomJS | None = None
+
+    def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
+        self._aggregate = aggregate
+        self._seen = Seen()
+        self._stages: list[Stage] = []
+        self.legend = legend_div("stages-legend")
+        self.empty = empty_div("stages-empty")
+        self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in progress.COLUMNS})
+        self.durations = ColumnDataSource(name=DURATIONS_SOURCE, data={name: [] for name in DURATION_COLUMNS})
+        self.stragglers = ColumnDataSource(name=STRAGGLERS_SOURCE, data=straggler_columns(aggregate, []))
+        self.bars = progress.plot(self.source, palette)
+        self.bars.update(name="stages", min_border_top=_AXIS_PX, min_border_right=24)
+        self.boxes = plot_durations(self.durations, self.stragglers, self.bars.y_range)
+        self.body: UIElement = layout_row(
+            self.bars, self.boxes, name="stages-body", sizing_mode="stretch_width", spacing=0
+        )
+        self.run = RadioButtonGroup(
+            name="stages-run", labels=LABELS, active=LATEST_RUN, margin=0, stylesheets=[InlineStyleSheet(css=CONTROL_STYLE)]
+        )  # fmt: skip
+        self.pager = Pager("stages-pager", MAX_ROWS)
+        self.controls: UIElement | None = layout_row(self.pager.body, self.run, name="stages-controls", spacing=8)
+        self.set_palette(palette)
+
+    def set_palette(self, palette: Palette) -> None:
+        """Change colours."""
+        self._palette = palette
+        progress.paint(self.bars, palette)
+        style_figure(self.boxes, palette)
+        self.boxes.xaxis.axis_line_color = None
+        glyph_of(self.boxes, "whisker").line_color = palette.muted_text
+        glyph_of(self.boxes, "box").fill_color = palette.many
+        glyph_of(self.boxes, "median").line_color = palette.text
+        glyph_of(self.boxes, "mean").update(fill_color=palette.background, line_color=palette.text)
+        glyph_of(self.boxes, "stragglers").update(fill_color=palette.spilled, line_color=palette.background)
+        glyph_of(self.boxes, "words").text_color = palette.muted_text
+        self._seen.forget()
+
+    def forget(self) -> None:
+        """Make the next `update` draw everything."""
+        self._seen.forget()
+
+    def update(self, now_s: float) -> None:
+        """Draw what is new."""
+        aggregate = self._aggregate
+        layout = {"bars": inner_width_px(self.bars, 560), "boxes": inner_width_px(self.boxes, 560)}
+        layout |= {"first": self.pager.first, "run": int(self.run.active or 0)}
+        versions = versions_of(aggregate, "layers", "progress", "tasks", "samples", "running", "life")
+        if not self._seen.changed(versions | layout):
+            return
+        layers = layers_of_latest_run(aggregate) if self.run.active == LATEST_RUN else ordered_layers(aggregate)
+        part = self.pager.show(len(layers))
+        self._stages = stages_of(aggregate, layers[part])
+        paces = [pace_text(stage) for stage in self._stages]
+        replace_data(self.source, packed(progress.columns(aggregate, layers[part], layout["bars"], paces)))
+        low_s, high_s = log_range(self._stages)
+        if (self.boxes.x_range.start, self.boxes.x_range.end) != (low_s, high_s):
+            self.boxes.x_range.update(start=low_s, end=high_s)
+        replace_data(self.durations, packed(duration_columns(self._stages, low_s, layout["boxes"])))
+        replace_data(self.stragglers, packed(straggler_columns(aggregate, self._stages)))
+        self._resize()
+        self._update_legend(len(layers))
+        show_empty(self.empty, "" if layers else "No tasks yet", "Each layer of a graph gets a bar here.")
+
+    def _resize(self) -> None:
+        count = max(len(self._stages), 1)
+        height = count * ROW_PX + _AXIS_PX
+        if self.bars.height != height:
+            self.bars.y_range.update(start=count, end=0)
+            for one in (self.bars, self.boxes):
+                one.height = height
+
+    def _update_legend(self, layers: int) -> None:
+        palette = self._palette
+        odd = [state for state in ODD_STATES if any(stage.counts[state] for stage in self._stages)]
+        entries = progress.state_entries(palette, odd)
+        if any(stage.durations.count for stage in self._stages):
+            entries += [(palette.many, "middle half of durations", ""), (palette.muted_text, "5 to 95 %", "line")]
+        late = [one for stage in self._stages for one in stage.longest]
+        if late:
+            runs = "; ▲ run still" if any(one.runs for one in late) else ""
+            entries.append((palette.spilled, f"stragglers (> 2 × 95 %{runs})", ""))
+        show_html(self.legend, legend_html(entries, " · ".join(self._notes(layers))))
+
+    def _notes(self, layers: int) -> list[str]:
+        notes = [self.total_text()] if self._stages else []
+        if layers > MAX_ROWS:
+            first = self.pager.first
+            notes.append(f"layers {first + 1:,} to {min(first + MAX_ROWS, layers):,} of {layers:,}")
+        return notes
+
+    def total_text(self) -> str:
+        """Return how far the layers on screen are together."""
+        total = sum(stage.layer.total for stage in self._stages)
+        counts = {state: sum(stage.counts[state] for stage in self._stages) for state in (*STATES, "cancelled")}
+        rate = sum(stage.rate for stage in self._stages)
+        left = sum(stage.unfinished for stage in self._stages)
+        done, *odd = count_text(counts, total).split(", ")
+        said = [", ".join([f"together {done} done", *odd]), rate_text(rate)]
+        if rate and left:
+            said.append(f"about {duration_text(max(round(left / rate), 1))} left")
+        return " · ".join(part for part in said if part)
+
+    def summary(self) -> str:
+        """Return how far the layers are, and the longest stragglers."""
+        late = stragglers_text(self._aggregate, self._stages, 3)
+        what = "of the latest run" if self.run.active == LATEST_RUN else "of all runs"
+        return f"{len(self._stages):,} layers {what}, {self.total_text()}{f'; stragglers: {late}' if late else ''}."
+
+    def table(self) -> Table:
+        """Return every layer on screen with all its numbers."""
+        rows = []
+        for stage in self._stages:
+            counts, durations = stage.counts, stage.durations
+            numbers = [f"{count:,}" for count in (stage.layer.total, stage.done, counts["running"])]
+            numbers += [f"{counts[state]:,}" for state in ODD_STATES]
+            left = duration_text(max(round(stage.left_s), 1)) if stage.left_s is not None else ""
+            numbers += [rate_text(stage.rate), left]
+            spans = (durations.mean_s, durations.quantile(0.5), durations.quantile(0.95), durations.longest_s)
+            numbers += [duration_text(span) if durations.count else "" for span in spans]
+            late = stragglers_text(self._aggregate, [stage], 2)
+            rows.append([stage.layer.name, *numbers, f"{stage.stragglers:,}{f': {late}' if late else ''}"])
+        heads = ("tasks", "done", "running", *ODD_STATES.values(), "rate", "left")
+        return Table(("layer", *heads, "mean", "median", "95 % within", "longest", "stragglers"), rows, ("stragglers",))

@@ -1,0 +1,233 @@
+"""What a task stream draws: from events and a view to columns, their colours and the legend. It has no Bokeh in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from glassloom_metrics.protocol import Action
+from markupsafe import Markup
+
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.lod import (
+    OTHER_KIND,
+    View,
+    bins_in_view,
+    rows_in_view,
+)
+from glassloom_dashboards.folds.task_table import ACTION_BITS, kinds_of
+from glassloom_dashboards.parts.card import legend_html
+from glassloom_dashboards.parts.colours import ColourBook, ShownColours, blend, rgba
+from glassloom_dashboards.parts.theme import ACTION_WORDS, Palette, ellipsis
+from glassloom_dashboards.views.lanes import ThreadSlots
+from glassloom_dashboards.views.stream_waits import WAIT_COLUMNS, wait_columns
+
+LANE_HEIGHT = 0.84
+INDEX_TEXT_BYTES = 30_000
+MAX_INDEX_LENGTH = 60
+MAX_LEGEND_LAYERS = 8
+
+SINGLE_COLUMNS = ("left", "right", "lane", "colour", "kind", "nbytes", "ok", "index", *WAIT_COLUMNS)
+BIN_COLUMNS = ("left", "right", "top", "bottom", "colour", "kind", "tasks", "failed", "utilisation")
+FAILED_COLUMNS = ("left", "right", "lane")
+
+
+class KindBook:
+    """Numbers the kinds (see `lod.kinds_of`) that one viewer has been sent, in order of appearance.
+
+    The browser keeps their names and is sent only those that are new to it.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: list[int] = []
+        self._numbers: dict[int, int] = {}
+
+    def number(self, kind: int) -> int:
+        """Return the number of `kind`, a new one if it has none."""
+        number = self._numbers.setdefault(kind, len(self.kinds))
+        if number == len(self.kinds):
+            self.kinds.append(kind)
+        return number
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Everything that a task stream shows at one moment, as columns ready to send.
+
+    ``rows`` are the numbers of the events drawn singly, or None if there are bins. ``busy_s`` is the time by kind. If
+    ``is_coarse``, the view is so old that nothing finer than these bins is kept.
+    """
+
+    single: dict[str, Any]
+    bins: dict[str, Any]
+    failed: dict[str, Any]
+    rows: np.ndarray | None
+    busy_s: dict[int, float]
+    events: int
+    bin_width_s: float
+    is_recoloured: bool
+    is_coarse: bool = False
+
+
+def kind_name(kind: int, aggregate: ClusterAggregate) -> tuple[str, str]:
+    """Return the layer's name and the action in words."""
+    if kind == OTHER_KIND:
+        return "other layers", "many"
+    return aggregate.layer_name(kind >> ACTION_BITS), ACTION_WORDS[_action(kind)]
+
+
+def _action(kind: int) -> Action:
+    number = kind & (1 << ACTION_BITS) - 1
+    return Action(number) if number in Action._value2member_map_ else Action.COMPUTE
+
+
+def fit_texts(texts: Sequence[str], length: int, limit_bytes: int) -> list[str]:
+    """Return `texts` cut to `length`, or as much shorter as it takes to send them in `limit_bytes`."""
+    cut = [ellipsis(text, length) for text in texts]
+    while length > 1 and len(json.dumps(cut)) > limit_bytes:
+        length = length * 2 // 3
+        cut = [ellipsis(text, length) for text in cut]
+    return cut
+
+
+class Drawing:
+    """What it takes to turn events into columns: the cluster, the order of its lanes, colours, and known kinds."""
+
+    def __init__(self, aggregate: ClusterAggregate, colours: ColourBook, book: KindBook) -> None:
+        self.aggregate = aggregate
+        self.colours = ShownColours(colours)
+        self.book = book
+        self.running_s: dict[int, float] = {}
+        """The time by kind of what hasn't ended, which is drawn besides."""
+
+    def colour(self, kind: int, palette: Palette) -> str:
+        """Return the colour of a kind: its action's, or of a computation its layer's."""
+        if kind == OTHER_KIND:
+            return palette.many
+        fixed = palette.actions.get(_action(kind))
+        place = self.colours.place(self.aggregate.layer_name(kind >> ACTION_BITS))
+        return fixed or (palette.many if place is None else palette.layers[place])
+
+    def columns(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
+        """Return what to draw for `view`."""
+        rows = rows_in_view(self.aggregate.tasks, lanes.lane_of_thread, view, len(lanes))
+        if rows is None:
+            return self._binned(lanes, view, palette)
+        return self._single(rows, lanes, palette)
+
+    def _single(self, rows: np.ndarray, lanes: ThreadSlots, palette: Palette) -> Frame:
+        tasks, started_at_s = self.aggregate.tasks, self.aggregate.started_at_s
+        start_s, stop_s, ok = (tasks.take(name, rows) for name in ("start_s", "stop_s", "ok"))
+        numbers, colour, busy_s, recoloured = self._kinds(
+            kinds_of(tasks.take("layer", rows), tasks.take("action", rows)), stop_s - start_s, palette
+        )
+        single: dict[str, Any] = {
+            "left": start_s - started_at_s,
+            "right": stop_s - started_at_s,
+            "lane": lanes.lane_of_thread[tasks.take("thread", rows)].astype(np.float32),
+            "colour": colour,
+            "kind": numbers,
+            "nbytes": tasks.take("nbytes", rows).astype(np.float32),
+            "ok": ok,
+            "index": fit_texts(tasks.index.take(rows), MAX_INDEX_LENGTH, INDEX_TEXT_BYTES),
+        }
+        single |= wait_columns(tasks, rows)
+        failed = {name: single[name][ok == 0] for name in FAILED_COLUMNS}
+        return Frame(single, no_rows(BIN_COLUMNS), failed, rows, busy_s, len(rows), 0.0, recoloured)
+
+    def _binned(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
+        started_at_s = self.aggregate.started_at_s
+        bins, grid, is_coarse = bins_in_view(self.aggregate.tasks, lanes.lane_of_thread, view)
+        numbers, colour, busy_s, recoloured = self._kinds(bins.kind, bins.busy_s, palette)
+        margin = (1 - LANE_HEIGHT) / 2
+        binned: dict[str, Any] = {
+            "left": bins.start_s - started_at_s,
+            "right": bins.stop_s - started_at_s,
+            "top": (bins.low - 0.5 + margin).astype(np.float32),
+            "bottom": (bins.high - 0.5 - margin).astype(np.float32),
+            "colour": blend(colour, palette.background, 0.15 + 0.85 * bins.utilisation),
+            "kind": numbers,
+            "tasks": bins.tasks.astype(np.uint32),
+            "failed": bins.failed.astype(np.uint32),
+            "utilisation": (100 * bins.utilisation).astype(np.float32),
+        }
+        bad = bins.failed > 0
+        failed = {"left": binned["left"][bad], "right": binned["right"][bad]}
+        failed["lane"] = ((bins.low + bins.high - 1) / 2).astype(np.float32)[bad]
+        return Frame(
+            no_rows(SINGLE_COLUMNS),
+            binned,
+            failed,
+            None,
+            busy_s,
+            int(bins.tasks.sum()),
+            grid.width_s,
+            recoloured,
+            is_coarse,
+        )
+
+    def _kinds(
+        self, kinds: np.ndarray, busy_s: np.ndarray, palette: Palette
+    ) -> tuple[np.ndarray, np.ndarray, dict[int, float], bool]:
+        """Return the number and colour of each of `kinds`, the seconds by kind, and whether layers have changed colours."""
+        distinct, place = np.unique(kinds, return_inverse=True)
+        listed = distinct.tolist()
+        sums = dict(zip(listed, np.bincount(place, busy_s, minlength=len(listed)).tolist(), strict=True))
+        for kind, seconds in self.running_s.items():
+            sums[kind] = sums.get(kind, 0.0) + seconds
+        recoloured = self.colours.show(self._busy_by_layer(sums))
+        numbers = np.array([self.book.number(kind) for kind in listed], np.uint32)
+        colours = [rgba(self.colour(kind, palette)) for kind in listed]
+        return numbers[place], np.array(colours, np.uint32)[place], sums, recoloured
+
+    def _busy_by_layer(self, busy_s: dict[int, float]) -> dict[str, float]:
+        """Return the seconds that layers computed, by name."""
+        sums: dict[str, float] = {}
+        for kind, seconds in busy_s.items():
+            if kind != OTHER_KIND and _action(kind) is Action.COMPUTE:
+                name = self.aggregate.layer_name(kind >> ACTION_BITS)
+                sums[name] = sums.get(name, 0.0) + seconds
+        return sums
+
+    def legend(self, frame: Frame, palette: Palette, others: Sequence[tuple[str, str, str]] = ()) -> Markup:
+        """Return the legend of what is in view: the layers that took most time, all other actions, `others`, what bins mean."""
+        layers = self._busy_by_layer(frame.busy_s)
+        coloured = [name for name in layers if self.colours.place(name) is not None]
+        main = sorted(coloured, key=lambda name: -layers[name])[:MAX_LEGEND_LAYERS]
+        entries = [(palette.layers[self.colours.place(name) or 0], name, "") for name in coloured if name in main]
+        if len(coloured) < len(layers) or OTHER_KIND in frame.busy_s:
+            entries.append((palette.many, "other layers", ""))
+        actions = {_action(kind) for kind in frame.busy_s if kind != OTHER_KIND}
+        entries += [
+            (colour, ACTION_WORDS[action], "") for action, colour in palette.actions.items() if action in actions
+        ]
+        if len(frame.failed["left"]):
+            entries.append((palette.failed, "failed", "failed"))
+        entries += others
+        notes = []
+        if len(coloured) > len(main):
+            notes.append(f"+{len(coloured) - len(main)} more layers")
+        if frame.rows is None:
+            more = "older tasks are kept only so" if frame.is_coarse else "zoom in for single tasks"
+            notes.append(f"{frame.events:,} tasks in bins of {span_text(frame.bin_width_s)}; {more}")
+        return legend_html(entries, " · ".join(notes))
+
+
+def no_rows(names: Sequence[str]) -> dict[str, Any]:
+    """Return columns of no length."""
+    return {name: [] for name in names}
+
+
+def span_text(span_s: float) -> str:
+    """Return a round time span for people.
+
+    >>> span_text(0.005), span_text(20.0)
+    ('5 ms', '20 s')
+    """
+    for unit, size_s in (("s", 1.0), ("ms", 1e-3)):
+        if span_s >= size_s:
+            return f"{span_s / size_s:.6g} {unit}"
+    return f"{span_s * 1e6:.6g} µs"

@@ -1,0 +1,216 @@
+"""CPU by worker, and of all workers together over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from bokeh.layouts import column as layout_column
+from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Range1d, Toolbar, UIElement
+from bokeh.plotting import figure
+
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.card import (
+    Seen,
+    empty_div,
+    inner_height_px,
+    inner_width_px,
+    legend_div,
+    legend_html,
+    replace_data,
+    show_empty,
+    show_html,
+    versions_of,
+)
+from glassloom_dashboards.parts.tables import Table
+from glassloom_dashboards.parts.theme import Palette, ellipsis, glyph_of, style_figure, tooltip
+from glassloom_dashboards.parts.time_view import TimeView, time_figure
+from glassloom_dashboards.views.workers import (
+    BAR_HEIGHT,
+    Bar,
+    add_numbers,
+    bar_figure,
+    bars_of,
+    end_beside_numbers,
+    grouping_note,
+    has_numbers,
+    label_bars,
+    paint_numbers,
+)
+
+SOURCE = "workers-cpu-source"
+HISTORY_SOURCE = "workers-cpu-history-source"
+MAX_HISTORY_POINTS = 400
+COLUMNS = ("y", "label", "text", "reach", "cpu", "most", "executing", "queued")
+HEIGHTS = {"track": BAR_HEIGHT, "cpu": BAR_HEIGHT}
+
+
+def cpu_of_workers(aggregate: ClusterAggregate) -> dict[int, float]:
+    """Return the CPU use in per cent of each worker that has been measured; 100 is one core busy."""
+    return {worker: sample.cpu_percent for worker, sample in aggregate.samples.items()}
+
+
+def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[Any]]:
+    """Return one row a bar: means over its workers."""
+    rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for place, bar in enumerate(bars):
+        samples = [aggregate.samples[worker] for worker in bar.workers if worker in aggregate.samples]
+        count = max(len(samples), 1)
+        row: dict[str, Any] = {
+            "y": place,
+            "label": ellipsis(bar.label, 80),
+            "cpu": sum(sample.cpu_percent for sample in samples) / count,
+            "most": 100 * sum(aggregate.workers[worker].nthreads for worker in bar.workers) / len(bar.workers),
+            "executing": sum(sample.executing for sample in samples),
+            "queued": sum(sample.queued for sample in samples),
+        }
+        row["reach"] = max(row["cpu"], row["most"])
+        row["text"] = f"{row['cpu']:.0f} %" if has_numbers(bars) and samples else ""
+        for name, value in row.items():
+            rows[name].append(value)
+    return rows
+
+
+def history_columns(aggregate: ClusterAggregate, left: float, right: float) -> dict[str, np.ndarray]:
+    """Return the cores in use between two times since the cluster's start, as at most `MAX_HISTORY_POINTS` points.
+
+    Of more samples a point shows the mean of as many, and the highest. A sample before and one after are there, so that the
+    line reaches the edges.
+    """
+    at_s = aggregate.history["at_s"] - aggregate.started_at_s
+    first, last = max(int(np.searchsorted(at_s, left)) - 1, 0), int(np.searchsorted(at_s, right, side="right")) + 1
+    at_s, cores = at_s[first:last], aggregate.history["cpu_percent"][first:last] / 100
+    size = max(-(-len(at_s) // MAX_HISTORY_POINTS), 1)
+    firsts = np.arange(0, len(at_s), size)
+    if not len(firsts):
+        return {"at": at_s, "mean": cores, "highest": cores}
+    counts = np.diff(np.append(firsts, len(at_s)))
+    return {
+        "at": np.add.reduceat(at_s, firsts) / counts,
+        "mean": np.add.reduceat(cores, firsts) / counts,
+        "highest": np.maximum.reduceat(cores, firsts),
+    }
+
+
+def plot_bars(source: ColumnDataSource) -> figure:
+    """Return the figure that draws `columns`."""
+    bars = bar_figure("workers-cpu", "% of one core")
+    style: dict[str, Any] = {"y": "y", "height": BAR_HEIGHT, "source": source, "line_color": None}
+    track = bars.hbar(left=0, right="most", **style, name="track")
+    bars.hbar(left=0, right="cpu", **style, name="cpu")
+    add_numbers(bars, source, "reach")
+    bars.toolbar = Toolbar(
+        logo=None,
+        tools=[
+            HoverTool(
+                renderers=[track],
+                tooltips=tooltip(
+                    "@label",
+                    [("CPU", "@cpu{0.0} % of @most{0} %"), ("running", "@executing"), ("queued", "@queued")],
+                ),
+            )
+        ],
+    )
+    return bars
+
+
+def plot_history(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, HoverTool]:
+    """Return the figure that draws `history_columns`, and the tool that says its numbers."""
+    lines = time_figure("workers-cpu-history", x_range, sizing_mode="stretch_width", height=110, min_border=2)
+    lines.xaxis.ticker.tickers[0].desired_num_ticks = 5
+    lines.yaxis.axis_label = "cores busy"
+    lines.yaxis.ticker.desired_num_ticks = 3
+    lines.yaxis.ticker.num_minor_ticks = 0
+    lines.varea(x="at", y1=0, y2="mean", source=source, fill_alpha=0.25, name="area")
+    line = lines.line("at", "mean", source=source, line_width=1.5, name="line")
+    tool = HoverTool(
+        renderers=[line],
+        mode="vline",
+        tooltips=tooltip("@mean{0.00} cores busy", [("at most", "@highest{0.00}"), ("at", "@at{0.0} s")]),
+    )
+    return lines, tool
+
+
+class WorkersCpu:
+    """The card of CPU by worker for one viewer."""
+
+    id = "workers-cpu"
+    controls: UIElement | None = None
+    ready: CustomJS | None = None
+
+    def __init__(self, aggregate: ClusterAggregate, palette: Palette, time: TimeView | None = None) -> None:
+        self._aggregate = aggregate
+        self._seen = Seen()
+        self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
+        self.history = ColumnDataSource(name=HISTORY_SOURCE, data={"at": [], "mean": [], "highest": []})
+        self.legend = legend_div("workers-cpu-legend")
+        self.empty = empty_div("workers-cpu-empty")
+        self.plot = plot_bars(self.source)
+        self.time = time or TimeView(aggregate, self.id)
+        self.line, tool = plot_history(self.history, self.time.x_range)
+        self.time.add(self.line, tool)
+        self.body: UIElement = layout_column(
+            self.plot, self.line, name="workers-cpu-body", sizing_mode="stretch_both", spacing=0
+        )
+        self.set_palette(palette)
+
+    def set_palette(self, palette: Palette) -> None:
+        """Change colours."""
+        self._palette = palette
+        for part in (self.plot, self.line):
+            style_figure(part, palette)
+        paint_numbers(self.plot, palette)
+        self.line.ygrid.grid_line_color = palette.grid
+        glyph_of(self.plot, "track").update(fill_color=palette.track, line_color=palette.outline)
+        glyph_of(self.plot, "cpu").fill_color = palette.cpu
+        glyph_of(self.line, "area").fill_color = palette.cpu
+        glyph_of(self.line, "line").line_color = palette.cpu
+        self._seen.forget()
+
+    def forget(self) -> None:
+        """Make the next `update` draw everything."""
+        self._seen.forget()
+
+    def update(self, now_s: float) -> None:
+        """Draw what is new."""
+        if self.time.is_moving(now_s):
+            return
+        view = {"width": inner_width_px(self.plot, 0), "height": inner_height_px(self.plot, 0)} | self.time.version()
+        if not self._seen.changed(versions_of(self._aggregate, "workers", "samples", "tasks") | view):
+            return
+        bars = bars_of(self._aggregate, cpu_of_workers(self._aggregate))
+        rows = columns(self._aggregate, bars)
+        replace_data(self.source, rows)
+        end = end_beside_numbers(self.plot, max(rows["reach"], default=100.0), rows["text"])
+        if self.plot.x_range.end != end:
+            self.plot.x_range.end = end
+        label_bars(self.plot, bars, HEIGHTS)
+        self._update_history()
+        palette = self._palette
+        entries = [(palette.cpu, "busy", ""), (palette.track, "threads", "outlined")]
+        text = legend_html(entries, grouping_note(self._aggregate, bars, "CPU"))
+        show_html(self.legend, text)
+        show_empty(self.empty, "" if bars else "No workers yet", "Their CPU use appears here as soon as they join.")
+
+    def _update_history(self) -> None:
+        rows = history_columns(self._aggregate, *self.time.times())
+        if replace_data(self.history, rows):
+            end = 1.05 * max(self._aggregate.threads, float(rows["highest"].max(initial=0.0)), 1.0)
+            if self.line.y_range.end != end:
+                self.line.y_range.end = end
+
+    def summary(self) -> str:
+        """Return how busy all workers are together."""
+        aggregate = self._aggregate
+        cores = sum(sample.cpu_percent for sample in aggregate.samples.values()) / 100
+        return f"{len(aggregate.workers):,} workers with {aggregate.threads:,} threads, {cores:.1f} cores busy."
+
+    def table(self) -> Table:
+        """Return how busy every worker is."""
+        rows = []
+        for worker, sample in sorted(self._aggregate.samples.items()):
+            threads = self._aggregate.workers[worker].nthreads
+            numbers = [f"{sample.cpu_percent:.0f} %", f"{threads:,}", f"{sample.executing:,}", f"{sample.queued:,}"]
+            rows.append([self._aggregate.worker_name(worker), *numbers])
+        return Table(("worker", "CPU, % of one core", "threads", "running", "queued"), rows)

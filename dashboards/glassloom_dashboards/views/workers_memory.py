@@ -1,0 +1,234 @@
+"""Memory by worker: managed, shared and unmanaged bytes and the limit; below, what was spilled to disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Toolbar, UIElement
+from bokeh.plotting import figure
+
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.card import (
+    Seen,
+    empty_div,
+    inner_height_px,
+    inner_width_px,
+    legend_div,
+    legend_html,
+    replace_data,
+    show_empty,
+    show_html,
+    versions_of,
+)
+from glassloom_dashboards.parts.scripts import hover
+from glassloom_dashboards.parts.tables import Table
+from glassloom_dashboards.parts.theme import (
+    Palette,
+    bytes_text,
+    ellipsis,
+    glyph_of,
+    hatch,
+    hatch_class,
+    set_bytes_axis,
+    style_figure,
+    tooltip,
+)
+from glassloom_dashboards.views.workers import (
+    BAR_HEIGHT,
+    Bar,
+    add_numbers,
+    bar_figure,
+    bars_of,
+    end_beside_numbers,
+    grouping_note,
+    has_numbers,
+    label_bars,
+    paint_numbers,
+)
+
+SOURCE = "workers-memory-source"
+PARTS = ("managed", "shared", "unmanaged")
+"""What is in memory, from the left. What was spilled isn't, and has a bar of its own below."""
+ALL_PARTS = (*PARTS, "spilled")
+COLUMNS = (
+    "y",
+    "spilled_y",
+    "label",
+    "text",
+    "rss",
+    "limit",
+    "limit_text",
+    "limit_top",
+    "limit_bottom",
+    "reach",
+    "spilled",
+    *PARTS,
+    *(f"{part}_stop" for part in PARTS),
+)
+HEIGHTS = {"track": 0.5, "managed": 0.5, "shared": 0.5, "unmanaged": 0.5, "spilled": 0.14, "whole": 0.9}
+SPILLED_BELOW = 0.34
+_LEAST_AXIS_BYTES = 2**20
+
+
+def rss_of_workers(aggregate: ClusterAggregate) -> dict[int, float]:
+    """Return the resident memory of each worker that has been measured."""
+    return {worker: float(sample.rss_bytes) for worker, sample in aggregate.samples.items()}
+
+
+def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[Any]]:
+    """Return one row a bar: means over its workers in bytes, and where the stacked parts end."""
+    rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    numbered = has_numbers(bars)
+    for place, bar in enumerate(bars):
+        samples = [aggregate.samples[worker] for worker in bar.workers if worker in aggregate.samples]
+        count = max(len(samples), 1)
+        limits = [aggregate.workers[worker].memory_limit_bytes for worker in bar.workers]
+        known = [limit for limit in limits if limit]
+        limit = sum(known) / len(known) if known else float("nan")
+        row: dict[str, Any] = {"y": place, "label": ellipsis(bar.label, 80), "limit": limit}
+        row |= {"limit_top": place - 0.36, "limit_bottom": place + 0.36, "spilled_y": place + SPILLED_BELOW}
+        row["limit_text"] = f"{limit:.0f}" if known else "none"
+        row["rss"] = sum(sample.rss_bytes for sample in samples) / count
+        row["spilled"] = sum(sample.spilled_bytes for sample in samples) / count
+        stop = 0.0
+        for part in PARTS:
+            row[part] = sum(getattr(sample, f"{part}_bytes") for sample in samples) / count
+            stop += row[part]
+            row[f"{part}_stop"] = stop
+        row["reach"] = max(stop, row["spilled"], limit if known else 0.0)
+        row["text"] = memory_text(stop, row["spilled"], limit if known else None) if numbered and samples else ""
+        for name, value in row.items():
+            rows[name].append(value)
+    return rows
+
+
+def memory_text(used_bytes: float, spilled_bytes: float, limit_bytes: float | None) -> str:
+    """Return the numbers of a bar.
+
+    >>> memory_text(2**30, 2**29, 2**31)
+    '1.00 of 2.00 GiB, 512 MiB on disk'
+    """
+    used = bytes_text(used_bytes)
+    if limit_bytes:
+        limit = bytes_text(limit_bytes)
+        number, unit = used.split()
+        used = f"{number if limit.endswith(f' {unit}') else used} of {limit}"
+    return f"{used}, {bytes_text(spilled_bytes)} on disk" if spilled_bytes else used
+
+
+def plot(source: ColumnDataSource, palette: Palette) -> figure:
+    """Return the figure that draws `columns`."""
+    bars = bar_figure("workers-memory", "")
+    set_bytes_axis(bars)
+    style: dict[str, Any] = {"y": "y", "height": BAR_HEIGHT, "source": source, "line_color": None}
+    bars.hbar(left=0, right="limit", **style, name="track")
+    left: Any = 0
+    for part in PARTS:
+        bars.hbar(left=left, right=f"{part}_stop", **style, name=part)
+        left = f"{part}_stop"
+    bars.hbar(left=0, right="spilled", **style | {"y": "spilled_y"}, name="spilled")
+    bars.segment(x0="limit", x1="limit", y0="limit_top", y1="limit_bottom", line_width=2, source=source, name="limit")
+    add_numbers(bars, source, "reach")
+    whole = bars.hbar(left=0, right="reach", fill_alpha=0, **style, name="whole")
+    nbytes, limit = hover("bytes"), hover("limit")
+    words = [(part, f"@{part}{{custom}}") for part in PARTS]
+    bars.toolbar = Toolbar(
+        logo=None,
+        tools=[
+            HoverTool(
+                renderers=[whole],
+                tooltips=tooltip(
+                    "@label",
+                    [
+                        ("process (RSS)", "@rss{custom}"),
+                        *words,
+                        ("limit", "@limit_text{custom}"),
+                        ("spilled to disk", "@spilled{custom}"),
+                    ],
+                ),
+                formatters={f"@{part}": nbytes for part in ("rss", "spilled", *PARTS)} | {"@limit_text": limit},
+            )
+        ],
+    )
+    paint(bars, palette)
+    return bars
+
+
+def paint(bars: figure, palette: Palette) -> None:
+    """Colour the parts of the bars."""
+    style_figure(bars, palette)
+    glyph_of(bars, "track").update(fill_color=palette.track, line_color=palette.outline)
+    for part in (*PARTS, "spilled"):
+        glyph_of(bars, part).fill_color = getattr(palette, part)
+        hatch(glyph_of(bars, part), part, palette)
+    glyph_of(bars, "limit").line_color = palette.limit
+    paint_numbers(bars, palette)
+
+
+class WorkersMemory:
+    """The card of memory by worker for one viewer."""
+
+    id = "workers-memory"
+    controls: UIElement | None = None
+    ready: CustomJS | None = None
+
+    def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
+        self._aggregate = aggregate
+        self._palette = palette
+        self._seen = Seen()
+        self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
+        self.legend = legend_div("workers-memory-legend")
+        self.empty = empty_div("workers-memory-empty")
+        self.plot = plot(self.source, palette)
+        self.body: UIElement = self.plot
+
+    def set_palette(self, palette: Palette) -> None:
+        """Change colours."""
+        self._palette = palette
+        paint(self.plot, palette)
+        self._seen.forget()
+
+    def forget(self) -> None:
+        """Make the next `update` draw everything."""
+        self._seen.forget()
+
+    def update(self, now_s: float) -> None:
+        """Draw what is new."""
+        width = {"width": inner_width_px(self.plot, 0), "height": inner_height_px(self.plot, 0)}
+        if not self._seen.changed(versions_of(self._aggregate, "workers", "samples") | width):
+            return
+        bars = bars_of(self._aggregate, rss_of_workers(self._aggregate))
+        rows = columns(self._aggregate, bars)
+        replace_data(self.source, rows)
+        longest = max(rows["reach"], default=0.0) or float(_LEAST_AXIS_BYTES)
+        end = end_beside_numbers(self.plot, longest, rows["text"])
+        if self.plot.x_range.end != end:
+            self.plot.x_range.end = end
+        label_bars(self.plot, bars, HEIGHTS)
+        palette = self._palette
+        entries = [(getattr(palette, part), part, hatch_class(part)) for part in PARTS]
+        if any(rows["spilled"]):
+            entries.append((palette.spilled, "spilled to disk", "hatched"))
+        if any(text != "none" for text in rows["limit_text"]):
+            entries.append((palette.limit, "limit", "line"))
+        text = legend_html(entries, grouping_note(self._aggregate, bars, "memory"))
+        show_html(self.legend, text)
+        show_empty(self.empty, "" if bars else "No workers yet", "Their memory appears here as soon as they join.")
+
+    def summary(self) -> str:
+        """Return the memory of all workers together."""
+        samples = self._aggregate.samples.values()
+        parts = [f"{part} {bytes_text(sum(getattr(one, f'{part}_bytes') for one in samples))}" for part in ALL_PARTS]
+        return f"{len(self._aggregate.workers):,} workers: {', '.join(parts)}."
+
+    def table(self) -> Table:
+        """Return every worker's memory."""
+        rows = []
+        for worker, joined in sorted(self._aggregate.workers.items()):
+            sample = self._aggregate.samples.get(worker)
+            if sample is not None:
+                limit = bytes_text(joined.memory_limit_bytes) if joined.memory_limit_bytes else "none"
+                numbers = [bytes_text(getattr(sample, f"{part}_bytes")) for part in ("rss", *ALL_PARTS)]
+                rows.append([self._aggregate.worker_name(worker), *numbers, limit])
+        return Table(("worker", "process (RSS)", *ALL_PARTS, "limit"), rows)

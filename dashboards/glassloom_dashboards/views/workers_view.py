@@ -1,0 +1,221 @@
+"""Workers as a table to search and sort; one opened with its life, memory and CPU, last tasks and last lines."""
+
+from __future__ import annotations
+
+from bokeh.models import CustomJS, UIElement
+
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.worker_history import WorkerHistory
+from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
+from glassloom_dashboards.parts.html_body import HtmlBody, Paging, fit_html, number_or_none
+from glassloom_dashboards.parts.line_chart import Chart, stacked_chart
+from glassloom_dashboards.parts.templates import render
+from glassloom_dashboards.parts.theme import Palette, bytes_text, ellipsis, middle_cut
+from glassloom_dashboards.parts.times import clock_text, duration_text
+from glassloom_dashboards.views.logs_view import line_rows
+from glassloom_dashboards.views.worker_rows import (
+    SORTS,
+    STATE_ICONS,
+    WorkerRow,
+    last_tasks,
+    memory_bar,
+    select,
+    tasks_under_way,
+    worker_rows,
+)
+
+ROWS = 50
+"""Workers at a time; the buttons lead to the others."""
+LAST_LINES = 15
+MAX_ERRORS = 5
+MAX_UNDER_WAY = 40
+_TEXT_BYTES = 20_000
+
+HEADS = (
+    ("name", "Worker", ""),
+    ("state", "State", ""),
+    ("threads", "Threads busy", "number"),
+    ("cpu", "CPU", "number"),
+    ("memory", "Memory", ""),
+    ("shared", "Shared", "number wide"),
+    ("spilled", "Spilled", "number wide"),
+    ("tasks", "Tasks done", "number"),
+)
+"""What it is sorted by, words, and CSS classes of each column."""
+
+
+def table_rows(aggregate: ClusterAggregate, rows: list[WorkerRow]) -> list[dict[str, object]]:
+    """Return what a row of the table says of each worker."""
+    names = fit_html([middle_cut(row.history.joined.name, 60) for row in rows], 60, _TEXT_BYTES)
+    reasons = fit_html([row.history.left.reason if row.history.left else "" for row in rows], 120, _TEXT_BYTES)
+    shown: list[dict[str, object]] = []
+    for row, name, reason in zip(rows, names, reasons, strict=True):
+        is_here = row.history.left is None
+        sample, threads = row.sample, row.history.joined.nthreads
+        shown.append(
+            {
+                "worker": row.worker,
+                "name": name,
+                "state": row.state,
+                "icon": STATE_ICONS[row.state],
+                "reason": reason,
+                "threads": f"{sample.executing:,} of {threads:,}" if is_here else "",
+                "cpu": f"{sample.cpu_percent:.0f} %" if is_here else "",
+                "memory": memory_bar(row) if is_here else None,
+                "shared": bytes_text(sample.shared_bytes) if is_here and sample.shared_bytes else "",
+                "spilled": bytes_text(sample.spilled_bytes) if is_here and sample.spilled_bytes else "",
+                "tasks": f"{row.tasks_done:,}",
+            }
+        )
+    return shown
+
+
+def detail_of(aggregate: ClusterAggregate, row: WorkerRow) -> dict[str, object]:
+    """Return what is told of a worker that is open, also of one that has left."""
+    joined, left = row.history.joined, row.history.left
+    tasks = last_tasks(aggregate, row.worker)
+    keys = fit_html([middle_cut(task["key"], 120) for task in tasks], 120, _TEXT_BYTES)
+    under_way = tasks_under_way(aggregate, row.worker)
+    shown = under_way[:MAX_UNDER_WAY]
+    running = fit_html([middle_cut(task["key"], 120) for task in shown], 120, _TEXT_BYTES)
+    until_s = aggregate.last_at_s if left is None else left.at_s
+    facts = [
+        ("Process", f"{joined.pid}"),
+        ("Threads", f"{joined.nthreads:,}"),
+        ("Memory limit", bytes_text(joined.memory_limit_bytes) if joined.memory_limit_bytes else "none"),
+        ("Memory at its start", bytes_text(joined.baseline_bytes) if joined.baseline_bytes else ""),
+        ("Joined", clock_text(joined.at_s, aggregate.last_at_s)),
+        ("Left", clock_text(left.at_s, aggregate.last_at_s) if left else ""),
+        ("Was there for" if left else "Here for", duration_text(max(until_s - joined.at_s, 0.0))),
+        ("Tasks done", f"{row.tasks_done:,}"),
+        ("Tasks failed", f"{aggregate.sums.workers[row.worker].failed:,}"),
+    ]
+    return {
+        "worker": row.worker,
+        "name": ellipsis(joined.name, 120),
+        "state": row.state,
+        "icon": STATE_ICONS[row.state],
+        "reason": ellipsis(left.reason, 400) if left else "",
+        "facts": [(words, value) for words, value in facts if value],
+        "charts": charts_of(row.history),
+        "tasks": [task | {"key": key} for task, key in zip(tasks, keys, strict=True)],
+        "has_left": left is not None,
+        "knows_running": aggregate.running.at_s is not None,
+        "running": [task | {"key": key} for task, key in zip(shown, running, strict=True)],
+        "more_running": len(under_way) - len(shown),
+        "lines": line_rows(aggregate, aggregate.logs.last_of(row.worker)[-LAST_LINES:]),
+        "errors": errors_of(aggregate, row.worker),
+    }
+
+
+def errors_of(aggregate: ClusterAggregate, worker: int) -> list[str]:
+    """Return the groups of errors whose first failure was on a worker, in words, the newest first."""
+    mine = [group for group in reversed(aggregate.errors.values()) if group.worker == worker][:MAX_ERRORS]
+    times = {group.id: f", {group.count:,} times" if group.count > 1 else "" for group in mine}
+    return fit_html(
+        [
+            f"{middle_cut(aggregate.layer_name(group.layer), 40)}{times[group.id]}: {group.exception}: {group.message}"
+            for group in mine
+        ],
+        300,
+        _TEXT_BYTES,
+    )
+
+
+def charts_of(history: WorkerHistory) -> list[Chart]:
+    """Return the drawings of a worker's memory, CPU use and spilled bytes over the last minutes."""
+    columns = history.columns()
+    at_s, limit = columns["at_s"], history.joined.memory_limit_bytes
+    parts = [(name, f"--gl-{name}", columns[f"{name}_bytes"]) for name in ("managed", "shared", "unmanaged")]
+    cpu = [("CPU", "--gl-managed", columns["cpu_percent"])]
+    most = 100.0 * history.joined.nthreads
+    charts = [
+        stacked_chart("Memory", at_s, parts, bytes_text, limit=float(limit) if limit else None),
+        stacked_chart("CPU, 100 % is one core", at_s, cpu, lambda percent: f"{percent:.0f} %", most=most),
+    ]
+    if columns["spilled_bytes"].any():
+        spilled = [("spilled", "--gl-spilled", columns["spilled_bytes"])]
+        charts.append(stacked_chart("Spilled to disk", at_s, spilled, bytes_text))
+    return [chart for chart in charts if chart is not None]
+
+
+class WorkersView:
+    """The card of workers for one viewer."""
+
+    id = "workers"
+    controls: UIElement | None = None
+    ready: CustomJS | None = None
+
+    def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
+        self._aggregate = aggregate
+        self._search = ""
+        self._sort = "name"
+        self._is_descending = False
+        self._open: int | None = None
+        self._paging = Paging(ROWS)
+        self.legend = legend_div("workers-legend")
+        self.empty = empty_div("workers-empty")
+        self.view = HtmlBody(
+            self.id,
+            {
+                "search": self._set_search,
+                "sort": self._set_sort,
+                "page": self._paging.move,
+                "open": self._set_open,
+                "close": lambda _: self._set_open(""),
+            },
+        )
+        self.body = self.view.model
+
+    def set_palette(self, palette: Palette) -> None:
+        """Do nothing: the page's own colours change."""
+
+    def forget(self) -> None:
+        """Make the next `update` draw everything."""
+        self.view.forget()
+
+    def _set_search(self, text: str) -> None:
+        self._search = text
+        self._paging.move("first")
+
+    def _set_sort(self, name: str) -> None:
+        if name in SORTS:
+            is_new = name != self._sort
+            self._is_descending = name not in ("name", "state") if is_new else not self._is_descending
+            self._sort = name
+            self._paging.move("first")
+
+    def _set_open(self, value: str) -> None:
+        self._open = number_or_none(value)
+
+    def update(self, now_s: float) -> None:
+        """Show what is new."""
+        aggregate = self._aggregate
+        parts = ("workers", "samples", "tasks", "life", "running") + (("logs",) if self._open is not None else ())
+        if not self.view.is_due(now_s, versions_of(aggregate, *parts)):
+            return
+        rows = worker_rows(aggregate)
+        opened = next((row for row in rows if row.worker == self._open), None)
+        if opened is not None:
+            html = render("worker.html", **detail_of(aggregate, opened))
+        else:
+            html = render("workers.html", **self._values(rows)) if rows else render("nothing.html")
+        self.view.show(html)
+        show_empty(self.empty, "" if rows else "No workers yet", "They appear here as soon as they join.")
+
+    def _values(self, rows: list[WorkerRow]) -> dict[str, object]:
+        found = select(rows, self._search, self._sort, is_descending=self._is_descending)
+        shown = found[self._paging.part(len(found))]
+        gone = sum(row.state == "left" for row in rows)
+        note = f"{len(rows) - gone:,} here" + (f", {gone:,} left" if gone else "")
+        if len(found) < len(rows):
+            note = f"{len(found):,} of {len(rows):,} match"
+        return {
+            "search_text": self._search,
+            "note": note,
+            "paging": self._paging.shown(len(found)),
+            "heads": HEADS,
+            "sort": self._sort,
+            "direction": "descending" if self._is_descending else "ascending",
+            "rows": table_rows(self._aggregate, shown),
+        }
