@@ -776,7 +776,7 @@ class Simulation:
             assert location in self.locations, f"location {location} of {number} is freed twice"
             del self.locations[location]
             self._reasons_to_run[self._key_of.get(number, "")] += 1
-            if number >= 0:
+            if number >= 0 and _is_file(location):  # which workers that have read it keep open
                 for worker in self.workers:
                     worker.inbox.append(("drop", number))
         for state, tasks in actions.recall.items():
@@ -875,6 +875,11 @@ class Simulation:
 class Published:
     number: int
     key: str
+
+
+def _is_file(location: int) -> bool:
+    """Tell whether a result lies in a file; else the head has it."""
+    return location % 2 == 0
 
 
 def _as_sent(dep: TaskState | invariants.InBlock) -> tuple[int, str, int | None]:

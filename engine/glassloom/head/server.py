@@ -499,7 +499,10 @@ class Head:
         )
 
     def _free(self, actions: Actions) -> None:
-        """Remove what nobody will read again. Results of tasks in blocks are so small that nothing but the block has them."""
+        """Remove what nobody will read again. Only files are kept open by workers that have read them.
+
+        Results of tasks in blocks are so small that nothing but the block has them.
+        """
         numbers = []
         for number, location in actions.free:
             if isinstance(location, Segment):

@@ -24,7 +24,7 @@ class Actions:
     recall
         Tasks that a worker should not begin any more.
     drop
-        Numbers of results that the worker may forget.
+        Numbers of results that the worker may forget: what only it has, and its own copies of what it has published.
     free
         Locations that nobody will read again, with the numbers of their tasks; -1: of none that is known.
     free_slices

@@ -486,7 +486,8 @@ class Scheduler:
             self._transitions.pin(task)
             self._transitions.review()
             return
-        owner, task.owner, task.shared_location = task.owner, None, location
+        owner = task.publisher = task.owner
+        task.owner, task.shared_location = None, location
         if owner is not None:
             owner.has.pop(task, None)
             owner.publishing.pop(task, None)  # it is asked too if this answers for an earlier run, elsewhere

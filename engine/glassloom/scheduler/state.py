@@ -101,6 +101,7 @@ class TaskState:
         "state",
         "n_live_dependents",
         "clients",
+        "publisher",
         "was_held",
         "owner",
         "places",
@@ -143,6 +144,8 @@ class TaskState:
         """Where it is staged or running."""
         self.owner: WorkerState | None = None
         self.shared_location: Any = None
+        self.publisher: WorkerState | None = None
+        """The worker that has put the result where every process can reach it, and still has its own copy."""
         self.was_held = False
         """There was a result, and it was let go."""
         self.pinned = False

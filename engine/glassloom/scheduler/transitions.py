@@ -461,6 +461,9 @@ class Transitions:
             if tell:
                 tables.actions.drop[owner].append(task.number)
             task.owner = None
+        if task.publisher is not None:
+            tables.actions.drop[task.publisher].append(task.number)
+            task.publisher = None
         if task.shared_location is not None:
             tables.actions.free.append((task.number, task.shared_location))
             task.shared_location = None
