@@ -11,7 +11,7 @@ from glassloom_dashboards.parts.card import html_div, legend_html, show_html
 from markupsafe import Markup
 
 FOLDER = Path(glassloom_dashboards.__file__).parent
-SOURCES = {path.name: path.read_text() for path in FOLDER.glob("*.py")}
+SOURCES = {path.name: path.read_text() for path in FOLDER.rglob("*.py")}
 SCRIPT = (FOLDER / "static" / "glassloom.js").read_text()
 
 

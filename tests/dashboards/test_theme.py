@@ -114,7 +114,7 @@ def test_parts_that_are_drawn_beside_each_other_differ_in_their_pattern(parts):
 
 def test_every_variable_that_the_pages_use_is_in_every_theme():
     folder = Path(glassloom_dashboards.__file__).parent
-    sources = [path.read_text() for pattern in ("*.py", "templates/*") for path in folder.glob(pattern)]
+    sources = [path.read_text() for pattern in ("*.py", "templates/*") for path in folder.rglob(pattern)]
     used = set(re.findall(r"var\((--gl-[a-z]+)\)", "".join(sources)))
     used -= set(re.findall(r"(--gl-[a-z]+):", "".join(sources)))  # some are made of others
     themes = [set(re.findall(r"(--gl-[a-z]+):", rules)) for rules in stylesheet().splitlines()]
