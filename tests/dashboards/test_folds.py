@@ -7,7 +7,7 @@ import pytest
 from glassloom_dashboards.folds import log_table, runs, worker_history
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, WorkerSample
 from glassloom_dashboards.folds.log_table import LAST_LINES, LogTable
-from glassloom_dashboards.folds.runs import HeldBytes, RunTable
+from glassloom_dashboards.folds.runs import RUN_GAP_S, HeldBytes, Run, RunTable, joined_runs, summed
 from glassloom_dashboards.folds.task_sums import Sums, TaskSum
 from glassloom_dashboards.folds.worker_history import MAX_SAMPLES, WorkerHistories
 from glassloom_metrics.protocol import Layers, Log, Progress, Runs, WorkerJoined, WorkerLeft, WorkerSamples
@@ -61,6 +61,57 @@ def test_of_runs_the_newest_are_kept_and_all_are_counted(monkeypatch):
     assert table.get(0) is None, "told again after it was forgotten"
     table.add_layers(Layers([1], ["x"], [1], [""]))
     assert table.layers_of(1) == [8, 9], "layers whose run isn't known change nothing"
+
+
+def run_at(
+    number: int, started_s: float, ended_s: float | None, cell: str = "c", origin: str = "cell 4, line 2"
+) -> Run:
+    outcome = "running" if ended_s is None else "finished"
+    return Run(number, "compute", "", "a.ipynb", cell, "k", origin, started_s, ended_s, outcome, 10, 5, 1)
+
+
+def numbers(runs: list[Run]) -> list[int]:
+    return [run.id for run in joined_runs(runs)]
+
+
+def test_runs_of_one_cell_or_line_that_followed_each_other_belong_together():
+    assert joined_runs([]) == []
+    loop = [run_at(n, n * 1.5, n * 1.5 + 1.0) for n in range(5)][::-1]
+    assert numbers(loop) == [4, 3, 2, 1, 0]
+    late = run_at(9, 7.0 + RUN_GAP_S + 0.1, None)
+    assert numbers([late, *loop]) == [9], "after a pause"
+    under_way = run_at(5, 7.5, None)
+    assert numbers([late, under_way, *loop]) == [9, 5, 4, 3, 2, 1, 0], "began while the one before was under way"
+    other = run_at(6, 7.0, 7.5, cell="d")
+    assert numbers([under_way, other, *loop]) == [5, 4, 3, 2, 1, 0], "somebody else's in between"
+    assert numbers([other, *loop]) == [6]
+    other_line = run_at(7, 8.0, None, origin="cell 4, line 3")
+    assert numbers([other_line, *loop]) == [7, 4, 3, 2, 1, 0], "of one cell, though not of one line"
+
+
+def test_runs_without_a_cell_belong_together_by_their_line_and_those_without_either_never():
+    lines = [run_at(n, float(n), n + 0.5, "", origin) for n, origin in enumerate(["a.py:1", "a.py:2", "a.py:2"])][::-1]
+    assert numbers(lines) == [2, 1]
+    assert numbers([run_at(n, float(n), n + 0.5, "", "") for n in (1, 0)]) == [1]
+
+
+def test_runs_that_belong_together_are_summed():
+    runs = [run_at(1, 3.0, None), run_at(0, 1.0, 2.0)]
+    assert summed(runs) == runs[0]._replace(started_s=1.0, tasks=20, done=10, failed=2)
+    ended = [runs[0]._replace(ended_s=4.0, outcome="finished"), runs[1]._replace(outcome="failed")]
+    assert (summed(ended).ended_s, summed(ended).outcome) == (4.0, "failed")
+
+
+def test_the_latest_run_is_the_newest_with_tasks_of_its_own_as_it_stands_now():
+    table = RunTable()
+    assert table.latest() == []
+    table.add(Runs(*([value] for value in run_at(0, 1.0, None, "c0")._replace(tasks=0))))
+    assert numbers(table.latest()) == [0], "there is no other"
+    table.add(Runs(*([value] for value in run_at(1, 2.0, None, "c1"))))
+    table.add(Runs(*([value] for value in run_at(2, 3.0, 3.0, "c2")._replace(tasks=0))))
+    assert numbers(table.latest()) == [1]
+    table.add_layers(Layers([7], ["x"], [1], [""], [2], [[]]))
+    assert numbers(table.latest()) == [2]
 
 
 def test_of_too_much_code_the_oldest_keeps_its_first_line(monkeypatch):

@@ -144,6 +144,22 @@ def test_the_latest_run_says_how_far_how_fast_and_how_long_still():
     assert ">failed</span>" in text and "2 failed" in text and "9.8/s" in text
 
 
+def test_runs_of_one_cell_that_followed_each_other_are_one_with_sums():
+    aggregate = cluster()
+    for number in range(3):
+        at_s = STARTED_AT_S + number
+        ended_s, outcome = (None, "running") if number == 2 else (at_s + 0.5, "finished")
+        row = (number, "compute", "x", "a.ipynb", "c", "k", "cell 4, line 1: x", at_s, ended_s, outcome, 10, 4, 1)
+        aggregate.apply(Runs(*([value] for value in row)))
+    card = Opened("overview", aggregate).card("overview")
+    assert (
+        "3 runs of cell 4" in card.view.text
+        and "12 of 30 tasks done" in card.view.text
+        and "3 failed" in card.view.text
+    )
+    assert dict(card.table().rows)["Latest run"].startswith("3 runs of cell 4 · x · running · ")
+
+
 def test_use_of_memory_threads_and_what_the_engine_takes_are_said():
     aggregate = cluster()
     measure(aggregate, 40 * MIB)

@@ -39,17 +39,17 @@ def running(name: str = "sum") -> ClusterAggregate:
     return aggregate
 
 
-def one_run(number: int, ended_s: float | None) -> Runs:
-    return Runs([number], ["submit"], [""], [""], [""], [""], [""], [1.0], [ended_s], ["finished"], [1], [0], [0])
+def one_run(number: int, ended_s: float | None, tasks: int = 1) -> Runs:
+    return Runs([number], ["submit"], [""], [""], [""], [""], [""], [1.0], [ended_s], ["finished"], [tasks], [0], [0])
 
 
-def test_the_latest_run_is_the_newest_that_has_layers_beside_those_that_it_may_wait_for():
+def test_the_latest_run_is_the_newest_that_has_tasks_beside_those_that_it_may_wait_for():
     aggregate = running()
     assert [layer.name for layer in layers_of_latest_run(aggregate)] == ["sum", "mean"]
     aggregate.apply(one_run(7, 2.0))
     assert [layer.name for layer in layers_of_latest_run(aggregate)] == ["mean"]
     aggregate.apply(one_run(8, 2.0))
-    aggregate.apply(one_run(9, None))
+    aggregate.apply(one_run(9, None, tasks=0))
     assert [layer.name for layer in layers_of_latest_run(aggregate)] == ["mean"]
     without = aggregate_of(Shape())
     assert layers_of_latest_run(without) == ordered_layers(without)

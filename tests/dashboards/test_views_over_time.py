@@ -11,9 +11,9 @@ from browsing import open_tab
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.budget import PARTS
 from glassloom_dashboards.parts.theme import DARK, LIGHT
-from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN, REST_S
+from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN, REST_S, span_of
 from glassloom_dashboards.views.memory_drawing import BY_LAYER, EDGES, MAX_BANDS, OTHERS
-from glassloom_metrics.protocol import Hello, Layers, Life, Progress, WorkerJoined, WorkerLeft, WorkerSamples
+from glassloom_metrics.protocol import Hello, Layers, Life, Progress, Runs, WorkerJoined, WorkerLeft, WorkerSamples
 from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 
@@ -220,6 +220,23 @@ def test_all_cards_of_a_page_share_one_time_axis_that_begins_with_the_latest_run
     opened.update(REST_S)
     assert opened.rows("task-stream-source") == 1
     assert np.asarray(data(opened, "workers-cpu-history-source")["at"]).tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
+
+
+def test_the_axis_begins_with_the_runs_that_stages_and_the_overview_call_the_latest():
+    aggregate = filled()
+    aggregate.apply(events(0, [(0.0, 1.0), (10.0, 11.0), (12.5, 13.0)]))
+    rows = [
+        (number, "compute", "x", "", cell, "k", "cell 4, line 1", STARTED_AT_S + at_s, STARTED_AT_S + at_s + 0.8, "finished", 1, 1, 0)
+        for number, (cell, at_s) in enumerate([("a", 0.0), ("b", 9.0), ("b", 11.0), ("c", 12.5)])
+    ]  # fmt: skip
+    for row, start_s in zip(rows, (0.0, 9.0, 9.0, 12.5), strict=True):
+        aggregate.apply(Runs(*([value] for value in row)))
+        assert span_of(aggregate, LATEST_RUN)[0] == start_s, "not with the work since the last pause of two seconds"
+    assert span_of(aggregate, LATEST_RUN)[1] == 13.0
+    aggregate.apply(Runs(*([value] for value in (*rows[3][:8], None, "running", 1, 0, 0))))
+    aggregate.set_state("live")
+    measure(aggregate, 20.0, MIB)
+    assert span_of(aggregate, LATEST_RUN) == (12.5, 20.0), "it is under way, though no task runs"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterable, Sequence
 
 from glassloom_metrics.protocol import Layers, Progress, Runs
 from glassloom_metrics.run_row import RunRow
@@ -12,6 +13,10 @@ MAX_RUNS = 10_000
 MAX_CODE_CHARACTERS = 8_000_000
 """How much code of all runs is kept; past that the oldest keep their first line."""
 MAX_LINE_LENGTH = 200
+RUN_GAP_S = 2.0
+"""Runs of one place that begin no later than this after the one before belong together."""
+_MAX_BETWEEN = 100
+"""Behind so many runs of other places in a row no further one of the same place is looked for."""
 
 
 class Run(RunRow):
@@ -37,9 +42,69 @@ class Run(RunRow):
         notebook = self.notebook.rsplit("/", 1)[-1]
         return " · ".join(part for part in (notebook, place or self.cell) if part)
 
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What runs of one notebook cell, or else of one line, have in common; empty if neither is known."""
+        if self.cell:
+            return self.kernel, self.cell
+        return (self.notebook, self.origin) if self.origin else ()
+
     def duration_s(self, now_s: float) -> float:
         """Return how long it has taken until it ended, or until `now_s`."""
         return max((now_s if self.ended_s is None else self.ended_s) - self.started_s, 0.0)
+
+
+def joined_runs(newest_first: Iterable[Run]) -> list[Run]:
+    """Return the newest run, and those before it that belong together with it, newest first.
+
+    They are of the same place, and each began within `RUN_GAP_S` after the end of the one before, or while that was under
+    way: a loop that calls ``compute()`` a thousand times is one thing to its user.
+    """
+    joined: list[Run] = []
+    between = 0
+    for run in newest_first:
+        if not joined:
+            joined.append(run)
+        elif run.place != joined[0].place:
+            between += 1
+        elif run.ended_s is not None and joined[-1].started_s - run.ended_s > RUN_GAP_S:
+            break
+        else:
+            joined.append(run)
+            between = 0
+        if between > _MAX_BETWEEN or not joined[0].place:
+            break
+    return joined
+
+
+def summed(runs: Sequence[Run]) -> Run:
+    """Return runs that belong together, the newest first, as one: with their tasks, from the first start to the last end."""
+    newest = runs[0]
+    ends = [run.ended_s for run in runs if run.ended_s is not None]
+    outcomes = {run.outcome for run in runs}
+    return newest._replace(
+        started_s=min(run.started_s for run in runs),
+        ended_s=max(ends) if len(ends) == len(runs) else None,
+        outcome=next((outcome for outcome in ("running", "failed") if outcome in outcomes), newest.outcome),
+        tasks=sum(run.tasks for run in runs),
+        done=sum(run.done for run in runs),
+        failed=sum(run.failed for run in runs),
+    )
+
+
+def joined_text(runs: Sequence[Run]) -> str:
+    """Return how many runs belong together, and of which cell or line; nothing if it is one.
+
+    >>> run = Run(0, "compute", "", "", "c", "k", "cell 4, line 2: x.compute()", 0.0)
+    >>> joined_text([run] * 3), joined_text([run]), joined_text([run._replace(cell="", origin="/tmp/a.py:7")] * 2)
+    ('3 runs of cell 4', '', '2 runs of a.py:7')
+    """
+    if len(runs) == 1:
+        return ""
+    place = runs[0].origin.partition(": ")[0].rsplit("/", 1)[-1]
+    if runs[0].cell:
+        place = place.partition(", line")[0] if place.startswith("cell ") else "one cell"
+    return f"{len(runs):,} runs of {place}"
 
 
 class RunTable:
@@ -64,6 +129,7 @@ class RunTable:
         self.outcomes: Counter[str] = Counter()
         self.forgotten = 0
         self._oldest = 0
+        self._latest: list[Run] | None = None  # None: to be looked for
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -75,6 +141,16 @@ class RunTable:
     def newest_first(self) -> list[Run]:
         """Return all runs that are kept."""
         return list(reversed(self._rows.values()))
+
+    def latest(self) -> list[Run]:
+        """Return the newest run and those that belong together with it (see `joined_runs`), newest first.
+
+        Runs without tasks of their own are passed over if there is any other: all that they asked for was under way already.
+        """
+        if self._latest is None:
+            own = (run for run in reversed(self._rows.values()) if run.tasks or run.id in self._layers)
+            self._latest = joined_runs(own) or joined_runs(reversed(self._rows.values()))
+        return self._latest
 
     def layers_of(self, run: int) -> list[int]:
         """Return the ids of a run's layers, in the order in which they were announced."""
@@ -90,6 +166,7 @@ class RunTable:
 
     def add(self, message: Runs, threads: int = 0) -> None:
         """Take new runs, or how known ones stand now, into account; the cluster has so many threads meanwhile."""
+        self._latest = None
         for row in zip(*(getattr(message, name) for name in message.__struct_fields__), strict=True):
             run = Run(*row)
             if run.id < self._oldest:
@@ -110,6 +187,7 @@ class RunTable:
 
     def add_layers(self, message: Layers) -> None:
         """Note which run new layers belong to."""
+        self._latest = None
         for layer, run in zip(message.ids, message.runs, strict=False):  # no runs: not known
             if run >= self._oldest:
                 self._layers.setdefault(run, {})[layer] = None

@@ -37,7 +37,10 @@ _EMPTY_S = 10.0
 
 
 def span_of(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
-    """Return the times that are followed, since the cluster's start: all up to now, or the latest run."""
+    """Return the times that are followed, since the cluster's start: all up to now, or the latest run.
+
+    Without runs, as older clusters tell none, the latest run is the work since the last pause.
+    """
     started_at_s, tasks = aggregate.started_at_s, aggregate.tasks
     now_s = max(aggregate.last_at_s - started_at_s, _SHORTEST_S)
     unfinished = aggregate.running.span_s()
@@ -47,9 +50,13 @@ def span_of(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
     stop_s = max(max(tasks.stop_s, until_s) - started_at_s, _SHORTEST_S)
     if mode == ALL:
         return 0.0, max(now_s, stop_s)
+    latest = aggregate.runs.latest()
     is_new = began_s > tasks.stop_s + RUN_GAP_S
-    start_s = max((began_s if is_new else tasks.latest_run_start_s) - started_at_s, 0.0)
-    is_running = aggregate.state == "live" and aggregate.task_counts["running"] > 0
+    start_s = latest[-1].started_s if latest else began_s if is_new else tasks.latest_run_start_s
+    start_s = max(start_s - started_at_s, 0.0)
+    is_running = aggregate.state == "live" and (
+        aggregate.task_counts["running"] > 0 or any(run.ended_s is None for run in latest)
+    )
     stop_s = max(now_s, stop_s) if is_running else stop_s
     return start_s, start_s + max(stop_s - start_s, _SHORTEST_S)
 

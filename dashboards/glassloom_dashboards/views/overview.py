@@ -5,7 +5,7 @@ from __future__ import annotations
 from bokeh.models import CustomJS, UIElement
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.folds.runs import Run
+from glassloom_dashboards.folds.runs import Run, joined_text, summed
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
 from glassloom_dashboards.parts.html_body import HtmlBody, fit_html
@@ -25,16 +25,18 @@ _TEXT_BYTES = 8_000
 
 
 def run_of(aggregate: ClusterAggregate) -> dict[str, object] | None:
-    """Return what is said of the latest run, None if there is none."""
-    run = next(iter(aggregate.runs.newest_first()), None)
-    if run is None:
+    """Return what is said of the latest run, None if there is none. Runs that belong together are one, with sums."""
+    runs = aggregate.runs.latest()
+    if not runs:
         return None
+    run = summed(runs)
     outcome = outcome_of(aggregate, run)
     code, where = fit_html([run.title or run.kind, middle_cut(run.where, 80)], 160, _TEXT_BYTES)
     return {
         "id": run.id,
         "code": code,
         "where": where,
+        "joined": ellipsis(joined_text(runs), 80),
         "outcome": outcome,
         "icon": OUTCOMES.get(outcome, "stopped"),
         "started": clock_text(run.started_s, aggregate.last_at_s),
@@ -179,7 +181,11 @@ class Overview:
         rows += [("Alert", alert.words) for alert in self.alerts()]
         run = run_of(self._aggregate)
         if run is not None:
-            said = [str(run[name]) for name in ("code", "outcome", "duration", "tasks", "failed", "pace") if run[name]]
+            said = [
+                str(run[name])
+                for name in ("joined", "code", "outcome", "duration", "tasks", "failed", "pace")
+                if run[name]
+            ]
             rows.append(("Latest run", " · ".join(said)))
         rows += [(str(bar["name"]), str(bar["words"])) for bar in headroom_of(self._aggregate)]
         rows += engine_of(self._aggregate)

@@ -62,14 +62,13 @@ class Stage:
 
 
 def layers_of_latest_run(aggregate: ClusterAggregate) -> list[Layer]:
-    """Return the layers of the newest run that has any, and of all that are under way, as it may wait for them.
+    """Return the layers of the latest run (see `RunTable.latest`), and of all that are under way, as it may wait for them.
 
-    They are in the order of `ordered_layers`; all layers if runs aren't known.
+    They are in the order of `ordered_layers`; all layers if those of its runs aren't known.
     """
-    found: set[int] = set()
-    for run in aggregate.runs.newest_first():
-        if not found or run.ended_s is None:
-            found |= set(aggregate.runs.layers_of(run.id)) & aggregate.layers.keys()
+    under_way = [run for run in aggregate.runs.newest_first() if run.ended_s is None]
+    runs = [*aggregate.runs.latest(), *under_way]
+    found = {layer for run in runs for layer in aggregate.runs.layers_of(run.id)} & aggregate.layers.keys()
     return ordered_layers(aggregate, found or None)
 
 
