@@ -367,3 +367,41 @@ def test_tasks_of_a_block_that_a_failure_dissolves_when_all_inputs_are_there_run
     assert bench.state("x") == {"READY": 10, "RELEASED": 10}
     sent = bench.run()
     assert sorted(key for keys in sent.values() for key in keys) == MIDDLE[:10]
+
+
+def test_no_task_reads_more_slices_of_a_block_than_many_tasks_may(bench: Bench) -> None:
+    n = 5 * (MAX_READERS + 1)
+    keys = [f"y-{number}" for number in range(n)]
+    bench.submit(keys, ["source"])
+    groups = [keys[start : start + 5] for start in range(0, n, 5)]
+    bench.submit(["some"], [key for group in groups[:0:-2] for key in group])
+    assert len(bench.objects) == 2
+    bench.submit(["all"], [key for group in reversed(groups) for key in group])
+    assert len(bench.objects) == 3 + n
+    assert [item.key for item in bench.scheduler.individual_tasks["all"].deps[:5]] == groups[-1]
+
+
+def test_a_task_that_leaves_its_block_may_make_too_few_of_its_neighbours(bench: Bench) -> None:
+    bench.submit(MIDDLE, ["source"])
+    bench.submit(["sink"], [*MIDDLE[:6], *MIDDLE[8:12], MIDDLE[19]])
+    assert [_text(item) for item in bench.scheduler.individual_tasks["sink"].reads or ()] == [
+        "x-0..x-5",
+        "x-8..x-11",
+        "x-19",
+    ]
+
+
+def test_what_is_let_go_of_stays_in_no_block(fan: Bench) -> None:
+    (block,) = fan.scheduler._index
+    fan.finish(0, MIDDLE[:10])
+    fan.finish(1, MIDDLE[10:])
+    fan.run()
+    fan.finish(0, ["sink"])
+    assert (fan.state("x"), block.locations) == ({"RELEASED": 20}, [None] * 20)
+
+
+def test_nothing_goes_ahead_of_a_result_that_a_block_reads_too(bench: Bench) -> None:
+    bench.submit(MIDDLE, ["source"])
+    bench.submit(["other"], ["source"])
+    assert bench.run() == {}
+    assert bench.state("other") == {"WAITING": 1}

@@ -5,6 +5,7 @@ A reader has slices in `TaskState.reads`, and the blocks know their readers. Onl
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from glassloom.graph.keys import Key
@@ -16,7 +17,7 @@ from glassloom.scheduler.tables import Tables
 from glassloom.scheduler.task_block import Reader, TaskBlock, TaskSlice
 
 MAX_READERS = 64
-"""Of one block. Whatever happens to a slice looks at all of them."""
+"""Slices of one block that known tasks read, whether many tasks do or one. Whatever happens to a slice looks at all."""
 
 
 class BlockReaders:
@@ -37,16 +38,15 @@ class BlockReaders:
     def connect(self, task: TaskState, keys: list[Key]) -> None:
         """Let a new task read the results of known tasks, in this order. Many that follow each other in a block stay there."""
         items = list(self._items(keys))
-        alone = [key for item in items if isinstance(item, list) for key in item]
-        if alone:  # those that leave their block may take others along
+        while alone := _alone(items):
             for key in alone:
                 self._blocks.task(key)
-            items = list(self._items(keys))
-        reads: list[TaskState | TaskSlice] = [item for item in items if not isinstance(item, list)]
+            items = list(self._items(keys))  # those that leave their block may take others along
+        reads = [item for item in items if not isinstance(item, list)]
         task.read(reads)
         for item in reads:
             if isinstance(item, TaskSlice):
-                item.block.readers.append(Reader(task, item.start, item.stop))
+                item.block.read_by([*item.block.readers, Reader(task, item.start, item.stop)])
 
     def _items(self, keys: list[Key]) -> Iterator[TaskState | TaskSlice | list[Key]]:
         """Yield tasks by themselves, slices that may be read as such, and the keys of tasks that must leave their block."""
@@ -59,13 +59,9 @@ class BlockReaders:
                 continue
             found = self._index.slice_of(keys, at)
             n = len(found)
-            yield found if n >= self._min_slice and self._may_be_read(found) else keys[at : at + n]
+            is_held = found.block.states.find(RELEASED, found.start, found.stop) < 0
+            yield found if n >= self._min_slice and is_held else keys[at : at + n]
             at += n
-
-    @staticmethod
-    def _may_be_read(tasks: TaskSlice) -> bool:
-        block = tasks.block
-        return len(block.readers) < MAX_READERS and block.states.find(RELEASED, tasks.start, tasks.stop) < 0
 
     # What happens to a reader
 
@@ -90,7 +86,8 @@ class BlockReaders:
         """A task is forgotten."""
         slices, task.reads = list(_slices(task)), None
         for block, _, _ in slices:
-            block.readers = [reader for reader in block.readers if reader.task is not task]
+            if block.readers:
+                block.read_by([reader for reader in block.readers if reader.task is not task])
         for block, start, stop in slices:
             self._blocks.release_unneeded(block, start, stop)
 
@@ -112,8 +109,17 @@ def count_missing_in_slices(task: TaskState) -> int:
     return sum([stop - start - block.states.count(MEMORY, start, stop) for block, start, stop in _slices(task)])
 
 
+def _alone(items: list[TaskState | TaskSlice | list[Key]]) -> list[Key]:
+    """Return the keys of tasks that must leave their block, among them those in slices of which a block would have too many."""
+    slices = [item for item in items if isinstance(item, TaskSlice)]
+    n_slices = Counter([item.block for item in slices])
+    full = {block for block, n in n_slices.items() if len(block.readers) + n > MAX_READERS}
+    alone = [key for item in items if isinstance(item, list) for key in item]
+    return alone + [key for item in slices if item.block in full for key in item.keys]
+
+
 def _slices(task: TaskState) -> Iterator[tuple[TaskBlock, int, int]]:
     """Yield the slices that a task reads, as long as it reads them as such: blocks may be dissolved meanwhile."""
     for item in list(task.reads or ()):
-        if isinstance(item, TaskSlice) and task.reads is not None and any(item is other for other in task.reads):
+        if isinstance(item, TaskSlice) and item.block.n_known:
             yield item.block, item.start, item.stop

@@ -155,7 +155,8 @@ class BlockTable:
 
     def dissolve(self, block: TaskBlock) -> list[TaskState]:
         """Let all tasks leave a block; return them. Those that read slices of it then read the tasks, one by one."""
-        readers, block.readers = block.readers, []
+        readers = block.readers
+        block.read_by([])
         known = [position for match in _KNOWN_RUN.finditer(block.states) for position in range(*match.span())]
         tasks = {position: self._make_individual(block, position) for position in known}
         for reader in dict.fromkeys(reader.task for reader in readers):
@@ -422,7 +423,10 @@ class BlockTable:
         actions, numbers = self._tables.actions, range(block.first + start, block.first + stop)
         block.layer.n_released += len(numbers)
         block.layer.held_bytes -= sum(block.nbytes[start:stop])
-        locations = block.locations[start:stop] if block.locations is not None else None
+        locations = None
+        if block.locations is not None:
+            locations = block.locations[start:stop]
+            block.locations[start:stop] = [None] * len(locations)  # they may be the results themselves
         if locations is not None and None not in locations:
             actions.free_slices.append((numbers, locations))
             return

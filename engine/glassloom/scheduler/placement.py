@@ -276,6 +276,8 @@ class Placement:
             if dep.state is not MEMORY:
                 if dep.state is not RUNNING or len(dep.dependents or ()) > self._max_ahead_readers:
                     return None
+                if dep.n_live_dependents > self._max_ahead_readers:
+                    return None  # a dependent is a block of so many
             elif dep.shared_location is None and dep.owner is not worker:
                 return None
         if worker.pressure is not NO_PRESSURE or not worker.has_room_for_more():

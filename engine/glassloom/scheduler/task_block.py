@@ -13,6 +13,7 @@ from array import array
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from glassloom.graph.keys import Key, key_indices
@@ -49,6 +50,7 @@ class TaskBlock:
         "n_ready",
         "nbytes",
         "own_origin",
+        "parts",
         "place",
         "places",
         "positions",
@@ -96,7 +98,9 @@ class TaskBlock:
         self.wanted: bytearray | None = None
         """Of each task 1, or 0 if the client doesn't want it any more and it is here because others read it. None: all 1."""
         self.readers: list[Reader] = []
-        """Known tasks that read slices of the results. All tasks of such a slice are here."""
+        """Known tasks that read slices of the results, set by `read_by`. All tasks of such a slice are here."""
+        self.parts: list[tuple[int, int, list[TaskState]]] | None = None
+        """The block from edge to edge of what is read, with who reads each part; None: not looked for yet. See `unread`."""
         self.own_origin = ""
         self.retries = 0
         self.place = 0
@@ -208,11 +212,18 @@ class TaskBlock:
         if not self.readers:
             yield start, stop, False
             return
-        edges = {edge for reader in self.readers for edge in reader[1:] if start < edge < stop}
-        for begin, end in pairwise(sorted([start, *edges, stop])):
-            states = [task.state for task, first, last in self.readers if first <= begin and end <= last]
-            if UNDER_WAY.isdisjoint(states):
-                yield begin, end, bool(states)
+        if self.parts is None:
+            self.parts = _parts(self.readers, len(self.keys))
+        at = bisect_right(self.parts, start, key=itemgetter(0)) - 1
+        while start < stop:
+            _, end, readers = self.parts[at]
+            if not readers or UNDER_WAY.isdisjoint([task.state for task in readers]):
+                yield start, min(end, stop), bool(readers)
+            start, at = end, at + 1
+
+    def read_by(self, readers: list[Reader]) -> None:
+        """Set which known tasks read slices of the results."""
+        self.readers, self.parts = readers, None
 
     def row_of_last(self, start: int, stop: int) -> int:
         """Return the last of the rows that tell of finished tasks from one position to before another; else `NO_ROW`."""
@@ -253,6 +264,15 @@ def _count_common(keys: Sequence[Key], at: int, others: Sequence[Key], start: in
             )
         n += len(left)
         size *= 2
+
+
+def _parts(readers: list[Reader], stop: int) -> list[tuple[int, int, list[TaskState]]]:
+    """Return the parts of a block of `stop` tasks all of which the same tasks read, with these."""
+    edges = sorted({0, stop, *[edge for reader in readers for edge in reader[1:]]})
+    return [
+        (begin, end, [task for task, first, last in readers if first <= begin and end <= last])
+        for begin, end in pairwise(edges)
+    ]
 
 
 def spans_of(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
