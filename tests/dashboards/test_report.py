@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import synthetic
@@ -18,6 +20,7 @@ from glassloom_dashboards.report import (
     runs_table,
     write_report,
 )
+from glassloom_dashboards.serving.hub import Watched
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.protocol import (
     Action,
@@ -193,21 +196,36 @@ def small(tmp_path_factory) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.fault("a recording is cut or damaged")
-@settings(max_examples=10, deadline=None)
-@given(place=st.integers(0, 10**6), difference=st.integers(1, 255), cuts=st.booleans())
-def test_a_recording_that_is_cut_or_damaged_anywhere_is_reported_as_far_as_it_goes(
-    tmp_path_factory, small, place, difference, cuts
-):
-    data = bytearray(small)
+damages = {"place": st.integers(0, 10**6), "difference": st.integers(1, 255), "cuts": st.booleans()}
+
+
+def read_damaged(folder: Path, whole: bytes, place: int, difference: int, *, cuts: bool) -> Watched:
+    """Return what can be read of a recording that is cut at a place, or has another byte there."""
+    data = bytearray(whole)
     place = 8 + place % (len(data) - 8)
     data[place] ^= difference
-    path = tmp_path_factory.getbasetemp() / "damaged.glr"
+    path = folder / "damaged.glr"
     path.write_bytes(data[:place] if cuts else data)
-    watched = read_aggregate(path)
-    assert facts(watched.aggregate, "")
+    return read_aggregate(path)
+
+
+@pytest.mark.fault("a recording is cut or damaged")
+@settings(max_examples=100, deadline=None)
+@given(**damages)
+def test_a_recording_that_is_cut_or_damaged_anywhere_is_read_as_far_as_it_goes(
+    tmp_path_factory, small, place, difference, cuts
+):
+    aggregate = read_damaged(tmp_path_factory.getbasetemp(), small, place, difference, cuts=cuts).aggregate
+    assert facts(aggregate, "")
     for table in (runs_table, layers_table, errors_table):
-        table(watched.aggregate)
+        table(aggregate)
+
+
+@pytest.mark.fault("a recording is cut or damaged")
+@settings(max_examples=3, deadline=None)  # each draws all cards
+@given(**damages)
+def test_a_recording_that_is_cut_or_damaged_anywhere_has_all_cards(tmp_path_factory, small, place, difference, cuts):
+    watched = read_damaged(tmp_path_factory.getbasetemp(), small, place, difference, cuts=cuts)
     assert len(drawn_cards(watched)) == len(REPORT_CARDS) - len(GPU_CARDS), "all but the GPUs'"
 
 
