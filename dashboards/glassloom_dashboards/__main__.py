@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bokeh.settings import settings
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.open_recordings import record_of_recording
 from tornado.httpserver import HTTPServer
@@ -118,6 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parent = os.getppid()  # before anybody can see that we run, and may end because of it
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     options = parse_arguments(arguments)
+    settings.perform_document_validation = False  # a fifth of opening a page, to warn developers
     try:
         asyncio.run(serve(options, parent))
     except RecordingError as error:
