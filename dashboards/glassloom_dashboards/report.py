@@ -69,7 +69,8 @@ def read_aggregate(path: str | os.PathLike[str]) -> Watched:
     watched = Watched(record_of_recording(path))
     recording = Recording(path)
     for _, payload in recording.frames():
-        watched.fold(payload)
+        watched.take(payload)
+    watched.settle()
     watched.aggregate.set_recorded(recording.damage)
     _leave_out_what_was_before(watched.aggregate)
     return watched

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from glassloom_dashboards.folds import log_table, runs, worker_history
+from glassloom_dashboards.folds import log_table, runs, task_waits, worker_history
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, WorkerSample
 from glassloom_dashboards.folds.log_table import LAST_LINES, LogTable
 from glassloom_dashboards.folds.runs import RUN_GAP_S, HeldBytes, Run, RunTable, joined_runs, summed
 from glassloom_dashboards.folds.task_sums import Sums, TaskSum
 from glassloom_dashboards.folds.worker_history import MAX_SAMPLES, WorkerHistories
-from glassloom_metrics.protocol import Layers, Log, Progress, Runs, WorkerJoined, WorkerLeft, WorkerSamples
+from glassloom_metrics.protocol import (
+    Layers,
+    Log,
+    Progress,
+    Runs,
+    TaskEvents,
+    WorkerJoined,
+    WorkerLeft,
+    WorkerSamples,
+    task_events,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -206,3 +216,48 @@ def test_the_aggregate_hands_each_message_to_its_fold():
     assert (history.last.pressure, history.last.unmanaged_bytes, history.left.reason) == (2, 4, "killed")
     assert (len(aggregate.logs), len(aggregate.runs), aggregate.runs.layers_of(0)) == (1, 1, [7])
     assert aggregate.versions["runs"] == aggregate.versions["logs"] == 1
+
+
+def _messages(rng: np.random.Generator) -> list[TaskEvents]:
+    """Return rows in many small messages: some columns are packed in some of them and one value in others."""
+    messages, first = [], 0
+    for size in rng.integers(1, 40, 60).tolist():
+        spread = {
+            "layer": rng.integers(0, 5, size), "worker": rng.integers(0, 3, size), "lane": rng.integers(0, 4, size),
+            "action": rng.choice([0, 0, 0, 1, 6], size), "ok": rng.integers(0, 2, size), "nbytes": rng.integers(-1, 300, size),
+            "duration_s": rng.uniform(0.01, 2, size), "ready_wait_s": rng.uniform(0, 1, size),
+            "cpu_s": rng.uniform(0, 1, size), "bytes_in": rng.uniform(0, 9e5, size), "last_input": rng.integers(0, 50, size),
+            "producer": rng.integers(0, 3, size), "attempt": rng.integers(1, 3, size),
+        }  # fmt: skip
+        columns = {name: values.tolist() for name, values in spread.items() if rng.random() < 0.7}
+        start_s = (first / 10 + rng.uniform(0, 1, size)).tolist()
+        index = [str(row) for row in range(first, first + size)]
+        messages.append(task_events(first, index, **{"ok": 1, "start_s": start_s} | columns))
+        first += size
+    return messages
+
+
+def test_messages_folded_at_once_are_the_same_as_one_by_one():
+    messages = _messages(np.random.default_rng(1))
+    one_by_one, together = ClusterAggregate(), ClusterAggregate()
+    for message in messages:
+        one_by_one.apply(message)
+    together.add_events(messages[:3])
+    together.add_events(messages[1:30])  # the first two are known
+    together.add_events(messages[30:])
+    columns = ("layer", "worker", "thread", "action", "ok", "start_s", "stop_s", "nbytes", *task_waits.DTYPES)
+    for name in columns:
+        ours, theirs = together.tasks[name], one_by_one.tasks[name]
+        if name == "thread":  # numbered in order of appearance among the messages of a call
+            ours, theirs = np.array(together.tasks.threads)[ours], np.array(one_by_one.tasks.threads)[theirs]
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+    rows = np.arange(len(one_by_one.tasks))
+    assert together.tasks.index.take(rows) == one_by_one.tasks.index.take(rows) == [str(row) for row in rows]
+    for layer in range(5):
+        assert together.sums.layers[layer].count == one_by_one.sums.layers[layer].count
+        assert together.sums.layers[layer].busy_s == pytest.approx(one_by_one.sums.layers[layer].busy_s)
+        assert together.durations[layer].stragglers() == one_by_one.durations[layer].stragglers()
+        assert (
+            together.tasks.finder.candidates(layer, "7").tolist()
+            == one_by_one.tasks.finder.candidates(layer, "7").tolist()
+        )

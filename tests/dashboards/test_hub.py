@@ -10,9 +10,10 @@ import msgspec
 import pytest
 import synthetic
 from glassloom_dashboards.parts.strip import notices
-from glassloom_dashboards.serving.hub import MAX_ENDED, Hub
+from glassloom_dashboards.serving.hub import MAX_ENDED, Hub, Watched
 from glassloom_metrics import publisher
 from glassloom_metrics.errors import ClusterNotFound
+from glassloom_metrics.open_recordings import RecordingRecord
 from glassloom_metrics.protocol import (
     PROTOCOL_VERSION,
     Dropped,
@@ -22,6 +23,8 @@ from glassloom_metrics.protocol import (
     Life,
     Position,
     Progress,
+    WorkerJoined,
+    WorkerLeft,
     decode,
     encode,
     task_events,
@@ -294,3 +297,34 @@ def test_only_the_latest_ended_clusters_are_kept(publish):
         return kept
 
     assert asyncio.run(watch()) == [f"c{number}" for number in range(3, count)]
+
+
+def _watched() -> Watched:
+    return Watched(RecordingRecord("r1", "demo", "demo.glr", 0.0, 1, 0.0, 0.0))
+
+
+def test_task_events_left_for_later_are_folded_before_what_says_something_of_them():
+    watched = _watched()
+    events = [task_events(0, ["0"], worker=1), task_events(1, ["1"], worker=1)]
+    for message in (WorkerJoined(0.0, 1, "w", 1, 1, 1), events[0], Position(5, 0), events[1]):
+        watched.take(encode(message))
+    assert (len(watched.aggregate.tasks), watched.is_unsettled) == (0, True)
+    watched.take(encode(WorkerLeft(9.0, 1, "lost")))
+    assert (len(watched.aggregate.tasks), watched.is_unsettled) == (2, False)
+
+
+def test_one_bad_message_among_those_folded_together_is_left_out_alone(monkeypatch):
+    watched = _watched()
+    good, bad = task_events(0, ["0"]), task_events(1, ["1"], nbytes=5)
+    add = watched.aggregate.add_events
+
+    def fail_on_bad(messages):
+        if any(message.nbytes == 5 for message in messages):
+            raise ValueError("bad")
+        add(messages)
+
+    monkeypatch.setattr(watched.aggregate, "add_events", fail_on_bad)
+    for message in (good, bad):
+        watched.take(encode(message))
+    watched.settle()
+    assert (len(watched.aggregate.tasks), watched.aggregate.unreadable_messages) == (1, 1)

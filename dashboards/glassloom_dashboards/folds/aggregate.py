@@ -12,7 +12,9 @@ However many pages look at a cluster there is one `ClusterAggregate`, and pages 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from glassloom_metrics.protocol import (
@@ -216,7 +218,7 @@ class ClusterAggregate:
         """Take the next message of the log into account."""
         match message:
             case TaskEvents():
-                self._add_events(message)
+                self.add_events([message])
             case Progress():
                 self._set_progress(message)
             case WorkerSamples():
@@ -327,20 +329,27 @@ class ClusterAggregate:
         self.last_at_s = max(self.last_at_s, at_s)
         self.versions[part] += 1
 
-    def _add_events(self, message: TaskEvents) -> None:
+    def add_events(self, messages: Sequence[TaskEvents]) -> None:
+        """Take task events into account: messages of the log each of which goes on where the one before ends.
+
+        Several at once cost about as much as one: what a message costs besides its rows is paid once.
+        """
+        first, n_rows = messages[0].first, sum(map(len, messages))
         known = self.tasks.next_row + self.lost_events
-        skip = max(known - message.first, 0)
-        if skip >= len(message):
+        skip = max(known - first, 0)
+        if skip >= n_rows:
             return
-        if message.first > known:
-            self.lost_events += message.first - known
+        if first > known:
+            self.lost_events += first - known
             self._gap_row = self.tasks.next_row
         since = max(self._gap_row - self.tasks.first_row, 0)
-        columns = event_columns(message, skip) | task_waits.waits_of(message, skip, self.tasks["stop_s"][since:])
-        self.tasks.extend(columns, message.index[skip:])
+        waits = task_waits.waits_of(messages, skip, self.tasks["stop_s"][since:])
+        columns = event_columns(messages, skip) | waits
+        index = list(chain.from_iterable(message.index for message in messages))[skip:]
+        self.tasks.extend(columns, index)
         self.sums.add(columns)
-        self.durations.add_rows(columns, message.index[skip:], self.tasks.next_row - len(columns["action"]))
-        if self.running.end(columns, message.index[skip:]):
+        self.durations.add_rows(columns, index, self.tasks.next_row - len(index))
+        if self.running.end(columns, index):
             self.versions["running"] += 1
         self._saw(self.tasks.stop_s, "tasks")
 

@@ -163,16 +163,19 @@ class Durations:
     def add(self, layer: NDArray[Any], duration_s: NDArray[np.float64]) -> None:
         """Count tasks. This costs as much as there are different layers and bins, but for a pass over the columns."""
         bins = bins_of(duration_s)
-        codes = (layer.astype(np.int64) << 16) | bins
-        distinct, place = np.unique(codes, return_inverse=True)
+        layers, place_of_layer = distinct_of(layer)
+        lowest = int(bins.min(initial=0xFFFF))
+        n_bins = int(bins.max(initial=0)) - lowest + 1
+        distinct, place = distinct_of(place_of_layer * n_bins + (bins - lowest))
         size = len(distinct)
         longest_s, shortest_s = np.zeros(size), np.full(size, np.inf)
         np.maximum.at(longest_s, place, duration_s)
         np.minimum.at(shortest_s, place, duration_s)
         counts, totals_s = np.bincount(place, minlength=size), np.bincount(place, duration_s, minlength=size)
         columns = (counts.tolist(), totals_s.tolist(), longest_s.tolist(), shortest_s.tolist())
-        for code, *sums in zip(distinct.tolist(), *columns, strict=True):
-            self._layers.setdefault(code >> 16, LayerDurations()).add(code & 0xFFFF, *sums)
+        keys = (layers[distinct // n_bins].tolist(), (distinct % n_bins + lowest).tolist())
+        for one, bin_, *sums in zip(*keys, *columns, strict=True):
+            self._layers.setdefault(one, LayerDurations()).add(bin_, *sums)
 
 
 def _longest(layer: NDArray[Any], duration_s: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glassloom_dashboards.folds.grouping import distinct_of
 from glassloom_dashboards.folds.growing import GrowingTable
 
 BLOCK_ROWS = 1024
@@ -46,10 +47,13 @@ class TaskIndex:
             return
         hashes = np.fromiter(map(hash, texts), np.int64, len(texts)) & _HASH_MASK
         self._hashes.extend({"hash": hashes.astype(np.uint16)})
-        rows = np.arange(first, first + len(texts))
-        blocks = rows // BLOCK_ROWS
-        pairs = np.unique((layers.astype(np.int64) << 32) | blocks)
-        for layer, block in zip((pairs >> 32).tolist(), (pairs & 0xFFFFFFFF).tolist(), strict=True):
+        first_block = first // BLOCK_ROWS
+        blocks = np.arange(first, first + len(texts)) // BLOCK_ROWS - first_block
+        n_blocks = int(blocks[-1]) + 1
+        distinct, place = distinct_of(layers)
+        pairs = distinct_of(place * n_blocks + blocks)[0]
+        of_pairs = zip(distinct[pairs // n_blocks].tolist(), (pairs % n_blocks + first_block).tolist(), strict=True)
+        for layer, block in of_pairs:
             known = self._blocks.get(layer)
             if known is None:
                 self._blocks[layer] = array("I", [block])

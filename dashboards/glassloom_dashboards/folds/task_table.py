@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from glassloom_metrics.protocol import PUBLISH_LANE, Action, TaskEvents, column
+from glassloom_metrics.protocol import PUBLISH_LANE, Action, TaskEvents
 from numpy.typing import NDArray
 
 from glassloom_dashboards.folds import task_waits
 from glassloom_dashboards.folds.bins import Spans, microseconds
+from glassloom_dashboards.folds.event_columns import values_of
+from glassloom_dashboards.folds.grouping import distinct_of
 from glassloom_dashboards.folds.growing import GrowingTable
 from glassloom_dashboards.folds.growing_texts import GrowingTexts
 from glassloom_dashboards.folds.pyramid import Pyramid, parts_between_pauses
@@ -45,12 +48,12 @@ def kinds_of(layer: NDArray[np.uint32], action: NDArray[np.uint8]) -> NDArray[np
     return (layer.astype(np.int64) << ACTION_BITS) | action
 
 
-def event_columns(message: TaskEvents, skip: int) -> dict[str, NDArray[Any]]:
-    """Return what `TaskTable.extend` needs of the rows of a message, without its first `skip`."""
-    names = _EVENT_DTYPES.keys() - {"thread", "stop_s", "nbytes", *task_waits.DTYPES}
-    dtypes = {name: _EVENT_DTYPES[name] for name in names} | {"worker": "<u4", "lane": "<u2", "nbytes": "<i8"}
-    columns = {name: np.frombuffer(column(message, name), dtype)[skip:] for name, dtype in dtypes.items()}
-    return columns | {"stop_s": columns["start_s"] + np.frombuffer(column(message, "duration_s"), "<f4")[skip:]}
+def event_columns(messages: Sequence[TaskEvents], skip: int) -> dict[str, NDArray[Any]]:
+    """Return what `TaskTable.extend` needs of the rows of messages, without the first `skip`."""
+    n_rows = sum(map(len, messages)) - skip
+    names = ("layer", "worker", "lane", "action", "ok", "start_s", "nbytes")
+    columns = {name: np.broadcast_to(values_of(messages, name, skip), n_rows) for name in names}
+    return columns | {"stop_s": columns["start_s"] + values_of(messages, "duration_s", skip)}
 
 
 class TaskTable:
@@ -134,13 +137,7 @@ class TaskTable:
         """Append events: the protocol's columns as arrays, and their index texts."""
         if not index:
             return
-        lane = np.where(columns["action"] == Action.COMPUTE, columns["lane"], DATA_LANE)
-        codes = (columns["worker"].astype(np.int64) << 16) | lane
-        distinct, inverse = np.unique(codes, return_inverse=True)
-        numbers = [self._threads.setdefault(code, len(self._threads)) for code in distinct.tolist()]
-        if len(self._threads) > len(self._workers):
-            self._workers = np.array([code >> 16 for code in self._threads], np.uint32)
-        thread = np.array(numbers, np.uint32)[inverse]
+        thread = self._threads_of(columns)
         self._note_times(thread, columns["start_s"], columns["stop_s"])
         unknown = {name: np.zeros(len(index)) for name in task_waits.DTYPES}
         self.finder.add(columns["layer"], index, self.next_row)
@@ -157,6 +154,18 @@ class TaskTable:
             self._binned += _BLOCK_ROWS
         if len(self) >= MAX_ROWS + _DROPPED_ROWS:
             self._drop(_DROPPED_ROWS)
+
+    def _threads_of(self, columns: dict[str, NDArray[Any]]) -> NDArray[np.uint32]:
+        """Return the thread of each row; one that is new gets a number."""
+        lane = np.where(columns["action"] == Action.COMPUTE, columns["lane"], DATA_LANE).astype(np.int64)
+        place = (lane + 1) & 0xFFFF  # small numbers, with `DATA_LANE` as 0
+        width = int(place.max()) + 1
+        distinct, inverse = distinct_of(columns["worker"].astype(np.int64) * width + place)
+        codes = (distinct // width << 16 | (distinct % width - 1) & 0xFFFF).tolist()
+        numbers = [self._threads.setdefault(code, len(self._threads)) for code in codes]
+        if len(self._threads) > len(self._workers):
+            self._workers = np.array([code >> 16 for code in self._threads], np.uint32)
+        return np.array(numbers, np.uint32)[inverse]
 
     def _add_bins(self, first: int, stop: int) -> None:
         for begin, end in parts_between_pauses(microseconds(self.between("stop_s", first, stop), self.origin_s)):

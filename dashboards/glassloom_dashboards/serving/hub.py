@@ -14,7 +14,17 @@ from typing import Protocol
 
 from glassloom_metrics.errors import ClusterNotFound, ConnectionRefused, RecordingError
 from glassloom_metrics.open_recordings import RecordingRecord, find_recording
-from glassloom_metrics.protocol import decode_known
+from glassloom_metrics.protocol import (
+    EngineSamples,
+    HostSamples,
+    Log,
+    Message,
+    Position,
+    Progress,
+    TaskEvents,
+    WorkerSamples,
+    decode_known,
+)
 from glassloom_metrics.recording import Recording
 from glassloom_metrics.registry import ClusterRecord, find_record, read_records
 from glassloom_metrics.subscriber import subscribe_frames
@@ -30,6 +40,10 @@ _LONGEST_RETRY_S = 5.0
 _FOLD_SLICE_S = 0.02
 """How long a backlog may be folded before viewers get their turn."""
 
+_ROWS_AT_ONCE = 2**13
+"""So many task events of a backlog are folded together; more don't cost less each."""
+_INDEPENDENT = (EngineSamples, HostSamples, Log, Position, Progress, WorkerSamples)
+"""What says nothing of the task events before it: they may be folded after it."""
 _LOGGED_MESSAGES = 10
 """How many unreadable messages of a cluster the log has words for; the page counts them all."""
 
@@ -55,21 +69,65 @@ class Watched:
         self.colours = ColourBook()
         self.unknown_messages = 0
         self.viewers = 0
+        self._events: list[TaskEvents] = []
+        self._next_event = 0
 
     def fold(self, payload: bytes) -> None:
         """Add one frame to the aggregate. One of a later protocol's types is left out; one that can't be read is counted too."""
+        self.take(payload)
+        self.settle()
+
+    def take(self, payload: bytes) -> None:
+        """Do what `fold` does, but leave task events for later, so that many small messages are folded as one: see `settle`."""
         try:
             message = decode_known(payload)
-            if message is None:
-                self.unknown_messages += 1
-            else:
-                self.aggregate.apply(message)
         except (
             Exception
         ) as error:  # of another process, perhaps another version: whatever is in it must not end the page
-            self.aggregate.skip_message()
-            if self.aggregate.unreadable_messages <= _LOGGED_MESSAGES:
-                log.warning("a message of cluster %r is left out, for it cannot be read: %r", self.record.name, error)
+            self._leave_out(error)
+            return
+        if message is None:
+            self.unknown_messages += 1
+        elif isinstance(message, TaskEvents):
+            self._take_events(message)
+        else:
+            if not isinstance(message, _INDEPENDENT):
+                self.settle()
+            self._apply(message)
+
+    def _take_events(self, message: TaskEvents) -> None:
+        if message.first != self._next_event:
+            self.settle()
+        self._events.append(message)
+        self._next_event = message.first + len(message)
+        if self._next_event - self._events[0].first >= _ROWS_AT_ONCE:
+            self.settle()
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether task events are left for `settle`."""
+        return bool(self._events)
+
+    def settle(self) -> None:
+        """Fold the task events that `take` has left. Before, nobody asks where to go on reading."""
+        events, self._events = self._events, []
+        try:
+            if events:
+                self.aggregate.add_events(events)
+        except Exception:  # as above; the others of them can be read
+            for message in events:
+                self._apply(message)
+
+    def _apply(self, message: Message) -> None:
+        try:
+            self.aggregate.apply(message)
+        except Exception as error:  # as above
+            self._leave_out(error)
+
+    def _leave_out(self, error: Exception) -> None:
+        self.aggregate.skip_message()
+        if self.aggregate.unreadable_messages <= _LOGGED_MESSAGES:
+            log.warning("a message of cluster %r is left out, for it cannot be read: %r", self.record.name, error)
 
 
 class Hub:
@@ -170,13 +228,28 @@ class Hub:
         if aggregate.heard_at_s is None:
             aggregate.hear(time.monotonic())
         slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+        loop, is_settling = asyncio.get_running_loop(), False
+
+        def settle() -> None:
+            nonlocal is_settling
+            is_settling = False
+            watched.settle()
+
         async with contextlib.aclosing(frames):
-            async for payload in frames:
-                aggregate.hear(time.monotonic())
-                watched.fold(payload)
-                if time.monotonic() > slice_ends_s:
-                    await asyncio.sleep(0)
-                    slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+            try:
+                async for payload in frames:
+                    aggregate.hear(time.monotonic())
+                    watched.take(payload)
+                    # What comes without our waiting for it is folded together.
+                    if watched.is_unsettled and not is_settling:
+                        is_settling = True
+                        loop.call_soon(settle)
+                    if time.monotonic() > slice_ends_s:
+                        watched.settle()
+                        await asyncio.sleep(0)
+                        slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+            finally:
+                watched.settle()
 
 
 async def _replay(watched: Watched, record: RecordingRecord) -> None:
@@ -186,11 +259,13 @@ async def _replay(watched: Watched, record: RecordingRecord) -> None:
     try:
         recording = Recording(record.path)
         for _, payload in recording.frames():
-            watched.fold(payload)
+            watched.take(payload)
             if time.monotonic() > slice_ends_s:
+                watched.settle()
                 aggregate.set_state("loading")
                 await asyncio.sleep(0)
                 slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+        watched.settle()
     except (RecordingError, OSError) as error:
         aggregate.refuse(str(error))
     else:
