@@ -148,6 +148,51 @@ def test_a_task_that_was_sent_ahead_was_ready_when_its_last_input_was_there():
     assert waits_of([message], 2, np.zeros(4))["ready_s"].tolist() == [2.0]
 
 
+def bursts(count: int, every_s: float) -> ClusterAggregate:
+    """Return a cluster whose 4 threads run 20 tasks of 0.2 s in each burst, all ready at once; each begins 10 ms after the last."""
+    aggregate = cluster(threads=4)
+    for number in range(count):
+        at_s = number * every_s
+        start_s = [at_s + 0.01 + place // 4 * 0.21 for place in range(20)]
+        ready_s = [start - at_s for start in start_s]
+        aggregate.apply(run(at_s, at_s + 1.05, number))
+        aggregate.apply(
+            task_events(20 * number, [str(place) for place in range(20)], ok=1, worker=0, action=0,
+                        lane=array("H", [place % 4 for place in range(20)]),
+                        start_s=array("d", [STARTED_AT_S + start for start in start_s]),
+                        duration_s=array("f", [0.2] * 20), sent_wait_s=array("f", ready_s),
+                        ready_wait_s=array("f", [0.0] * 20))
+        )  # fmt: skip
+    aggregate.apply(Position(STARTED_AT_S + count * every_s, 1))
+    aggregate.last_at_s = STARTED_AT_S + count * every_s
+    return aggregate
+
+
+def test_the_parts_are_the_same_however_wide_the_view_is():
+    aggregate = bursts(216, 5.0)
+    true = {"compute": 4.0 / 20, "engine": 0.2 / 20, "unready": 0.0, "idle": 15.8 / 20}
+    for start_s, stop_s in [(0.0, 1080.0), (300.0, 900.0), (300.0, 360.0), (300.0, 310.0), (400.0, 405.0)]:
+        totals = budget_of(aggregate, STARTED_AT_S + start_s, STARTED_AT_S + stop_s - 1e-3, is_exact=True).totals
+        whole = sum(totals.values())
+        assert whole == pytest.approx(4 * (stop_s - start_s), rel=0.01)
+        assert {part: totals[part] / whole for part in true} == pytest.approx(true, abs=0.01), (start_s, stop_s)
+
+
+def test_a_task_is_held_up_only_while_the_thread_that_runs_it_is_free():
+    aggregate = cluster(threads=1)
+    aggregate.apply(run(0.0, 10.0))
+    values = {"ok": 1, "worker": 0, "action": 0, "ready_wait_s": array("f", [0.0]), "duration_s": array("f", [4.0])}
+    aggregate.apply(
+        task_events(0, ["a"], start_s=array("d", [STARTED_AT_S + 1]), sent_wait_s=array("f", [1]), **values)
+    )
+    aggregate.apply(
+        task_events(1, ["b"], start_s=array("d", [STARTED_AT_S + 6]), sent_wait_s=array("f", [6]), **values)
+    )
+    aggregate.last_at_s = STARTED_AT_S + 10
+    assert seconds(aggregate, 0.0, 10.0) == {"compute": 8.0, "engine": 2.0}
+    assert aggregate.tasks["held_up_s"].tolist() == [1.0, 1.0]
+
+
 def test_runs_that_overlap_count_once():
     shares = run_shares([(0.0, 2.5), (2.0, 3.0), (1.0, 1.5), (4.75, 99.0)], 0.0, 1.0, 6)
     assert shares.tolist() == [1.0, 1.0, 1.0, 0.0, 0.25, 1.0]

@@ -17,7 +17,7 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.bins import KIND_BITS, busy_by_column, sum_by
 from glassloom_dashboards.folds.lod import nice_width
 from glassloom_dashboards.folds.task_table import TaskTable
-from glassloom_dashboards.folds.worker_spans import COMPUTE, PLACES, READY, TRANSFER
+from glassloom_dashboards.folds.worker_spans import COMPUTE, HELD_UP, PLACES, TRANSFER
 
 PARTS = ("compute", "inputs", "transfer", "publish", "spill", "engine", "unready", "idle")
 WORDS = {
@@ -30,7 +30,7 @@ WORDS = {
     "unready": "no task ready",
     "idle": "idle",
 }
-_OWN, _BESIDE = slice(COMPUTE, TRANSFER), slice(TRANSFER, READY)
+_OWN, _BESIDE = slice(COMPUTE, TRANSFER), slice(TRANSFER, HELD_UP)
 COLUMNS = 240
 """Bins in view at most."""
 
@@ -64,13 +64,14 @@ def split(threads_s: Floats, busy_s: Floats, run_share: Floats) -> Floats:
     threads_s
         By worker and bin: threads times the time that the worker was there.
     busy_s
-        By worker, kind and bin: how long events took, and how long tasks were ready. Tasks that ran beyond the threads (after
+        By worker, kind and bin: how long events took, and how long free threads had a task that was ready. Tasks that ran beyond the threads (after
         `secede`) count as threads of their own.
     run_share
-        By bin: the share of it in which a run was under way.
+        By bin: the share of it in which a run was under way. What threads do counts as done in a run as far as it goes, so that
+        bins that are wider than a run don't take the pauses after it for a part of it.
     """
     busy_s = np.maximum(busy_s, 0.0)
-    own_s, beside_s, ready_s = busy_s[:, _OWN], busy_s[:, _BESIDE], busy_s[:, READY]
+    own_s, beside_s, held_up_s = busy_s[:, _OWN], busy_s[:, _BESIDE], busy_s[:, HELD_UP]
     left_s = np.maximum(threads_s - own_s.sum(axis=1), 0.0)
     transfer_s = beside_s[:, 0]  # tasks read what other workers have made while they run: as a part of getting inputs
     of_inputs_s = np.minimum(transfer_s, own_s[:, 1])
@@ -82,9 +83,11 @@ def split(threads_s: Floats, busy_s: Floats, run_share: Floats) -> Floats:
     beside_s = beside_s * fits[:, np.newaxis]
     left_s = np.maximum(left_s - beside_s.sum(axis=1), 0.0)
     beside_s[:, 0] += read_s
-    engine_s = np.minimum(left_s, ready_s)
-    unready_s = (left_s - engine_s) * np.clip(run_share, 0.0, 1.0)
-    idle_s = np.maximum(left_s - engine_s - unready_s, 0.0)
+    engine_s = np.minimum(left_s, held_up_s)
+    left_s = left_s - engine_s
+    outside_s = threads_s * (1.0 - np.clip(run_share, 0.0, 1.0))
+    idle_s = np.minimum(left_s, outside_s)
+    unready_s = left_s - idle_s
     return np.concatenate([own_s, beside_s, np.stack([engine_s, unready_s, idle_s], axis=1)], axis=1)
 
 
@@ -174,5 +177,9 @@ def budget_of(aggregate: ClusterAggregate, start_s: float, stop_s: float, *, is_
         for run in aggregate.runs.newest_first()
         if run.started_s < end_s and (run.ended_s is None or run.ended_s > first_s)
     ]
-    seconds = split(threads_s, busy_s, run_shares(runs, first_s, width_s, columns)).sum(axis=0).T
+    low_s = first_s + width_s * np.arange(columns)
+    from_s, to_s = (start_s, min(stop_s, now_s)) if is_exact else (-np.inf, now_s)
+    counted_s = np.clip(np.minimum(low_s + width_s, to_s) - np.maximum(low_s, from_s), 1e-9, None)
+    shares = run_shares(runs, first_s, width_s, columns) * width_s / counted_s
+    seconds = split(threads_s, busy_s, shares).sum(axis=0).T
     return Budget(np.asarray(first_s + width_s * np.arange(columns), np.float64), width_s, seconds)

@@ -33,8 +33,12 @@ _EVENT_DTYPES = {
     "stop_s": "<f8",
     "nbytes": "<f4",
     "thread": "<u4",
+    "held_up_s": "<f2",
 } | task_waits.DTYPES
-"""What is kept of task events: 47 bytes a row, beside their texts and two bytes for finding them."""
+"""What is kept of task events: 49 bytes a row, beside their texts and two bytes for finding them.
+
+``held_up_s`` is for how long before it began a computed task was ready while the thread that ran it was free.
+"""
 _BLOCK_ROWS = 8192
 """So many rows are put in bins together; those after them are looked at one by one."""
 MAX_ROWS = 2**21
@@ -138,10 +142,12 @@ class TaskTable:
         if not index:
             return
         thread = self._threads_of(columns)
+        waits = {name: np.zeros(len(index)) for name in task_waits.DTYPES} | columns
+        free_s = columns["start_s"] - self._stops_before(thread, columns["start_s"], columns["stop_s"])
+        waits["held_up_s"] = np.clip(free_s, 0.0, waits["ready_s"])
         self._note_times(thread, columns["start_s"], columns["stop_s"])
-        unknown = {name: np.zeros(len(index)) for name in task_waits.DTYPES}
         self.finder.add(columns["layer"], index, self.next_row)
-        self._events.extend(unknown | columns | {"thread": thread})
+        self._events.extend(waits | {"thread": thread})
         self.index.extend(index)
         earliest_s = float(columns["start_s"].min())
         if earliest_s > self.stop_s + RUN_GAP_S:
@@ -180,6 +186,17 @@ class TaskTable:
         self.finder.drop_before(self.first_row)
         for pyramid in (self.pyramid, self.by_worker):
             pyramid.limit(self.first_row)
+
+    def _stops_before(
+        self, thread: NDArray[np.uint32], start_s: NDArray[np.float64], stop_s: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return for each of the rows that come until when its thread was busy before; minus infinity if it wasn't yet."""
+        order = np.lexsort((start_s, thread))
+        is_same = thread[order[1:]] == thread[order[:-1]]
+        known_s = np.append(self._thread_stop_s, np.full(len(self._threads) - len(self._thread_stop_s), -np.inf))
+        before_s = known_s[thread]
+        before_s[order[1:][is_same]] = np.maximum(before_s[order[1:]], stop_s[order[:-1]])[is_same]
+        return before_s
 
     def _note_times(
         self, thread: NDArray[np.uint32], start_s: NDArray[np.float64], stop_s: NDArray[np.float64]

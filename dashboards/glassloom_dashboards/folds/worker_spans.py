@@ -1,4 +1,4 @@
-"""What each task event says of its worker's time: what it did, what it read before, and how long a task was ready. Pure."""
+"""What each task event says of its worker's time: what it did, what it read before, and how long a task was held up. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from glassloom_dashboards.folds.bins import KIND_BITS, Integers, Spans, joined_spans, microseconds
 
-COMPUTE, INPUTS, TRANSFER, PUBLISH, SPILL, READY = range(6)
-"""What time is spent with: by the threads themselves, beside them (from `TRANSFER` on), or by tasks that are ready."""
+COMPUTE, INPUTS, TRANSFER, PUBLISH, SPILL, HELD_UP = range(6)
+"""What time is spent with: by the threads themselves, beside them (from `TRANSFER` on), or by free threads whose next task is ready.
+
+The last is settled for each task as it comes: over bins it couldn't be told apart from waits behind busy threads.
+"""
 PLACES = 6
 
 _PLACES = {
@@ -36,8 +39,8 @@ def worker_spans(column: Callable[[str], NDArray[Any]], first: int, origin_s: fl
     worker = column("worker").astype(np.int64) << KIND_BITS
     place = _PLACE_OF_ACTION[column("action")]
     begun_s = np.minimum(start_s + column("fetch_s"), stop_s)
-    ready_s = start_s - column("ready_s")
-    fetched, waited = begun_s > start_s, ready_s < start_s
+    free_s = start_s - column("held_up_s")
+    fetched, waited = begun_s > start_s, (free_s < start_s) & (place == COMPUTE)
     parts = [
         (worker | place, begun_s, stop_s, row),
         (
@@ -46,7 +49,7 @@ def worker_spans(column: Callable[[str], NDArray[Any]], first: int, origin_s: fl
             begun_s[fetched],
             row[fetched],
         ),
-        ((worker | READY)[waited], ready_s[waited], start_s[waited], row[waited]),
+        ((worker | HELD_UP)[waited], free_s[waited], start_s[waited], row[waited]),
     ]
     return joined_spans([_spans(*part, origin_s) for part in parts if len(part[0])])
 
