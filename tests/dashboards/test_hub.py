@@ -299,6 +299,29 @@ def test_only_the_latest_ended_clusters_are_kept(publish):
     assert asyncio.run(watch()) == [f"c{number}" for number in range(3, count)]
 
 
+def test_a_log_is_being_read_until_its_cluster_says_that_its_backlog_was_sent(publish):
+    publish(Shape(tasks=20))
+    seen = []
+
+    async def watch():
+        watched = None
+
+        async def frames(record, *, since, log_id):
+            async for payload in subscribe_frames(record, since=since, log_id=log_id):
+                is_end = isinstance(decode(payload), Position)
+                yield payload
+                seen.append((is_end, watched.aggregate.is_loading))  # once it is folded
+
+        hub = Hub(frames)
+        watched = hub.watch("c1")
+        await until(lambda: (True, False) in seen, "the end of the backlog")
+        await hub.close()
+        return watched.aggregate.is_loading
+
+    assert asyncio.run(watch()) is False
+    assert (False, True) in seen and (True, True) not in seen
+
+
 def _watched() -> Watched:
     return Watched(RecordingRecord("r1", "demo", "demo.glr", 0.0, 1, 0.0, 0.0))
 

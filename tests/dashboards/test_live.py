@@ -105,6 +105,16 @@ def test_for_a_hidden_page_nothing_is_drawn_but_it_hears_that_the_process_lives(
     assert pacer.is_due(50.0)
 
 
+def test_while_a_log_is_read_frames_are_far_apart_and_the_one_after_it_comes_at_once():
+    pacer = Pacer()
+    assert pacer.is_due(0.0, is_loading=True)  # what is there is shown at once
+    pacer.drew(started_s=0.0, stopped_s=0.01)
+    due = [
+        (is_loading, pacer.is_due(at_s, is_loading=is_loading)) for at_s in (0.2, 0.52) for is_loading in (True, False)
+    ]
+    assert due == [(True, False), (False, True), (True, True), (False, True)]
+
+
 def ticking(aggregate: ClusterAggregate) -> PageView:
     view = PageView("task-stream", aggregate, ColourBook(), "light")
     view.attach(Document())

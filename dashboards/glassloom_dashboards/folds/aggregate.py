@@ -125,6 +125,8 @@ class ClusterAggregate:
         ``"loading"`` and ``"recording"``.
     ended_reason
         Why it has ended or can't be read, or how the recording is damaged.
+    is_loading
+        Whether what was before now is still being read: of a cluster, until it says that its backlog was sent.
     heard_at_s
         When it was last heard, or first asked, by the clock of whoever calls `hear`.
     unreadable_messages
@@ -140,6 +142,7 @@ class ClusterAggregate:
         self.generation = 0
         self.state = "connecting"
         self.ended_reason = ""
+        self.is_loading = False
         self.heard_at_s: float | None = None
         self._begin(Hello(0, "", "", "", 0.0))
 
@@ -265,6 +268,7 @@ class ClusterAggregate:
                 self._greet(message)
             case Position():
                 self.next_frame = message.next
+                self.is_loading = False
             case Dropped():
                 self.dropped_frames += message.last - message.first + 1
                 self.versions["life"] += 1

@@ -225,6 +225,7 @@ class Hub:
     async def _read(self, watched: Watched, record: ClusterRecord) -> None:
         aggregate = watched.aggregate
         frames = self._frames(record, since=aggregate.next_frame, log_id=aggregate.log_id)
+        aggregate.is_loading = True
         if aggregate.heard_at_s is None:
             aggregate.hear(time.monotonic())
         slice_ends_s = time.monotonic() + _FOLD_SLICE_S
@@ -250,11 +251,13 @@ class Hub:
                         slice_ends_s = time.monotonic() + _FOLD_SLICE_S
             finally:
                 watched.settle()
+                aggregate.is_loading = False
 
 
 async def _replay(watched: Watched, record: RecordingRecord) -> None:
     """Read a recording as far as it goes, in slices."""
     aggregate = watched.aggregate
+    aggregate.is_loading = True
     slice_ends_s = time.monotonic() + _FOLD_SLICE_S
     try:
         recording = Recording(record.path)
@@ -270,6 +273,8 @@ async def _replay(watched: Watched, record: RecordingRecord) -> None:
         aggregate.refuse(str(error))
     else:
         aggregate.set_recorded(recording.damage)
+    finally:
+        aggregate.is_loading = False
 
 
 def is_running(record: ClusterRecord) -> bool:

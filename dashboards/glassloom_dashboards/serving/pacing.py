@@ -12,6 +12,9 @@ PERIOD_S = 0.1
 MAX_SHARE = 0.1
 LONGEST_WAIT_S = 2.0
 
+LOADING_WAIT_S = 0.5
+"""While a log is still being read, frames are at least so far apart: each of them delays the reading."""
+
 BEAT_S = 2.0
 """A frame is sent at least so often, though it be empty: it tells the browser that this process lives."""
 
@@ -33,6 +36,7 @@ class Pacer:
 
     def __init__(self) -> None:
         self._due_s = float("-inf")
+        self._drawn_at_s = float("-inf")
         self._sent = 0
         self._sent_at_s = float("-inf")
         self._shown = 0
@@ -43,9 +47,10 @@ class Pacer:
         """Whether a frame is still on its way."""
         return self._shown < self._sent
 
-    def is_due(self, now_s: float) -> bool:
-        """Tell whether to draw now."""
-        return not self.waits and self._is_visible and now_s >= self._due_s
+    def is_due(self, now_s: float, *, is_loading: bool = False) -> bool:
+        """Tell whether to draw now, given whether the log is still being read."""
+        due_s = max(self._due_s, self._drawn_at_s + LOADING_WAIT_S) if is_loading else self._due_s
+        return not self.waits and self._is_visible and now_s >= due_s
 
     def is_beat_due(self, now_s: float) -> bool:
         """Tell whether to send a frame now even if there is nothing in it."""
@@ -54,6 +59,7 @@ class Pacer:
     def drew(self, *, started_s: float, stopped_s: float) -> None:
         """Note that drawing a frame took from `started_s` to `stopped_s`."""
         wait_s = (stopped_s - started_s) * (1 / MAX_SHARE - 1)
+        self._drawn_at_s = stopped_s
         self._due_s = stopped_s + min(wait_s, LONGEST_WAIT_S)
 
     def send(self, now_s: float) -> int:

@@ -219,7 +219,7 @@ class PageView:
         started_s = time.monotonic()
         if self._pacer.waits or not has_viewer(self.strip.div.document):
             return
-        if self._pacer.is_due(started_s):
+        if self._pacer.is_due(started_s, is_loading=self._aggregate.is_loading):
             self.update(started_s)
             self._pacer.drew(started_s=started_s, stopped_s=time.monotonic())
         if self._is_changed or self._pacer.is_beat_due(started_s):
