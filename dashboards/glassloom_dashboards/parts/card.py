@@ -47,6 +47,15 @@ CONTROL_STYLE = """
 .bk-btn.bk-btn-default.bk-active { color: var(--gl-text); background: var(--gl-track); border-color: var(--gl-field); box-shadow: inset 0 -2px var(--gl-accent); }
 .bk-btn:focus-visible { outline: 2px solid var(--gl-accent); outline-offset: 1px; }
 """
+SELECT_STYLE = """
+:host { width: auto !important; }
+label { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+select:not([multiple]).bk-input { appearance: auto; background-image: none; }
+select.bk-input { font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; height: 26px; min-height: 24px;
+  padding: 2px 4px 2px 8px; color: var(--gl-text); background-color: var(--gl-background); border: 1px solid var(--gl-field); }
+select.bk-input:focus-visible { outline: 2px solid var(--gl-accent); outline-offset: 1px; }
+"""
+"""A list to choose from: its title is there for screen readers alone."""
 EMPTY_STYLE = """
 :host { font: 13px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-muted); text-align: center; }
 b { display: block; font-weight: 600; color: var(--gl-text); }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from glassloom_metrics.gpu_messages import LOST, OK, SILENT, THROTTLE_WORDS, GpuDevice, Reading, throttle_texts
@@ -277,12 +278,12 @@ class Drawn:
 
     lanes: list[Lane] = field(default_factory=list)
     parts: dict[str, dict[str, NDArray[np.float32]]] = field(default_factory=dict)
-    hovers: dict[str, list[object]] = field(default_factory=dict)
+    hovers: dict[str, Any] = field(default_factory=dict)
     outages: dict[str, list[object]] = field(default_factory=dict)
 
 
 RECTANGLE = ("left", "right", "bottom", "top")
-HOVER_COLUMNS = (*RECTANGLE, "name", "text")
+HOVER_COLUMNS = (*RECTANGLE, "text")
 OUTAGE_COLUMNS = (*RECTANGLE, "name", "text")
 
 
@@ -313,7 +314,8 @@ def drawn(
     tops = _tops(shown, tables)
     now = Drawn()
     parts: dict[str, list[NDArray[np.float64]]] = {}
-    now.hovers = {name: [] for name in HOVER_COLUMNS}
+    hovers: list[NDArray[np.float64]] = []
+    texts: list[str] = []
     now.outages = {name: [] for name in OUTAGE_COLUMNS}
     for place, (one, name) in enumerate(shown):
         values, kind_ = tables[one.id], KINDS[name]
@@ -321,9 +323,12 @@ def drawn(
         is_drawn = any(np.isfinite(values[metric]).any() for metric in kind_.metrics[:2])
         for part, rectangles in _rectangles(place, values, kind_.bands(values, tops[one.id, name])).items():
             parts.setdefault(part, []).append(rectangles)
-        _add_hovers(now.hovers, place, label, values, kind_, one)
+        rectangles, words = _hovers(place, values, kind_, one)
+        hovers.append(rectangles)
+        texts += [f"{label}: {word}" for word in words]
         _add_outages(now.outages, history, one, place, label, left, right)
         now.lanes.append(_lane(history, one, name, label, values, is_drawn=is_drawn))
+    now.hovers = _columns(np.concatenate([np.empty((4, 0)), *hovers], axis=1)) | {"text": texts}
     now.parts = {part: _columns(np.concatenate(found, axis=1)) for part, found in parts.items()}
     return now
 
@@ -376,16 +381,18 @@ def _columns(rectangles: NDArray[np.float64]) -> dict[str, NDArray[np.float32]]:
     return {name: rectangles[place].astype(np.float32) for place, name in enumerate(RECTANGLE)}
 
 
-def _add_hovers(
-    hovers: dict[str, list[object]], place: int, label: str, values: Values, kind: Kind, device: GpuDevice
-) -> None:
+def _hovers(place: int, values: Values, kind: Kind, device: GpuDevice) -> tuple[NDArray[np.float64], list[str]]:
+    """Return left, right, bottom and top of each bin that has a value, and its words."""
     left, right = _edges(values)
     is_there = np.any([np.isfinite(values[metric]) for metric in kind.metrics], axis=0)
-    for row in np.flatnonzero(is_there).tolist():
-        known = {name: float(values[name][row]) for name in kind.metrics if math.isfinite(values[name][row])}
-        one = (float(left[row]), float(right[row]), place + 1.0, float(place), label, kind.text(known, device))
-        for name, value in zip(HOVER_COLUMNS, one, strict=True):
-            hovers[name].append(value)
+    edges = np.full(int(np.count_nonzero(is_there)), float(place))
+    rectangles = np.stack([left[is_there], right[is_there], edges + 1, edges])
+    columns = [values[name][is_there].tolist() for name in kind.metrics]
+    known = (
+        {name: value for name, value in zip(kind.metrics, row, strict=True) if math.isfinite(value)}
+        for row in zip(*columns, strict=True)
+    )
+    return rectangles, [kind.text(one, device) for one in known]
 
 
 def _add_outages(
@@ -429,9 +436,9 @@ def now_text(history: GpuHistory, device: GpuDevice, kind: str) -> str:
     readings = history.readings.get(device.id)
     if readings is None:
         return "not measured yet"
-    known = {name: float(value) for name, value in readings.items() if not isinstance(value, str)}
-    text = KINDS[kind].text({name: value for name, value in known.items() if name in KINDS[kind].metrics}, device)
-    return text or reading_words(readings[KINDS[kind].metrics[0]])
+    metrics = KINDS[kind].metrics
+    known = {name: float(readings[name]) for name in metrics if not isinstance(readings.get(name, ""), str)}
+    return KINDS[kind].text(known, device) or reading_words(readings[metrics[0]])
 
 
 def _lane(history: GpuHistory, device: GpuDevice, kind: str, label: str, values: Values, *, is_drawn: bool) -> Lane:

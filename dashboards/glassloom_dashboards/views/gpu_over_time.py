@@ -19,6 +19,7 @@ from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.parts.card import (
+    SELECT_STYLE,
     Seen,
     empty_div,
     legend_div,
@@ -37,11 +38,10 @@ from glassloom_dashboards.parts.theme import (
     ellipsis,
     glyph_of,
     plain,
-    set_seconds_axis,
     style_figure,
     tooltip,
 )
-from glassloom_dashboards.parts.time_view import TimeView
+from glassloom_dashboards.parts.time_view import TimeView, time_figure
 from glassloom_dashboards.views.gpu_drawing import (
     HOVER_COLUMNS,
     KINDS,
@@ -65,14 +65,6 @@ _RIGHT_PX = {False: 130, True: 196}
 _LANE_PX = 24
 _TRACK_COLUMNS = ("bottom", "top")
 _NOTE_COLUMNS = ("x", "y", "text")
-_SELECT_STYLE = """
-:host { width: auto !important; }
-label { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-select:not([multiple]).bk-input { appearance: auto; background-image: none; }
-select.bk-input { font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; height: 26px; min-height: 24px;
-  padding: 2px 4px 2px 8px; color: var(--gl-text); background-color: var(--gl-background); border: 1px solid var(--gl-field); }
-select.bk-input:focus-visible { outline: 2px solid var(--gl-accent); outline-offset: 1px; }
-"""
 _PART_HATCHES = {"held": "/", "sent": "\\", "pool_free": "\\", "others": ".", "used": "x", "driver": "-"}
 
 
@@ -94,20 +86,15 @@ def colour_of(part: str, palette: Palette) -> str:
 
 def plot(sources: dict[str, ColumnDataSource], x_range: Range1d) -> figure:
     """Return the figure that draws `Drawn`."""
-    lanes = figure(
-        name="gpu-time",
-        x_range=x_range,
+    lanes = time_figure(
+        "gpu-time",
+        x_range,
         y_range=Range1d(1, 0),
         sizing_mode="stretch_both",
         min_height=120,
-        min_width=120,
-        toolbar_location=None,
-        tools=[],
-        min_border=4,
         min_border_left=_LEFT_PX,
         min_border_right=_RIGHT_PX[True],
     )
-    set_seconds_axis(lanes)
     lanes.xaxis.axis_label = "time since the cluster's start"
     lanes.yaxis.ticker = FixedTicker(ticks=[])
     lanes.add_layout(LinearAxis(ticker=FixedTicker(ticks=[]), name="now"), "right")
@@ -130,12 +117,16 @@ def hovers(lanes: figure) -> list[HoverTool]:
     at = hover("duration")
     formats = {"@left": at, "@right": at}
     found = []
-    for name, rows in (("hovers", [("from", "@left{custom}"), ("to", "@right{custom}")]), ("outages", [])):
+    said: tuple[tuple[str, str, list[tuple[str, str]]], ...] = (
+        ("hovers", "@text", [("from", "@left{custom}"), ("to", "@right{custom}")]),
+        ("outages", "@name: @text", []),
+    )
+    for name, words, rows in said:
         renderer = next(one for one in lanes.renderers if one.name == name)
         found.append(
             HoverTool(
                 renderers=[renderer],
-                tooltips=tooltip("@name: @text", rows),
+                tooltips=tooltip(words, rows),
                 formatters=formats,
                 point_policy="follow_mouse",
             )
@@ -165,7 +156,7 @@ class GpuOverTime:
         self.plot = plot(self.sources, self.time.x_range)
         self.time.add(self.plot, *hovers(self.plot))
         self.body: UIElement = layout_row(self.plot, name="gpu-time-body", sizing_mode="stretch_both")
-        style = [InlineStyleSheet(css=_SELECT_STYLE)]
+        style = [InlineStyleSheet(css=SELECT_STYLE)]
         kinds = [(ALL_METRICS, "All metrics"), *((name, kind.words) for name, kind in KINDS.items())]
         self.kind = Select(
             name="gpu-time-kind", title="Metric", options=kinds, value=ALL_METRICS, margin=0, stylesheets=style

@@ -25,6 +25,7 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.memory_history import Peak
 from glassloom_dashboards.parts.card import (
     CONTROL_STYLE,
+    SELECT_STYLE,
     Seen,
     empty_div,
     inner_width_px,
@@ -82,12 +83,7 @@ _LIMIT_IN_VIEW = 2.5
 _TABLE_ROWS = 60
 _WIDE_PX = 700
 
-_SELECT_STYLE = """
-:host { width: 170px !important; }
-select.bk-input { font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; height: 26px; min-height: 24px;
-  padding: 2px 22px 2px 8px; color: var(--gl-text); background-color: var(--gl-background); border: 1px solid var(--gl-field); }
-select.bk-input:focus-visible { outline: 2px solid var(--gl-accent); outline-offset: 1px; }
-"""
+_WORKER_WIDTH = ":host { width: 170px !important; }"
 
 
 def plot(source: ColumnDataSource, peaks: ColumnDataSource, pauses: ColumnDataSource, x_range: Range1d) -> figure:
@@ -154,7 +150,12 @@ class MemoryOverTime:
         style = [InlineStyleSheet(css=CONTROL_STYLE)]
         self.mode = RadioButtonGroup(name="memory-mode", labels=LABELS, active=IN_TOTAL, margin=0, stylesheets=style)
         self.worker = Select(
-            name="memory-worker", options=[], visible=False, margin=0, stylesheets=[InlineStyleSheet(css=_SELECT_STYLE)]
+            name="memory-worker",
+            title="Worker",
+            options=[],
+            visible=False,
+            margin=0,
+            stylesheets=[InlineStyleSheet(css=SELECT_STYLE), InlineStyleSheet(css=_WORKER_WIDTH)],
         )
         self.controls: UIElement | None = layout_row(self.mode, self.worker, name="memory-controls", spacing=8)
         self.set_palette(palette)
