@@ -21,6 +21,7 @@ from glassloom_dashboards.report import report_html
 from glassloom_dashboards.views.gpu_drawing import KINDS, drawn
 from glassloom_dashboards.views.gpu_over_time import ALL_METRICS, MAX_LANES
 from glassloom_dashboards.views.health import alerts_of
+from glassloom_dashboards.views.overview import headroom_of
 from glassloom_metrics.gpu_messages import GPU_METRICS, GpuProcesses, gpu_devices, gpu_samples
 from glassloom_metrics.protocol import Hello, decode, encode
 from glassloom_metrics.registry import find_record
@@ -138,6 +139,9 @@ def test_a_lost_device_is_shown_with_when_and_why_and_the_others_go_on():
     assert "the device doesn&#39;t answer" in detail and "Memory busy" not in detail
     assert "GPU 2 lost at 30.0 s" in opened.card("gpu-time").summary()
     assert "1 not answering" in opened.view.strip.div.text
+    bars = {str(bar["name"]): bar for bar in headroom_of(cluster("lost"))}
+    assert (bars["GPU 2"]["part"], bars["GPU 2"]["words"]) == (None, "lost"), "not how full it was before"
+    assert bars["GPU 3"]["part"]
 
 
 def test_what_needs_attention_is_told_with_the_page_that_tells_more():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from glassloom_dashboards.folds import task_table
 from glassloom_dashboards.folds.growing_texts import GrowingTexts
-from glassloom_dashboards.folds.task_finding import computed_between, newest_rows, rows_of_key
+from glassloom_dashboards.folds.task_finding import Looked, computed_between, newest_rows, rows_of_key
 from glassloom_dashboards.folds.task_index import BLOCK_ROWS, TaskIndex
 from glassloom_dashboards.folds.task_table import TaskTable
 from glassloom_metrics.protocol import Action
@@ -50,6 +50,24 @@ def test_what_is_found_is_what_a_look_at_every_row_finds(batches, text, layer):
     assert list(computed_between(tasks, 2, len(known), text)) == [n for n, row in computed if text in row[1] and n >= 2]
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(rows, max_size=20), max_size=6), texts, st.integers(0, 4), st.integers(1, 8))
+def test_a_search_that_is_repeated_finds_the_same_and_looks_at_new_rows_alone(batches, text, layer, limit):
+    tasks = TaskTable()
+    looked, begun_at = Looked(tasks), []
+
+    def look(since):
+        begun_at.append(since)
+        return newest_rows(tasks, [layer], text=text, since=since)
+
+    seen = [0]
+    for part in batches:
+        add(tasks, part)
+        assert looked.newest(layer, limit, look) == list(newest_rows(tasks, [layer], text=text))[:limit]
+        seen.append(tasks.next_row)
+    assert begun_at == seen[:-1]
+
+
 @pytest.mark.parametrize("batch", [700, 5000])
 def test_rows_keep_their_numbers_when_older_ones_go(monkeypatch, batch):
     monkeypatch.setattr(task_table, "MAX_ROWS", 16_384)
@@ -66,6 +84,8 @@ def test_rows_keep_their_numbers_when_older_ones_go(monkeypatch, batch):
         expected = [n for n in range(first, last) if known[n][:2] == (layer, "77")]
         assert rows_of_key(tasks, layer, "77") == expected
         assert list(newest_rows(tasks, [layer], text="77", is_whole=True)) == expected[::-1]
+        late = [n for n in expected if n >= last - 3000]
+        assert list(newest_rows(tasks, [layer], text="77", is_whole=True, since=last - 3000)) == late[::-1]
     assert tasks.finder.spans([0]) == []
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import islice
 
 import numpy as np
 from glassloom_metrics.protocol import Action
@@ -20,16 +21,37 @@ def rows_of_key(tasks: TaskTable, layer: int, text: str) -> list[int]:
     return [row for row, known in zip(rows.tolist(), tasks.index.take(rows), strict=True) if known == text]
 
 
-def newest_rows(tasks: TaskTable, layers: Iterable[int], *, text: str = "", is_whole: bool = False) -> Iterator[int]:
+class Looked:
+    """What a search has found in a table, and how far it has looked: when it is repeated it looks at new rows alone."""
+
+    def __init__(self, tasks: TaskTable) -> None:
+        self.tasks = tasks
+        self._known: dict[Hashable, tuple[int, list[int]]] = {}
+
+    def newest(self, what: Hashable, limit: int, look: Callable[[int], Iterator[int]]) -> list[int]:
+        """Return the newest rows that `look` yields, the newest first; it is given the first row to look at."""
+        since, known = self._known.get(what, (self.tasks.first_row, []))
+        rows = list(islice(look(since), limit))
+        rows += [row for row in known if row >= self.tasks.first_row][: limit - len(rows)]
+        self._known[what] = (self.tasks.next_row, rows)
+        return rows
+
+
+def newest_rows(
+    tasks: TaskTable, layers: Iterable[int], *, text: str = "", is_whole: bool = False, since: int = 0
+) -> Iterator[int]:
     """Yield the computed rows of some layers, the newest first: all, or those with `text` in the rest of the key.
 
     Parameters
     ----------
     is_whole
         Whether `text` must be all of the rest of the key.
+    since
+        The first row that is looked at.
     """
     wanted = np.unique(np.fromiter(layers, np.int64))
-    for first, stop in reversed(tasks.finder.spans(wanted.tolist())):
+    for begin, stop in reversed(tasks.finder.spans(wanted.tolist())):
+        first = max(begin, since)
         for start in range(stop - (stop - first - 1) % BLOCK_ROWS - 1, first - 1, -BLOCK_ROWS):
             yield from _newest_of_block(tasks, start, min(start + BLOCK_ROWS, stop), wanted, text, is_whole)
 

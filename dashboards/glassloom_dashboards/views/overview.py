@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bokeh.models import CustomJS, UIElement
+from glassloom_metrics.gpu_messages import OK
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.runs import Run, joined_text, summed
@@ -82,7 +83,7 @@ def headroom_of(aggregate: ClusterAggregate) -> list[dict[str, object]]:
     for gpu in gpus[:MAX_GPUS]:
         used_bytes = aggregate.gpus.readings.get(gpu.id, {}).get("memory_used_bytes")
         total = gpu.memory_total_bytes
-        known = isinstance(used_bytes, int | float) and isinstance(total, int | float) and total > 0
+        known = gpu.state == OK and isinstance(used_bytes, int | float) and isinstance(total, int | float) and total > 0
         part = float(used_bytes) / float(total) if known else None  # type: ignore[arg-type]
         words = gpu_text(gpu, aggregate.gpus)
         rows.append(_bar(f"GPU {gpu.index}", part, words, is_near=part is not None and part > NEAR_LIMIT))

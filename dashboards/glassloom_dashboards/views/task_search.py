@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.running_tasks import LostTask, RunningTask
-from glassloom_dashboards.folds.task_finding import computed_between, newest_rows
+from glassloom_dashboards.folds.task_finding import Looked, computed_between, newest_rows
 
 MAX_GROUPS = 30
 """Layers whose tasks are listed at once."""
@@ -105,31 +105,41 @@ def layers_named(aggregate: ClusterAggregate, name: str, *, is_whole: bool) -> l
     return [layer.id for layer in known if wanted in layer.name.casefold()]
 
 
-def search(aggregate: ClusterAggregate, query: Query) -> tuple[list[Group], bool]:
-    """Return the tasks that are meant, by layer, and whether these are all of the layers."""
+def search(aggregate: ClusterAggregate, query: Query, looked: Looked | None = None) -> tuple[list[Group], bool]:
+    """Return the tasks that are meant, by layer, and whether these are all of the layers.
+
+    ``looked`` is of earlier searches for the same.
+    """
+    looked = looked or Looked(aggregate.tasks)
     found: dict[int, Group] = {}
     if query.kind == "either":
         named = layers_named(aggregate, query.name, is_whole=False)
         whole = {layer: Group(layer, is_whole=True) for layer in named[: MAX_GROUPS + 1]}
         for group in whole.values():
             group.rows = list(islice(newest_rows(aggregate.tasks, [group.layer]), ROWS_A_GROUP))
-        found = whole | _by_index(aggregate, query.index, whole)
+        found = whole | _by_index(aggregate, query.index, whole, looked)
     else:
         layers = layers_named(aggregate, query.name, is_whole=query.kind == "key")
         for layer in layers[: MAX_GROUPS + 1]:
-            rows = newest_rows(aggregate.tasks, [layer], text=query.index, is_whole=query.kind == "key")
-            found[layer] = Group(layer, is_whole=not query.index, rows=list(islice(rows, ROWS_A_GROUP)))
+            rows = looked.newest(layer, ROWS_A_GROUP, _look_for(aggregate, layer, query))
+            found[layer] = Group(layer, is_whole=not query.index, rows=rows)
     _add_unfinished(aggregate, query, found)
     groups = [group for group in found.values() if group.is_whole or group.rows or group.running or group.lost]
     groups.sort(key=lambda group: -group.layer)
     return groups[:MAX_GROUPS], len(groups) <= MAX_GROUPS
 
 
-def _by_index(aggregate: ClusterAggregate, text: str, without: Iterable[int]) -> dict[int, Group]:
+def _look_for(aggregate: ClusterAggregate, layer: int, query: Query) -> Callable[[int], Iterator[int]]:
+    return lambda since: newest_rows(
+        aggregate.tasks, [layer], text=query.index, is_whole=query.kind == "key", since=since
+    )
+
+
+def _by_index(aggregate: ClusterAggregate, text: str, without: Iterable[int], looked: Looked) -> dict[int, Group]:
     """Return the newest tasks with `text` in the rest of their key, but of some layers."""
     tasks, left_out = aggregate.tasks, set(without)
     groups: dict[int, Group] = {}
-    for row in islice(computed_between(tasks, tasks.first_row, tasks.next_row, text), MAX_FOUND):
+    for row in looked.newest("index", MAX_FOUND, lambda since: computed_between(tasks, since, tasks.next_row, text)):
         layer = int(tasks["layer"][row - tasks.first_row])
         if layer not in left_out:
             group = groups.setdefault(layer, Group(layer))

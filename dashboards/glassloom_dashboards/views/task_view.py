@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from itertools import islice
 
 from bokeh.models import CustomJS, UIElement
 from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.folds.task_finding import newest_rows
+from glassloom_dashboards.folds.task_finding import Looked, newest_rows
 from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
 from glassloom_dashboards.parts.html_body import HtmlBody, Paging, number_or_none
 from glassloom_dashboards.parts.task_links import row_of, task_of
@@ -40,6 +40,8 @@ class TaskView:
         self._open: tuple[int, str] | None = None
         self._row: int | None = None  # to open, as soon as it is there
         self._paging = Paging(ROWS)
+        self._what: Hashable = None
+        self._looked: Looked | None = None
         self.legend = legend_div("task-legend")
         self.empty = empty_div("task-empty")
         self.view = HtmlBody(
@@ -107,7 +109,7 @@ class TaskView:
         query = parse(self._search)
         if query is None:
             return {"groups": newest_of_all(aggregate), "note": self._note(), "layer": None}
-        groups, is_all = search(aggregate, query)
+        groups, is_all = search(aggregate, query, self._looked_for(query))
         note = f"{len(groups):,} layer{'' if len(groups) == 1 else 's'} with such tasks"
         return {
             "groups": group_rows(aggregate, groups),
@@ -122,17 +124,25 @@ class TaskView:
             query.kind == "either" and query.name.casefold() in aggregate.layer_name(layer).casefold()
         )
         text = "" if query is None or is_named else query.index
-        found = newest_rows(aggregate.tasks, [layer], text=text)
+        tasks = aggregate.tasks
         if text:
-            rows = list(islice(found, MAX_IN_LAYER))
+            rows = self._looked_for((layer, text)).newest(
+                layer, MAX_IN_LAYER, lambda since: newest_rows(tasks, [layer], text=text, since=since)
+            )
             total = len(rows)
             rows = rows[self._paging.part(total)]
         else:
             total = aggregate.sums.layers[layer].count
             part = self._paging.part(total)
-            rows = list(islice(found, part.start, part.stop))
+            rows = list(islice(newest_rows(tasks, [layer]), part.start, part.stop))
         group = layer_heading(aggregate, layer) | {"items": task_items(aggregate, rows), "more": False}
         return {"groups": [group], "note": self._note(), "layer": layer, "paging": self._paging.shown(total)}
+
+    def _looked_for(self, what: Hashable) -> Looked:
+        """Return how far the search for this has come; of another, or in another table, it begins anew."""
+        if self._looked is None or self._what != what or self._looked.tasks is not self._aggregate.tasks:
+            self._what, self._looked = what, Looked(self._aggregate.tasks)
+        return self._looked
 
     def _note(self) -> str:
         aggregate = self._aggregate
