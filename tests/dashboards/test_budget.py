@@ -15,6 +15,7 @@ from glassloom_metrics.protocol import (
     Action,
     Hello,
     Position,
+    Running,
     Runs,
     TaskEvents,
     WorkerJoined,
@@ -146,6 +147,24 @@ def test_a_task_that_was_sent_ahead_was_ready_when_its_last_input_was_there():
     assert waits["ready_s"].tolist() == [0.25, 1.0, 2.0]
     assert waits["fetch_s"].tolist() == [0.0, 0.0, 0.0]
     assert waits_of([message], 2, np.zeros(4))["ready_s"].tolist() == [2.0]
+
+
+def test_tasks_that_run_and_those_that_were_lost_with_their_worker_compute():
+    aggregate = cluster(workers=2, threads=1)
+    aggregate.apply(run(1.0, None))
+    started_s = [STARTED_AT_S + 2.0, STARTED_AT_S + 1.0]
+    aggregate.apply(Running(STARTED_AT_S + 10, [0, 1], [0, 0], [7, 7], ["0", "1"], started_s))
+    assert seconds(aggregate, 0.0, 10.0) == {"compute": 17.0, "unready": 1.0, "idle": 2.0}
+    aggregate.apply(WorkerLeft(STARTED_AT_S + 11, 1, "killed"))
+    assert seconds(aggregate, 0.0, 20.0) == {"compute": 18.0, "unready": 2.0, "idle": 2.0}
+    assert aggregate.running.busy_s({7}) == 18.0
+    assert aggregate.running.busy_s({8}) == 0.0
+    aggregate.apply(Running(STARTED_AT_S + 11, [0], [0], [7], ["0"], started_s[:1]))
+    aggregate.apply(
+        task_events(0, ["0"], ok=1, worker=0, action=0, layer=7, start_s=array("d", [STARTED_AT_S + 2]),
+                    duration_s=array("f", [9.0]))
+    )  # fmt: skip
+    assert seconds(aggregate, 0.0, 20.0) == {"compute": 19.0, "unready": 1.0, "idle": 2.0}, "none counts twice"
 
 
 def bursts(count: int, every_s: float) -> ClusterAggregate:

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.folds.bins import KIND_BITS, busy_by_column, sum_by
+from glassloom_dashboards.folds.bins import KIND_BITS, busy_by_column, joined_spans, sum_by
 from glassloom_dashboards.folds.lod import nice_width
+from glassloom_dashboards.folds.running_tasks import RunningTasks
 from glassloom_dashboards.folds.task_table import TaskTable
-from glassloom_dashboards.folds.worker_spans import COMPUTE, HELD_UP, PLACES, TRANSFER
+from glassloom_dashboards.folds.worker_spans import COMPUTE, HELD_UP, PLACES, TRANSFER, unfinished_spans
 
 PARTS = ("compute", "inputs", "transfer", "publish", "spill", "engine", "unready", "idle")
 WORDS = {
@@ -116,21 +117,24 @@ def threads_time(stays: Floats, start_s: float, stop_s: float, width_s: float, c
     return threads * np.maximum(np.minimum(left_s, high_s) - np.maximum(came_s, low_s), 0.0)
 
 
-def busy_of(tasks: TaskTable, start_us: int, width_us: int, columns: int, workers: int) -> Floats:
+def busy_of(
+    tasks: TaskTable, running: RunningTasks, start_us: int, width_us: int, columns: int, workers: int
+) -> Floats:
     """Return the busy seconds by worker number, kind (see `worker_spans`) and bin, from a multiple of `width_us` since the origin.
 
-    ``workers`` are known, there may be more; `width_us` must be one that the pyramid allows.
+    Tasks that haven't ended, or never will, count as far as they were told. ``workers`` are known, there may be more; `width_us` must be one that the pyramid allows.
     """
     pyramid = tasks.by_worker
     stop_us = start_us + columns * width_us
     found = pyramid.gather(start_us, stop_us, tasks.first_row, tasks.next_row, width_us)
+    spans = joined_spans([found.spans, unfinished_spans(running, tasks.origin_s)])
     mask = (1 << KIND_BITS) - 1
-    keys = [(part.key >> KIND_BITS) * PLACES + (part.key & mask) for part in (found.bins, found.spans)]
+    keys = [(part.key >> KIND_BITS) * PLACES + (part.key & mask) for part in (found.bins, spans)]
     workers = max([workers, 1, *(int(key.max(initial=-1)) // PLACES + 1 for key in keys)])
     column = found.bins.column * found.width_us // width_us - start_us // width_us
     size = workers * PLACES * columns
     busy_us = sum_by(keys[0] * columns + column, found.bins.busy_us, size)
-    busy_us += busy_by_column(found.spans, keys[1], size, start_us, width_us, columns)
+    busy_us += busy_by_column(spans, keys[1], size, start_us, width_us, columns)
     return (busy_us / 1e6).reshape(workers, PLACES, columns)
 
 
@@ -169,7 +173,8 @@ def budget_of(aggregate: ClusterAggregate, start_s: float, stop_s: float, *, is_
     numbers, stays = stays_of(aggregate)
     if is_exact:
         stays[:, 0], stays[:, 1] = np.maximum(stays[:, 0], start_s), np.minimum(stays[:, 1], stop_s)
-    busy_s = busy_of(aggregate.tasks, start_us, width_us, most, int(numbers.max(initial=-1)) + 1)[:, :, :columns]
+    known = int(numbers.max(initial=-1)) + 1
+    busy_s = busy_of(aggregate.tasks, aggregate.running, start_us, width_us, most, known)[:, :, :columns]
     threads_s = np.zeros((len(busy_s), columns))
     threads_s[numbers] = threads_time(stays, first_s, now_s, width_s, columns)
     runs = [

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +75,16 @@ class RunningTasks:
             return min(task.started_s for task in self._tasks.values()), self.at_s or 0.0
         lost = self.lost
         return (min(one.task.started_s for one in lost), max(one.at_s for one in lost)) if lost else None
+
+    @property
+    def until_s(self) -> list[tuple[RunningTask, float]]:
+        """All tasks that run or were lost, and until when each has run for sure."""
+        now = [(task, max(self.at_s or 0.0, task.started_s)) for task in self._tasks.values()]
+        return now + [(one.task, max(one.at_s, one.task.started_s)) for one in self.lost]
+
+    def busy_s(self, layers: Container[int]) -> float:
+        """Return how long the tasks of some layers that run or were lost have run, one after another."""
+        return sum((until_s - task.started_s for task, until_s in self.until_s if task.layer in layers), 0.0)
 
     def of_worker(self, worker: int) -> list[RunningTask]:
         """Return what a worker runs now."""

@@ -10,6 +10,7 @@ from glassloom_metrics.protocol import Action
 from numpy.typing import NDArray
 
 from glassloom_dashboards.folds.bins import KIND_BITS, Integers, Spans, joined_spans, microseconds
+from glassloom_dashboards.folds.running_tasks import RunningTasks
 
 COMPUTE, INPUTS, TRANSFER, PUBLISH, SPILL, HELD_UP = range(6)
 """What time is spent with: by the threads themselves, beside them (from `TRANSFER` on), or by free threads whose next task is ready.
@@ -52,6 +53,14 @@ def worker_spans(column: Callable[[str], NDArray[Any]], first: int, origin_s: fl
         ((worker | HELD_UP)[waited], free_s[waited], start_s[waited], row[waited]),
     ]
     return joined_spans([_spans(*part, origin_s) for part in parts if len(part[0])])
+
+
+def unfinished_spans(running: RunningTasks, origin_s: float) -> Spans:
+    """Return spans such as those of `worker_spans` of the tasks that run or were lost; no row has them."""
+    told = running.until_s
+    key = np.array([task.worker << KIND_BITS | COMPUTE for task, _ in told], np.int64)
+    start_s, stop_s = np.array([(task.started_s, until_s) for task, until_s in told], np.float64).reshape(-1, 2).T
+    return _spans(key, start_s, stop_s, np.full(len(told), -1), origin_s)
 
 
 def _spans(key: Integers, start_s: NDArray[Any], stop_s: NDArray[Any], row: Integers, origin_s: float) -> Spans:

@@ -47,8 +47,9 @@ def layer_of(aggregate: ClusterAggregate, layer: int) -> RunLayer:
 
 
 def busy_s(aggregate: ClusterAggregate, run: Run) -> float:
-    """Return how long threads computed tasks of a run, one after another."""
-    return aggregate.sums.layers.of(aggregate.runs.layers_of(run.id)).busy_s
+    """Return how long threads computed tasks of a run, one after another, with those that haven't ended or were lost."""
+    layers = aggregate.runs.layers_of(run.id)
+    return aggregate.sums.layers.of(layers).busy_s + aggregate.running.busy_s(layers)
 
 
 def threads_share(aggregate: ClusterAggregate, run: Run) -> float | None:

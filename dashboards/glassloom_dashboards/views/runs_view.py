@@ -189,7 +189,7 @@ class RunsView:
     def update(self, now_s: float) -> None:
         """Show what is new."""
         aggregate = self._aggregate
-        parts = ("runs", "layers", "progress", "tasks", "workers", "life", "samples")
+        parts = ("runs", "layers", "progress", "tasks", "running", "workers", "life", "samples")
         if not self.view.is_due(now_s, versions_of(aggregate, *parts)):
             return
         has_runs = len(aggregate.runs) > 0

@@ -218,7 +218,7 @@ class TimeBudget:
             return
         aggregate = self._aggregate
         width = inner_width_px(self.one, 600)
-        versions = versions_of(aggregate, "tasks", "workers", "samples", "life")
+        versions = versions_of(aggregate, "tasks", "running", "workers", "samples", "life")
         if not self._seen.changed(versions | self.time.version() | {"width": width}):
             return
         left, right = self.time.drawn_span()

@@ -110,7 +110,7 @@ class Utilisation:
         if self.time.is_moving(now_s):
             return
         aggregate = self._aggregate
-        versions = versions_of(aggregate, "tasks", "workers", "samples", "life")
+        versions = versions_of(aggregate, "tasks", "running", "workers", "samples", "life")
         if not self._seen.changed(versions | self.time.version()):
             return
         left, right = self.time.drawn_span()
