@@ -161,7 +161,8 @@ class Layers(MessageBase, frozen=True, tag="layers"):
     """New layers, or new totals of known ones: rows of id, operation name, number of tasks, the user's line.
 
     ``runs`` has the run of each (-1: none), ``inputs`` the ids of the layers that its tasks read from. Both may be empty: not
-    known.
+    known. ``prefixes`` is what the layer's keys have before the index (``""``: not known), ``tuples`` 1 if they are tuples:
+    ``(prefix, *index)``, else ``prefix-index``, or ``prefix`` if there is no index.
     """
 
     ids: list[int]
@@ -170,6 +171,8 @@ class Layers(MessageBase, frozen=True, tag="layers"):
     origins: list[str]
     runs: list[int] = []
     inputs: list[list[int]] = []
+    prefixes: list[str] = []
+    tuples: list[int] = []
 
 
 class Running(MessageBase, frozen=True, tag="running"):

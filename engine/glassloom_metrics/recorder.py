@@ -81,7 +81,7 @@ class Recorder:
         self._index: list[str] = []
         self._columns = {name: RowColumn(name, code, _DEFAULTS[name]) for name, code in COLUMN_TYPECODES.items()}
         self._new_runs: dict[int, RunRow] = {}
-        self._new_layers: dict[int, tuple[str, int, str, int, list[int]]] = {}
+        self._new_layers: dict[int, tuple[str, int, str, int, list[int], str, int]] = {}
         self._changed: dict[int, Sequence[int]] = {}
         self._errors = ErrorGroups()
 
@@ -119,10 +119,25 @@ class Recorder:
         self._new_runs[run.id] = run
 
     def add_layer(
-        self, layer: int, name: str, total: int, origin: str, run: int = -1, inputs: Iterable[int] = ()
+        self,
+        layer: int,
+        name: str,
+        total: int,
+        origin: str,
+        run: int = -1,
+        inputs: Iterable[int] = (),
+        *,
+        prefix: str = "",
+        is_tuple: bool = False,
     ) -> None:
-        """Announce a layer, or a new total of a known one, with the next flush."""
-        self._new_layers[layer] = (name, total, origin, run, list(inputs))
+        """Announce a layer, or a new total of a known one, with the next flush.
+
+        Parameters
+        ----------
+        prefix, is_tuple
+            What its keys have before the index, and whether they are tuples (see `protocol.Layers`).
+        """
+        self._new_layers[layer] = (name, total, origin, run, list(inputs), prefix, int(is_tuple))
 
     def set_progress(self, layer: int, counts: Sequence[int], held_bytes: int = 0) -> None:
         """Set the layer's number of tasks in each state (order: `STATES`), and the size of its results, for the next flush."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 import time
 
 import pytest
+from glassloom.graph.keys import key_index
+from glassloom.scheduler.layers import LayerTable
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.parts.task_links import MAX_INDEX_LENGTH
+from glassloom_dashboards.parts.badge import Badge
+from glassloom_dashboards.parts.strip import strip_html
+from glassloom_dashboards.parts.task_links import MAX_INDEX_LENGTH, task_href
 from glassloom_dashboards.views.task_detail import phase_bars
 from glassloom_dashboards.views.task_facts import Phase
 from glassloom_dashboards.views.task_search import MAX_GROUPS, Query, parse
@@ -24,8 +29,10 @@ from glassloom_metrics.protocol import (
     TaskEvents,
     WorkerJoined,
     WorkerLeft,
+    decode,
     task_events,
 )
+from glassloom_metrics.recorder import Recorder
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 from test_running_tasks import running
@@ -223,6 +230,55 @@ def test_tasks_are_found_by_key_by_part_of_it_and_by_layer(aggregate):
     ask(page, "search", "sum[9, ")
     ask(page, "layer", "1")
     assert len(links(page)) == 5, "of this layer, those with the rest of the key"
+
+
+KEYS = [
+    "load-2024",
+    "load-2025",
+    "a-b-c",
+    "x-",
+    "x",
+    "drop--",
+    "-y",
+    "flaky-1",
+    "a[3]",
+    ("x", 1),
+    ("sum-0011223344556677", "part", 3),
+]
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("key", KEYS)
+def test_each_task_is_found_by_its_own_key_and_its_page_shows_it(key, is_told):
+    """Of clusters that don't tell the layers' prefixes too, if only among others."""
+    recorder = Recorder(Hello(2, "c1", "demo", "threads", T))
+    layers = LayerTable()
+    for number, one in enumerate(KEYS):
+        layer = layers.of(one, None)
+        told = {"prefix": layer.name, "is_tuple": layer.is_tuple} if is_told else {}
+        recorder.add_layer(layer.number, layer.label, 1, "", **told)
+        recorder.add_task(
+            key_index(one), layer=layer.number, worker=0, lane=0, start_s=T + number, stop_s=T + number + 1
+        )
+    recorder.flush(now_s=T)
+    aggregate = ClusterAggregate()
+    for message in map(decode, recorder.read(0, limit=100)[0]):
+        aggregate.apply(message)
+    page = Opened("task", aggregate)
+    href = task_href(layers.of(key, None).number, key_index(key))
+    for text in [repr(key)] if isinstance(key, tuple) else [key, repr(key)]:
+        ask(page, "search", text)
+        assert href in links(page)
+        assert not is_told or text != repr(key) or links(page) == [href]
+    if is_told:
+        assert f"Key {key!r} " in html.unescape(ask(page, "open", f"{layers.of(key, None).number}:{key_index(key)}"))
+
+
+def test_the_latest_error_leads_to_its_task(aggregate):
+    aggregate.apply(Layers([5], ["flaky"], [1], [""], [3], [[]], ["flaky"], [0]))
+    aggregate.apply(Errors([0], [5], ["ValueError"], ["bad"], [""], [0], [""], [1], [T], [T], [["'flaky-1'"]]))
+    strip = strip_html(aggregate, Badge("live", "live"), full=True)
+    assert '<a href="task?open=5%3A1">&#39;flaky-1&#39;</a>' in strip
 
 
 def test_an_address_opens_a_task_or_a_search_and_waits_for_a_row_that_has_not_come(aggregate):

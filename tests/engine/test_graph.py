@@ -33,6 +33,9 @@ from glassloom.scheduler.order import Cycle, order
         ("read-csv-91bc", "read-csv", "91bc"),
         ("x", "x", ""),
         ("-x", "-x", ""),
+        ("x-", "x-", ""),
+        ("drop--", "drop--", ""),
+        (("x", "part", 3), "x", "'part', 3"),
     ],
 )
 def test_a_key_names_its_layer_and_its_place_in_it(key: Any, layer: str, index: str) -> None:

@@ -116,7 +116,7 @@ def test_a_flush_seals_layers_then_tasks_then_progress_once():
 
     hello, layers, tasks, progress, later = messages_of(recorder)
     assert hello == recorder.hello
-    assert layers == Layers([4], ["sum"], [9], ["cell 1"], [-1], [[]])
+    assert layers == Layers([4], ["sum"], [9], ["cell 1"], [-1], [[]], [""], [0])
     assert progress == Progress(103.0, [4], [6], [5], [4], [3], [2], [1], [0])
     assert isinstance(tasks, TaskEvents) and isinstance(later, TaskEvents)
     assert (tasks.first, tasks.index, later.first, later.index) == (0, ["7", ""], 2, ["x"])
@@ -192,7 +192,7 @@ def test_every_segment_is_a_recording_by_itself(tmp_path, monkeypatch):
     assert len(segments) > 3
     for messages in segments:
         assert messages[0] == recorder.hello
-        assert Layers([3], ["sum"], [9], ["cell 1"], [-1], [[]]) in messages
+        assert Layers([3], ["sum"], [9], ["cell 1"], [-1], [[]], [""], [0]) in messages
     seen = [message.at_s for messages in segments for message in messages if isinstance(message, Life)]
     assert sorted(set(seen)) == list(range(int(max(seen)) + 1))
     recorder.close()
@@ -295,7 +295,7 @@ def test_a_snapshot_says_how_things_stand(tmp_path):
     assert recorder.snapshot() == [
         joined[0],
         joined[2],
-        Layers([7, 8], ["sum", "mul"], [9, 9], ["cell 1", "cell 2"], [-1, -1], [[], []]),
+        Layers([7, 8], ["sum", "mul"], [9, 9], ["cell 1", "cell 2"], [-1, -1], [[], []], ["", ""], [0, 0]),
         Progress(9.0, [7], [9], [0], [0], [0], [0], [0], [0]),
     ]
 

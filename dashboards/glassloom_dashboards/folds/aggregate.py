@@ -66,12 +66,17 @@ _HISTORY_DTYPES = {
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer of a graph: its operation's name, how many tasks it has, and the user's line that built it."""
+    """A layer of a graph: its operation's name, how many tasks it has, and the user's line that built it.
+
+    ``prefix`` is what its keys have before the index (``""``: not told); ``is_tuple`` whether they are tuples.
+    """
 
     id: int
     name: str
     total: int
     origin: str
+    prefix: str = ""
+    is_tuple: bool = False
 
 
 @dataclass(frozen=True)
@@ -358,7 +363,11 @@ class ClusterAggregate:
         self._saw(self.tasks.stop_s, "tasks")
 
     def _set_layers(self, message: Layers) -> None:
-        for row in zip(message.ids, message.names, message.totals, message.origins, strict=True):
+        prefixes, tuples = message.prefixes or [""] * len(message.ids), message.tuples or [0] * len(message.ids)
+        rows = zip(
+            message.ids, message.names, message.totals, message.origins, prefixes, map(bool, tuples), strict=True
+        )
+        for row in rows:
             layer = Layer(*row)
             known = self.layers.get(layer.id)
             added = layer.total - (known.total if known else 0)

@@ -7,8 +7,10 @@ from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.gpu_history import GpuHistory
+from glassloom_dashboards.folds.task_keys import indices_of
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.card import Seen, html_div, show_html, versions_of
+from glassloom_dashboards.parts.task_links import task_href
 from glassloom_dashboards.parts.theme import bytes_text, ellipsis
 
 MAX_ERROR_LENGTH = 200
@@ -30,6 +32,7 @@ STYLE = """
 .notice { flex: 1 1 100%; color: var(--gl-text); overflow-wrap: anywhere; font-size: 12px; }
 .error { flex: 1 1 100%; color: var(--gl-error); overflow-wrap: anywhere; font-size: 12px; }
 .error b { font-weight: 600; }
+.error a { color: inherit; text-decoration: underline; }
 """
 
 
@@ -141,9 +144,13 @@ def _fact(words: str, value: str) -> Markup:
 def _error_html(aggregate: ClusterAggregate) -> Markup:
     error = list(aggregate.errors.values())[-1]
     text = ellipsis(f"{error.exception}: {error.message}", MAX_ERROR_LENGTH)
-    key = error.keys[0] if error.count == 1 else f"{error.count:,} tasks, first {error.keys[0]}"
-    where = ellipsis(f"{key} · {error.origin}" if error.origin else key, MAX_ERROR_LENGTH)
-    return Markup('<div class="error">Latest error: <b>{}</b> in {}</div>').format(text, where)
+    many = f"{error.count:,} tasks, first " if error.count > 1 else ""
+    key = ellipsis(error.keys[0], MAX_ERROR_LENGTH)
+    (index,) = indices_of(aggregate, error.layer, error.keys[:1])
+    href = "" if index is None else task_href(error.layer, index)
+    linked = Markup('<a href="{}">{}</a>').format(href, key) if href else key
+    where = ellipsis(f" · {error.origin}", MAX_ERROR_LENGTH) if error.origin else ""
+    return Markup('<div class="error">Latest error: <b>{}</b> in {}{}{}</div>').format(text, many, linked, where)
 
 
 class Strip:

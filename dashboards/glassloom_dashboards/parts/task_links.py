@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.theme import middle_cut
+
 MAX_INDEX_LENGTH = 150
 """The page of a task whose key is longer is opened by its row."""
 _MAX_LENGTH = 300
@@ -17,8 +20,19 @@ _ROW = "row"
 
 
 def key_words(name: str, index: str) -> str:
-    """Return what a person calls a task of a layer."""
+    """Return what a person calls a task of a layer whose keys are tuples, or aren't known."""
     return f"{name}[{index}]" if index else name
+
+
+def task_words(
+    aggregate: ClusterAggregate, layer: int, index: str, *, name_length: int = 80, index_length: int = 120
+) -> str:
+    """Return what a person calls a task: its key if that is a text, else its operation and index. Long ones are cut."""
+    known, cut = aggregate.layers.get(layer), middle_cut(index, index_length)
+    if known is not None and known.prefix and not known.is_tuple:
+        prefix = middle_cut(known.prefix, name_length)
+        return f"{prefix}-{cut}" if index else prefix
+    return key_words(middle_cut(aggregate.layer_name(layer), name_length), cut)
 
 
 def task_href(layer: int, index: str, row: int | None = None) -> str:

@@ -6,13 +6,13 @@ from bokeh.models import CustomJS, UIElement
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, ErrorGroup
 from glassloom_dashboards.folds.log_table import GROUPS, HEAD, Line
+from glassloom_dashboards.folds.task_keys import indices_of
 from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
 from glassloom_dashboards.parts.html_body import HtmlBody, fit_html, number_or_none
 from glassloom_dashboards.parts.task_links import task_href
 from glassloom_dashboards.parts.templates import render
 from glassloom_dashboards.parts.theme import Palette, ellipsis, middle_cut
 from glassloom_dashboards.parts.times import clock_text
-from glassloom_dashboards.views.task_search import parse_key
 
 ROWS = 300
 """Lines at a time; the buttons lead to earlier ones."""
@@ -66,19 +66,19 @@ def error_detail(aggregate: ClusterAggregate, group: ErrorGroup) -> dict[str, ob
     ]
     return {
         "traceback": fit_html([traceback[-8000:]], 8000, _ERROR_BYTES)[0],
-        "tasks": failed_tasks(group),
+        "tasks": failed_tasks(aggregate, group),
         "more_keys": max(group.count - len(group.keys), 0),
         "facts": [(words, value) for words, value in facts if value],
     }
 
 
-def failed_tasks(group: ErrorGroup) -> list[dict[str, str]]:
+def failed_tasks(aggregate: ClusterAggregate, group: ErrorGroup) -> list[dict[str, str]]:
     """Return the keys of a group that are told, each with the address of its task."""
     keys = fit_html(group.keys, 80, 3000)
-    parts = [parse_key(key) for key in group.keys]
+    indices = indices_of(aggregate, group.layer, group.keys)
     return [
-        {"key": key, "href": "" if known is None else task_href(group.layer, known[1])}
-        for key, known in zip(keys, parts, strict=True)
+        {"key": key, "href": "" if index is None else task_href(group.layer, index)}
+        for key, index in zip(keys, indices, strict=True)
     ]
 
 

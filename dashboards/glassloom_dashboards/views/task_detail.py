@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.task_keys import true_key
 from glassloom_dashboards.parts.html_body import fit_html
-from glassloom_dashboards.parts.task_links import key_words, task_href
+from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import ACTION_WORDS, bytes_text, ellipsis, middle_cut
 from glassloom_dashboards.parts.times import clock_text, duration_text
 from glassloom_dashboards.views.logs_view import line_rows
@@ -79,7 +80,7 @@ def brief_of(aggregate: ClusterAggregate, layer: int, index: str, start_s: float
 
 
 def _key(aggregate: ClusterAggregate, layer: int, index: str) -> str:
-    words = key_words(middle_cut(aggregate.layer_name(layer), 120), middle_cut(index, 300))
+    words = task_words(aggregate, layer, index, name_length=120, index_length=300)
     return fit_html([words], 450, 4000)[0]
 
 
@@ -94,6 +95,7 @@ def _last_attempts(task: Task) -> list[tuple[int, Attempt]]:
 def _facts(aggregate: ClusterAggregate, task: Task) -> list[tuple[str, str]]:
     layer, run, last = aggregate.layers.get(task.layer), aggregate.runs.of_layer(task.layer), task.last
     facts = [
+        ("Key", middle_cut(true_key(aggregate, task.layer, task.index), 500)),
         ("Layer", middle_cut(aggregate.layer_name(task.layer), 120)),
         ("Tasks of the layer", f"{layer.total:,}" if layer else ""),
         ("Built at", ellipsis(layer.origin, 300) if layer else ""),

@@ -8,7 +8,7 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.running_tasks import LostTask, RunningTask
 from glassloom_dashboards.folds.task_finding import computed_between
 from glassloom_dashboards.parts.html_body import fit_html
-from glassloom_dashboards.parts.task_links import key_words, task_href
+from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import bytes_text, middle_cut
 from glassloom_dashboards.parts.times import clock_text, duration_text
 from glassloom_dashboards.views.task_facts import TaskRow, read_row
@@ -124,7 +124,7 @@ def _unfinished(
 
 def _keys(aggregate: ClusterAggregate, tasks: Sequence[tuple[int, str]], limit_bytes: int) -> list[str]:
     words = [
-        key_words(middle_cut(aggregate.layer_name(layer), _NAME_LENGTH), middle_cut(index, _KEY_LENGTH))
+        task_words(aggregate, layer, index, name_length=_NAME_LENGTH, index_length=_KEY_LENGTH)
         for layer, index in tasks
     ]
     return fit_html(words, _NAME_LENGTH + _KEY_LENGTH, limit_bytes)

@@ -6,14 +6,16 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from glassloom_metrics.protocol import Action
+
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.running_tasks import LostTask, RunningTask
-from glassloom_dashboards.folds.task_finding import Looked, computed_between, newest_rows
+from glassloom_dashboards.folds.task_finding import Looked, computed_between, newest_rows, rows_of_key
+from glassloom_dashboards.folds.task_keys import layer_words, splits, tasks_of_key, written_key
 
 MAX_GROUPS = 30
 """Layers whose tasks are listed at once."""
@@ -55,45 +57,14 @@ def parse(text: str) -> Query | None:
     text = text.strip()
     if not text:
         return None
-    key = parse_key(text)
+    key = written_key(text)
     if key is not None:
-        return Query(*key, kind="key")
+        layer, index = splits(key)[0]
+        return Query(layer_words(layer), index, "key")
     name, bracket, rest = text.partition("[")
     if not bracket:
         return Query(text, text, "either")
     return Query(name, rest.removesuffix("]"), "key" if rest.endswith("]") else "part")
-
-
-def parse_key(text: str) -> tuple[str, str] | None:
-    """Return the layer's name and the rest of a key as Python writes it, None if it is no such key.
-
-    >>> parse_key("('sum-3f2a90b1', 3, 4)"), parse_key("'load-91bc'"), parse_key("sum")
-    (('sum', '3, 4'), ('load', '91bc'), None)
-    """
-    if not text.startswith(("('", '("', "'", '"')):
-        return None
-    try:
-        key = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):  # whatever somebody has typed
-        return None
-    match key:
-        case (str(layer), *rest):
-            return layer_words(layer), ", ".join(map(str, rest))
-        case str():
-            operation, dash, token = key.rpartition("-")
-            return (layer_words(operation), token) if dash and operation else (key, "")
-    return None
-
-
-def layer_words(layer: str) -> str:
-    """Return a layer's operation without its token, as `Layers` names it.
-
-    >>> layer_words("sum-3f2a90b1c2d3e4f5"), layer_words("read-csv")
-    ('sum', 'read-csv')
-    """
-    operation, dash, token = layer.rpartition("-")
-    is_token = len(token) >= 8 and all(character in "0123456789abcdef" for character in token)
-    return operation if dash and operation and is_token else layer
 
 
 def layers_named(aggregate: ClusterAggregate, name: str, *, is_whole: bool) -> list[int]:
@@ -105,8 +76,50 @@ def layers_named(aggregate: ClusterAggregate, name: str, *, is_whole: bool) -> l
     return [layer.id for layer in known if wanted in layer.name.casefold()]
 
 
+def find(aggregate: ClusterAggregate, text: str, looked: Looked | None = None) -> tuple[list[Group], bool]:
+    """Return the tasks that a text means, by layer, and whether these are all of the layers.
+
+    The task with just this key comes first, if there is one; and only it, if the text is a key as Python writes it.
+    ``looked`` is of earlier searches for the same.
+    """
+    text = text.strip()
+    query = parse(text)
+    if query is None:
+        return [], True
+    written = written_key(text)
+    exact = _of_key(aggregate, tasks_of_key(aggregate.layers, text if written is None else written))
+    if exact and written is not None:
+        return exact[:MAX_GROUPS], len(exact) <= MAX_GROUPS
+    groups, is_all = search(aggregate, query, looked)
+    name, dash, index = text.rpartition("-")
+    if not groups and name and dash:
+        groups, is_all = search(aggregate, Query(name, index, "part"))
+    whole = {group.layer for group in groups if group.is_whole}
+    exact = [group for group in exact if group.layer not in whole]
+    known = {group.layer for group in exact}
+    groups = exact + [group for group in groups if group.layer not in known]
+    return groups[:MAX_GROUPS], is_all and len(groups) <= MAX_GROUPS
+
+
+def _of_key(aggregate: ClusterAggregate, tasks: Iterable[tuple[int, str]]) -> list[Group]:
+    """Return those of some tasks, by layer and index, of which something is known."""
+    groups = []
+    for layer, index in tasks:
+        rows = [row for row in rows_of_key(aggregate.tasks, layer, index) if _is_computed(aggregate, row)]
+        group = Group(layer, rows=rows[: -ROWS_A_GROUP - 1 : -1])
+        group.running = [task for task in aggregate.running.now if (task.layer, task.index) == (layer, index)]
+        group.lost = [one for one in aggregate.running.lost if (one.task.layer, one.task.index) == (layer, index)]
+        if group.rows or group.running or group.lost:
+            groups.append(group)
+    return groups
+
+
+def _is_computed(aggregate: ClusterAggregate, row: int) -> bool:
+    return bool(aggregate.tasks["action"][row - aggregate.tasks.first_row] == Action.COMPUTE)
+
+
 def search(aggregate: ClusterAggregate, query: Query, looked: Looked | None = None) -> tuple[list[Group], bool]:
-    """Return the tasks that are meant, by layer, and whether these are all of the layers.
+    """Return the tasks that a query means, by layer, and whether these are all of the layers.
 
     ``looked`` is of earlier searches for the same.
     """

@@ -18,7 +18,7 @@ from glassloom_dashboards.parts.theme import Palette
 from glassloom_dashboards.views.task_detail import detail_of
 from glassloom_dashboards.views.task_facts import read_row
 from glassloom_dashboards.views.task_list import group_rows, layer_heading, newest_of_all, task_items
-from glassloom_dashboards.views.task_search import MAX_GROUPS, MAX_TEXT_LENGTH, parse, search
+from glassloom_dashboards.views.task_search import MAX_GROUPS, MAX_TEXT_LENGTH, find, parse
 
 ROWS = 50
 """Tasks of one layer at a time."""
@@ -109,7 +109,7 @@ class TaskView:
         query = parse(self._search)
         if query is None:
             return {"groups": newest_of_all(aggregate), "note": self._note(), "layer": None}
-        groups, is_all = search(aggregate, query, self._looked_for(query))
+        groups, is_all = find(aggregate, self._search, self._looked_for(query))
         note = f"{len(groups):,} layer{'' if len(groups) == 1 else 's'} with such tasks"
         return {
             "groups": group_rows(aggregate, groups),

@@ -8,10 +8,10 @@ from glassloom_metrics.protocol import Action
 
 from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate, ErrorGroup
 from glassloom_dashboards.folds.log_table import Line
+from glassloom_dashboards.folds.task_keys import indices_of
 from glassloom_dashboards.parts.theme import bytes_text
 from glassloom_dashboards.parts.times import duration_text
 from glassloom_dashboards.views.task_facts import Attempt, Task, TaskRow
-from glassloom_dashboards.views.task_search import parse_key
 
 _BRIEF_S = 1e-4
 """Waits that are shorter aren't worth a word."""
@@ -162,7 +162,7 @@ def errors_of(aggregate: ClusterAggregate, task: Task) -> list[tuple[ErrorGroup,
     found = []
     for group in aggregate.errors.values():
         if group.layer == task.layer:
-            indices = [key[1] for key in map(parse_key, group.keys) if key is not None]
+            indices = indices_of(aggregate, group.layer, group.keys)
             if task.index in indices:
                 found.append((group, indices[0] == task.index))
     return found

@@ -11,7 +11,7 @@ from glassloom_metrics.protocol import Action, Pressure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, WorkerSample
 from glassloom_dashboards.folds.worker_history import WorkerHistory
-from glassloom_dashboards.parts.task_links import key_words, task_href
+from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import ACTION_WORDS, bytes_text
 from glassloom_dashboards.parts.times import clock_text, duration_text
 
@@ -136,7 +136,7 @@ def _ended_task(aggregate: ClusterAggregate, row: int) -> dict[str, str]:
     stop_s, nbytes = float(tasks["stop_s"][place]), int(tasks["nbytes"][place])
     return {
         "ended": clock_text(stop_s, aggregate.last_at_s),
-        "key": key_words(aggregate.layer_name(layer), index),
+        "key": task_words(aggregate, layer, index),
         "href": task_href(layer, index, row),
         "action": "" if action == Action.COMPUTE else ACTION_WORDS[action],
         "duration": duration_text(stop_s - float(tasks["start_s"][place])),
@@ -151,7 +151,7 @@ def tasks_under_way(aggregate: ClusterAggregate, worker: int) -> list[dict[str, 
     found += [(lost.task, lost.at_s) for lost in aggregate.running.lost_of(worker)]
     return [
         {
-            "key": key_words(aggregate.layer_name(task.layer), task.index),
+            "key": task_words(aggregate, task.layer, task.index),
             "href": task_href(task.layer, task.index),
             "thread": f"{task.lane}",
             "began": clock_text(task.started_s, aggregate.last_at_s),

@@ -1,5 +1,7 @@
 """Keys name tasks and their results: ``"operation-token"`` or ``("operation-token", i, j, ...)``.
 
+Layer, index and whether it is a tuple are another form of a key, exactly: ``(layer, *index)`` is a tuple, ``layer-index``,
+or just ``layer`` if there is no index, a text.
 Tasks whose keys share a layer are shown as one row of progress and drawn in one colour.
 """
 
@@ -16,23 +18,23 @@ Key = str | tuple[str | int, ...]
 def key_layer(key: Key) -> str:
     """Return the layer that a key belongs to: the first element of a tuple, the operation of a plain name.
 
-    >>> key_layer(("sum-3f2a", 0, 1)), key_layer("load-91bc"), key_layer("x")
-    ('sum-3f2a', 'load', 'x')
+    >>> key_layer(("sum-3f2a", 0, 1)), key_layer("load-91bc"), key_layer("x"), key_layer("x-")
+    ('sum-3f2a', 'load', 'x', 'x-')
     """
     if isinstance(key, tuple):
         return key[0]  # type: ignore[return-value]
-    operation, dash, _ = key.rpartition("-")
-    return operation if dash and operation else key
+    operation, _, token = key.rpartition("-")
+    return operation if operation and token else key
 
 
 def key_index(key: Key) -> str:
     """Return what tells a key from the others of its layer, as text.
 
-    >>> key_index(("sum-3f2a", 0, 1)), key_index("load-91bc"), key_index("x")
-    ('0, 1', '91bc', '')
+    >>> key_index(("sum-3f2a", 0, 1)), key_index(("sum-3f2a", "part", 1)), key_index("load-91bc"), key_index("x")
+    ('0, 1', "'part', 1", '91bc', '')
     """
     if isinstance(key, tuple):
-        return ", ".join(map(str, key[1:]))
+        return ", ".join([repr(element) if isinstance(element, str) else str(element) for element in key[1:]])
     return key[len(key_layer(key)) + 1 :]
 
 
@@ -44,7 +46,7 @@ def key_indices(keys: Sequence[Key]) -> list[str]:
     """
     if isinstance(keys[0], tuple):
         try:
-            return [f"{index}" for _, index in keys]  # type: ignore[str-unpack]
+            return [repr(index) if type(index) is str else f"{index}" for _, index in keys]  # type: ignore[str-unpack]
         except ValueError:  # they have another length
             return [key_index(key) for key in keys]
     start = len(key_layer(keys[0])) + 1
@@ -67,7 +69,7 @@ def common_layer(keys: Sequence[Key]) -> str | None:
         return name if [key[0] for key in keys].count(name) == len(keys) else None
     start, prefix = len(name) + 1, f"{name}-"
     is_common = all([key.startswith(prefix) and "-" not in key[start:] for key in keys])  # type: ignore[union-attr]
-    return name if is_common else None
+    return name if is_common and prefix not in keys else None
 
 
 def key_text(key: Key) -> str:

@@ -13,7 +13,16 @@ N_KEPT = 10_000
 def note_layers(scheduler: Scheduler, recorder: Recorder) -> None:
     """Tell the recorder of layers that are new or have grown."""
     for layer in scheduler.layer_table.take_grown():
-        recorder.add_layer(layer.number, layer.label, layer.total, layer.origin, layer.run, layer.inputs)
+        recorder.add_layer(
+            layer.number,
+            layer.label,
+            layer.total,
+            layer.origin,
+            layer.run,
+            layer.inputs,
+            prefix=layer.name,
+            is_tuple=layer.is_tuple,
+        )
 
 
 def progress_counts(scheduler: Scheduler, recorder: Recorder) -> None:

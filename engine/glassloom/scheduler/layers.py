@@ -37,6 +37,7 @@ class Layer:
         "counts",
         "held_bytes",
         "inputs",
+        "is_tuple",
         "label",
         "learnt",
         "n_failed",
@@ -49,13 +50,23 @@ class Layer:
     )
 
     def __init__(
-        self, number: int, name: str, label: str, origin: str, run: int = NO_RUN, learnt: Learnt | None = None
+        self,
+        number: int,
+        name: str,
+        label: str,
+        origin: str,
+        run: int = NO_RUN,
+        learnt: Learnt | None = None,
+        *,
+        is_tuple: bool = False,
     ) -> None:
         self.number = number
         self.name = name
         self.label = label
         self.origin = origin
         self.run = run
+        self.is_tuple = is_tuple
+        """Whether its tasks' keys are tuples, else texts: both are never in one layer."""
         self.learnt = learnt or Learnt()
         self.total = 0
         self.counts = [0] * _N_STATES
@@ -154,7 +165,7 @@ class LayerTable:
         """The newest layer of each name."""
         self.runs: dict[int, RunCounts] = {}
         """Runs that have layers."""
-        self._layers: dict[tuple[int, str], Layer] = {}
+        self._layers: dict[tuple[int, str, bool], Layer] = {}
         self.data = Layer(DATA_LAYER, "data", "data", "")
         """The layer of values that clients hand in."""
         self.changed: set[Layer] = set()
@@ -172,11 +183,13 @@ class LayerTable:
 
     def of(self, key: Key, labels: dict[str, tuple[str, str]] | None, run: int = NO_RUN) -> Layer:
         """Return the layer that a key's task is to be counted in; it grows by that task."""
-        return self.named(key_layer(key), labels, run)
+        return self.named(key_layer(key), labels, run, is_tuple=isinstance(key, tuple))
 
-    def named(self, name: str, labels: dict[str, tuple[str, str]] | None, run: int = NO_RUN) -> Layer:
-        """Return the layer of a name in a run, which is about to grow."""
-        layer = self._layers.get((run, name))
+    def named(
+        self, name: str, labels: dict[str, tuple[str, str]] | None, run: int = NO_RUN, *, is_tuple: bool = False
+    ) -> Layer:
+        """Return the layer of a name, of keys that are tuples or texts, in a run; it is about to grow."""
+        layer = self._layers.get((run, name, is_tuple))
         if layer is None:
             label, origin = (labels or {}).get(name, ("", ""))
             known = self.by_name.get(name)
@@ -187,8 +200,9 @@ class LayerTable:
                 origin,
                 run,
                 None if known is None else known.learnt,
+                is_tuple=is_tuple,
             )
-            self._layers[run, name] = self.by_name[name] = layer
+            self._layers[run, name, is_tuple] = self.by_name[name] = layer
             counts = self.runs.get(run) or self.runs.setdefault(run, RunCounts(run))
             counts.n_layers += 1
         self._grown[layer] = None
@@ -221,7 +235,11 @@ class LayerTable:
 
     def built_elsewhere(self, labels: dict[str, tuple[str, str]], run: int = NO_RUN) -> dict[str, str]:
         """Return the user's line for known layers that this graph adds tasks to from another line."""
-        known = ((self._layers.get((run, name)), origin) for name, (_, origin) in labels.items())
+        known = (
+            (self._layers.get((run, name, is_tuple)), origin)
+            for name, (_, origin) in labels.items()
+            for is_tuple in (False, True)
+        )
         return {layer.name: origin for layer, origin in known if layer is not None and origin != layer.origin}
 
     def take_grown(self) -> list[Layer]:
@@ -251,7 +269,7 @@ class LayerTable:
         """Forget layers of which no task is known any more, the oldest first, while there are more than `n_kept`."""
         self._update_totals()
         for layer in list(itertools.islice(self._ended, max(0, len(self._layers) - n_kept))):
-            del self._ended[layer], self._layers[layer.run, layer.name]
+            del self._ended[layer], self._layers[layer.run, layer.name, layer.is_tuple]
             if self.by_name.get(layer.name) is layer:
                 del self.by_name[layer.name]
             self._add_to_totals([-count for count in layer.counts])

@@ -126,7 +126,7 @@ class Submissions:
         layers = self._tables.layers
         self._blocks.add(
             submission.client,
-            layers.named(name, submission.labels, submission.run),
+            layers.named(name, submission.labels, submission.run, is_tuple=isinstance(keys[0], tuple)),
             keys,
             submission.specs,
             deps=deps,
