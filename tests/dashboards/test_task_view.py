@@ -190,6 +190,24 @@ def test_a_failed_task_shows_the_traceback_and_what_was_printed_on_its_worker_me
     assert "ValueError: bad <b> It failed as another task did first, whose traceback this is. Traceback here" in text
 
 
+def test_a_failure_of_a_run_that_has_ended_is_for_good_even_if_no_error_names_the_task(aggregate):
+    aggregate.apply(row(0, "1", 10.0, 1.0, ok=0))
+    page = Opened("task", aggregate)
+    assert "the cluster may try again" in ask(page, "open", "0:1")
+    aggregate.apply(
+        Runs([3], ["compute"], ["x"], [""], [""], [""], [""], [T + 10.0], [T + 12.0], ["failed"], [7], [6], [1])
+    )
+    text = ask(page, "open", "0:1")
+    assert "It has failed for good." in text and "try again" not in text
+
+
+def test_a_task_that_was_submitted_by_itself_does_not_wait_since_its_run_began(aggregate):
+    aggregate.apply(Runs([3], ["submit"], ["x"], [""], [""], [""], [""], [T], [None], ["running"], [7], [0], [0]))
+    aggregate.apply(row(0, "1", 10.0, 1.0, ready_wait_s=0.0, sent_wait_s=0.0, bytes_in=0))
+    text = ask(Opened("task", aggregate), "open", "0:1")
+    assert "It has no inputs" in text and "after its run began" not in text and "waited for its inputs" not in text
+
+
 def test_lines_that_tell_of_their_task_are_shown_with_it_alone(aggregate):
     aggregate.apply(row(0, "1", 10.0, 1.0))
     aggregate.apply(Log(T + 10.5, 0, "stdout", "its own", 0, "1"))

@@ -1,4 +1,4 @@
-"""What people have asked for is told as runs: by calls of compute, persist, map, and by cell or function for submit."""
+"""What people have asked for is told as runs: by calls of compute, persist, map, and by cell or line for submit."""
 
 from __future__ import annotations
 
@@ -81,14 +81,16 @@ def test_layers_of_one_function_are_apart_in_each_run(shared: Client) -> None:
     assert sorted(layer["runs"] for layer in layers) == numbers
 
 
-def test_what_a_function_submits_one_by_one_is_one_run(shared: Client) -> None:
+def test_what_a_line_submits_one_by_one_is_one_run_and_what_another_line_does_another(shared: Client) -> None:
     def work() -> None:
         futures = [shared.submit(tasks.inc, 1000 + number) for number in range(20)]
-        futures += [shared.submit(tasks.add, future, 0.5) for future in futures]
+        futures += [shared.submit(tasks.add, future, 0.5) for future in futures[:7]]
         shared.gather(futures)
 
-    (run,) = new_runs(shared, work)
-    assert (run["kinds"], run["tasks"], run["outcomes"]) == ("submit", 40, "finished")
+    first, second = new_runs(shared, work)
+    assert (first["kinds"], first["tasks"], first["outcomes"]) == ("submit", 20, "finished")
+    assert (second["kinds"], second["tasks"], second["outcomes"]) == ("submit", 7, "finished")
+    assert first["codes"] == "futures = [shared.submit(tasks.inc, 1000 + number) for number in range(20)]"
 
 
 def test_layers_tell_which_they_read_from(shared: Client) -> None:

@@ -119,7 +119,8 @@ def _sizes(row: TaskRow | None) -> list[tuple[str, str]]:
 
 def _asked_s(aggregate: ClusterAggregate, layer: int) -> float | None:
     run = aggregate.runs.of_layer(layer)
-    return None if run is None else run.started_s
+    # A run of single submissions goes on growing: when it was that this task was handed in isn't told.
+    return None if run is None or run.kind == "submit" else run.started_s
 
 
 def _attempt(aggregate: ClusterAggregate, task: Task, one: Attempt, number: int) -> dict[str, object]:

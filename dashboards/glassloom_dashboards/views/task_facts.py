@@ -182,7 +182,7 @@ def phases_of(one: TaskRow, asked_s: float | None) -> list[Phase]:
     Parameters
     ----------
     asked_s
-        When its run began; None if that isn't known.
+        When its run asked for it; None if that isn't known.
     """
     waited_s = one.start_s - one.ready_s - asked_s if asked_s is not None and one.attempt <= 1 else 0.0
     unpickled_s = min(one.deserialise_s or 0.0, one.duration_s)

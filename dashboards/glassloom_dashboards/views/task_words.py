@@ -60,6 +60,10 @@ def state_of(aggregate: ClusterAggregate, task: Task) -> State:
             return State("finished", held_words(aggregate, task))
         case "failed" if errors_of(aggregate, task):
             return State("failed", "It has failed for good.")
+        case "failed" if _has_ended(aggregate, task):
+            return State("failed", "It has failed for good.")
+        case "failed" if aggregate.state in ("ended", "recording"):
+            return State("failed", "Its last attempt failed before the cluster ended, or the recording did.")
         case "failed":
             return State("failed", "This attempt has failed; the cluster may try again.")
         case "lost" if errors_of(aggregate, task):
@@ -69,6 +73,15 @@ def state_of(aggregate: ClusterAggregate, task: Task) -> State:
         case "interrupted":
             return State("interrupted", "It ran when the cluster ended, or when the recording did.")
     return State("running", f"It has run for {duration_text(last.stop_s - last.start_s)}.")
+
+
+def _has_ended(aggregate: ClusterAggregate, task: Task) -> bool:
+    """Tell whether nothing of a task's run, or of its layer, is under way: what has failed isn't tried again."""
+    run = aggregate.runs.of_layer(task.layer)
+    if run is not None and run.outcome != "running":
+        return True
+    counts = dict(zip(STATES, aggregate.progress.get(task.layer, ()), strict=False))
+    return bool(counts) and not counts["waiting"] + counts["ready"] + counts["running"]
 
 
 def _state_without_rows(aggregate: ClusterAggregate, task: Task) -> State:

@@ -17,7 +17,7 @@ _MOST_LINES = 1_000
 class Runs:
     """Gives runs numbers, and tells the head of each before a message names it.
 
-    A graph, or a `map`, is a run of its own. What is submitted one by one belongs to the run of its cell, or of its function
+    A graph, or a `map`, is a run of its own. What is submitted one by one belongs to the run of its cell, or of its line
     in a script. Thread-safe: two threads may begin two runs for one cell, no more.
 
     Parameters
@@ -30,7 +30,7 @@ class Runs:
         self._send = send
         self._numbers = itertools.count()
         self._by_line: dict[str, int] = {}
-        self._by_place: dict[tuple[str, str, int], int] = {}
+        self._by_cell: dict[tuple[str, int], int] = {}
         self._kernel = kernel_id() or ""
 
     def begin(self, kind: str, origin: Origin | None = None) -> int:
@@ -49,12 +49,14 @@ class Runs:
         if origin is None:
             return self._by_line.setdefault(line, self.begin("submit"))
         cell = current_cell()
-        place = (origin.filename, "", cell.execution) if cell else (origin.filename, origin.function, 0)
         if len(self._by_line) > _MOST_LINES:
             self._by_line.clear()
-            self._by_place.clear()
-        number = self._by_place.get(place)
+            self._by_cell.clear()
+        if cell is None:
+            return self._by_line.setdefault(line, self.begin("submit", origin))
+        place = (origin.filename, cell.execution)
+        number = self._by_cell.get(place)
         if number is None:
-            number = self._by_place.setdefault(place, self.begin("submit", origin))
+            number = self._by_cell.setdefault(place, self.begin("submit", origin))
         self._by_line[line] = number
         return number
