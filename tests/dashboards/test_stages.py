@@ -13,6 +13,7 @@ from glassloom_dashboards.views.stages import (
     pace_text,
     stages_of,
     stragglers_text,
+    time_left_s,
 )
 from glassloom_dashboards.views.stages_card import LATEST_RUN, log_range
 from glassloom_metrics.protocol import Hello, Layers, Life, Progress, Runs, WorkerJoined
@@ -60,10 +61,43 @@ def test_a_stage_says_its_rate_of_the_last_seconds_and_the_time_left_at_that_rat
     stage = next(stage for stage in stages_of(aggregate, ordered_layers(aggregate)) if stage.layer.name == "sum")
     assert (stage.done, stage.unfinished, stage.counts["erred"], stage.counts["cancelled"]) == (40, 156, 3, 1)
     assert stage.rate == pytest.approx(20 / 5)
-    assert stage.left_s == pytest.approx(156 / 4)
+    assert stage.left is not None and stage.left.seconds == pytest.approx(156 / 4)
     assert pace_text(stage) == "4.0/s · 39 s left"
     assert durations_text(stage, short=False).endswith("1 straggler")
     assert stragglers_text(aggregate, [stage], 3) == "sum[39] 10 s on w0"
+
+
+def long_tasks(running_s: list[float], *, waiting: int = 0, done: int = 4) -> ClusterAggregate:
+    """Return a cluster of 4 threads on which so many tasks of 20 s are done; others run for some seconds, and some wait."""
+    aggregate = ClusterAggregate()
+    aggregate.apply(Hello(2, "c1", "demo", "processes", STARTED_AT_S))
+    aggregate.apply(WorkerJoined(STARTED_AT_S, 0, "w0", 1, 4))
+    total = done + len(running_s) + waiting
+    aggregate.apply(Layers([0], ["sleep"], [total], [""], [7], [[]]))
+    if done:
+        aggregate.apply(events(0, [(0.0, 20.0)] * done))
+    rows = [(0, place, 0, f"r{place}", 30.0 - seconds) for place, seconds in enumerate(running_s)]
+    aggregate.apply(running_now(30.0, *rows))
+    aggregate.apply(Progress(STARTED_AT_S + 30, [0], [waiting], [0], [len(running_s)], [done], [0], [0]))
+    return aggregate
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "left_s"),
+    [
+        (long_tasks([10.0] * 4), 10.0),
+        (long_tasks([10.0] * 4, waiting=8), 50.0),
+        (long_tasks([10.0]), 10.0),
+        (long_tasks([1.0] * 4, waiting=1), 24.0),
+        (long_tasks([10.0] * 4, done=0), None),
+        (long_tasks([25.0] * 4), None),
+        (long_tasks([], waiting=4), None),
+    ],
+)
+def test_the_time_left_of_long_tasks_counts_for_how_long_they_run_and_on_how_many_threads(aggregate, left_s):
+    (stage,) = stages = stages_of(aggregate, ordered_layers(aggregate))
+    assert (stage.left.seconds if stage.left else None) == (left_s and pytest.approx(left_s))
+    assert time_left_s(stages) == (left_s and pytest.approx(left_s))
 
 
 def test_nothing_is_said_of_what_is_over_or_has_not_begun():

@@ -17,7 +17,7 @@ from glassloom_dashboards.parts.theme import Palette, bytes_text, ellipsis, midd
 from glassloom_dashboards.parts.times import clock_text, duration_text
 from glassloom_dashboards.views.health import NEAR_LIMIT, Alert, alerts_of, headline_of
 from glassloom_dashboards.views.runs_view import OUTCOMES, outcome_of
-from glassloom_dashboards.views.stages import layers_of_latest_run, rate_text, stages_of
+from glassloom_dashboards.views.stages import layers_of_latest_run, rate_text, stages_of, time_left_s
 
 MAX_ALERTS = 8
 MAX_HOSTS = 4
@@ -55,10 +55,10 @@ def pace_of(aggregate: ClusterAggregate, run: Run) -> str:
         seconds = run.duration_s(aggregate.last_at_s)
         return rate_text(run.done / seconds) if seconds > 0 else ""
     stages = stages_of(aggregate, layers_of_latest_run(aggregate))
-    rate, left = sum(stage.rate for stage in stages), sum(stage.unfinished for stage in stages)
-    said = [rate_text(rate)]
-    if rate and left:
-        said.append(f"about {duration_text(max(round(left / rate), 1))} left")
+    said = [rate_text(sum(stage.rate for stage in stages))]
+    left_s = time_left_s(stages)
+    if left_s is not None:
+        said.append(f"about {duration_text(max(round(left_s), 1))} left")
     return " · ".join(part for part in said if part)
 
 

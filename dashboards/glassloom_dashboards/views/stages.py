@@ -19,6 +19,9 @@ from glassloom_dashboards.views.progress import counts_of, ordered_layers
 RATE_S = 5.0
 """The rate is that of the last seconds."""
 _LEAST_S = 0.5
+_SHORT_S = RATE_S / 4
+"""Tasks that take no longer on average are short beside `RATE_S`."""
+_MOST_UNKNOWN = 0.1
 _MAX_KEY_LENGTH = 40
 
 
@@ -34,17 +37,31 @@ class Straggler:
 
 
 @dataclass(frozen=True)
+class WorkLeft:
+    """What is left to do: in seconds of one thread, by so many threads; no task alone takes longer than ``longest_s`` still."""
+
+    work_s: float
+    threads: float
+    longest_s: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes still."""
+        return max(self.work_s / self.threads, self.longest_s)
+
+
+@dataclass(frozen=True)
 class Stage:
     """One layer.
 
-    ``rate`` is in tasks per second; ``left_s`` is None if nothing is left, or nothing can be said. ``stragglers`` is how
+    ``rate`` is in tasks per second; ``left`` is None if nothing is left, or nothing can be said. ``stragglers`` is how
     many there are, ``longest`` some of them. ``running_s`` is for how long the longest of its tasks that run has.
     """
 
     layer: Layer
     counts: dict[str, int]
     rate: float
-    left_s: float | None
+    left: WorkLeft | None
     durations: LayerDurations
     stragglers: int
     longest: tuple[Straggler, ...]
@@ -105,15 +122,61 @@ def _stage(
     unfinished = counts["waiting"] + counts["ready"] + counts["running"]
     is_over = not unfinished or aggregate.state == "ended"
     rate = 0.0 if is_over else recent / min(RATE_S, since_s)
-    usual = rate or sums.count / since_s
+    at_work = min(counts["running"], aggregate.threads)
+    run_s = [now_s - task.started_s for task in running]
     number, longest = durations.stragglers()
     late = [_running_straggler(aggregate, task) for task in running]
     late = [one for one in late if one.seconds > durations.straggler_s]
     return Stage(
-        layer, counts, rate, unfinished / usual if usual and not is_over else None, durations, number + len(late),
+        layer, counts, rate, None if is_over else work_left(unfinished, durations.mean_s if durations.count else None, rate, at_work, run_s),
+        durations, number + len(late),
         (*late, *(_straggler(layer.id, task) for task in longest)),
         max((until_s(aggregate) - task.started_s for task in running), default=None),
     )  # fmt: skip
+
+
+def work_left(
+    unfinished: int, mean_s: float | None, rate: float, at_work: int, run_s: Sequence[float]
+) -> WorkLeft | None:
+    """Return what is left of a layer; None if that can't be told.
+
+    Of short tasks many end in `RATE_S`: their rate says how many threads they have, with all that lies between them. Long ones
+    end in groups, so that their rate is anything: they go on as many threads as are at work, for as long as others took.
+
+    Parameters
+    ----------
+    unfinished, mean_s, rate
+        Tasks that are to end, how long those that have ended took (None: none has), and how many end in a second.
+    at_work, run_s
+        On how many threads tasks run, and for how long those have run of which that is known.
+
+    >>> work_left(4, 20.0, 0.8, 4, [10.0] * 4).seconds
+    10.0
+    """
+    if mean_s is None or mean_s <= 0.0:
+        return None
+    if rate and mean_s <= _SHORT_S:
+        return WorkLeft(unfinished * mean_s, rate * mean_s, 0.0)
+    still_s = [max(mean_s - seconds, 0.0) for seconds in run_s]
+    others = max(unfinished - len(still_s), 0)
+    work_s = sum(still_s) + others * mean_s
+    threads = max(at_work, len(still_s))
+    return WorkLeft(work_s, threads, mean_s if others else max(still_s)) if threads and work_s else None
+
+
+def time_left_s(stages: Sequence[Stage]) -> float | None:
+    """Return how long several stages take still; None if nothing is left, or too little is known.
+
+    Few tasks of layers of which none has ended are taken for such as the others.
+    """
+    known = [(stage.unfinished, stage.left) for stage in stages if stage.left is not None]
+    if not known:
+        return None
+    unfinished, counted = sum(stage.unfinished for stage in stages), sum(count for count, _ in known)
+    if unfinished - counted > _MOST_UNKNOWN * unfinished:
+        return None
+    work_s = sum(left.work_s for _, left in known) * unfinished / counted
+    return max(work_s / sum(left.threads for _, left in known), *(left.longest_s for _, left in known), 0.0)
 
 
 def until_s(aggregate: ClusterAggregate) -> float:
@@ -148,7 +211,7 @@ def rate_text(rate: float) -> str:
 
 def pace_text(stage: Stage) -> str:
     """Return how fast a stage is and how long it takes still, or nothing."""
-    left = f"{duration_text(_rounded(stage.left_s))} left" if stage.left_s is not None else ""
+    left = f"{duration_text(_rounded(stage.left.seconds))} left" if stage.left is not None else ""
     return " · ".join(part for part in (rate_text(stage.rate), left) if part)
 
 

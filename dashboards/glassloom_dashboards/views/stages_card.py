@@ -281,7 +281,7 @@ class Stages:
             counts, durations = stage.counts, stage.durations
             numbers = [f"{count:,}" for count in (stage.layer.total, stage.done, counts["running"])]
             numbers += [f"{counts[state]:,}" for state in ODD_STATES]
-            left = duration_text(max(round(stage.left_s), 1)) if stage.left_s is not None else ""
+            left = duration_text(max(round(stage.left.seconds), 1)) if stage.left is not None else ""
             numbers += [rate_text(stage.rate), left]
             spans = (durations.mean_s, durations.quantile(0.5), durations.quantile(0.95), durations.longest_s)
             numbers += [duration_text(span) if durations.count else "" for span in spans]
