@@ -122,6 +122,16 @@ def test_what_tasks_have_started_dies_with_the_head_and_the_fork_server(tmp_path
 
 
 # What is injected into the head and the fork server of a cluster, as one is a fork of the other.
+FORK_SERVER_HAS_THREADS = """
+import threading, time
+from glassloom.worker import fork_server
+serve = fork_server._ForkServer.serve
+def serve_with_threads(self):
+    for _ in range(30):  # as libraries make them when they are imported: all must have ended before files are closed
+        threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+    serve(self)
+fork_server._ForkServer.serve = serve_with_threads
+"""
 FORK_SERVER_IS_KILLED_WHEN_THE_WORKERS_HAVE_ENDED = """
 import os, signal, time
 from glassloom.worker import fork_server
@@ -175,6 +185,21 @@ def has_died(program: psutil.Process) -> bool:
         return not program.is_running() or program.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:  # between the two
         return True
+
+
+@pytest.mark.fault("kill -9 of head and fork server while a task's program runs")
+def test_what_tasks_have_started_dies_with_a_fork_server_of_many_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inject(monkeypatch, FORK_SERVER_HAS_THREADS)
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        (program, _running), fork_server = start_a_program(client, tmp_path), fork_server_of(client)
+        assert fork_server.num_threads() > 30
+        head = head_of(client)
+        fork_server.suspend()
+        for process in (head, fork_server):
+            process.kill()
+        eventually(lambda: has_died(program), 10)
 
 
 @pytest.mark.fault("kill -9 of head and fork server while a task's program runs")

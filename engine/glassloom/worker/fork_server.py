@@ -94,6 +94,7 @@ class _ForkServer:
         self._children: set[int] = set()
         self._lifeline, self._held = os.pipe()
         """A pipe of which only this process has the writable end: that closes when it ends."""
+        self._closing_signals = _closing_a_pipe_signals()
 
     def serve(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -160,7 +161,7 @@ class _ForkServer:
         try:
             os.setpgid(0, 0)  # what its tasks start can be ended with it
             os.close(self._held)
-            _die_with_parent(fork_server, self._lifeline)
+            _die_with_parent(fork_server, self._lifeline, closing_signals=self._closing_signals)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._head.close()
@@ -204,19 +205,48 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _die_with_parent(parent: int, lifeline: int) -> None:
+def _closing_a_pipe_signals() -> bool:
+    """Tell whether the kernel signals the owner of a pipe's end when the other end is closed. gVisor's doesn't.
+
+    Called before there are other threads: the signal could be theirs, and is one that is ignored.
+    """
+    if sys.platform != "linux":
+        return False
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGURG})
+    readable, writable = os.pipe()
+    try:
+        _own(readable, os.getpid(), signal.SIGURG)
+        os.close(writable)
+        return signal.sigtimedwait({signal.SIGURG}, 0) is not None
+    except OSError:
+        return False
+    finally:
+        os.close(readable)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _own(descriptor: int, owner: int, number: int) -> None:
+    """Let a process, or a group if `owner` is negative, get the signal `number` when something happens at a pipe's end."""
+    fcntl.fcntl(descriptor, fcntl.F_SETSIG, number)
+    fcntl.fcntl(descriptor, fcntl.F_SETOWN, owner)
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def _die_with_parent(parent: int, lifeline: int, *, closing_signals: bool) -> None:
     """Ask Linux to kill this process's group when its parent ends; elsewhere the closed socket ends this process.
 
     When the other end of the lifeline, which only the parent holds, is closed, the kernel sends the signal that
     `F_SETSIG` names to the group that `F_SETOWN` names. So the programs that tasks have started die too, whatever they
-    do. `PR_SET_PDEATHSIG` is for kernels that don't do that for pipes (gVisor); it ends this process alone.
+    do. `PR_SET_PDEATHSIG` is for kernels that don't do that, for it ends this process alone; and it may come first if the
+    parent has several threads, as NumPy's libraries make them: then nobody would be there any more to own the lifeline.
     """
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):
-            own = os.open(f"/proc/self/fd/{lifeline}", os.O_RDONLY | os.O_NONBLOCK)  # with an owner of its own
-            fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
-            fcntl.fcntl(own, fcntl.F_SETOWN, -os.getpid())
-            fcntl.fcntl(own, fcntl.F_SETFL, fcntl.fcntl(own, fcntl.F_GETFL) | os.O_ASYNC)
+    if closing_signals:
+        own = os.open(f"/proc/self/fd/{lifeline}", os.O_RDONLY | os.O_NONBLOCK)  # with an owner of its own
+        _own(own, -os.getpid(), signal.SIGKILL)
+        with contextlib.suppress(BlockingIOError):
+            os.read(own, 1)  # doesn't block if the parent has ended meanwhile
+            os._exit(0)
+    elif sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(0)
