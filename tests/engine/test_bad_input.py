@@ -363,7 +363,8 @@ def test_the_calls_with_names_are_all_that_there_are() -> None:
     by_other_names = {"ncores", "register_worker_plugin", "unregister_worker_plugin"}
     as_submit = {"compute", "persist"}  # they enter `annotate`
     ignored = {"get", "hold", "scatter"}  # graphs' keys; `workers` is an option of Dask's
-    assert methods - by_other_names - as_submit - ignored <= {call.split()[0] for call in NAMED_CALLS}
+    compared = {"profile"}  # with the names in a log: none is sent, and what no name equals gives an empty profile
+    assert methods - by_other_names - as_submit - ignored - compared <= {call.split()[0] for call in NAMED_CALLS}
 
 
 def test_names_may_be_of_classes_derived_from_text(client: Client) -> None:

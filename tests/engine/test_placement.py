@@ -102,7 +102,7 @@ def test_an_idle_worker_takes_over_what_a_slow_one_has_queued(client: Client, tm
     for begun, _ in paths:
         tasks.wait_for(begun)
     paths.sort(key=lambda path: Path(path[0]).read_text() != str(owner_pid))
-    queued = client.map(tasks.nap, [0.3] * 6, [large] * 6, range(6), pure=False)
+    queued = client.map(tasks.nap, [1.0] * 6, [large] * 6, range(6), pure=False)  # so long that it is seen how many run
     Path(paths[0][1]).touch()
     while max(worker["running"] for worker in client.scheduler_info()["workers"].values()) < 6:
         time.sleep(0.002)  # until the owner of `large` has got them all

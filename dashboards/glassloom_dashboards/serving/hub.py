@@ -41,7 +41,7 @@ _FOLD_SLICE_S = 0.02
 """How long a backlog may be folded before viewers get their turn."""
 
 _ROWS_AT_ONCE = 2**13
-"""So many task events of a backlog are folded together; more don't cost less each."""
+"""So many task events of a backlog are folded together: small messages cost several times as much one by one."""
 _INDEPENDENT = (EngineSamples, HostSamples, Log, Position, Progress, WorkerSamples)
 """What says nothing of the task events before it: they may be folded after it."""
 _LOGGED_MESSAGES = 10
