@@ -96,7 +96,7 @@ def begin_s(aggregate: ClusterAggregate) -> float:
 
 def facts(aggregate: ClusterAggregate, engine: str) -> list[tuple[str, str]]:
     """Return the report's numbers as (words, value); plain text, not HTML."""
-    history, computed, nbytes = aggregate.history, aggregate.sums.computed, aggregate.sums.nbytes
+    history, computed, nbytes = aggregate.memory.columns(), aggregate.sums.computed, aggregate.sums.nbytes
     began_s = begin_s(aggregate)
     shown = [
         ("cluster", f"{aggregate.name} ({aggregate.kind})"),
@@ -112,8 +112,8 @@ def facts(aggregate: ClusterAggregate, engine: str) -> list[tuple[str, str]]:
         ("spilled", bytes_text(nbytes[Action.SPILL_WRITE])),
         ("errors", f"{aggregate.error_count:,}"),
     ]
-    if len(history):
-        shown.append(("peak memory of workers", bytes_text(float(history["rss_bytes"].max()))))
+    if len(aggregate.memory):
+        shown.append(("peak memory of workers", bytes_text(float(history["total"].max()))))
     python = ".".join(map(str, sys.version_info[:3]))
     shown.append(
         ("versions", f"Glassloom {engine or 'unknown'}, drawn with Python {python}, Bokeh {bokeh.__version__}")

@@ -7,7 +7,9 @@ import time
 import pytest
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.parts.badge import SILENT_AFTER_S, Badge
+from glassloom_dashboards.parts.strip import facts
 from glassloom_dashboards.views.health import alerts_of, headline_of
+from glassloom_dashboards.views.overview import headroom_of
 from glassloom_metrics.protocol import (
     Dropped,
     EngineSamples,
@@ -214,3 +216,11 @@ def test_utilisation_is_the_share_of_the_threads_time_that_is_computed():
     busy = dict(zip(rows["left"].round(2).tolist(), rows["compute"].tolist(), strict=True))
     assert busy[1.0] == pytest.approx(1.0) and busy[3.0] == pytest.approx(0.5)
     assert "computing 75 % of the time" in opened.card("utilisation").legend.text
+
+
+def test_the_strip_and_the_overview_say_the_same_memory():
+    aggregate = cluster(1)
+    aggregate.apply(WorkerSamples(STARTED_AT_S, [0], [0.0], [900 * MIB], [10 * MIB], [20 * MIB], [0], [0], [0],
+                                  [40 * MIB], [30 * MIB], [0]))  # fmt: skip
+    memory = next(str(bar["words"]) for bar in headroom_of(aggregate) if bar["name"] == "Memory")
+    assert memory.split(" of ")[0] == dict(facts(aggregate))["memory"].split(" of ")[0] == "60.0 MiB"

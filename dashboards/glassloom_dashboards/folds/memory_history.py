@@ -47,6 +47,19 @@ class Sample(Protocol):
     def pressure(self) -> int: ...
 
 
+def in_memory_bytes(sample: Sample) -> int:
+    """Return the memory that a worker takes: results of its own and those that it shares, and what is none.
+
+    What others share isn't counted, though it may be resident in its process too: so workers can be summed.
+    """
+    return sample.managed_bytes + sample.shared_bytes + sample.unmanaged_bytes
+
+
+def cluster_bytes(samples: Iterable[Sample]) -> int:
+    """Return the memory that workers take together, with each shared result once."""
+    return sum(map(in_memory_bytes, samples))
+
+
 @dataclass(frozen=True)
 class Peak:
     """A moment with much memory: when, how much, and the layers that held most then with their bytes, most first."""
@@ -117,7 +130,7 @@ class MemoryHistory:
 def _row(at_s: float, sample: Sample, worker: WorkerJoined | None) -> tuple[float, ...]:
     """Return a worker's row: of all workers together it is the sum of theirs, but for the first and the last two values."""
     managed, shared, unmanaged = sample.managed_bytes, sample.shared_bytes, sample.unmanaged_bytes
-    total = managed + shared + unmanaged
+    total = in_memory_bytes(sample)
     limit = (worker.memory_limit_bytes if worker is not None else None) or math.nan
     is_paused = sample.pressure >= PAUSED
     return (at_s, managed, shared, unmanaged, sample.spilled_bytes, total, total, is_paused, limit, 0.0)

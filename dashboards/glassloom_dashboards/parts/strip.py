@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.gpu_history import GpuHistory
+from glassloom_dashboards.folds.memory_history import cluster_bytes
 from glassloom_dashboards.folds.task_keys import indices_of
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.card import Seen, html_div, show_html, versions_of
@@ -77,7 +78,7 @@ def facts(aggregate: ClusterAggregate) -> list[tuple[str, str]]:
     counts = aggregate.task_counts
     samples = aggregate.samples.values()
     limits = [worker.memory_limit_bytes for worker in aggregate.workers.values()]
-    memory = bytes_text(sum(sample.rss_bytes for sample in samples))
+    memory = bytes_text(cluster_bytes(samples))
     if limits and all(limits):
         memory += f" of {bytes_text(sum(limit for limit in limits if limit))}"
     shown = [

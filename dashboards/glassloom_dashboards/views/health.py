@@ -9,6 +9,7 @@ from glassloom_metrics.gpu_messages import LOST, SILENT
 from glassloom_metrics.protocol import Pressure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.memory_history import in_memory_bytes
 from glassloom_dashboards.parts.badge import Badge
 from glassloom_dashboards.parts.strip import notices, sentence
 from glassloom_dashboards.parts.theme import bytes_text, ellipsis
@@ -86,7 +87,7 @@ def _memory(aggregate: ClusterAggregate) -> Iterator[Alert]:
 def _is_near_limit(aggregate: ClusterAggregate, worker: int) -> bool:
     sample, joined = aggregate.samples[worker], aggregate.workers.get(worker)
     limit = joined.memory_limit_bytes if joined else None
-    used = sample.managed_bytes + sample.shared_bytes + sample.unmanaged_bytes
+    used = in_memory_bytes(sample)
     return sample.pressure == Pressure.HIGH or bool(limit and used >= NEAR_LIMIT * limit)
 
 

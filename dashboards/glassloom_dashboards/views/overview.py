@@ -6,6 +6,7 @@ from bokeh.models import CustomJS, UIElement
 from glassloom_metrics.gpu_messages import OK
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.memory_history import cluster_bytes
 from glassloom_dashboards.folds.runs import Run, joined_text, summed
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
@@ -66,7 +67,7 @@ def headroom_of(aggregate: ClusterAggregate) -> list[dict[str, object]]:
     """Return a bar for the memory of all workers, for threads, and for each GPU; parts are from 0 to 1, None: unknown."""
     samples = [sample for worker, sample in aggregate.samples.items() if worker in aggregate.workers]
     limits = [worker.memory_limit_bytes or 0 for worker in aggregate.workers.values()]
-    used = sum(sample.managed_bytes + sample.shared_bytes + sample.unmanaged_bytes for sample in samples)
+    used = cluster_bytes(samples)
     limit = sum(limits) if limits and all(limits) else 0
     rows: list[dict[str, object]] = []
     if samples:

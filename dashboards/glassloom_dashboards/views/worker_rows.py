@@ -10,6 +10,7 @@ import numpy as np
 from glassloom_metrics.protocol import Action, Pressure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, WorkerSample
+from glassloom_dashboards.folds.memory_history import in_memory_bytes
 from glassloom_dashboards.folds.worker_history import WorkerHistory
 from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import ACTION_WORDS, bytes_text
@@ -49,7 +50,7 @@ class WorkerRow:
     @property
     def memory_bytes(self) -> int:
         """What counts against its limit: results of its own and in shared memory, and unmanaged memory."""
-        return self.sample.managed_bytes + self.sample.shared_bytes + self.sample.unmanaged_bytes
+        return in_memory_bytes(self.sample)
 
 
 STATE_ICONS = {"busy": "busy", "idle": "good", "high memory": "warning", "paused": "paused", "left": "stopped"}
