@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from types import TracebackType
 from typing import Any
 
 _NAME = type.__dict__["__name__"].__get__
@@ -52,10 +53,10 @@ def error_line(error: BaseException, max_chars: int | None = None) -> str:
     return f"{type_name(type(error))}: {text_of(error, max_chars)}"
 
 
-def traceback_text(error: BaseException, max_chars: int | None = None) -> str:
-    """Return the traceback as Python prints it, or the last part of it."""
+def traceback_text(error: BaseException, max_chars: int | None = None, *, frames: TracebackType | None = None) -> str:
+    """Return the traceback as Python prints it, or the last part of it; `frames` stand in for the exception's own."""
     try:
-        text = "".join(traceback.format_exception(error))
+        text = "".join(traceback.format_exception(type(error), error, frames or error.__traceback__))
     except Exception:  # the exception is the user's: its notes, causes and attributes may be anything
         text = error_line(error)
     return encodable(text if max_chars is None else text[-max_chars:])

@@ -11,6 +11,7 @@ from glassloom_metrics.protocol import (
     GpuDevices,
     GpuProcesses,
     GpuSamples,
+    Layers,
     Message,
     Progress,
     WorkerJoined,
@@ -56,6 +57,7 @@ class ClusterSummary:
         self.gpu_links: dict[int, tuple[list[float | None], list[float | None]]] = {}
         self.gpu_processes: GpuProcesses | None = None
         self._counts: dict[int, tuple[int, ...]] = {}
+        self._totals: dict[int, int] = {}
         self._cpu_history: deque[float] = deque(maxlen=HISTORY_SAMPLES)
 
     def apply(self, message: Message) -> None:
@@ -66,6 +68,8 @@ class ClusterSummary:
             case Progress():
                 rows = zip(*(getattr(message, state) for state in STATES), strict=True)
                 self._counts.update(zip(message.layers, rows, strict=True))
+            case Layers():
+                self._totals.update(zip(message.ids, message.totals, strict=True))
             case WorkerJoined():
                 self._workers[message.worker] = message
             case WorkerLeft():
@@ -106,6 +110,12 @@ class ClusterSummary:
         """Return the name of a worker that is here; ``""`` if there is none of this number."""
         known = self._workers.get(worker)
         return known.name if known else ""
+
+    @property
+    def n_cancelled(self) -> int:
+        """Tasks that were given up before they had a result: in no state any more, and still counted in their layer."""
+        total = sum(self._totals.get(layer, 0) for layer in self._counts)
+        return max(total - sum(map(sum, self._counts.values())), 0)
 
     @property
     def n_errors(self) -> int:

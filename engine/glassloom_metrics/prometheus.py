@@ -21,7 +21,7 @@ _FAMILIES = {
     "glassloom_up": ("gauge", "1 if the cluster's numbers can be read, 0 if not."),
     "glassloom_workers": ("gauge", "Workers."),
     "glassloom_threads": ("gauge", "Threads of all workers."),
-    "glassloom_tasks": ("gauge", "Tasks by state."),
+    "glassloom_tasks": ("gauge", "Tasks by state: waiting, ready, running and memory as of now; released, erred and cancelled counted over the life of the cluster."),
     "glassloom_cpu_busy_cores": ("gauge", "Cores that the workers keep busy."),
     "glassloom_resident_memory_bytes": ("gauge", "Resident memory of the workers; what they share is counted for each."),
     "glassloom_memory_bytes": ("gauge", "Memory and disk of the workers by part: results that are managed, shared or spilled, and unmanaged."),
@@ -55,6 +55,7 @@ def _samples(summary: ClusterSummary) -> Iterator[tuple[str, Labels, float]]:
     yield "glassloom_threads", {}, told["threads"]
     for state, count in told["tasks"].items():
         yield "glassloom_tasks", {"state": state}, count
+    yield "glassloom_tasks", {"state": "cancelled"}, summary.n_cancelled
     yield "glassloom_cpu_busy_cores", {}, summary.cpu_percent / 100
     yield "glassloom_resident_memory_bytes", {}, told["memory_bytes"]
     for part, nbytes in summary.memory().items():

@@ -33,7 +33,7 @@ LINGER_S = 10.0
 """How long the thread goes on without a listener, so that reloading a page does not lose the history of every cluster."""
 
 _SETTLE_S = 0.3
-_TOPICS = ["samples", "progress", "worker-joined", "worker-left", "gpu-samples", "errors"]
+_TOPICS = ["samples", "progress", "layers", "worker-joined", "worker-left", "gpu-samples", "errors"]
 
 
 class Listener:

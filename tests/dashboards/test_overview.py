@@ -81,6 +81,8 @@ def test_a_worker_that_died_is_an_alert_and_one_that_was_retired_is_none():
     aggregate.apply(WorkerLeft(STARTED_AT_S + 5, 1, "it was killed by signal 9"))
     assert words_of(aggregate) == [("bad", "1 worker died: w1. It was killed by signal 9.")]
     assert headline(aggregate) == ("bad", "1 thing to look at")
+    aggregate.apply(Life(STARTED_AT_S + 9, "closing"))
+    assert words_of(aggregate) == [("bad", "1 worker died: w1. It was killed by signal 9.")], "as in a replay of it"
 
 
 def test_memory_near_its_limit_spilling_and_pausing_are_alerts():

@@ -276,3 +276,14 @@ def test_a_child_that_uses_its_copy_of_the_worker_gets_an_error(client: Client, 
     assert client.submit(fork_and_secede, str(tmp_path / "error"), pure=False).result(timeout=20) in pids
     assert (tmp_path / "error").read_text() in ("ForkedError", "ClusterError")
     assert worker_pids(client) == pids
+
+
+def test_the_text_of_a_failure_has_the_users_frames_only() -> None:
+    called = Path(failure.__file__).parent / "calls.py"
+    scope: dict[str, Any] = {}
+    exec(compile("def call(function):\n    return function()\n", str(called), "exec"), scope)
+    try:
+        scope["call"](lambda: 1 / 0)
+    except ZeroDivisionError as error:
+        text = failure.describe(error).traceback
+    assert "calls.py" not in text and "test_user_values.py" in text and text.endswith("division by zero\n")

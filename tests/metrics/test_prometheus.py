@@ -9,6 +9,7 @@ from glassloom_metrics.gpu_messages import NOT_SUPPORTED, GpuDevice, GpuProcesse
 from glassloom_metrics.prometheus import exposition_text
 from glassloom_metrics.protocol import (
     Errors,
+    Layers,
     Message,
     Progress,
     WorkerJoined,
@@ -81,6 +82,7 @@ def parsed(text: str) -> dict[tuple[str, ...], float]:
 def test_the_numbers_of_a_cluster_are_told_with_its_name_and_id():
     loom, gpu = ("loom", "c1"), ("u0", "3", "H200")
     states = dict(zip(("waiting", "ready", "running", "memory", "released", "erred"), range(1, 7), strict=True))
+    states["cancelled"] = 0
     assert parsed(text_of()) == {
         ("up", *loom): 1,
         ("workers", *loom): 2,
@@ -138,3 +140,11 @@ def test_a_part_of_a_gpu_names_the_whole_and_low_clocks_their_reason():
     assert found["gpu_throttled", *gpu, "power limit"] == 1 and found["gpu_throttled", *gpu, "idle"] == 0
     assert found["gpu_ecc_errors_total", *gpu, "corrected"] == 2
     assert ("gpu_ecc_errors_total", *gpu, "uncorrected") not in found
+
+
+def test_the_states_of_tasks_add_up_with_those_cancelled():
+    summary = ClusterSummary()
+    summary.apply(Layers([0, 1], ["a", "b"], [30, 5], ["", ""]))
+    summary.apply(Progress(1.0, [0], [1], [2], [3], [4], [5], [6]))
+    record = ClusterRecord("c1", "loom", "processes", 1, 1.0, "", "", 1.0, "", "")
+    assert 'state="cancelled"} 9\n' in exposition_text([(record, summary)])

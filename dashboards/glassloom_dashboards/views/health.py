@@ -55,7 +55,7 @@ def _life(aggregate: ClusterAggregate, badge: Badge) -> Iterator[Alert]:
     if aggregate.state == "ended" and aggregate.ended_reason not in ("", "the cluster was closed"):
         yield Alert("bad", sentence(aggregate.ended_reason))
     died = [left for left in aggregate.left_workers.values() if left.reason not in _NORMAL_ENDS]
-    if died and aggregate.state != "ended":
+    if died:
         names = _names([aggregate.worker_name(left.worker) for left in died])
         yield Alert("bad", f"{_count(len(died), 'worker')} died: {names}. {sentence(died[-1].reason)}", "workers")
     counts = aggregate.task_counts

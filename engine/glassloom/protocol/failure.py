@@ -27,7 +27,7 @@ from glassloom.errors import (
     StoreFull,
     WorkerLost,
 )
-from glassloom.protocol.tracebacks import mark_task_error
+from glassloom.protocol.tracebacks import mark_task_error, user_frames
 
 _MAX_TEXT = 20_000
 _KEPT_FRAMES = 50
@@ -73,10 +73,12 @@ def describe(error: BaseException) -> Failure:
     """Return the failure that `error` (just caught) is, ready to be sent. Never raises, and what it returns is bounded.
 
     The first frame of its traceback is taken to be the caller's, and left out of what is raised in the user's process.
+    The text of the traceback has the user's frames only.
     """
     name = type_name(type(error))
     try:
-        return Failure("exception", name, text_of(error, _MAX_TEXT), traceback_text(error, _MAX_TEXT), _pickle(error))
+        trace = traceback_text(error, _MAX_TEXT, frames=user_frames(error))
+        return Failure("exception", name, text_of(error, _MAX_TEXT), trace, _pickle(error))
     except BaseException:  # the exception is the user's, and may raise what isn't even an Exception
         return Failure("exception", name, "<the exception could not be described>", "")
 

@@ -55,6 +55,11 @@ def drop_engine_frames(error: BaseException) -> None:
         error.__traceback__ = _without_engine(error.__traceback__)
 
 
+def user_frames(error: BaseException) -> TracebackType | None:
+    """Return the traceback of a task's exception without the engine's frames, unless these are to be shown."""
+    return error.__traceback__ if config.get("tracebacks.show-engine") else _without_engine(error.__traceback__)
+
+
 def _without_engine(trace: TracebackType | None) -> TracebackType | None:
     """Return a traceback without the frames of the engine, but with its last frame whatever that is."""
     entries: list[TracebackType] = []
