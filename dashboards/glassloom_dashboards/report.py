@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 import bokeh
+from bokeh.document import Document
 from bokeh.embed import file_html
 from bokeh.models import UIElement
 from bokeh.resources import Resources
@@ -77,7 +78,9 @@ def read_aggregate(path: str | os.PathLike[str]) -> Watched:
 
 
 def _leave_out_what_was_before(aggregate: ClusterAggregate) -> None:
-    """Forget the layers of the snapshot at the recording's beginning that were done by then."""
+    """Forget the layers that were done before: of the snapshot of a recording that doesn't say where that ends."""
+    if aggregate.recorded_since_s is not None:
+        return
     failed = {group.layer for group in aggregate.errors.values()}
 
     def is_part(layer: int) -> bool:
@@ -89,7 +92,9 @@ def _leave_out_what_was_before(aggregate: ClusterAggregate) -> None:
 
 
 def begin_s(aggregate: ClusterAggregate) -> float:
-    """Return when the recording begins: a snapshot has the last sample before."""
+    """Return when the recording begins. One that doesn't say has the last sample before."""
+    if aggregate.recorded_since_s is not None:
+        return aggregate.recorded_since_s
     sampled_at_s = aggregate.history["at_s"]
     return float(sampled_at_s[0]) if len(sampled_at_s) else aggregate.started_at_s
 
@@ -204,6 +209,15 @@ def _roots(card: Card) -> list[UIElement]:
     return [card.legend, card.empty] if is_html else [card.legend, card.body, card.empty]
 
 
+def _in_one_document(roots: list[UIElement]) -> list[UIElement]:
+    """Return the roots, which are in a document: one added at a time, each costs a walk over all that are there already."""
+    document = Document()
+    with document.models.freeze():
+        for root in roots:
+            document.add_root(root)
+    return roots
+
+
 def _variables(card: Card) -> dict[str, object]:
     """Return what the template needs to know of a card: the names of its roots, or its HTML; and its numbers as a table."""
     view = getattr(card, "view", None)
@@ -247,7 +261,7 @@ def report_html(path: str | os.PathLike[str], *, title: str = "") -> str:
         ("Errors", table_html(errors_table(aggregate), "")),
     ]
     return file_html(
-        [model for card in cards for model in _roots(card)],
+        _in_one_document([model for card in cards for model in _roots(card)]),
         Resources(mode="inline"),
         title or f"{aggregate.name}: performance report",
         template=template("report.html"),

@@ -104,7 +104,8 @@ class Hello(MessageBase, frozen=True, tag="hello"):
 class Position(MessageBase, frozen=True, tag="position"):
     """How far a subscriber has read: all frames before number ``next`` that it wants were sent. In no log.
 
-    It comes after a backlog and at least once in `HEARTBEAT_S`, so that silence means that the head doesn't answer.
+    It comes after a backlog and at least once in `HEARTBEAT_S`, so that silence means that the head doesn't answer. A
+    recording that began late has the first one: it says where the snapshot ends, and when that was.
     """
 
     at_s: float

@@ -142,6 +142,8 @@ class RecordingWriter:
     def _note_position(self, payload: bytes) -> None:
         position = decode_known(payload)
         assert isinstance(position, Position), "it has that tag"
+        if self._is_preamble:
+            self._payloads.append(payload)  # says where the snapshot ends
         self.flush()
         if self._is_preamble:
             self._is_preamble = False

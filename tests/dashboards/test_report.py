@@ -21,20 +21,27 @@ from glassloom_dashboards.report import (
     write_report,
 )
 from glassloom_dashboards.serving.hub import Watched
+from glassloom_dashboards.views.progress import ordered_layers
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.protocol import (
+    NOW,
     Action,
     Errors,
     Hello,
     Layers,
     Life,
     Log,
+    Position,
     Progress,
     Runs,
     WorkerJoined,
     WorkerSamples,
+    decode,
+    encode,
 )
 from glassloom_metrics.recorder import Recorder
+from glassloom_metrics.recording_writer import RecordingWriter
+from glassloom_metrics.snapshot import Snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
@@ -97,6 +104,69 @@ def test_the_numbers_of_a_report_are_those_of_the_recorded_tasks(path):
     assert [row[:6] for row in layers_table(aggregate).rows] == [("new", "3", "1", "6 s", "2 s", "2 s")]
     assert list(aggregate.layers) == [1], "the layer of the snapshot was done before"
     assert [row[:4] for row in runs_table(aggregate).rows] == [("x = 1", "map", "cell 2", "running")]
+
+
+def late_recording(path, before, after):
+    """Write a recording that begins with a snapshot of what `before` tells, 20 s after the start."""
+    snapshot = Snapshot()
+    for message in before:
+        snapshot.apply(message)
+    writer = RecordingWriter(path, since=NOW)
+    for message in (hello(), *snapshot.messages(), Position(STARTED_AT_S + 20, 90), *after):
+        writer.add(encode(message))
+    writer.close()
+
+
+def failures(layer, count, group=1) -> Errors:
+    keys = [f"k{number}" for number in range(count)]
+    return Errors([group], [layer], ["E"], ["bad"], ["tb"], [0], ["a.py:1"], [count], [1.0], [STARTED_AT_S + 9], [keys])
+
+
+def test_a_report_of_a_block_tells_of_the_block_only(path):
+    at_s = STARTED_AT_S
+    old = (3, "map", "old()", "", "", "", "old.py:1", at_s, at_s + 9, "failed", 5, 2, 3)
+    half = (4, "map", "half()", "", "", "", "half.py:1", at_s, None, "running", 10, 4, 1)
+    before = [
+        WorkerJoined(at_s, 0, "w0", 1, 2),
+        runs_of(old, half),
+        Layers([0, 1], ["old", "half"], [5, 10], ["", ""], [3, 4]),
+        Progress(at_s + 19, [0, 1], [0, 5], [0, 0], [0, 0], [0, 4], [2, 0], [3, 1]),
+        failures(0, 3),
+        failures(1, 1, group=2),
+    ]
+    recorder = Recorder(hello())
+    recorder.add_tasks(["8", "9"], layer=1, start_s=[at_s + 21, at_s + 22], duration_s=1.0)
+    recorder.flush(at_s + 24)
+    events = [message for message in map(decode, recorder.read(1, limit=99)[0]) if message]
+    after = [
+        *events,
+        runs_of((*half[:8], at_s + 25, "finished", 10, 6, 4)),
+        Progress(at_s + 25, [0, 1], [0, 0], [0, 0], [0, 0], [0, 1], [2, 5], [3, 4], [0, 8]),
+        failures(1, 4, group=2),
+        Life(at_s + 26, "closing"),
+    ]
+    late_recording(path, before, after)
+    aggregate = read_aggregate(path).aggregate
+    said = dict(facts(aggregate, ""))
+    assert (said["tasks run"], said["errors"], said["duration"], aggregate.error_count) == ("2", "3", "6 s", 3)
+    assert [row[:1] + row[3:6] for row in runs_table(aggregate).rows] == [("half()", "finished", "5", "3")]
+    assert [row[:2] for row in layers_table(aggregate).rows] == [("half", "2")]
+    assert [row[1] for row in errors_table(aggregate).rows] == ["3"]
+    assert [layer.name for layer in ordered_layers(aggregate)] == ["half"]
+    counts = aggregate.task_counts
+    assert (counts["total"], counts["erred"], counts["memory"] + counts["released"]) == (5, 3, 2)
+    assert aggregate.layer_name(0) == "old" and aggregate.held.now == {0: 0, 1: 8}, "memory and names are as they are"
+    text = report_html(path)
+    assert "recorded from 20 s after the cluster" in text and "old()" not in text
+
+
+def test_a_layer_that_was_done_counts_again_when_its_lost_results_are_computed_anew(path):
+    before = [Layers([0], ["old"], [5], [""]), Progress(STARTED_AT_S, [0], [0], [0], [0], [5], [0], [0])]
+    anew = Progress(STARTED_AT_S + 21, [0], [2], [0], [1], [2], [0], [0])
+    late_recording(path, before, [anew, Progress(STARTED_AT_S + 22, [0], [0], [0], [0], [3], [2], [0])])
+    aggregate = read_aggregate(path).aggregate
+    assert [(layer.name, layer.total) for layer in ordered_layers(aggregate)] == [("old", 3)]
+    assert aggregate.progress[0] == (0, 0, 0, 3, 0, 0)
 
 
 def test_an_empty_recording_has_a_report(path):

@@ -93,7 +93,8 @@ def test_a_recording_from_now_on_begins_with_a_snapshot_whose_frames_have_no_num
         [HELLO, joined, Layers([0], ["sum"], [1], [""]), Position(2.0, 700), line(1), Position(3.0, 701)],
         since=NOW,
     )
-    assert list(read_recording(path)) == [HELLO, joined, Layers([0], ["sum"], [1], [""]), line(1)]
+    announced = Layers([0], ["sum"], [1], [""])
+    assert list(read_recording(path)) == [HELLO, joined, announced, Position(2.0, 700), line(1)]
     footer = footer_of(path)
     assert (footer.first, [footer.names[topic] for topic in footer.topics]) == (700, ["log"])
 

@@ -134,6 +134,8 @@ class ClusterAggregate:
         Whether what was before now is still being read: of a cluster, until it says that its backlog was sent.
     heard_at_s
         When it was last heard, or first asked, by the clock of whoever calls `hear`.
+    recorded_since_s
+        When a recording began that knows nothing of before but a snapshot (see `SinceBegin`): its counts are those since then.
     unreadable_messages
         How many of its messages could not be read.
     log_id, next_frame
@@ -149,6 +151,7 @@ class ClusterAggregate:
         self.ended_reason = ""
         self.is_loading = False
         self.heard_at_s: float | None = None
+        self.recorded_since_s: float | None = None
         self._begin(Hello(0, "", "", "", 0.0))
 
     def _begin(self, hello: Hello) -> None:

@@ -12,7 +12,7 @@ from glassloom_dashboards.folds.task_keys import indices_of
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.card import Seen, html_div, show_html, versions_of
 from glassloom_dashboards.parts.task_links import task_href
-from glassloom_dashboards.parts.theme import bytes_text, ellipsis
+from glassloom_dashboards.parts.theme import bytes_text, duration_text, ellipsis
 
 MAX_ERROR_LENGTH = 200
 MAX_NAME_LENGTH = 60
@@ -53,6 +53,11 @@ def notices(aggregate: ClusterAggregate) -> list[str]:
     said = []
     if aggregate.state == "refused" or aggregate.state == "recording" and aggregate.ended_reason:
         said.append(sentence(aggregate.ended_reason))
+    if aggregate.recorded_since_s is not None:
+        after_s = max(aggregate.recorded_since_s - aggregate.started_at_s, 0.0)
+        said.append(
+            f"This was recorded from {duration_text(after_s)} after the cluster's start on: all counts are those since then."
+        )
     if aggregate.unreadable_messages:
         one = aggregate.unreadable_messages == 1
         said.append(

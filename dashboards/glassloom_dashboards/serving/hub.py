@@ -30,6 +30,7 @@ from glassloom_metrics.registry import ClusterRecord, find_record, read_records
 from glassloom_metrics.subscriber import subscribe_frames
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.since_begin import SinceBegin
 from glassloom_dashboards.parts.colours import ColourBook
 
 MAX_ENDED = 8
@@ -71,6 +72,7 @@ class Watched:
         self.viewers = 0
         self._events: list[TaskEvents] = []
         self._next_event = 0
+        self._since_begin = SinceBegin() if isinstance(record, RecordingRecord) else None
 
     def fold(self, payload: bytes) -> None:
         """Add one frame to the aggregate. One of a later protocol's types is left out; one that can't be read is counted too."""
@@ -88,12 +90,29 @@ class Watched:
             return
         if message is None:
             self.unknown_messages += 1
-        elif isinstance(message, TaskEvents):
+        else:
+            for one in self._rewritten(message):
+                self._take(one)
+
+    def _take(self, message: Message) -> None:
+        if isinstance(message, TaskEvents):
             self._take_events(message)
         else:
             if not isinstance(message, _INDEPENDENT):
                 self.settle()
             self._apply(message)
+
+    def _rewritten(self, message: Message) -> list[Message]:
+        """Return what to take into account for a message: of a recording that began late, what happened since then."""
+        if self._since_begin is None:
+            return [message]
+        try:
+            rewritten = self._since_begin.rewritten(message)
+        except Exception as error:  # as above
+            self._leave_out(error)
+            return []
+        self.aggregate.recorded_since_s = self._since_begin.at_s
+        return rewritten
 
     def _take_events(self, message: TaskEvents) -> None:
         if message.first != self._next_event:

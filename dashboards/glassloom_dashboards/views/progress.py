@@ -66,9 +66,13 @@ COLUMNS = (
 
 
 def ordered_layers(aggregate: ClusterAggregate, ids: Collection[int] | None = None) -> list[Layer]:
-    """Return all layers or some: those that run, then those that haven't begun, then those that are done; newest first."""
+    """Return all layers or some: those that run, then those that haven't begun, then those that are done; newest first.
+
+    Layers without tasks are left out: those of a recording that were done before it began.
+    """
     layers = aggregate.layers.values() if ids is None else [aggregate.layers[layer] for layer in ids]
-    return sorted(layers, key=lambda layer: (_stage(aggregate, layer), -layer.id))
+    shown = [layer for layer in layers if layer.total or aggregate.sums.layers[layer.id].count]
+    return sorted(shown, key=lambda layer: (_stage(aggregate, layer), -layer.id))
 
 
 def _stage(aggregate: ClusterAggregate, layer: Layer) -> int:
@@ -262,15 +266,13 @@ class ProgressBars:
         if self.plot.height != count * ROW_PX:
             self.plot.height = count * ROW_PX
             self.plot.y_range.update(start=count, end=0)
-        self._update_legend()
-        show_empty(
-            self.empty, "" if self._aggregate.layers else "No tasks yet", "Each layer of a graph gets a bar here."
-        )
+        self._update_legend(len(layers))
+        show_empty(self.empty, "" if layers else "No tasks yet", "Each layer of a graph gets a bar here.")
 
-    def _update_legend(self) -> None:
+    def _update_legend(self, count: int) -> None:
         aggregate, palette = self._aggregate, self._palette
         entries = state_entries(palette, [state for state in ODD_STATES if aggregate.task_counts[state]])
-        first, count = self.pager.first, len(aggregate.layers)
+        first = self.pager.first
         last = min(first + MAX_LAYERS, count)
         text = legend_html(entries, f"layers {first + 1:,} to {last:,} of {count:,}" if count > MAX_LAYERS else "")
         show_html(self.legend, text)
@@ -278,7 +280,7 @@ class ProgressBars:
     def summary(self) -> str:
         """Return how far all layers are together."""
         counts = self._aggregate.task_counts
-        count = len(self._aggregate.layers)
+        count = len(ordered_layers(self._aggregate))
         return f"{count:,} layer{'s' * (count != 1)}; tasks done: {count_text(counts, counts['total'])}."
 
     def table(self) -> Table:
