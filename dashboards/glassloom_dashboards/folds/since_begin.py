@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import msgspec
 from glassloom_metrics.protocol import Errors, Layers, Message, Position, Progress, Runs, TaskEvents
 
 _MAX_SNAPSHOT_MESSAGES = 10_000
@@ -86,7 +85,7 @@ class SinceBegin:
                     max(total - sum(self._over.get(layer, ())), 0)
                     for layer, total in zip(message.ids, message.totals, strict=True)
                 ]
-                yield msgspec.structs.replace(message, totals=totals)
+                yield Layers(message.ids, message.names, totals, message.origins, message.runs, message.inputs)
             case Progress():
                 yield from self._progress(message)
             case Runs():
@@ -139,7 +138,7 @@ def _counts_since(over: Sequence[int], counts: Sequence[int]) -> list[int]:
 
 
 def _rows(message: Message, start: int) -> Iterable[_Row]:
-    columns = [column for column in msgspec.structs.astuple(message)[start:] if column]
+    columns = [column for name in message.__struct_fields__[start:] if (column := getattr(message, name))]
     return zip(*columns, strict=False)
 
 
