@@ -10,6 +10,7 @@ import pytest
 from browsing import open_tab
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.budget import PARTS
+from glassloom_dashboards.folds.memory_history import Peak
 from glassloom_dashboards.parts.theme import DARK, LIGHT
 from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN, REST_S, span_of
 from glassloom_dashboards.views.memory_drawing import BY_LAYER, EDGES, MAX_BANDS, OTHERS
@@ -272,3 +273,18 @@ def test_in_the_browser_both_plots_zoom_together_and_new_samples_do_not_move_the
     assert (after["start"], after["end"]) == (zoomed["start"], zoomed["end"])
     tab.get_by_text("All", exact=True).click()
     tab.wait_for_function(f"() => {{ const r = ({ranges})(); return r && r.end > 59 }}")
+
+
+def peak_words(managed: int, unmanaged: int, spilled: int) -> str:
+    aggregate = cluster(layers=1)
+    hold(aggregate, 1.0, [(managed + spilled) * MIB])
+    card = Opened("memory", aggregate).card("memory")
+    total = (managed + unmanaged) * MIB
+    held = ((0, float((managed + spilled) * MIB)),)
+    return card._peak_text(Peak(1.0, total, held, unmanaged * MIB, spilled * MIB)).partition("at 1 s")[2]
+
+
+def test_a_peak_says_the_share_of_who_held_most_in_memory_and_what_is_no_result():
+    assert peak_words(75, 25, 0).startswith(", 75 % held by ")
+    assert peak_words(3, 97, 0) == ", 97 % unmanaged"
+    assert peak_words(75, 25, 600) == "", "which of them are on disk isn't known"

@@ -62,11 +62,16 @@ def cluster_bytes(samples: Iterable[Sample]) -> int:
 
 @dataclass(frozen=True)
 class Peak:
-    """A moment with much memory: when, how much, and the layers that held most then with their bytes, most first."""
+    """A moment with much memory: when, how much, and the layers that held most then with their bytes, most first.
+
+    Layers hold results in memory and on disk; ``spilled_bytes`` are on disk. ``unmanaged_bytes`` are no results.
+    """
 
     at_s: float
     total_bytes: float
     held: tuple[tuple[int, float], ...]
+    unmanaged_bytes: float = 0.0
+    spilled_bytes: float = 0.0
 
 
 def _series(names: Iterable[str], keep: int, typecode: str) -> Thinned:
@@ -181,7 +186,12 @@ def peaks(columns: Columns, count: int = 3, apart: float = 0.12, dip: float = 0.
             for one in found
         ):
             found.append(row)
-    return [Peak(float(at_s[row]), float(total[row]), held_of(columns, row)) for row in found]
+    none = np.zeros(len(at_s))
+    beside = [columns.get(name, none) for name in ("unmanaged", "spilled")]
+    return [
+        Peak(float(at_s[row]), float(total[row]), held_of(columns, row), *(float(one[row]) for one in beside))
+        for row in found
+    ]
 
 
 def pauses(columns: Columns) -> list[tuple[float, float, int]]:

@@ -66,6 +66,7 @@ from glassloom_dashboards.views.memory_drawing import (
     Drawn,
     drawn,
 )
+from glassloom_dashboards.views.time_budget import share_text
 
 SOURCE = "memory-source"
 PEAKS_SOURCE = "memory-peaks-source"
@@ -258,8 +259,8 @@ class MemoryOverTime:
         for number, peak in enumerate(one for one in now.peaks if left <= one.at_s <= right):
             place = (peak.at_s - left) / max(right - left, 1e-9)
             text = f"{bytes_text(peak.total_bytes)} at {duration_text(peak.at_s)}"
-            if not number and width_px > _WIDE_PX and peak.held:
-                text += f" · {self._held_text(peak.held, 1)}"
+            if not number and width_px > _WIDE_PX and (words := self._main_part(peak)):
+                text += f" · {words}"
             align, text_px = _align(place), _CHARACTER_PX * len(text)
             left_px = place * width_px - text_px * {"left": 0.0, "center": 0.5, "right": 1.0}[align]
             if any(left_px < end and begin < left_px + text_px for begin, end in taken):
@@ -334,8 +335,19 @@ class MemoryOverTime:
         return notes
 
     def _peak_text(self, peak: Peak) -> str:
-        held = f", most of it held by {self._held_text(peak.held, 2)}" if peak.held else ""
-        return f"peak {bytes_text(peak.total_bytes)} at {duration_text(peak.at_s)}{held}"
+        words = self._main_part(peak)
+        return f"peak {bytes_text(peak.total_bytes)} at {duration_text(peak.at_s)}{f', {words}' if words else ''}"
+
+    def _main_part(self, peak: Peak) -> str:
+        """Return what most of a peak was, as far as that is known; which results are on disk isn't, if only some are."""
+        by_layer = self.mode.active == BY_LAYER
+        if not by_layer and peak.unmanaged_bytes > 0.5 * peak.total_bytes:
+            return f"{share_text(peak.unmanaged_bytes / peak.total_bytes)} unmanaged"
+        if not peak.held or (peak.spilled_bytes and not by_layer):
+            return ""
+        (_, nbytes), *_ = peak.held
+        share = min(nbytes / max(peak.total_bytes, 1.0), 1.0)
+        return f"{share_text(share)} held by {self._held_text(peak.held, 1)}"
 
     def summary(self) -> str:
         """Return how much memory there is now, and at its peak."""
