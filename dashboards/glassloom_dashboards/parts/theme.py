@@ -8,6 +8,7 @@ bars and areas have patterns besides.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -320,12 +321,25 @@ def glyph_of(plot: figure, name: str) -> Any:
     return next(renderer.glyph for renderer in plot.renderers if renderer.name == name)
 
 
+def visible(text: str) -> str:
+    r"""Return `text` with characters that change the direction of what follows, and other controls, as escapes.
+
+    >>> visible("load\u202egpj.exe")
+    'load\\u202egpj.exe'
+    """
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+_HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
 def ellipsis(text: str, length: int) -> str:
     """Return `text`, or its beginning and an ellipsis if it is longer than `length`.
 
     >>> ellipsis("read_parquet", 6)
     'read_…'
     """
+    text = visible(text[: length + 1])
     return text if len(text) <= length else text[: max(length - 1, 0)] + "…"
 
 
@@ -335,6 +349,7 @@ def middle_cut(text: str, length: int) -> str:
     >>> middle_cut("customer-churn-2024-w17", 14)
     'custome…24-w17'
     """
+    text = visible(text)
     if len(text) <= length:
         return text
     tail = max(length - 1, 0) // 2
