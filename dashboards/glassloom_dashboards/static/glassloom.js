@@ -93,10 +93,13 @@ window.glassloom = (() => {
     if (why === NOT_KNOWN) {
       return 'not known';
     }
-    return why ? `${duration(decoded(code) / 1e6)}, mostly ${WHYS[why]}` : 'not at all';
+    return why
+      ? `${duration(decoded(code) / 1e6)}, mostly ${WHYS[why]}`
+      : 'not at all';
   };
 
-  const cpuShare = percent => (percent === NOT_KNOWN ? 'not known' : `${percent} %`);
+  const cpuShare = percent =>
+    percent === NOT_KNOWN ? 'not known' : `${percent} %`;
 
   const codedBytes = code =>
     code === 0xffff ? 'not known' : bytes(Math.round(decoded(code)));

@@ -101,7 +101,8 @@
 
   // A task: on its own page without loading that anew, so that going back works.
 
-  const taskOf = url => new URL(url, window.location.href).searchParams.get('open');
+  const taskOf = url =>
+    new URL(url, window.location.href).searchParams.get('open');
 
   const follow = href => {
     if (!href.startsWith('task?') || !document.getElementById('card-task')) {
