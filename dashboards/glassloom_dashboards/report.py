@@ -34,11 +34,10 @@ from glassloom_dashboards.parts.tables import STYLE as TABLE_STYLE
 from glassloom_dashboards.parts.tables import Table, Tabular, table_html
 from glassloom_dashboards.parts.templates import template
 from glassloom_dashboards.parts.theme import PALETTES, bytes_text, duration_text
-from glassloom_dashboards.parts.time_view import TimeView
+from glassloom_dashboards.parts.time_view import ALL, TimeView
 from glassloom_dashboards.serving.hub import Watched
 from glassloom_dashboards.serving.page import CARDS, TIME_CARDS, make_cards
 from glassloom_dashboards.views.runs_view import ROWS as RUN_ROWS
-from glassloom_dashboards.views.stages_card import ALL as ALL_RUNS
 from glassloom_dashboards.views.stages_card import Stages
 
 REPORT_CARDS = (
@@ -195,7 +194,7 @@ def drawn_cards(watched: Watched) -> list[Card]:
     for card in cards:
         try:
             if isinstance(card, Stages):
-                card.run.active = ALL_RUNS
+                card.run.active = ALL
             for now_s in _DRAWN_AT_S:
                 card.update(now_s)
         except Exception:  # whatever one plot stumbles over, the others must be drawn

@@ -140,8 +140,8 @@ def test_a_lost_device_is_shown_with_when_and_why_and_the_others_go_on():
     assert "GPU 2 lost at 30.0 s" in opened.card("gpu-time").summary()
     assert "1 not answering" in opened.view.strip.div.text
     bars = {str(bar["name"]): bar for bar in headroom_of(cluster("lost"))}
-    assert (bars["GPU 2"]["part"], bars["GPU 2"]["words"]) == (None, "lost"), "not how full it was before"
-    assert bars["GPU 3"]["part"]
+    assert (bars["GPU 2 memory"]["part"], bars["GPU 2 memory"]["words"]) == (None, "lost"), "not how full it was before"
+    assert bars["GPU 3 memory"]["part"]
 
 
 def test_what_needs_attention_is_told_with_the_page_that_tells_more():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN
 from glassloom_dashboards.views.progress import ordered_layers
 from glassloom_dashboards.views.stages import (
     Straggler,
@@ -15,7 +16,7 @@ from glassloom_dashboards.views.stages import (
     stragglers_text,
     time_left_s,
 )
-from glassloom_dashboards.views.stages_card import LATEST_RUN, log_range
+from glassloom_dashboards.views.stages_card import log_range
 from glassloom_metrics.protocol import Hello, Layers, Life, Progress, Runs, WorkerJoined
 from synthetic import STARTED_AT_S, Shape
 from test_pages import Opened, aggregate_of, events
@@ -114,7 +115,7 @@ def test_the_page_says_failed_and_cancelled_in_numbers_and_names_the_stragglers(
     card = opened.card("stages")
     assert card.run.active == LATEST_RUN and opened.rows("stages-source") == 2
     assert "together 40 / 205 done, 3 failed, 1 cancelled" in card.legend.text
-    card.run.active = 1
+    card.run.active = ALL
     opened.update()
     counts = opened.document.get_model_by_name("stages-source").data["count"]
     assert counts[0] == "40 / 200, 3 failed, 1 cancelled · 4.0/s · 39 s left"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bokeh.models import CustomJS, UIElement
-from glassloom_metrics.gpu_messages import OK
+from glassloom_metrics.gpu_messages import OK, GpuDevice
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.gpu_history import GpuHistory
 from glassloom_dashboards.folds.memory_history import cluster_bytes
 from glassloom_dashboards.folds.runs import Run, joined_text, summed
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
 from glassloom_dashboards.parts.html_body import HtmlBody, fit_html
-from glassloom_dashboards.parts.strip import gpu_text
+from glassloom_dashboards.parts.strip import gpu_text, gpus_text
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.templates import render
 from glassloom_dashboards.parts.theme import Palette, bytes_text, ellipsis, middle_cut
@@ -22,7 +23,8 @@ from glassloom_dashboards.views.stages import layers_of_latest_run, rate_text, s
 
 MAX_ALERTS = 8
 MAX_HOSTS = 4
-MAX_GPUS = 8
+MAX_GPUS = 4
+"""So many have a bar each."""
 _TEXT_BYTES = 8_000
 
 
@@ -80,17 +82,32 @@ def headroom_of(aggregate: ClusterAggregate) -> list[dict[str, object]]:
         rows.append(_bar("Threads", busy / max(threads, 1), f"{busy:,} of {threads:,} busy"))
         cpu = sum(sample.cpu_percent for sample in samples) / 100
         rows.append(_bar("CPU", cpu / max(threads, 1), f"{cpu:.1f} of {threads:,} cores' worth"))
-    gpus = [gpu for gpu in aggregate.gpus.devices.values() if not gpu.is_part]
-    for gpu in gpus[:MAX_GPUS]:
-        used_bytes = aggregate.gpus.readings.get(gpu.id, {}).get("memory_used_bytes")
-        total = gpu.memory_total_bytes
-        known = gpu.state == OK and isinstance(used_bytes, int | float) and isinstance(total, int | float) and total > 0
-        part = float(used_bytes) / float(total) if known else None  # type: ignore[arg-type]
-        words = gpu_text(gpu, aggregate.gpus)
-        rows.append(_bar(f"GPU {gpu.index}", part, words, is_near=part is not None and part > NEAR_LIMIT))
-    if len(gpus) > MAX_GPUS:
-        rows.append(_bar("GPUs", None, f"{len(gpus) - MAX_GPUS} more"))
-    return rows
+    return rows + _gpu_bars(aggregate.gpus)
+
+
+def _gpu_bars(history: GpuHistory) -> list[dict[str, object]]:
+    """Return a bar for the memory of each GPU, or one for all if they are many."""
+    gpus = [gpu for gpu in history.devices.values() if not gpu.is_part]
+    parts = [part_in_use(gpu, history) for gpu in gpus]
+    if len(gpus) <= MAX_GPUS:
+        named = zip(gpus, parts, strict=True)
+        return [
+            _bar(f"GPU {gpu.index} memory", part, gpu_text(gpu, history), is_near=(part or 0) > NEAR_LIMIT)
+            for gpu, part in named
+        ]
+    known = [part for part in parts if part is not None]
+    fullest = f" · the fullest {max(known):.0%}" if known else ""
+    mean = sum(known) / len(known) if known else None
+    words = f"{gpus_text(gpus, history)}{fullest}"
+    return [_bar(f"Memory of {len(gpus):,} GPUs", mean, words, is_near=max(known, default=0) > NEAR_LIMIT)]
+
+
+def part_in_use(gpu: GpuDevice, history: GpuHistory) -> float | None:
+    """Return how much of a device's memory is in use, None if it isn't known now."""
+    used, total = history.readings.get(gpu.id, {}).get("memory_used_bytes"), gpu.memory_total_bytes
+    if gpu.state != OK or isinstance(used, str) or isinstance(total, str) or used is None or not total:
+        return None
+    return float(used) / float(total)
 
 
 def _bar(name: str, part: float | None, words: str, *, is_near: bool = False) -> dict[str, object]:

@@ -39,6 +39,7 @@ from glassloom_dashboards.parts.card import (
 from glassloom_dashboards.parts.scripts import callback, hover, ticks
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import FONT, Palette, duration_text, ellipsis, glyph_of, style_figure, tooltip
+from glassloom_dashboards.parts.time_view import LABELS, LATEST_RUN
 from glassloom_dashboards.views import progress
 from glassloom_dashboards.views.progress import ODD_STATES, ROW_PX, Pager, count_text, ordered_layers
 from glassloom_dashboards.views.stages import (
@@ -54,8 +55,6 @@ from glassloom_dashboards.views.stages import (
 SOURCE = "stages-source"
 DURATIONS_SOURCE = "stages-durations-source"
 STRAGGLERS_SOURCE = "stages-stragglers-source"
-LATEST_RUN, ALL = 0, 1
-LABELS = ["Latest run", "All"]
 MAX_ROWS = 40
 QUANTILES = {"p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
 DURATION_COLUMNS = ("y", "row_y", "text_y", "low", "mean", "longest", "text", "name", "count", "stragglers", *QUANTILES)
