@@ -27,7 +27,7 @@ from glassloom.errors import (
     StoreFull,
     WorkerLost,
 )
-from glassloom.protocol.tracebacks import mark_task_error, user_frames
+from glassloom.protocol.tracebacks import mark_task_error, without_engine
 
 _MAX_TEXT = 20_000
 _KEPT_FRAMES = 50
@@ -77,7 +77,7 @@ def describe(error: BaseException) -> Failure:
     """
     name = type_name(type(error))
     try:
-        trace = traceback_text(error, _MAX_TEXT, frames=user_frames(error))
+        trace = traceback_text(error, _MAX_TEXT, frames=without_engine(error.__traceback__))
         return Failure("exception", name, text_of(error, _MAX_TEXT), trace, _pickle(error))
     except BaseException:  # the exception is the user's, and may raise what isn't even an Exception
         return Failure("exception", name, "<the exception could not be described>", "")

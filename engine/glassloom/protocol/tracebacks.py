@@ -52,15 +52,15 @@ def drop_engine_frames(error: BaseException) -> None:
     """
     is_task_error = isinstance(error, KeyboardInterrupt) or hasattr(error, _MARK)
     if is_task_error and not config.get("tracebacks.show-engine"):
-        error.__traceback__ = _without_engine(error.__traceback__)
+        error.__traceback__ = without_engine(error.__traceback__)
 
 
 def user_frames(error: BaseException) -> TracebackType | None:
     """Return the traceback of a task's exception without the engine's frames, unless these are to be shown."""
-    return error.__traceback__ if config.get("tracebacks.show-engine") else _without_engine(error.__traceback__)
+    return error.__traceback__ if config.get("tracebacks.show-engine") else without_engine(error.__traceback__)
 
 
-def _without_engine(trace: TracebackType | None) -> TracebackType | None:
+def without_engine(trace: TracebackType | None) -> TracebackType | None:
     """Return a traceback without the frames of the engine, but with its last frame whatever that is."""
     entries: list[TracebackType] = []
     while trace is not None:
