@@ -97,7 +97,6 @@ def test_a_click_on_a_bar_shows_the_task_and_leads_to_its_page(cluster, tab, pag
     chosen = "Bokeh.documents[0].get_model_by_name('task-stream-chosen-source').data.left[0]"
     tab.wait_for_function(f"() => {chosen} === 10.5")
     tab.wait_for_function(f"() => {height} < {before}")
-    tab.wait_for_timeout(1000)  # two clicks in quick succession, wherever, are a double click to Bokeh
     tab.mouse.click(*place(tab, 25.0, 1))
     tab.get_by_text("It has run for 18.0 s.").wait_for()
     tab.keyboard.press("Escape")

@@ -18,8 +18,8 @@ def ticks(function: str) -> CustomJSTickFormatter:
 
 
 def callback(function: str, **models: Any) -> CustomJS:
-    """Return what calls a function of ours, with `models` by name, when something happens in the browser."""
-    return CustomJS(args=models, code=f"glassloom.{function}({_names(models)})")
+    """Return what calls a function of ours, with `models` by name and the event, when something happens in the browser."""
+    return CustomJS(args=models, code=f"glassloom.{function}({_names(models)}, cb_obj)")
 
 
 def _names(models: dict[str, Any]) -> str:

@@ -30,6 +30,8 @@ from glassloom_dashboards.parts.theme import set_seconds_axis
 
 ALL, LATEST_RUN = 0, 1
 LABELS = ["All", "Latest run"]
+DOUBLE_PX = 12
+"""Two clicks in quick succession are a double click if they are nearer than that (as in ``static/glassloom.js``); Bokeh takes any two for one."""
 REST_S = 0.15
 """A view that moves is drawn for when it has rested so long."""
 _SHORTEST_S = 1e-3
@@ -120,7 +122,8 @@ class TimeView:
     def listen(self, plot: figure) -> None:
         """Stop following when a person moves a plot's view, and follow again after a double click."""
         plot.js_on_event("rangesupdate", callback("letGo", mode=self.follow))
-        plot.js_on_event("doubletap", callback("showAll", mode=self.follow))
+        plot.js_on_event("tap", callback("noteTap"))
+        plot.js_on_event("doubletap", callback("doubleTap", mode=self.follow))
 
     def watch(self, range_: Range1d) -> None:
         """Let a person's moves along another axis, too, be waited for (see `is_moving`)."""

@@ -173,6 +173,22 @@ window.glassloom = (() => {
     mode.active = 0;
   };
 
+  // Bokeh takes any two clicks in quick succession for a double click.
+
+  const DOUBLE_PX = 12;
+  let tapped = { sx: 0, sy: 0 };
+
+  const noteTap = (models, { sx, sy }) => {
+    tapped = { sx, sy };
+  };
+
+  const doubleTap = (models, { sx, sy }) => {
+    if (Math.hypot(sx - tapped.sx, sy - tapped.sy) < DOUBLE_PX) {
+      showAll(models);
+    }
+    tapped = { sx, sy };
+  };
+
   // Bokeh's own reset moves the ranges after this event, which would let go again.
   const reset = models => setTimeout(() => showAll(models), 0);
 
@@ -204,6 +220,7 @@ window.glassloom = (() => {
     codedBytes,
     count,
     cpuShare,
+    doubleTap,
     duration,
     durationTick,
     ends,
@@ -216,11 +233,11 @@ window.glassloom = (() => {
     length,
     letGo,
     limit,
+    noteTap,
     openPage,
     openTask,
     reset,
     secondsTick,
-    showAll,
     showLanes,
     showTime,
     started,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from bokeh.events import Reset, Tap
+from bokeh.events import DoubleTap, Reset, Tap
 from bokeh.layouts import column as column_of
 from bokeh.models import (
     BoxZoomTool,
@@ -45,7 +46,7 @@ from glassloom_dashboards.parts.theme import (
     set_seconds_axis,
     style_figure,
 )
-from glassloom_dashboards.parts.time_view import TimeView
+from glassloom_dashboards.parts.time_view import DOUBLE_PX, TimeView
 from glassloom_dashboards.views.lanes import lane_labels, lane_names, lanes_of
 from glassloom_dashboards.views.progress import ODD_STATES
 from glassloom_dashboards.views.stream_details import attempt_at, details_html, task_at
@@ -107,6 +108,7 @@ class TaskStream:
         self._generation = aggregate.generation
         self._seen_layers = Seen()
         self._bars: list[Bar] = []
+        self._tapped = (0.0, 0.0)
         self._chosen: tuple[int, str, float] | None = None
         self._separator: object = {"field": "colour"}
         self.legend = legend_div("task-stream-legend")
@@ -215,9 +217,17 @@ class TaskStream:
         self.time.listen(plot)
         self.time.watch(plot.y_range)
         plot.on_event(Tap, self._on_tap)
+        plot.on_event(DoubleTap, self._on_double_tap)
 
-    def _on_tap(self, event: Tap) -> None:
+    def _on_double_tap(self, event: DoubleTap) -> None:
+        """Two clicks in quick succession: they may be at two tasks."""
+        sx, sy = self._tapped
+        if math.hypot(event.sx - sx, event.sy - sy) >= DOUBLE_PX:
+            self._on_tap(event)
+
+    def _on_tap(self, event: Tap | DoubleTap) -> None:
         """Show what is where one has clicked below the plot, or nothing if nothing is there."""
+        self._tapped = (event.sx, event.sy)
         lane = round(event.y)
         if not 0 <= lane < len(self._lanes):
             return self._choose(None)

@@ -167,6 +167,8 @@ def _wait_words(one: TaskRow, worker: str, asked_s: float | None) -> list[str]:
         said.append(f"It was {duration_text(one.queue_s)} on the way to {worker} and in its queue.")
     if one.ready_s <= _BRIEF_S:
         said.append("It began as soon as it was ready.")
+    elif max(one.for_worker_s, one.queue_s) <= _BRIEF_S:
+        said.append(f"It began {duration_text(one.ready_s)} after it was ready.")
     return said
 
 
