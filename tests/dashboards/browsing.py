@@ -59,7 +59,7 @@ def open_tab(browser: Any) -> Iterator[Any]:
         tab.on("request", lambda sent: tab.wrongs.append(sent.url) if not sent.url.startswith(tab.base) else None)
         tab.goto(url)
         yield tab
-        assert tab.wrongs == []
+        assert tab.wrongs == [], tab.wrongs
         tab.close()
 
 

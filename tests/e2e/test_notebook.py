@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Frame, Page, expect
 
 FIRST_LOOK = Path(__file__).parents[2] / "notebooks" / "01-first-look.ipynb"
 RUN_MS = 180_000
@@ -34,6 +34,14 @@ RECTANGLES = """() => {
         computing: kinds.filter(kind => actions[kind] === 'compute').length, tasks: totals.tasks[0]
     }
 }"""
+
+
+def rectangles_when(frame: Frame, condition: str) -> dict[str, int]:
+    """Wait until `condition` (JavaScript, on `s`) holds for what a task stream draws, and return that."""
+    ready = "window.Bokeh?.documents[0]?.get_model_by_name('task-stream-total')"
+    return frame.wait_for_function(
+        f"() => {{ const s = {ready} && ({RECTANGLES})(); return s && ({condition}) ? s : null }}"
+    ).json_value()
 
 
 def clusters_of(lab: Any) -> list[dict[str, Any]]:
@@ -85,9 +93,8 @@ def test_a_notebooks_cluster_and_tasks_are_seen(page, lab, small_notebook, open_
     (cluster,) = clusters_of(lab)
     assert (cluster["workers"], cluster["threads"], cluster["started_by"]) == (2, 4, "notebook")
     expect(page.locator(".gl-Card")).to_contain_text(f"{TASKS} tasks done")
-    pane = open_pane(cluster["id"], "task-stream")
-    page.wait_for_timeout(3000)
-    seen = pane.locator("iframe").content_frame.locator("body").evaluate(RECTANGLES)
+    frame = open_pane(cluster["id"], "task-stream").locator("iframe").element_handle().content_frame()
+    seen = rectangles_when(frame, f"s.computing === {TASKS}")
     assert seen == {"all": TASKS, "events": TASKS, "computing": TASKS, "tasks": TASKS}
     keep_picture("notebook-and-task-stream")
 
@@ -108,12 +115,12 @@ def test_the_first_look_runs_and_its_tasks_are_seen(page, lab, open_pane, keep_p
     run_all(page)
     expect(page.locator(".gl-Card")).to_have_count(1)
     (cluster,) = clusters_of(lab)
-    pane = open_pane(cluster["id"], "task-stream")
-    page.wait_for_timeout(3000)
-    seen = pane.locator("iframe").content_frame.locator("body").evaluate(RECTANGLES)
     (cluster,) = clusters_of(lab)
     done = cluster["tasks"]["memory"] + cluster["tasks"]["released"]
     assert done > 0
+    frame = open_pane(cluster["id"], "task-stream").locator("iframe").element_handle().content_frame()
+    frame.get_by_text("All", exact=True).click()  # by default the latest run is shown
+    seen = rectangles_when(frame, f"s.computing === {done}")
     assert seen["computing"] == seen["tasks"] == done
     assert seen["all"] == seen["events"]
     keep_picture("first-look")
