@@ -116,12 +116,9 @@ def test_the_first_look_runs_and_its_tasks_are_seen(page, lab, open_pane, keep_p
     expect(page.locator(".gl-Card")).to_have_count(1)
     (cluster,) = clusters_of(lab)
     (cluster,) = clusters_of(lab)
-    done = cluster["tasks"]["memory"] + cluster["tasks"]["released"]
-    assert done > 0
     frame = open_pane(cluster["id"], "task-stream").locator("iframe").element_handle().content_frame()
     frame.get_by_text("All", exact=True).click()  # by default the latest run is shown
-    seen = rectangles_when(frame, f"s.computing === {done}")
-    assert seen["computing"] == seen["tasks"] == done
-    assert seen["all"] == seen["events"]
+    seen = rectangles_when(frame, "s.computing > 100 && s.computing === s.tasks && s.all === s.events")
+    expect(page.locator(".gl-Card")).to_contain_text(f"{seen['tasks']} tasks done")
     keep_picture("first-look")
     assert all(url.startswith(lab.url.replace("http", "ws", 1)) for url in sockets)
