@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 
-from benchmarks import large_log
+from benchmarks import large_log, opening
+from benchmarks.chromium import chromium
 from benchmarks.meter import Contender, Figures
 from benchmarks.steady_load import WatchedCluster, cpu_s, our_cluster, rss_mib, steady_load, their_cluster
 
@@ -132,13 +133,8 @@ _PAINTED_JS = "() => window.Bokeh?.documents[0]?.is_idle ? performance.now() / 1
 
 @contextmanager
 def _tab() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    path = os.environ.get("GLASSLOOM_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, headless=True, args=["--no-sandbox", "--disable-gpu"])
+    with chromium() as browser:
         yield browser.new_page(viewport={"width": 1200, "height": 800})
-        browser.close()
 
 
 def first_paint_s(url: str) -> float:
@@ -288,6 +284,10 @@ CASES: dict[str, dict[str, Contender]] = {
         "distributed": lambda: beside(their_cluster),
     },
     "dashboards-million": {"glassloom": million},
+    "dashboards-open": {
+        f"glassloom messages of {words}": partial(opening.opening, rows)
+        for words, rows in opening.TASK_MESSAGES.items()
+    },
     "dashboards-ten-million": {"glassloom": ten_million},
     "dashboards-idle": {"glassloom": idle},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +28,11 @@ def beginning(tasks: int) -> Iterator[Message]:
     yield Progress(STARTED_AT_S + 1, ids, none, none, none, [each] * LAYERS, none, none)
 
 
-def task_messages(tasks: int, first: int = 0) -> Iterator[TaskEvents]:
+def task_messages(tasks: int, first: int = 0, rows_a_message: int = _ROWS_A_MESSAGE) -> Iterator[TaskEvents]:
     """Yield the rows from number `first` up to `tasks`, in the order in which they end, about; one in ten moves data."""
     rng = np.random.default_rng(first)
-    for start in range(first, tasks, _ROWS_A_MESSAGE):
-        rows = np.arange(start, min(start + _ROWS_A_MESSAGE, tasks))
+    for start in range(first, tasks, rows_a_message):
+        rows = np.arange(start, min(start + rows_a_message, tasks))
         lane = rows % _LANES
         took_s = MEAN_S * rng.uniform(0.1, 0.9, len(rows))
         start_s = STARTED_AT_S + 1 + rows // _LANES * MEAN_S + rng.uniform(0, 0.1 * MEAN_S, len(rows))
@@ -45,11 +46,17 @@ def task_messages(tasks: int, first: int = 0) -> Iterator[TaskEvents]:
         yield task_events(start, index, ok=1, **{name: column.tolist() for name, column in columns.items()})
 
 
+def recorder_of(tasks: int, rows_a_message: int = _ROWS_A_MESSAGE) -> Recorder:
+    """Return the log of so many tasks, as a head has it."""
+    recorder = Recorder(Hello(2, "bench", "bench", "processes", STARTED_AT_S))
+    for message in chain(beginning(tasks), task_messages(tasks, rows_a_message=rows_a_message)):
+        recorder.record(message)
+    return recorder
+
+
 def write_recording(path: Path, tasks: int) -> None:
     """Write a recording of so many tasks."""
-    recorder = Recorder(Hello(2, "bench", "bench", "processes", STARTED_AT_S))
-    for message in [*beginning(tasks), *task_messages(tasks)]:
-        recorder.record(message)
+    recorder = recorder_of(tasks)
     writer = RecordingWriter(path)
     for payload in recorder.read(0, limit=10**9)[0]:
         writer.add(payload)
