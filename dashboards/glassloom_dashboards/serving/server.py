@@ -22,6 +22,7 @@ from tornado.web import RequestHandler
 
 from glassloom_dashboards.parts.templates import template
 from glassloom_dashboards.parts.theme import PALETTES
+from glassloom_dashboards.serving.bokeh_defaults import remember_defaults
 from glassloom_dashboards.serving.gate import Gate
 from glassloom_dashboards.serving.hub import Hub, Watched
 from glassloom_dashboards.serving.loop_lag import LoopLag
@@ -73,6 +74,7 @@ class DashboardServer(BokehTornado):
     """
 
     def __init__(self, hub: Hub, gate: Gate, *, prefix: str, origins: list[str], lists_clusters: bool) -> None:
+        remember_defaults()
         self.hub = hub
         self.loop_lag = LoopLag()
         self._gate = gate
