@@ -12,9 +12,10 @@ from glassloom.array.array import Array, asarray
 from glassloom.array.nodes import mapping
 from glassloom.array.nodes.base import ArrayExpr, make_meta, normalize_axes, normalize_axis
 from glassloom.array.nodes.indexed import IndexedBlocks, check_labels, indexed
-from glassloom.array.nodes.mapping import BLOCK, MappedCall
+from glassloom.array.nodes.mapping import BLOCK, MappedCall, tried
 from glassloom.array.nodes.reductions import reduce_with
 from glassloom.array.nodes.user_reduction import UserReduction
+from glassloom.array.nodes.values import split_lazy, value_node
 from glassloom.array.protocol import implements
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.standard_ import OnOwnArrays, StandardChunk
@@ -38,9 +39,12 @@ def map_blocks(
     dtype: Any = None,
     chunks: Any = None,
     drop_axis: Any = (),
-    new_axis: Any = (),
+    new_axis: Any = None,
     meta: Any = None,
     block_id: bool = False,
+    name: str | None = None,
+    token: str | None = None,
+    enforce_ndim: bool = False,
     **kwargs: Any,
 ) -> Array:
     """Apply a function to each block.
@@ -50,44 +54,83 @@ def map_blocks(
     function
         Called as ``function(*blocks, **kwargs)``; blocks of several arrays are those at the same place.
     args
-        Arrays, which may broadcast, and other values, which are passed on.
+        Arrays, which may broadcast, or have other shapes but as many blocks; other values are passed on, lazy ones when
+        they are computed. Without an array, `chunks` says what the function makes.
     dtype
         Type of the result. Without it the function is tried on blocks of one element.
     chunks
         Lengths of the result's blocks, an entry for each axis; needed where they differ from the arrays'.
     drop_axis, new_axis
-        Axes that the function removes (they must have one block) and then puts in.
+        Axes that the function removes (they become one block) and then puts in. If `chunks` has more axes than the
+        arrays, new ones are in front by default.
     meta
         A chunk without elements that says library and type of the result, instead of `dtype`.
     block_id
         Whether the function also gets the block's index as ``block_id``; it does anyway if it has a parameter of that
-        name.
+        name. If it has a parameter ``block_info``, it gets a dict of where the blocks are: by position of the argument
+        for each array, and under None for the result, with ``"shape"``, ``"num-chunks"``, ``"array-location"`` (where
+        the block begins and ends along each axis) and ``"chunk-location"`` (its index); None where it is tried.
+    name, token
+        What to call it in keys and dashboards instead of the function's name; `token` if there is no `name`.
+    enforce_ndim
+        Whether a task fails if the function returns another number of axes than the result has.
     kwargs
-        Passed on to the function.
+        Passed on to the function; lazy values when they are computed.
 
     Examples
     --------
     >>> import glassloom.array as ga
     >>> ga.map_blocks(lambda block: block[::-1], ga.arange(6, chunks=3)).compute()
     array([2, 1, 0, 5, 4, 3])
+    >>> def first_of(block, block_info=None):
+    ...     return block * 0 + (0 if block_info is None else block_info[0]["array-location"][0][0])
+    >>> ga.map_blocks(first_of, ga.arange(6, chunks=3)).compute()
+    array([0, 0, 0, 3, 3, 3])
     """
     ndim_in = max((arg.ndim for arg in args if isinstance(arg, Array)), default=0)
     dropped = _axes_of(drop_axis, ndim_in)
+    if new_axis is None and chunks is not None:
+        new_axis = tuple(range(len(chunks) - (ndim_in - len(dropped))))
     added = _axes_of(new_axis, ndim_in - len(dropped) + _count(new_axis))
+    if chunks is None and not any(isinstance(arg, Array) for arg in args):
+        raise ChunkError("map_blocks without an array needs chunks=...: the lengths of the blocks that it makes")
     nodes = tuple(arg.expr if isinstance(arg, Array) else arg for arg in args)
+    called = of_users(function, nodes)
     made = mapping.map_blocks(
-        of_users(function, nodes), nodes, kwargs, dtype=dtype, chunks=chunks, drop_axis=dropped, new_axis=added, meta=meta,
-        wants_block_id=block_id or "block_id" not in kwargs and takes_block_id(function),
+        OfNdim(called, ndim_in - len(dropped) + len(added)) if enforce_ndim else called, nodes, kwargs, dtype=dtype,
+        chunks=chunks, drop_axis=dropped, new_axis=added, meta=meta, called=name or token,
+        wants_block_id=block_id or "block_id" not in kwargs and takes(function, "block_id"),
+        wants_block_info="block_info" not in kwargs and takes(function, "block_info"),
     )  # fmt: skip
     return Array(made)
 
 
-def takes_block_id(function: Callable[..., Any]) -> bool:
-    """Whether a function has a parameter of the name ``block_id``."""
+def takes(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function has a parameter of a name."""
     try:
-        return "block_id" in inspect.signature(function).parameters
+        return name in inspect.signature(function).parameters
     except (TypeError, ValueError):  # NumPy's and others' that don't say
         return False
+
+
+class OfNdim:
+    """A function whose results must have a number of axes."""
+
+    def __init__(self, function: Callable[..., Any], ndim: int) -> None:
+        self.function, self.ndim = function, ndim
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.function, "__name__", "map-blocks"))
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.function, self.ndim)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made = self.function(*args, **kwargs)
+        if np.ndim(made) != self.ndim:
+            raise ValueError(f"{self.__name__} returned a block with {np.ndim(made)} axes where {self.ndim} are expected")
+        return made
 
 
 def of_users(function: Callable[..., Any], nodes: Sequence[Any]) -> Callable[..., Any]:
@@ -117,6 +160,9 @@ def blockwise(
     new_axes: Mapping[Any, Any] | None = None,
     adjust_chunks: Mapping[Any, Any] | None = None,
     align_arrays: bool = True,
+    concatenate: bool | None = None,
+    name: str | None = None,
+    token: str | None = None,
     **kwargs: Any,
 ) -> Array:
     """Apply a function to blocks whose axes are named, as in Einstein's notation.
@@ -128,8 +174,8 @@ def blockwise(
     out_ind
         The names of the result's axes, such as ``"ij"``.
     args
-        Pairs of an array and the names of its axes; a value with None for names is passed on as it is. Axes that
-        `out_ind` lacks arrive as a whole.
+        Pairs of an array and the names of its axes; a value with None for names is passed on as it is, a lazy one when
+        it is computed. Axes that `out_ind` lacks arrive as a whole.
     dtype, meta
         Type of the result, or a chunk without elements. Without them the function is tried on blocks of one element.
     new_axes
@@ -138,6 +184,12 @@ def blockwise(
         New lengths of blocks along axes: an integer, lengths, or a function from old length to new.
     align_arrays
         Whether to rechunk arrays until axes of one name have equal blocks.
+    concatenate
+        Always so: axes that `out_ind` lacks arrive as a whole. False, lists of blocks, is refused.
+    name, token
+        What to call it in keys and dashboards instead of the function's name; `token` if there is no `name`.
+    kwargs
+        Passed on to the function; lazy values when they are computed.
 
     Examples
     --------
@@ -147,13 +199,15 @@ def blockwise(
     >>> ga.blockwise(np.multiply.outer, "ij", x, "i", x, "j").sum().compute()
     np.int64(36)
     """
+    if concatenate is False:
+        raise NotImplementedError("blockwise(concatenate=False): blocks along axes that out_ind lacks come as one array")
     if len(args) % 2:
         raise ValueError(f"blockwise takes pairs of an array and the names of its axes, got {len(args)} arguments")
     pairs = list(zip(args[::2], args[1::2], strict=True))
     arrays = [(asarray(array).expr, tuple(names)) for array, names in pairs if names is not None]
     if not arrays:
         raise ValueError("blockwise needs at least one array with names of axes")
-    call_args = tuple(value if names is None else BLOCK for value, names in pairs)
+    plain, lazy = split_lazy(kwargs)
     sizes = {name: size if isinstance(size, tuple) else (size,) for name, size in (new_axes or {}).items()}
     for node, names in arrays:
         check_labels(node, names)
@@ -169,12 +223,20 @@ def blockwise(
     chunks = tuple(
         _adjusted(blocks, (adjust_chunks or {}).get(name)) for name, blocks in zip(out_ind, made.chunks, strict=True)
     )
-    call = MappedCall(of_users(function, [node for node, _ in arrays]), call_args, kwargs, wants_block_id=False)
+    aligned = iter(zip(made.arrays, made.indices, strict=True))
+    several = [(value_node(value), ()) if names is None else next(aligned) for value, names in pairs]
+    call_args = tuple(BLOCK if isinstance(value, ArrayExpr) else value for value, _ in several)
+    several = [(value, names) for value, names in several if isinstance(value, ArrayExpr)]
+    several += [(value, ()) for value in lazy.values()]
+    nodes = tuple(node for node, _ in several)
+    call = MappedCall(
+        of_users(function, nodes), call_args, plain, takes(function, "block_id") and "block_id" not in kwargs,
+        lazy=tuple(lazy), called=name or token,
+    )  # fmt: skip
     if meta is None:
-        like = arrays[0][0].meta
-        tiny = [namespace_of(node.meta).ones((1,) * node.ndim, dtype=node.dtype) for node, _ in arrays]
-        meta = make_meta(like, len(chunks), _tried(call, tiny, "blockwise").dtype if dtype is None else dtype)
-    return Array(IndexedBlocks(call, made.arrays, made.indices, made.out, chunks, meta))
+        kind = tried(call, nodes, len(chunks), what="blockwise").dtype if dtype is None else dtype
+        meta = make_meta(arrays[0][0].meta, len(chunks), kind)
+    return Array(IndexedBlocks(call, nodes, tuple(names for _, names in several), made.out, chunks, meta))
 
 
 def _adjusted(blocks: tuple[int, ...], change: Any) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from glassloom.array.blockwise import of_users
 from glassloom.array.nodes.base import ArrayExpr, describe, make_meta
 from glassloom.array.nodes.indexed import IndexedBlocks, indexed
 from glassloom.array.nodes.mapping import BLOCK, MappedCall, Part
+from glassloom.array.nodes.values import split_lazy
 from glassloom.array.shapes import moveaxis
 from glassloom.backends.arrays import namespace_of
 from glassloom.errors import ChunkError
@@ -60,6 +61,8 @@ def apply_gufunc(
         Whether the function takes no loop axes, so that `numpy.vectorize` has to loop.
     allow_rechunk
         Whether core axes of several blocks may be joined; otherwise they are an error.
+    kwargs
+        Passed on to the function; lazy values when they are computed.
 
     Examples
     --------
@@ -183,9 +186,10 @@ def _output_dtypes(
             raise ValueError(f"output_dtypes={given!r} has {len(dtypes)} types for {count} results")
         return dtypes
     tiny = [namespace_of(node.meta).ones((1,) * node.ndim, dtype=node.dtype) for node in nodes]
+    plain, lazy = split_lazy(kwargs)
     try:
         with np.errstate(all="ignore"):
-            made = call(*tiny, **kwargs)
+            made = call(*tiny, **plain, **{name: node.sample for name, node in lazy.items()})
     except Exception as error:  # the function is the user's: it may do anything to a block of one element
         raise ValueError(
             f"apply_gufunc tried the function on blocks of one element to learn its types, but it raised "

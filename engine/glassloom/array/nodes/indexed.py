@@ -9,6 +9,7 @@ from glassloom.array.chunks import Chunks, common_refinement, is_known, text_of
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, describe, make_meta
 from glassloom.array.nodes.mapping import BLOCK, MappedCall
 from glassloom.array.nodes.rechunk import rechunk
+from glassloom.array.nodes.values import split_lazy
 from glassloom.errors import ChunkError
 from glassloom.expr.blockwise import Mapping
 
@@ -46,7 +47,7 @@ class IndexedBlocks(BlockwiseArray):
         return self.call
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
-        return (index,) if getattr(self.call, "wants_block_id", False) else ()
+        return (index,) if getattr(self.call, "needs_index", False) else ()
 
 
 def indexed(
@@ -82,10 +83,12 @@ def indexed(
     for label in out:
         size = (sizes or {}).get(label, known.get(label, (1,)))
         chunks.append(size if isinstance(size, tuple) else (size,) * len(known.get(label, (1,))))
-    call = MappedCall(function, (BLOCK,) * len(nodes), kwargs or {}, wants_block_id=False)
+    plain, lazy = split_lazy(kwargs or {})
+    call = MappedCall(function, (BLOCK,) * len(nodes), plain, lazy=tuple(lazy))
     if meta is None:
         meta = make_meta(nodes[0].meta, len(chunks), dtype)
-    return IndexedBlocks(call, tuple(nodes), tuple(map(tuple, indices)), tuple(out), tuple(chunks), meta)
+    names = (*map(tuple, indices), *((),) * len(lazy))
+    return IndexedBlocks(call, (*nodes, *lazy.values()), names, tuple(out), tuple(chunks), meta)
 
 
 def _aligned(arrays: Sequence[ArrayExpr], indices: Sequence[Sequence[Label]], out: Sequence[Label]) -> list[ArrayExpr]:

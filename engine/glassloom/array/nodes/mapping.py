@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 
 from glassloom.array.chunks import Chunks, is_known
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta
+from glassloom.array.nodes.block_info import BlockInfo, Layout
 from glassloom.array.nodes.elementwise import align, broadcast_chunks
 from glassloom.array.nodes.joining import same_block
-from glassloom.array.nodes.rechunk import pick_axes
+from glassloom.array.nodes.rechunk import pick_axes, rechunk
 from glassloom.array.nodes.slicing import slice_array
+from glassloom.array.nodes.values import Value, split_lazy, value_node
 from glassloom.backends.arrays import namespace_of
 from glassloom.errors import ChunkError
 from glassloom.expr.blockwise import Mapping, align_right
@@ -39,7 +41,7 @@ class MapBlocks(BlockwiseArray):
 
     @property
     def mappings(self) -> list[Mapping]:
-        ndim = max(node.ndim for node in self.arrays)
+        ndim = max((node.ndim for node in self.arrays), default=0)
         place = {axis: position for position, axis in enumerate(self.axes) if axis is not None}
         found: list[Mapping] = []
         for node in self.arrays:
@@ -52,19 +54,39 @@ class MapBlocks(BlockwiseArray):
         return self.call
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
-        return (index,) if self.call.wants_block_id else ()
+        return (index,) if self.call.needs_index else ()
 
 
 class MappedCall:
-    """A user's function with the arguments that are not blocks."""
+    """A user's function with the arguments that are not blocks. It is called with the blocks, then with the values of
+    lazy keyword arguments, and with the index of the block if it needs that.
+
+    Parameters
+    ----------
+    lazy
+        The names of the lazy keyword arguments.
+    info
+        What to tell the function as ``block_info``; None if it doesn't ask.
+    called
+        What to call it in keys and dashboards, instead of the function's own name.
+    """
 
     def __init__(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], wants_block_id: bool
-    ) -> None:
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], wants_block_id: bool = False,
+        *, lazy: tuple[str, ...] = (), info: BlockInfo | None = None, called: str | None = None,
+    ) -> None:  # fmt: skip
         self.function, self.args, self.kwargs, self.wants_block_id = function, args, kwargs, wants_block_id
+        self.lazy, self.info, self.called = lazy, info, called
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether it is called with the index of the block too."""
+        return self.wants_block_id or self.info is not None
 
     @property
     def label(self) -> str:
+        if self.called is not None:
+            return self.called
         return function_label(self.function) if hasattr(self.function, "__name__") else "map-blocks"
 
     @property
@@ -72,15 +94,19 @@ class MappedCall:
         return self.label
 
     def __glassloom_tokenize__(self) -> Any:
-        return (self.function, self.args, self.kwargs, self.wants_block_id)
+        return (self.function, self.args, self.kwargs, self.wants_block_id, self.lazy, self.info is None)
 
     def __call__(self, *blocks: Any) -> Any:
-        kwargs = self.kwargs
-        if self.wants_block_id:
-            *blocks, block_id = blocks  # type: ignore[assignment]
-            kwargs = {**kwargs, "block_id": block_id}
+        kwargs = dict(self.kwargs)
+        if self.needs_index:
+            *blocks, index = blocks  # type: ignore[assignment]
+            if self.wants_block_id:
+                kwargs["block_id"] = index
+            if self.info is not None:
+                kwargs["block_info"] = self.info.at(index)
         rest = iter(blocks)
         args = [next(rest) if arg is BLOCK else arg for arg in self.args]
+        kwargs.update(zip(self.lazy, rest, strict=True))
         return self.function(*args, **kwargs)
 
 
@@ -127,34 +153,76 @@ def map_blocks(
     new_axis: tuple[int, ...] = (),
     meta: Any = None,
     wants_block_id: bool = False,
+    wants_block_info: bool = False,
+    called: str | None = None,
 ) -> ArrayExpr:
-    """Return the node of a function applied to each block.
+    """Return the node of a function applied to each block. Lazy values among the arguments are passed as a whole.
 
     Raises
     ------
     ChunkError
-        If a dropped axis has several blocks, or `chunks` doesn't say a length for each axis.
+        If `chunks` doesn't say a length for each axis, or is needed and missing.
     ValueError
         If the type of the result isn't given and the function can't be tried on a tiny block.
     """
-    aligned = align(args)
-    arrays = tuple(arg for arg in aligned if isinstance(arg, ArrayExpr))
-    if not arrays:
-        raise ValueError("map_blocks needs at least one array")
+    plain, lazy = split_lazy(kwargs)
+    values = [value_node(arg) for arg in args]
+    aligned = _in_step([arg for arg in values if _is_array(arg)], drop_axis)
+    rest = iter(aligned)
+    places = [position for position, arg in enumerate(values) if _is_array(arg)]
+    values = [next(rest) if _is_array(arg) else arg for arg in values]
     call = MappedCall(
-        function, tuple(BLOCK if isinstance(arg, ArrayExpr) else arg for arg in aligned), kwargs, wants_block_id
-    )
-    common = broadcast_chunks([node.chunks for node in arrays])
-    for axis in drop_axis:
-        if len(common[axis]) > 1:
-            raise ChunkError(f"drop_axis={axis} has {len(common[axis])} blocks; rechunk it to one first")
+        function, tuple(BLOCK if isinstance(arg, ArrayExpr) else arg for arg in values), plain, wants_block_id,
+        lazy=tuple(lazy), called=called,
+    )  # fmt: skip
+    common = broadcast_chunks([node.chunks for node in aligned]) if aligned else ()
     axes: list[int | None] = [axis for axis in range(len(common)) if axis not in drop_axis]
     for place in sorted(new_axis):
         axes.insert(place, None)
     found = _new_chunks(common, axes, chunks)
+    nodes = (*(arg for arg in values if isinstance(arg, ArrayExpr)), *lazy.values())
     if meta is None:
-        meta = make_meta(arrays[0].meta, len(axes), _tried_dtype(call, arrays, dtype, len(axes)))
-    return MapBlocks(call, arrays, tuple(axes), found, meta)
+        kind = np.dtype(dtype) if dtype is not None else tried(call, nodes, len(axes), wants_block_info).dtype
+        meta = make_meta(aligned[0].meta if aligned else np.empty(0), len(axes), kind)
+    made = MapBlocks(call, nodes, tuple(axes), found, meta)
+    if not wants_block_info:
+        return made
+    layouts = iter([(Layout(node.chunks), mapping) for node, mapping in zip(nodes, made.mappings, strict=True)
+                    if _is_array(node)])  # fmt: skip
+    info = BlockInfo(tuple((place, *next(layouts)) for place in places), Layout(found), made.dtype)
+    told = MappedCall(function, call.args, plain, wants_block_id, lazy=call.lazy, info=info, called=called)
+    return MapBlocks(told, nodes, tuple(axes), found, meta)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, ArrayExpr) and not isinstance(value, Value)
+
+
+def _in_step(arrays: list[Any], drop_axis: tuple[int, ...]) -> list[Any]:
+    """Return arrays with their blocks aligned, one block along axes that go away. Arrays whose shapes don't go together
+    are taken block by block if their numbers of blocks do."""
+    ndim = max((node.ndim for node in arrays), default=0)
+    whole = [
+        rechunk(node, tuple(
+            (node.shape[axis],) if axis + ndim - node.ndim in drop_axis and len(blocks) > 1 else blocks
+            for axis, blocks in enumerate(node.chunks)
+        ))
+        for node in arrays
+    ]  # fmt: skip
+    try:
+        return align(whole)
+    except ValueError:
+        if not _go_together([node.numblocks for node in whole]):
+            raise
+        return whole
+
+
+def _go_together(several: Sequence[tuple[int, ...]]) -> bool:
+    try:
+        np.broadcast_shapes(*several)
+    except ValueError:
+        return False
+    return True
 
 
 def _new_chunks(common: Chunks, axes: list[int | None], chunks: Any) -> Chunks:
@@ -164,28 +232,41 @@ def _new_chunks(common: Chunks, axes: list[int | None], chunks: Any) -> Chunks:
         raise ChunkError(f"chunks={chunks!r} has {len(chunks)} entries, but the result has {len(axes)} axes")
     found: list[tuple[int, ...]] = []
     for axis, entry in zip(axes, chunks, strict=True):
-        count = 1 if axis is None else len(common[axis])
-        blocks: tuple[Any, ...] = (entry,) * count if isinstance(entry, (int, np.integer)) else tuple(entry)
+        is_one = isinstance(entry, (int, np.integer)) or entry != entry
+        count = (1 if is_one or common else len(entry)) if axis is None else len(common[axis])
+        blocks: tuple[Any, ...] = (entry,) * count if is_one else tuple(entry)
         if len(blocks) != count:
             raise ChunkError(f"chunks={chunks!r} has {len(blocks)} blocks along an axis that has {count}")
         found.append(tuple(length if length != length else int(length) for length in blocks))
     return tuple(found)
 
 
-def _tried_dtype(call: MappedCall, arrays: tuple[ArrayExpr, ...], dtype: Any, ndim: int) -> Any:
-    """Return the type of the result: as told, or by trying the function on blocks of one element."""
-    if dtype is not None:
-        return np.dtype(dtype)
-    tiny = [namespace_of(node.meta).ones((1,) * node.ndim, dtype=node.dtype) for node in arrays]
+def tried(
+    call: MappedCall, nodes: Sequence[ArrayExpr], ndim: int, wants_block_info: bool = False, what: str = "map_blocks"
+) -> Any:
+    """Return what a user's function makes of blocks of one element, with ``block_info=None``; as an array.
+
+    Raises
+    ------
+    ValueError
+        If that isn't known, or the function raises.
+    """
     extra = ((0,) * ndim,) if call.wants_block_id else ()
+    told = {"block_info": None} if wants_block_info else {}
+    trial = MappedCall(call.function, call.args, {**call.kwargs, **told}, call.wants_block_id, lazy=call.lazy)
     try:
+        tiny = [node.sample if isinstance(node, Value) else _tiny(node) for node in nodes]
         with np.errstate(all="ignore"):
-            return np.asarray(call(*tiny, *extra)).dtype
+            return np.asarray(trial(*tiny, *extra))
     except Exception as error:  # the function is the user's: it may do anything to a block of one element
         raise ValueError(
-            f"map_blocks tried {call.label} on blocks of one element to learn its type, but it raised "
+            f"{what} tried {call.label} on blocks of one element to learn its type, but it raised "
             f"{type(error).__name__}: {error}. Say dtype=..."
         ) from error
+
+
+def _tiny(node: ArrayExpr) -> Any:
+    return namespace_of(node.meta).ones((1,) * node.ndim, dtype=node.dtype)
 
 
 class PickedBlocks(BlockwiseArray):
