@@ -214,3 +214,21 @@ def test_numpys_interfaces_are_there_in_full():
     state = {name for name in dir(np.random.RandomState) if not name.startswith("_")} - {"get_state", "set_state"}
     assert state - set(dir(ga.random.RandomState)) == set()
     assert state - set(dir(ga.random)) - {"tomaxint"} == set()
+
+
+@pytest.mark.parametrize("kind", [np.random.default_rng, np.random.PCG64, np.random.RandomState, np.random.SFC64])
+def test_generators_of_numpys_are_seeds(kind):
+    seed = kind(5)
+    first, second = ga.random.default_rng(seed).random(4, chunks=2), ga.random.default_rng(seed).random(4, chunks=2)
+    assert not np.array_equal(first.compute(), second.compute())  # the generator goes on
+    again = ga.random.default_rng(kind(5)).random(4, chunks=2)
+    np.testing.assert_array_equal(first.compute(), again.compute())
+    assert ga.random.RandomState(kind(5)).rand(3).compute().shape == (3,)
+
+
+def test_random_state_and_default_rng_of_one_seed_are_independent():
+    one, other = ga.random.RandomState(0), ga.random.default_rng(0)
+    x, y = one.normal(size=10_000, chunks=1000).compute(), other.normal(size=10_000, chunks=1000).compute()
+    assert abs(np.corrcoef(x, y)[0, 1]) < 0.05
+    one.seed(0)
+    np.testing.assert_array_equal(one.normal(size=10_000, chunks=1000).compute(), x)

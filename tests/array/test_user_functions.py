@@ -87,7 +87,9 @@ def test_a_function_of_what_is_not_known_yet_needs_a_type():
 def test_lazy_arguments_on_a_chain_and_between_arrays():
     x = ga.arange(6, chunks=2)
     mean = x.mean()
-    made = ga.map_blocks(lambda a, factor, b, off: a * factor + b - off, x + 1, gl.delayed(int)(2), x, off=mean, dtype=float)
+    made = ga.map_blocks(
+        lambda a, factor, b, off: a * factor + b - off, x + 1, gl.delayed(int)(2), x, off=mean, dtype=float
+    )
     equal(made[1:5] * 2, ((np.arange(6) + 1) * 2 + np.arange(6) - 2.5)[1:5] * 2)
 
 

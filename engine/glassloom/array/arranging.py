@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -129,7 +130,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Array:
     if (counts < 0).any():
         raise ValueError(f"repeat: repeats={repeats!r} holds a negative number")
     if counts.size != 1:
-        if counts.shape != (whole.shape[place],):
+        if counts.shape != (operator.index(whole.shape[place]),):
             raise ValueError(f"repeat: {counts.shape} repeats for axis {place} with {whole.shape[place]} elements")
         return whole.take(np.repeat(np.arange(len(counts)), counts), axis=place)
     count = int(counts.reshape(())[()])
@@ -436,7 +437,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
     """
     whole = asarray(arr).ravel() if axis is None else asarray(arr)
     place = 0 if axis is None else normalize_axis(axis, whole.ndim)
-    kept = np.delete(np.arange(whole.shape[place]), obj)
+    kept = np.delete(np.arange(operator.index(whole.shape[place])), obj)
     return Array(slicing.take(whole.expr, kept, place))
 
 
@@ -457,7 +458,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """
     whole = asarray(arr).ravel() if axis is None else asarray(arr)
     place = 0 if axis is None else normalize_axis(axis, whole.ndim)
-    length = whole.shape[place]
+    length = operator.index(whole.shape[place])
     is_single = isinstance(obj, (int, np.integer))
     new = asarray(values).astype(whole.dtype)
     if is_single and new.ndim == whole.ndim:

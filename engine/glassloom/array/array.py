@@ -48,6 +48,20 @@ def _operator(ufunc: np.ufunc, is_reflected: bool = False) -> Callable[[Any, Any
     return method
 
 
+def _comparison(ufunc: np.ufunc, compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return ``==`` or ``!=``: of types that the ufunc doesn't compare (numbers and text, structures), as NumPy's arrays."""
+
+    def method(self: Any, other: Any) -> Any:
+        try:
+            if other is not None:
+                return apply_ufunc(ufunc, self, other)
+        except TypeError:  # no loop for these types
+            pass
+        return Array(elementwise(compare, *map(operand_of, (self, other))))
+
+    return method
+
+
 def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return lambda self: apply_ufunc(ufunc, self)
 
@@ -124,6 +138,19 @@ class Array(Described, Reducible, FunctionMethods):
     def __complex__(self) -> complex:
         return complex(self._item("complex()"))
 
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        if self.ndim:
+            raise TypeError(f"format {spec!r} is of one number, not of an array of shape {self.shape}")
+        return format(self._item("format()"), spec)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        if self.ndim:
+            raise TypeError(f"round() is of one number, not of an array of shape {self.shape}; use x.round(decimals)")
+        value = self._item("round()")
+        return round(value) if ndigits is None else round(value, ndigits)
+
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":
             raise TypeError(f"only an integer array without axes can be an index, not {self!r}")
@@ -170,7 +197,7 @@ class Array(Described, Reducible, FunctionMethods):
         return own(*args, **kwargs)
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, str) or (isinstance(key, list) and key and all(isinstance(name, str) for name in key)):
+        if _names_fields(key):
             return self._with_expr(elementwise(operator.getitem, self.expr, key))
         keys = tuple(map(_plain_key, key)) if isinstance(key, tuple) else _plain_key(key)
         return self._with_expr(indexing.select(self.expr, keys))
@@ -180,6 +207,11 @@ class Array(Described, Reducible, FunctionMethods):
             yield self[number]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if not isinstance(value, Array) and self.dtype.names is not None and isinstance(value, (tuple, list)):
+            value = np.asarray(value, dtype=self.dtype)  # rows of structures are tuples
+        if _names_fields(key):
+            self._expr = assignment.assign_fields(self.expr, key, operand_of(value))
+            return
         keys = tuple(map(_plain_key, key)) if isinstance(key, tuple) else _plain_key(key)
         self._expr = assignment.assign(self.expr, keys, operand_of(value))
 
@@ -210,8 +242,8 @@ class Array(Described, Reducible, FunctionMethods):
     __ror__ = _operator(np.bitwise_or, is_reflected=True)
     __xor__ = _operator(np.bitwise_xor)
     __rxor__ = _operator(np.bitwise_xor, is_reflected=True)
-    __eq__ = _operator(np.equal)
-    __ne__ = _operator(np.not_equal)
+    __eq__ = _comparison(np.equal, operator.eq)
+    __ne__ = _comparison(np.not_equal, operator.ne)
     __lt__ = _operator(np.less)
     __le__ = _operator(np.less_equal)
     __gt__ = _operator(np.greater)
@@ -542,6 +574,11 @@ def _reduce(ufunc: np.ufunc, array: Array, axis: Any = 0, **kwargs: Any) -> Any:
     if ufunc.__name__ not in _ASSOCIATIVE or "dtype" in options:
         return NotImplemented
     return Array(reductions.fold(array.expr, ufunc.reduce, ufunc.__name__, axis=axis, **options))
+
+
+def _names_fields(key: Any) -> bool:
+    """Whether a key names fields of structures: a name, or a list of some."""
+    return isinstance(key, str) or (isinstance(key, list) and bool(key) and all(isinstance(name, str) for name in key))
 
 
 def _plain_key(entry: Any) -> Any:

@@ -129,7 +129,9 @@ class OfNdim:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         made = self.function(*args, **kwargs)
         if np.ndim(made) != self.ndim:
-            raise ValueError(f"{self.__name__} returned a block with {np.ndim(made)} axes where {self.ndim} are expected")
+            raise ValueError(
+                f"{self.__name__} returned a block with {np.ndim(made)} axes where {self.ndim} are expected"
+            )
         return made
 
 
@@ -200,7 +202,9 @@ def blockwise(
     np.int64(36)
     """
     if concatenate is False:
-        raise NotImplementedError("blockwise(concatenate=False): blocks along axes that out_ind lacks come as one array")
+        raise NotImplementedError(
+            "blockwise(concatenate=False): blocks along axes that out_ind lacks come as one array"
+        )
     if len(args) % 2:
         raise ValueError(f"blockwise takes pairs of an array and the names of its axes, got {len(args)} arguments")
     pairs = list(zip(args[::2], args[1::2], strict=True))

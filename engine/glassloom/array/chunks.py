@@ -17,7 +17,43 @@ from glassloom.units import parse_bytes
 Chunks = tuple[tuple[int, ...], ...]
 """For each axis the lengths of its blocks. A length that isn't known yet is `UNKNOWN`."""
 
-UNKNOWN: Any = math.nan
+
+class UnknownLength(float):
+    """A length that isn't known before blocks are computed: NaN, and what needs a number of it raises `ChunkError`."""
+
+    def __new__(cls) -> UnknownLength:
+        return super().__new__(cls, "nan")
+
+    def __reduce__(self) -> str:
+        return "UNKNOWN"
+
+    def __hash__(self) -> int:
+        return hash("UNKNOWN")
+
+    def _refuse(self, *_: Any) -> Any:
+        raise ChunkError("an axis has blocks of unknown length; call compute_chunk_sizes() first")
+
+    def _unknown(self, other: Any) -> UnknownLength:
+        return self._refuse() if isinstance(other, (list, tuple, str, bytes)) else UNKNOWN
+
+    __index__ = __int__ = __trunc__ = __floor__ = __ceil__ = __round__ = _refuse
+    __divmod__ = __rdivmod__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = _unknown
+    __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _unknown
+
+
+UNKNOWN: Any = UnknownLength()
+
+
+def length_of(blocks: Sequence[int]) -> int:
+    """Return the length of an axis.
+
+    >>> length_of((2, 3)), length_of((2, UNKNOWN))
+    (5, nan)
+    """
+    total = sum(blocks)
+    return total if total == total else UNKNOWN
 
 
 def normalize_chunks(chunks: Any, shape: Sequence[int], dtype: Any) -> Chunks:
@@ -141,6 +177,11 @@ def _is_length(size: Any) -> bool:
     if isinstance(size, float):
         return math.isnan(size)
     return isinstance(size, (int, np.integer)) and not isinstance(size, bool) and bool(size >= 0)
+
+
+def longest(blocks: Sequence[int]) -> int:
+    """Return the length of the longest block; unknown if one is."""
+    return max(blocks) if is_known(blocks) else UNKNOWN
 
 
 def starts(blocks: Sequence[int]) -> list[int]:

@@ -16,7 +16,7 @@ from glassloom.array.protocol import implements
 from glassloom.backends.arrays import backend_named, backend_of
 from glassloom.backends.standard_ import wrapped
 from glassloom.delayed_call import Delayed
-from glassloom.errors import OptionError
+from glassloom.errors import ChunkError, OptionError
 
 __all__ = [
     "array",
@@ -363,7 +363,7 @@ def _filled(shape: Any, fill: Any, chunks: Any, dtype: Any, like: Any) -> Array:
             raise ValueError(f"shape={shape!r} holds {length!r}; lengths must be integers of 0 or more")
     blocks = normalize_chunks(chunks, lengths, dtype)
     if any(isinstance(length, float) for axis in blocks for length in axis):
-        raise ValueError(f"shape={shape!r} has an unknown length")
+        raise ChunkError(f"shape={shape!r} has an unknown length; call compute_chunk_sizes() first")
     return Array(Full(fill, blocks, dtype, _backend_name(like)))
 
 

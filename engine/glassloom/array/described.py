@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from glassloom.array.chunks import Chunks
+from glassloom.array.chunks import Chunks, longest
 from glassloom.array.html import array_html
 from glassloom.array.nodes.base import ArrayExpr
 from glassloom.backends.standard_ import unwrapped
 from glassloom.collection import Collection
+from glassloom.errors import ChunkError
 
 
 class Described(Collection):
@@ -60,7 +61,7 @@ class Described(Collection):
     @property
     def chunksize(self) -> tuple[int, ...]:
         """Shape of the largest block."""
-        return tuple(max(blocks) for blocks in self.chunks)
+        return tuple(map(longest, self.chunks))
 
     @property
     def numblocks(self) -> tuple[int, ...]:
@@ -86,5 +87,5 @@ class Described(Collection):
         if not self.ndim:
             raise TypeError("len() of an array without axes")
         if math.isnan(self.shape[0]):
-            raise ValueError("the length isn't known before the blocks are computed; call compute_chunk_sizes() first")
+            raise ChunkError("the length isn't known before the blocks are computed; call compute_chunk_sizes() first")
         return self.shape[0]

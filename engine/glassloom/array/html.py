@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from glassloom.array.chunks import longest
 from glassloom.array.nodes.base import ArrayExpr
 from glassloom.expr import optimize, walk
 from glassloom.reprs import render
@@ -14,7 +15,7 @@ from glassloom.units import format_bytes
 
 def array_html(node: ArrayExpr) -> str:
     """Return a card with sizes, shapes, tasks, type and a drawing of the blocks."""
-    chunk_shape = tuple(max(blocks) for blocks in node.chunks)
+    chunk_shape = tuple(map(longest, node.chunks))
     kind = type(node.meta)
     n_blocks = math.prod(node.numblocks)
     n_tasks, n_layers = _plan_size(node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -108,7 +109,7 @@ def _padded(whole: Array, axis: int, before: int, behind: int, mode: str, option
 
 
 def _by_position(whole: Array, axis: int, before: int, behind: int, mode: str) -> Array:
-    positions = np.pad(np.arange(whole.shape[axis]), (before, behind), mode=mode)  # type: ignore[call-overload]
+    positions = np.pad(np.arange(operator.index(whole.shape[axis])), (before, behind), mode=mode)  # type: ignore[call-overload]
     front, back = positions[:before], positions[len(positions) - behind :]
     return _between(whole, axis, [whole.take(end, axis=axis) if len(end) else None for end in (front, back)])
 

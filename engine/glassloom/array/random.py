@@ -235,6 +235,7 @@ class RandomState(_Drawer):
         if RandomState is not None and not callable(RandomState):
             raise TypeError(f"RandomState={RandomState!r} is not a class such as numpy.random.RandomState")
         super().__init__(seed, "numpy" if RandomState is None else RandomState)
+        self._entropy = _legacy_entropy(self._entropy)
 
     @property
     def _is_legacy(self) -> bool:
@@ -242,7 +243,7 @@ class RandomState(_Drawer):
 
     def seed(self, seed: Any = None) -> None:
         """Start again with another seed."""
-        self._entropy, self._calls = _entropy_of(seed), itertools.count()
+        self._entropy, self._calls = _legacy_entropy(seed), itertools.count()
 
     def random(self, size: Any = None, *, chunks: Any = "auto") -> Array:
         """Return numbers that are equally likely anywhere from 0 to 1."""
@@ -281,7 +282,8 @@ def default_rng(seed: Any = None, *, backend: str = "numpy") -> Generator:
     Parameters
     ----------
     seed
-        A number of any size, or several; None takes one from the system.
+        A number of any size, or several; None takes one from the system. A generator of NumPy's (`Generator`,
+        `BitGenerator`, `RandomState`) is drawn from, so that the next use of it gives other numbers.
     backend
         The library that draws the blocks: ``"numpy"`` or ``"cupy"``.
 
@@ -297,6 +299,13 @@ def default_rng(seed: Any = None, *, backend: str = "numpy") -> Generator:
 
 
 def _entropy_of(seed: Any) -> Any:
+    """Return what seeds streams: an integer or several. NumPy's generators give a new one each time, and go on by it."""
+    if isinstance(seed, np.random.BitGenerator):
+        seed = np.random.Generator(seed)
+    if isinstance(seed, np.random.Generator):
+        return seed.integers(2**32, size=8).tolist()
+    if isinstance(seed, np.random.RandomState):
+        return seed.randint(2**32, size=8, dtype=np.int64).tolist()
     if isinstance(seed, np.random.SeedSequence):
         return seed.generate_state(8).tolist()
     if seed is None:
@@ -305,6 +314,16 @@ def _entropy_of(seed: Any) -> Any:
     if not values or any(not isinstance(value, (int, np.integer)) or value < 0 for value in values):
         raise ValueError(f"seed={seed!r} must be an integer of 0 or more, or several")
     return int(seed) if isinstance(seed, (int, np.integer)) else [int(value) for value in values]
+
+
+_LEGACY = 2**32 - 1
+"""The branch of a seed from which `RandomState` draws, so that its numbers aren't those of `default_rng` of that seed."""
+
+
+def _legacy_entropy(seed: Any) -> list[int]:
+    branch = np.random.SeedSequence(_entropy_of(seed), spawn_key=(_LEGACY,))
+    found: list[int] = branch.generate_state(8).tolist()
+    return found
 
 
 def _checked_choice(pool: Any, shape: tuple[int, ...], replace: bool) -> Any:

@@ -7,16 +7,21 @@ line along it must fit into memory.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from glassloom.array.array import Array, asarray
+from glassloom.array.chunks import UNKNOWN
 from glassloom.array.creation import arange
 from glassloom.array.nodes.base import make_meta, normalize_axes, normalize_axis
 from glassloom.array.nodes.indexed import indexed
+from glassloom.array.nodes.joining import same_block
+from glassloom.array.nodes.kernels import ArgTop, Top
 from glassloom.array.nodes.mapping import map_blocks
+from glassloom.array.nodes.reductions import reduce_with
 from glassloom.array.products import dot
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import vstack
@@ -332,10 +337,15 @@ def argsort_descending(block: Any, axis: int) -> Any:
 
 
 @implements("topk")
-def topk(a: Any, k: int, axis: int = -1) -> Array:
+def topk(a: Any, k: int, axis: int = -1, split_every: Any = None) -> Array:
     """Return the `k` largest elements along an axis, largest first; the smallest, ascending, if `k` is negative.
 
-    Only `k` elements of each block are kept until the last step.
+    Only `k` elements of each block are kept.
+
+    Parameters
+    ----------
+    split_every
+        How many blocks a task of the tree joins.
 
     Examples
     --------
@@ -343,13 +353,12 @@ def topk(a: Any, k: int, axis: int = -1) -> Array:
     >>> ga.topk(ga.asarray([5, 1, 3, 6]), 2).compute()
     array([6, 5])
     """
-    whole, place, kept = _candidates(a, k, axis, "topk")
-    picked = _pick_blocks(whole, place, kept, "top_of_block", whole.dtype, k)
-    return _along(picked, place, "top_of_block", k=k, length=min(abs(k), whole.shape[place]))
+    whole = asarray(a)
+    return _extremes(whole, Top(_checked_count(k, "topk")), whole.dtype, axis, split_every)
 
 
 @implements("argtopk")
-def argtopk(a: Any, k: int, axis: int = -1) -> Array:
+def argtopk(a: Any, k: int, axis: int = -1, split_every: Any = None) -> Array:
     """Return where the `k` largest elements along an axis are; the smallest if `k` is negative.
 
     Examples
@@ -358,39 +367,26 @@ def argtopk(a: Any, k: int, axis: int = -1) -> Array:
     >>> ga.argtopk(ga.asarray([5, 1, 3, 6]), 2).compute()
     array([3, 0])
     """
-    whole, place, _ = _candidates(a, k, axis, "argtopk")
-    return _along(whole, place, "argtop_of_block", np.intp, k=k, length=min(abs(k), whole.shape[place]))
-
-
-def _candidates(a: Any, k: int, axis: int, what: str) -> tuple[Array, int, tuple[int, ...]]:
     whole = asarray(a)
+    operator.index(whole.shape[normalize_axis(axis, whole.ndim)])  # positions need known lengths
+    return _extremes(whole, ArgTop(_checked_count(k, "argtopk")), np.intp, axis, split_every)
+
+
+def _checked_count(k: int, what: str) -> int:
     if not isinstance(k, (int, np.integer)) or not k:
         raise ValueError(f"{what}: k={k!r} must be an integer other than 0")
+    return int(k)
+
+
+def _extremes(whole: Array, kernel: Top, dtype: Any, axis: int, split_every: Any) -> Array:
     place = normalize_axis(axis, whole.ndim)
-    return whole, place, tuple(min(abs(k), length) for length in whole.chunks[place])
-
-
-def _pick_blocks(whole: Array, place: int, kept: tuple[int, ...], name: str, dtype: Any, k: int) -> Array:
-    chunks = tuple(kept if each == place else blocks for each, blocks in enumerate(whole.chunks))
-    return Array(map_blocks(Along(name, place, {"k": k}), (whole.expr,), {}, dtype=dtype, chunks=chunks))
-
-
-def top_of_block(block: Any, axis: int, k: int) -> Any:
-    """Return the largest (smallest, if `k` is negative) elements of a block, in order."""
-    ordered = namespace_of(block).sort(block, axis=axis)
-    before = (slice(None),) * axis
-    return ordered[(*before, slice(None, -k - 1, -1))] if k > 0 else ordered[(*before, slice(None, -k))]
-
-
-def argtop_of_block(block: Any, axis: int, k: int) -> Any:
-    """Return where the largest (smallest) elements of a block are, in order."""
-    before = (slice(None),) * axis
-    order = namespace_of(block).argsort(block, axis=axis, kind="stable")
-    return order[(*before, slice(None, -k - 1, -1))] if k > 0 else order[(*before, slice(None, -k))]
+    found = reduce_with(whole.expr, kernel, (place,), True, dtype, split_every)
+    length = whole.shape[place]
+    count = min(abs(kernel.k), length) if length == length else UNKNOWN
+    chunks = tuple((count,) if each == place else blocks for each, blocks in enumerate(found.chunks))
+    return Array(map_blocks(same_block, (found,), {}, meta=found.meta, chunks=chunks))
 
 
 _OURS = {
     "argsort_descending": argsort_descending,
-    "argtop_of_block": argtop_of_block,
-    "top_of_block": top_of_block,
 }

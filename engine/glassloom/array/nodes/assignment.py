@@ -125,6 +125,24 @@ def assign(node: ArrayExpr, key: Any, value: Any) -> ArrayExpr:
     return _assign_plainly(node, parsed, _canonical(wanted, parsed))
 
 
+def assign_fields(node: ArrayExpr, key: str | list[str], value: Any) -> ArrayExpr:
+    """Return an array of structures as ``array[key] = value`` leaves it, where the key names fields."""
+    names = [key] if isinstance(key, str) else key
+    wrong = [name for name in names if name not in (node.dtype.names or ())]
+    if wrong:
+        raise ValueError(f"no field {wrong[0]!r} in an array of type {node.dtype}")
+    if isinstance(value, ArrayExpr):
+        value = _fit(value, node.shape, node)
+    return elementwise(replace_fields, node, value, key=key)
+
+
+def replace_fields(block: Any, value: Any, key: Any) -> Any:
+    """Return a block of structures with values in fields."""
+    made = block.copy()
+    made[key] = value
+    return made
+
+
 def _fit(value: ArrayExpr, shape: tuple[int, ...], node: ArrayExpr) -> ArrayExpr:
     """Return the value repeated to a shape; further axes of length 1 in front are dropped, as NumPy does."""
     extra = value.ndim - len(shape)

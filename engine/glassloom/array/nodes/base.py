@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.chunks import Chunks, is_known, text_of
+from glassloom.array.chunks import Chunks, is_known, length_of, text_of
 from glassloom.array.nodes.in_place import in_place, regions
 from glassloom.array.tiled_program import TiledProgram
 from glassloom.array.tiles import copy_along_lines
@@ -44,7 +44,7 @@ class ArrayExpr(Expr):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        return tuple(sum(blocks) for blocks in self.chunks)
+        return tuple(map(length_of, self.chunks))
 
     @property
     def ndim(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.chunks import Chunks, common_refinement, text_of
+from glassloom.array.chunks import Chunks, common_refinement, is_known, text_of
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta, normalize_axis
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.nodes.kernels import Fold
@@ -17,6 +17,7 @@ from glassloom.array.nodes.reductions import reduce_with
 from glassloom.array.nodes.slicing import NewAxes, slice_array
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.blas import sharing_blas
+from glassloom.errors import ChunkError
 from glassloom.expr.blockwise import Mapping
 
 
@@ -184,6 +185,11 @@ def _align_pairs(
 ) -> tuple[ArrayExpr, ArrayExpr]:
     left_chunks, right_chunks = list(left.chunks), list(right.chunks)
     for one, other in zip(left_sum, right_sum, strict=True):
+        if not (is_known(left.chunks[one]) and is_known(right.chunks[other])):
+            raise ChunkError(
+                f"{what}: axis {one} of shape {left.shape} and axis {other} of shape {right.shape} are summed over, but "
+                "their lengths aren't known; call compute_chunk_sizes() first"
+            )
         if left.shape[one] != right.shape[other]:
             raise ValueError(
                 f"{what}: axis {one} of shape {left.shape} in chunks {text_of(left.chunks)} and axis {other} of shape "

@@ -52,6 +52,11 @@ class Kernel:
         return self.combine(joined, axes)
 
 
+def summed_in(dtype: Any) -> Any:
+    """Return the type to tell `numpy.sum` and its like; None of durations, whose unit ufuncs don't take."""
+    return None if dtype is None or np.dtype(dtype).kind in "mM" else dtype
+
+
 @dataclass(frozen=True)
 class Fold(Kernel):
     """A ufunc applied over and over, such as ``add`` for sums. `skips_nan` replaces NaN by `identity` first."""
@@ -95,7 +100,8 @@ class Fold(Kernel):
             axes = tuple(axis for axis in axes if block.shape[axis])
         method = _METHODS.get(self.ufunc)
         if method is not None:  # the functions, not ufunc.reduce: every array library has them
-            extra = {} if dtype is None or self.ufunc not in ("add", "multiply") else {"dtype": dtype}
+            told = summed_in(dtype)
+            extra = {} if told is None or self.ufunc not in ("add", "multiply") else {"dtype": told}
             return getattr(xp, method)(block, axis=axes, keepdims=True, **extra)
         return ufunc.reduce(block, axis=axes, keepdims=True)
 
@@ -139,11 +145,11 @@ class Mean(Kernel):
     def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
         xp = namespace_of(block)
         if not self.skips_nan:
-            return (_count(xp, block, axes), xp.sum(block, axis=axes, keepdims=True, dtype=self.dtype))
+            total = xp.sum(block, axis=axes, keepdims=True, dtype=summed_in(self.dtype))
+            return (_count(xp, block, axes), total)
         valid = ~xp.isnan(block)
-        total = xp.sum(
-            xp.where(valid, block, xp.zeros((), dtype=block.dtype)), axis=axes, keepdims=True, dtype=self.dtype
-        )
+        zero = xp.zeros((), dtype=block.dtype)
+        total = xp.sum(xp.where(valid, block, zero), axis=axes, keepdims=True, dtype=summed_in(self.dtype))
         return (xp.sum(valid, axis=axes, keepdims=True), total)
 
     def combine(self, joined: Partial, axes: Axes) -> Partial:
@@ -305,6 +311,57 @@ class ArgExtreme(Kernel):
 
     def finish(self, joined: Partial, axes: Axes) -> Any:
         return self.combine(joined, axes)[1]
+
+
+@dataclass(frozen=True)
+class Top(Kernel):
+    """The `k` largest elements along an axis, largest first; the smallest, smallest first, if `k` is negative."""
+
+    k: int
+    name: ClassVar[str] = "topk"  # type: ignore[misc]
+
+    def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
+        (axis,) = axes
+        return self._best(namespace_of(block).sort(block, axis=axis), axis)
+
+    def combine(self, joined: Partial, axes: Axes) -> Partial:
+        return self.first(joined, axes)
+
+    def _best(self, ordered: Any, axis: int) -> Any:
+        """Return the best of what is in ascending order."""
+        which = slice(None, -self.k - 1, -1) if self.k > 0 else slice(None, -self.k)
+        return ordered[(*(slice(None),) * axis, which)]
+
+
+@dataclass(frozen=True)
+class ArgTop(Top):
+    """The values and positions of the `k` largest (smallest) elements along an axis; of equal ones, which are ordered by
+    position, the last (first)."""
+
+    name: ClassVar[str] = "argtopk"  # type: ignore[misc]
+    needs_position: ClassVar[bool] = True
+
+    def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
+        xp = namespace_of(block)
+        ((axis,), (begin,)) = axes, position
+        lengths = tuple(-1 if each == axis else 1 for each in range(block.ndim))
+        places = xp.reshape(xp.arange(begin[axis], begin[axis] + block.shape[axis]), lengths)
+        return self._sorted(xp, block, xp.broadcast_to(places, block.shape), axis)
+
+    def combine(self, joined: Partial, axes: Axes) -> Partial:
+        values, places = joined
+        xp, (axis,) = namespace_of(values), axes
+        by_place = xp.argsort(places, axis=axis)
+        return self._sorted(
+            xp, xp.take_along_axis(values, by_place, axis=axis), xp.take_along_axis(places, by_place, axis=axis), axis
+        )
+
+    def finish(self, joined: Partial, axes: Axes) -> Any:
+        return self.combine(joined, axes)[1]
+
+    def _sorted(self, xp: Any, values: Any, places: Any, axis: int) -> Partial:
+        order = self._best(xp.argsort(values, axis=axis, kind="stable"), axis)
+        return (xp.take_along_axis(values, order, axis=axis), xp.take_along_axis(places, order, axis=axis))
 
 
 def _is_short_row(block: Any, axes: Axes) -> bool:

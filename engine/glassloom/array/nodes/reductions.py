@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.chunks import Chunks, starts
+from glassloom.array.chunks import Chunks, is_known, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, describe, make_meta, normalize_axes
 from glassloom.array.nodes.kernels import ArgExtreme, CentralMoment, Fold, Kernel, Mean, Variance
 from glassloom.array.nodes.tiled import TiledFinish, TiledFirstStage
 from glassloom.array.tiled_program import TiledProgram
 from glassloom.backends.arrays import join
-from glassloom.errors import OptionError
+from glassloom.errors import ChunkError, OptionError
 from glassloom.expr.blockwise import Mapping, Step, block_indices
 from glassloom.graph import Key, Task
 
@@ -366,6 +366,8 @@ def arg_extreme(
         raise TypeError(f"axis={axis!r} must be one axis or None")
     axes = normalize_axes(axis, node.ndim)
     name = "argmin" if smallest else "argmax"
+    if not all(is_known(node.chunks[along]) for along in axes):
+        raise ChunkError(f"{name} in an array of {describe(node)}; call compute_chunk_sizes() first")
     _refuse_empty(node, axes, name, True)
     kernel = ArgExtreme(name, smallest, tuple(node.shape), axis is None)
     return reduce_with(node, kernel, axes, keepdims, np.int64, split_every)

@@ -13,6 +13,7 @@ import numpy as np
 
 from glassloom.array.chunks import Chunks
 from glassloom.array.nodes.base import ArrayExpr, make_meta
+from glassloom.array.nodes.kernels import summed_in
 from glassloom.backends.arrays import namespace_of
 from glassloom.expr.blockwise import block_indices
 from glassloom.graph import Key, Task
@@ -74,7 +75,7 @@ class ScanBlock:
         xp = namespace_of(block)
         if self.ufunc in ("add", "multiply"):
             scan = xp.cumsum if self.ufunc == "add" else xp.cumprod
-            return scan(block, axis=self.axis, dtype=self.dtype)
+            return scan(block, axis=self.axis, dtype=summed_in(self.dtype))
         return getattr(xp, self.ufunc).accumulate(block, axis=self.axis).astype(self.dtype, copy=False)
 
 

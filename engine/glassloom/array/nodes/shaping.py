@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from glassloom.array.chunks import Chunks, is_known, text_of
+from glassloom.array.chunks import UNKNOWN, Chunks, is_known, text_of
 from glassloom.array.nodes.base import ArrayExpr, View, describe, make_meta, normalize_axis
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.tiled import TiledPermute
@@ -145,6 +145,8 @@ def broadcast_to(node: ArrayExpr, shape: tuple[int, ...], chunks: Chunks | None 
     if node.shape == shape:
         return node
     offset = len(shape) - node.ndim
+    if any(map(math.isnan, (*node.shape, *shape))):
+        raise ChunkError(f"an array of {describe(node)} to be broadcast to {shape}; call compute_chunk_sizes() first")
     if offset < 0 or any(own not in (1, new) for own, new in zip(node.shape, shape[offset:], strict=True)):
         raise ValueError(f"an array of {describe(node)} doesn't broadcast to {shape}")
     blocks: list[tuple[int, ...]] = []
@@ -166,7 +168,7 @@ def ravel(node: ArrayExpr, n_axes: int | None = None) -> ArrayExpr:
             raise ChunkError(f"an array of {describe(node)} can't be raveled: blocks of unknown length in the way")
         rest = node.chunks[count:]
         mapping: Mapping = (0, *(None,) * (count - 1), *range(1, 1 + len(rest)))
-        return Reshape(node, ((math.nan,) * node.numblocks[0], *rest), mapping)
+        return Reshape(node, ((UNKNOWN,) * node.numblocks[0], *rest), mapping)
     return reshape(node, (math.prod(node.shape[:count]), *node.shape[count:]))
 
 
