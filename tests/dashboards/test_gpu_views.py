@@ -68,7 +68,7 @@ def test_one_device_shows_all_its_metrics_and_several_one_metric_of_all():
     assert [lane.name for lane in several.card("gpu-time")._drawn.lanes] == [f"GPU {n}" for n in range(16)]
     choose(several, ALL_METRICS, "3")
     lanes = several.card("gpu-time")._drawn.lanes
-    assert {lane.device for lane in lanes} == {3} and len(lanes) == len(KINDS)
+    assert {lane.device.id for lane in lanes} == {3} and len(lanes) == len(KINDS)
     assert several.card("gpu-time").device.visible
     assert several.card("gpu-time").plot.y_range.start == len(KINDS)
 

@@ -6,6 +6,7 @@ Times over time are seconds since the cluster's start. Of older times means are 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,11 +27,8 @@ from numpy.typing import NDArray
 COLUMNS = ("at", "first", *GPU_METRICS, "workers_bytes")
 """What is kept of a sample: when it was, which time it stands for (its first sample), the metrics (NaN: no value), and the
 memory of processes that are workers of the cluster."""
-_AT, _FIRST, _BITS = COLUMNS.index("at"), COLUMNS.index("first"), COLUMNS.index("throttle_reasons")
-_HIGHEST = [
-    COLUMNS.index(name)
-    for name in ("memory_used_bytes", "pool_used_bytes", "pool_reserved_bytes", "workers_bytes", "temperature_c")
-]
+_BITS = "throttle_reasons"
+_HIGHEST = {"memory_used_bytes", "pool_used_bytes", "pool_reserved_bytes", "workers_bytes", "temperature_c"}
 _MOST_BITS = 2.0**53
 KEEP_ROWS = 512
 MAX_DEVICES = 256
@@ -88,8 +86,8 @@ class GpuSeries:
         return np.concatenate([np.empty((0, len(COLUMNS))), *reversed(parts)])
 
 
-def merged(rows: NDArray[np.float64], firsts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return one row for each group of rows, which begin at `firsts`.
+def merged(rows: NDArray[np.float64], firsts: NDArray[np.int64], names: Sequence[str] = COLUMNS) -> NDArray[np.float64]:
+    """Return one row for each group of rows, which begin at `firsts`; their columns are `names`, the first two as `COLUMNS`' are.
 
     They have means, but the most of memory and temperature, and all reasons of low clocks. What isn't known of some rows of a
     group is that of the others.
@@ -98,12 +96,15 @@ def merged(rows: NDArray[np.float64], firsts: NDArray[np.int64]) -> NDArray[np.f
     counts = np.add.reduceat(known, firsts, axis=0, dtype=np.int64)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.add.reduceat(np.where(known, rows, 0.0), firsts, axis=0) / counts
-    highest = np.maximum.reduceat(np.where(known, rows, -np.inf)[:, _HIGHEST], firsts, axis=0)
-    means[:, _HIGHEST] = np.where(counts[:, _HIGHEST] > 0, highest, np.nan)
-    bits = np.where(known[:, _BITS], np.clip(rows[:, _BITS], 0.0, _MOST_BITS), 0.0).astype(np.int64)
-    means[:, _BITS] = np.where(counts[:, _BITS] > 0, np.bitwise_or.reduceat(bits, firsts), np.nan)
-    means[:, _AT] = rows[np.append(firsts[1:], len(rows)) - 1, _AT]
-    means[:, _FIRST] = rows[firsts, _FIRST]
+    tops = [place for place, name in enumerate(names) if name in _HIGHEST]
+    highest = np.maximum.reduceat(np.where(known[:, tops], rows[:, tops], -np.inf), firsts, axis=0)
+    means[:, tops] = np.where(counts[:, tops] > 0, highest, np.nan)
+    if _BITS in names:
+        place = names.index(_BITS)
+        bits = np.where(known[:, place], np.clip(rows[:, place], 0.0, _MOST_BITS), 0.0).astype(np.int64)
+        means[:, place] = np.where(counts[:, place] > 0, np.bitwise_or.reduceat(bits, firsts), np.nan)
+    means[:, 0] = rows[np.append(firsts[1:], len(rows)) - 1, 0]
+    means[:, 1] = rows[firsts, 1]
     return means
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from glassloom_metrics.gpu_messages import LOST, OK, SILENT, THROTTLE_WORDS, GpuDevice, Reading, throttle_texts
@@ -20,6 +19,7 @@ from glassloom_dashboards.parts.theme import bytes_text, ellipsis
 from glassloom_dashboards.parts.times import duration_text
 
 Values = Mapping[str, NDArray[np.float64]]
+Top = float | NDArray[np.float64]
 Bands = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
 """For each part, where its rectangles begin and end, as shares of the lane's height; NaN: there is none."""
 
@@ -83,7 +83,7 @@ class Kind:
     top
         Returns the value at the lane's upper edge, by the device and all values that are drawn of this kind.
     bands
-        Returns where its parts are, by values and top.
+        Returns where its parts are, by values and top (of each value).
     text
         Returns the words for one moment, by metrics that have a value.
     """
@@ -91,7 +91,7 @@ class Kind:
     words: str
     metrics: tuple[str, ...]
     top: Callable[[GpuDevice, Values], float]
-    bands: Callable[[Values, float], Bands]
+    bands: Callable[[Values, Top], Bands]
     text: Callable[[Mapping[str, float], GpuDevice], str]
 
 
@@ -109,14 +109,14 @@ def _limit(limit: Reading, values: Values, name: str, least: float) -> float:
     return max(known if known > 0 else 0.0, _most(values, name), least)
 
 
-def _one(name: str) -> Callable[[Values, float], Bands]:
+def _one(name: str) -> Callable[[Values, Top], Bands]:
     return lambda values, top: {"busy": (np.zeros_like(values[name]), values[name] / top)}
 
 
-def _both_ways(received: str, sent: str) -> Callable[[Values, float], Bands]:
+def _both_ways(received: str, sent: str) -> Callable[[Values, Top], Bands]:
     """Return a function that draws what is received upwards from the middle, and what is sent downwards."""
 
-    def bands(values: Values, top: float) -> Bands:
+    def bands(values: Values, top: Top) -> Bands:
         middle = np.full_like(values[received], 0.5)
         return {
             "received": (middle, middle + 0.5 * values[received] / top),
@@ -166,7 +166,7 @@ def memory_parts(now: Mapping[str, float | NDArray[np.float64]]) -> dict[str, ND
     }
 
 
-def _memory_bands(values: Values, top: float) -> Bands:
+def _memory_bands(values: Values, top: Top) -> Bands:
     edge = np.where(np.isfinite(values["memory_used_bytes"]), 0.0, np.nan)
     bands: Bands = {}
     for name, size in memory_parts(values).items():
@@ -183,7 +183,7 @@ def _memory_text(now: Mapping[str, float], device: GpuDevice) -> str:
     return pair_text(used, total) if math.isfinite(total) else bytes_text(used)
 
 
-def _clock_bands(values: Values, top: float) -> Bands:
+def _clock_bands(values: Values, top: Top) -> Bands:
     clock = values["sm_clock_mhz"] / top
     bits = np.nan_to_num(values["throttle_reasons"], nan=0.0).astype(np.int64)
     is_held = (bits & _REMARKABLE) > 0
@@ -254,6 +254,8 @@ KINDS: dict[str, Kind] = {
     ),
 }
 """What can be drawn, by name."""
+MOST_METRICS = max(len(kind.metrics) for kind in KINDS.values())
+_TIMES = ("at", "first")
 
 
 # Lanes
@@ -263,23 +265,70 @@ KINDS: dict[str, Kind] = {
 class Lane:
     """One lane: its device and `KINDS`' name, the words on its left and right, and in it if there is nothing to draw."""
 
-    device: int
+    device: GpuDevice
     kind: str
     name: str
     now: str
     why: str
-    mean: str
-    most: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """What was measured in the lanes of one kind: a row for each lane and bin of time; those of a lane follow each other."""
+
+    lanes: NDArray[np.int64]
+    values: Values
+
+    def of_lane(self, lane: int) -> Values:
+        """Return the rows of one lane."""
+        first, last = np.searchsorted(self.lanes, (lane, lane + 1))
+        return {name: column[first:last] for name, column in self.values.items()}
 
 
 @dataclass
 class Drawn:
-    """All lanes, and their rectangles: of each part, of what is said on hovering, and of times without an answer."""
+    """All lanes, and their rectangles: of each part, of what is said on hovering, and of times without an answer.
+
+    Rectangles are in order of time. `said` are the table, the row in it, and the lane of each that says something.
+    """
 
     lanes: list[Lane] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     parts: dict[str, dict[str, NDArray[np.float32]]] = field(default_factory=dict)
-    hovers: dict[str, Any] = field(default_factory=dict)
+    hovers: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    said: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 3), np.int64))
     outages: dict[str, list[object]] = field(default_factory=dict)
+
+    def hover_values(self) -> NDArray[np.float64]:
+        """Return a row of all that the words of a hover are made of, for each of them."""
+        rows = np.full((len(self.said), MOST_METRICS), np.nan)
+        for number, table in enumerate(self.tables):
+            mine = self.said[:, 0] == number
+            columns = [column[self.said[mine, 1]] for name, column in table.values.items() if name not in _TIMES]
+            rows[mine, : len(columns)] = np.column_stack(columns)
+        return rows
+
+    def hover_texts(self, first: int, last: int) -> list[str]:
+        """Return the words of the hovers from one up to another."""
+        words = [""] * (last - first)
+        said = self.said[first:last]
+        for number, table in enumerate(self.tables):
+            mine = np.flatnonzero(said[:, 0] == number)
+            names = [name for name in table.values if name not in _TIMES]
+            columns = [table.values[name][said[mine, 1]].tolist() for name in names]
+            for place, lane_number, *row in zip(mine.tolist(), said[mine, 2].tolist(), *columns, strict=True):
+                lane = self.lanes[lane_number]
+                known = {name: value for name, value in zip(names, row, strict=True) if math.isfinite(value)}
+                words[place] = f"{lane.name}: {KINDS[lane.kind].text(known, lane.device)}"
+        return words
+
+    def over_time(self, fold: Callable[..., float]) -> list[str]:
+        """Return for each lane what `fold` makes of its values in view, in words."""
+        return [_over_time(self.values_of(number), lane, fold) for number, lane in enumerate(self.lanes)]
+
+    def values_of(self, lane: int) -> Values:
+        """Return what was measured in a lane: those of one kind have a table together."""
+        return self.tables[lane if len(self.tables) > 1 else 0].of_lane(lane)
 
 
 RECTANGLE = ("left", "right", "bottom", "top")
@@ -310,89 +359,110 @@ def drawn(
     weight = max(len(shown), 1) * (2 if kind == "memory" else 1)
     bins = min(max(_MAX_RECTANGLES // weight, FEWEST_BINS), MOST_BINS)
     width_s = nice_width(max(right - left, 1e-3) / bins)
-    tables = {one.id: _binned(history.rows(one.id), left, right, width_s) for one, _ in shown}
-    tops = _tops(shown, tables)
-    now = Drawn()
+    now = Drawn(outages={name: [] for name in OUTAGE_COLUMNS})
     parts: dict[str, list[NDArray[np.float64]]] = {}
-    hovers: list[NDArray[np.float64]] = []
-    texts: list[str] = []
-    now.outages = {name: [] for name in OUTAGE_COLUMNS}
-    for place, (one, name) in enumerate(shown):
-        values, kind_ = tables[one.id], KINDS[name]
-        label = device_name(history, one) if kind is not None else kind_.words
-        is_drawn = any(np.isfinite(values[metric]).any() for metric in kind_.metrics[:2])
-        for part, rectangles in _rectangles(place, values, kind_.bands(values, tops[one.id, name])).items():
+    hovers = [np.empty((7, 0))]
+    for number, (name, devices) in enumerate(_by_kind(shown).items()):
+        table = _binned(history, devices, KINDS[name].metrics, left, right, width_s)
+        now.tables.append(table)
+        top = _tops(name, devices, table)
+        for part, rectangles in _rectangles(table, KINDS[name].bands(table.values, top)).items():
             parts.setdefault(part, []).append(rectangles)
-        rectangles, words = _hovers(place, values, kind_, one)
-        hovers.append(rectangles)
-        texts += [f"{label}: {word}" for word in words]
+        hovers.append(_hovers(number, table, KINDS[name]))
+    for place, (one, name) in enumerate(shown):
+        label = device_name(history, one) if kind is not None else KINDS[name].words
         _add_outages(now.outages, history, one, place, label, left, right)
-        now.lanes.append(_lane(history, one, name, label, values, is_drawn=is_drawn))
-    now.hovers = _columns(np.concatenate([np.empty((4, 0)), *hovers], axis=1)) | {"text": texts}
-    now.parts = {part: _columns(np.concatenate(found, axis=1)) for part, found in parts.items()}
+        now.lanes.append(_lane(history, one, name, label, now.values_of(place)))
+    together = _in_order_of_time(hovers)
+    now.hovers, now.said = _columns(together), together[4:].T.astype(np.int64)
+    now.parts = {part: _columns(_in_order_of_time(found)) for part, found in parts.items()}
     return now
 
 
-def _binned(rows: NDArray[np.float64], left: float, right: float, width_s: float) -> Values:
+def _by_kind(shown: list[tuple[GpuDevice, str]]) -> dict[str, dict[int, GpuDevice]]:
+    """Return the devices by lane of each kind."""
+    kinds: dict[str, dict[int, GpuDevice]] = {}
+    for lane, (device, name) in enumerate(shown):
+        kinds.setdefault(name, {})[lane] = device
+    return kinds
+
+
+def _binned(
+    history: GpuHistory,
+    devices: Mapping[int, GpuDevice],
+    metrics: tuple[str, ...],
+    left: float,
+    right: float,
+    width_s: float,
+) -> Table:
     """Return the samples in view, those in one bin of time together; the grid is fixed, so that bins don't change later."""
-    at = rows[:, _PLACES["at"]]
-    first = int(np.searchsorted(at, left))
-    last = int(np.searchsorted(at, right, side="right")) + 1
-    rows = rows[first:last]
+    names = (*_TIMES, *metrics)
+    places = [_PLACES[name] for name in names]
+    found = []
+    for device in devices.values():
+        rows = history.rows(device.id)
+        first = int(np.searchsorted(rows[:, 0], left))
+        last = int(np.searchsorted(rows[:, 0], right, side="right")) + 1
+        found.append(rows[first:last, places])
+    lanes = np.repeat(np.array(list(devices), np.int64), [len(rows) for rows in found])
+    rows = np.concatenate(found)
     if len(rows):
-        bins = np.floor(rows[:, _PLACES["at"]] / width_s)
-        rows = merged(rows, np.flatnonzero(np.diff(bins, prepend=-np.inf)))
-    return {name: rows[:, place] for name, place in _PLACES.items()}
+        bins = np.floor(rows[:, 0] / width_s)
+        firsts = np.flatnonzero((np.diff(bins, prepend=-np.inf) != 0) | (np.diff(lanes, prepend=-1) != 0))
+        rows, lanes = merged(rows, firsts, names), lanes[firsts]
+    return Table(lanes, {name: rows[:, place] for place, name in enumerate(names)})
 
 
-def _tops(shown: list[tuple[GpuDevice, str]], tables: Mapping[int, Values]) -> dict[tuple[int, str], float]:
-    """Return the value at each lane's upper edge. Traffic has one scale for all devices."""
-    tops = {(one.id, name): KINDS[name].top(one, tables[one.id]) for one, name in shown}
-    for kind in ("pcie", "nvlink"):
-        most = max((top for (_, name), top in tops.items() if name == kind), default=1.0)
-        tops |= {key: most for key in tops if key[1] == kind}
-    return tops
+def _tops(kind: str, devices: Mapping[int, GpuDevice], table: Table) -> NDArray[np.float64]:
+    """Return the value at the upper edge of each row's lane. Traffic has one scale for all devices."""
+    tops = {lane: KINDS[kind].top(device, table.of_lane(lane)) for lane, device in devices.items()}
+    if kind in ("pcie", "nvlink"):
+        tops = dict.fromkeys(tops, max(tops.values()))
+    by_lane = np.zeros(max(tops) + 1)
+    by_lane[list(tops)] = list(tops.values())
+    return by_lane[table.lanes]
 
 
-def _edges(values: Values) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _edges(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return from when to when the bins stand: each up to its last sample, from the one before, if that isn't long ago."""
-    at, first = values["at"], values["first"]
+    at, first = table.values["at"], table.values["first"]
     before = np.concatenate([[-np.inf], at[:-1]])[: len(at)]
+    before[np.diff(table.lanes, prepend=-1) != 0] = -np.inf
     return np.where(first - before <= STALE_S, before, first - _SAMPLE_S), at
 
 
-def _y(place: int, share: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    return place + _BOTTOM - (_BOTTOM - _TOP) * np.clip(share, 0.0, 1.0)
+def _y(lane: NDArray[np.int64] | int, share: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    return lane + _BOTTOM - (_BOTTOM - _TOP) * np.clip(share, 0.0, 1.0)
 
 
-def _rectangles(place: int, values: Values, bands: Bands) -> dict[str, NDArray[np.float64]]:
+def _rectangles(table: Table, bands: Bands) -> dict[str, NDArray[np.float64]]:
     """Return left, right, bottom and top of each part's rectangles that are more than a line."""
-    left, right = _edges(values)
+    left, right = _edges(table)
     found = {}
     for part, (low, high) in bands.items():
         is_there = np.isfinite(low) & np.isfinite(high) & (high > low)
         if is_there.any():
-            rows = np.stack([left, right, _y(place, low), _y(place, high)])
+            rows = np.stack([left, right, _y(table.lanes, low), _y(table.lanes, high)])
             found[part] = rows[:, is_there]
     return found
+
+
+def _in_order_of_time(rectangles: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return all rectangles, those that end first first; at one time, from the top."""
+    together = np.concatenate(rectangles, axis=1)
+    return together[:, np.lexsort((together[2], together[1]))]
 
 
 def _columns(rectangles: NDArray[np.float64]) -> dict[str, NDArray[np.float32]]:
     return {name: rectangles[place].astype(np.float32) for place, name in enumerate(RECTANGLE)}
 
 
-def _hovers(place: int, values: Values, kind: Kind, device: GpuDevice) -> tuple[NDArray[np.float64], list[str]]:
-    """Return left, right, bottom and top of each bin that has a value, and its words."""
-    left, right = _edges(values)
-    is_there = np.any([np.isfinite(values[metric]) for metric in kind.metrics], axis=0)
-    edges = np.full(int(np.count_nonzero(is_there)), float(place))
-    rectangles = np.stack([left[is_there], right[is_there], edges + 1, edges])
-    columns = [values[name][is_there].tolist() for name in kind.metrics]
-    known = (
-        {name: value for name, value in zip(kind.metrics, row, strict=True) if math.isfinite(value)}
-        for row in zip(*columns, strict=True)
-    )
-    return rectangles, [kind.text(one, device) for one in known]
+def _hovers(number: int, table: Table, kind: Kind) -> NDArray[np.float64]:
+    """Return left, right, bottom and top of each bin that has a value, and its table, its row there and its lane."""
+    left, right = _edges(table)
+    rows = np.flatnonzero(np.any([np.isfinite(table.values[metric]) for metric in kind.metrics], axis=0))
+    lanes = table.lanes[rows]
+    return np.stack([left[rows], right[rows], lanes + 1.0, lanes, np.full(len(rows), number), rows, lanes])
 
 
 def _add_outages(
@@ -441,22 +511,15 @@ def now_text(history: GpuHistory, device: GpuDevice, kind: str) -> str:
     return KINDS[kind].text(known, device) or reading_words(readings[metrics[0]])
 
 
-def _lane(history: GpuHistory, device: GpuDevice, kind: str, label: str, values: Values, *, is_drawn: bool) -> Lane:
+def _lane(history: GpuHistory, device: GpuDevice, kind: str, label: str, values: Values) -> Lane:
     now = now_text(history, device, kind)
+    is_drawn = any(np.isfinite(values[metric]).any() for metric in KINDS[kind].metrics[:2])
     why = "" if is_drawn or device.state != OK else now
-    return Lane(
-        device.id,
-        kind,
-        label,
-        ellipsis(now, _MAX_NOW_LENGTH),
-        why,
-        _over_time(values, kind, device, np.nanmean),
-        _over_time(values, kind, device, np.nanmax),
-    )
+    return Lane(device, kind, label, ellipsis(now, _MAX_NOW_LENGTH), why)
 
 
-def _over_time(values: Values, kind: str, device: GpuDevice, fold: Callable[..., float]) -> str:
+def _over_time(values: Values, lane: Lane, fold: Callable[..., float]) -> str:
     """Return one number of the time in view for each metric of a lane, in words."""
-    metrics = [name for name in KINDS[kind].metrics if name != "throttle_reasons"]
+    metrics = [name for name in KINDS[lane.kind].metrics if name != "throttle_reasons"]
     known = {name: float(fold(values[name])) for name in metrics if np.isfinite(values[name]).any()}
-    return KINDS[kind].text(known, device) or "unknown"
+    return KINDS[lane.kind].text(known, lane.device) or "unknown"

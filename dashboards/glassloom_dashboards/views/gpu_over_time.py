@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from bokeh.core.properties import value as constant
 from bokeh.layouts import row as layout_row
 from bokeh.models import (
@@ -29,6 +30,7 @@ from glassloom_dashboards.parts.card import (
     show_html,
     versions_of,
 )
+from glassloom_dashboards.parts.live_rows import LiveRows
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import (
@@ -65,6 +67,7 @@ _RIGHT_PX = {False: 130, True: 196}
 _LANE_PX = 24
 _TRACK_COLUMNS = ("bottom", "top")
 _NOTE_COLUMNS = ("x", "y", "text")
+_NO_ROWS = {name: np.empty(0, np.float32) for name in RECTANGLE}
 _PART_HATCHES = {"held": "/", "sent": "\\", "pool_free": "\\", "others": ".", "used": "x", "driver": "-"}
 
 
@@ -152,6 +155,8 @@ class GpuOverTime:
             name: ColumnDataSource(name=f"{SOURCE}-{name}", data={column: [] for column in names.get(name, RECTANGLE)})
             for name in (*names, *PARTS)
         }
+        self._rows = {part: LiveRows(self.sources[part]) for part in PARTS}
+        self._hovers = LiveRows(self.sources["hovers"], text="text")
         self.time = time or TimeView(aggregate, self.id)
         self.plot = plot(self.sources, self.time.x_range)
         self.time.add(self.plot, *hovers(self.plot))
@@ -202,6 +207,8 @@ class GpuOverTime:
     def forget(self) -> None:
         """Make the next `update` draw everything."""
         self._seen.forget()
+        for rows in (*self._rows.values(), self._hovers):
+            rows.forget()
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
@@ -216,9 +223,9 @@ class GpuOverTime:
         kind = None if self.kind.value == ALL_METRICS else str(self.kind.value)
         device = int(self.device.value) if self.device.value else None
         self._drawn = now = drawn(aggregate.gpus, left, right, kind, device, MAX_LANES)
-        for part in PARTS:
-            replace_data(self.sources[part], now.parts.get(part, {name: [] for name in RECTANGLE}))
-        replace_data(self.sources["hovers"], now.hovers)
+        for part, rows in self._rows.items():
+            rows.show(now.parts.get(part, _NO_ROWS))
+        self._hovers.show(now.hovers, now.hover_texts, now.hover_values())
         replace_data(self.sources["outages"], now.outages)
         self._set_lanes(now, left)
         self._update_legend(now)
@@ -301,5 +308,7 @@ class GpuOverTime:
 
     def table(self) -> Table:
         """Return the last value of each lane, and the mean and the most of what is on screen."""
-        rows = [(lane.name, lane.now, lane.mean, lane.most) for lane in self._drawn.lanes]
+        drawn = self._drawn
+        folded = zip(drawn.lanes, drawn.over_time(np.nanmean), drawn.over_time(np.nanmax), strict=True)
+        rows = [(lane.name, lane.now, mean, most) for lane, mean, most in folded]
         return Table(("metric" if self.kind.value == ALL_METRICS else "device", "now", "mean", "most"), rows)
