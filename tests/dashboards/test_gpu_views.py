@@ -397,6 +397,11 @@ def test_a_real_cluster_shows_a_session_live(browser, monkeypatch):
             tab.wait_for_function(f"() => {moments} >= 2")
             known = tab.evaluate(moments)
             tab.wait_for_function(f"() => {moments} > {known + 2}")
+            columns = "Bokeh.documents[0].get_model_by_name('gpu-time-source-hovers').data"
+            whole = tab.evaluate(f"Object.values({columns}).map(column => Array.from(column))")
+            assert len({len(column) for column in whole}) == 1, "rows that came one by one are whole"
+            shown = tab.evaluate(f"(({{left, right, text}}) => [[...left], [...right], text])({columns})")
+            assert all(left < right and text for left, right, text in zip(*shown, strict=True))
 
 
 def test_in_a_browser_metrics_are_chosen_and_devices_opened(publish, browser):

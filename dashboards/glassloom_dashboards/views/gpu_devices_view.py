@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 from bokeh.models import CustomJS, UIElement
 from glassloom_metrics.gpu_messages import GONE, LOST, OK, SILENT, GpuDevice, Reading, throttle_texts
 
@@ -18,10 +19,12 @@ from glassloom_dashboards.parts.theme import Palette, bytes_text, ellipsis, midd
 from glassloom_dashboards.parts.times import clock_text
 from glassloom_dashboards.views.gpu_drawing import (
     KINDS,
+    MEMORY_METRICS,
     PART_WORDS,
     device_name,
     memory_parts,
     now_text,
+    number_of,
     percent_text,
     rate_text,
     reading_words,
@@ -48,14 +51,17 @@ HEADS = (
     ("Processes", "wide number"),
 )
 """Words and CSS classes of each column."""
+_CELLS = {"pcie": "wide", "nvlink": "wide", "power": "number", "temperature": "number", "clock": "wide number"}
+"""What is in columns as words alone, by metric, and their CSS classes."""
 
 
-def device_row(aggregate: ClusterAggregate, device: GpuDevice, *, shows_model: bool = True) -> dict[str, object]:
-    """Return what the table says of a device."""
+def device_row(
+    aggregate: ClusterAggregate, device: GpuDevice, memory: Bar, *, shows_model: bool = True
+) -> dict[str, object]:
+    """Return what the table says of a device, with the bar of its memory."""
     gpus = aggregate.gpus
     readings = gpus.readings.get(device.id, {}) if device.state == OK else {}
     busy, processes = readings.get("utilization_percent", ""), readings.get("processes", "")
-    cells = {kind: cell(aggregate, device, kind) for kind in KINDS}
     return {
         "id": device.id,
         "name": device_name(gpus, device),
@@ -66,21 +72,20 @@ def device_row(aggregate: ClusterAggregate, device: GpuDevice, *, shows_model: b
         "icon": _ICONS.get(device.state, "warning"),
         "reason": reason_text(aggregate, device),
         "is_ok": device.state == OK,
-        "busy": None if isinstance(busy, str) else min(max(busy / 100, 0.0), 1.0),
-        "memory": memory_bar(aggregate, device),
-        "cells": cells,
-        "throttled": ", ".join(_throttled(readings)),
-        "processes": {"words": _count_text(processes), "is_value": not isinstance(processes, str)},
+        "busy_percent": "" if isinstance(busy, str) else f"{min(max(busy, 0.0), 100.0):.1f}",
+        "memory": memory,
+        "memory_words": ", ".join(words for _, _, words in memory),
+        "utilization": now_text(gpus, device, "utilization"),
+        "memory_cell": cell(aggregate, device, "memory"),
+        "cells": [(css, cell(aggregate, device, kind)) for kind, css in _CELLS.items()]
+        + [("wide number", {"words": _count_text(processes), "is_value": not isinstance(processes, str)})],
     }
 
 
 def cell(aggregate: ClusterAggregate, device: GpuDevice, kind: str) -> dict[str, object]:
     """Return the words of a metric, and whether they are a value or say why there is none."""
     readings = aggregate.gpus.readings.get(device.id)
-    has_value = readings is not None and not all(
-        isinstance(readings.get(name, ""), str)
-        for name in KINDS[kind].metrics[: 2 if len(KINDS[kind].metrics) == 2 else 1]
-    )
+    has_value = readings is not None and not all(isinstance(readings.get(name, ""), str) for name in KINDS[kind].needed)
     return {"words": now_text(aggregate.gpus, device, kind), "is_value": has_value}
 
 
@@ -91,25 +96,31 @@ def reason_text(aggregate: ClusterAggregate, device: GpuDevice) -> str:
     return f"since {clock_text(device.since_s, aggregate.last_at_s)}: {ellipsis(device.reason, 200)}"
 
 
-def memory_bar(aggregate: ClusterAggregate, device: GpuDevice) -> list[tuple[str, float, str]]:
-    """Return the parts of a device's memory: name, per cent of all, and words; nothing if it isn't known."""
+Bar = list[tuple[str, str, str]]
+"""The parts of a device's memory: name, per cent of all, and words."""
+
+
+def memory_bars(aggregate: ClusterAggregate, devices: Sequence[GpuDevice]) -> dict[int, Bar]:
+    """Return the bars of the devices of which it is known how full their memory is."""
     gpus = aggregate.gpus
-    readings = gpus.readings.get(device.id, {})
-    total = device.memory_total_bytes
-    known = {name: float(value) for name, value in readings.items() if not isinstance(value, str)}
-    if isinstance(total, str) or total <= 0 or "memory_used_bytes" not in known or device.state != OK:
-        return []
-    parts = memory_parts({**known, "workers_bytes": gpus.workers_bytes(device.id)})
-    return [
-        (name, 100 * min(float(size) / total, 1.0), f"{PART_WORDS[name]} {bytes_text(float(size))}")
-        for name, size in parts.items()
-        if float(size) > 0
-    ]
-
-
-def _throttled(readings: Mapping[str, Reading]) -> list[str]:
-    bits = readings.get("throttle_reasons", "")
-    return [] if isinstance(bits, str) else throttle_texts(bits, remarkable=True)
+    rows, totals = [], {}
+    for device in devices:
+        total, readings = device.memory_total_bytes, gpus.readings.get(device.id, {})
+        if device.state == OK and not isinstance(total, str) and total > 0:
+            row = readings | {"workers_bytes": gpus.workers_bytes(device.id)}
+            if not isinstance(row.get("memory_used_bytes", ""), str):
+                totals[device.id] = total
+                rows.append([number_of(row.get(name, "")) for name in MEMORY_METRICS])
+    parts = memory_parts(dict(zip(MEMORY_METRICS, np.array(rows).T, strict=True))) if rows else {}
+    sizes = zip(*(part.tolist() for part in parts.values()), strict=True)
+    return {
+        device: [
+            (name, f"{100 * min(size / total, 1.0):.1f}", f"{PART_WORDS[name]} {bytes_text(size)}")
+            for name, size in zip(parts, row, strict=True)
+            if size > 0
+        ]
+        for (device, total), row in zip(totals.items(), sizes, strict=True)
+    }
 
 
 def _count_text(value: Reading) -> str:
@@ -118,11 +129,12 @@ def _count_text(value: Reading) -> str:
 
 def detail_of(aggregate: ClusterAggregate, device: GpuDevice) -> dict[str, object]:
     """Return what is told of a device that is open."""
+    memory = memory_bars(aggregate, [device]).get(device.id, [])
     return {
-        **device_row(aggregate, device),
+        **device_row(aggregate, device, memory),
         "metrics": [(KINDS[kind].words, cell(aggregate, device, kind)) for kind in KINDS if device.state == OK],
         "facts": facts_of(aggregate, device),
-        "parts": [words for _, _, words in memory_bar(aggregate, device)],
+        "parts": [words for _, _, words in memory],
         "links": link_rows(aggregate, device),
         "process_rows": process_rows(aggregate, aggregate.gpus.processes_on(device.id) if device.state == OK else []),
         "why_no_processes": _why_no_processes(aggregate, device),
@@ -282,8 +294,9 @@ class GpuDevicesView:
         note += [f"{count:,} {state_words(state)}" for state, count in counts.items() if count]
         if self._aggregate.gpus.driver:
             note.append(f"driver {ellipsis(self._aggregate.gpus.driver, 30)}")
-        rows = [device_row(self._aggregate, one, shows_model=len(models) > 1) for one in shown]
-        used = {name for row in rows for name, _, _ in row["memory"]}  # type: ignore[attr-defined]
+        bars = memory_bars(self._aggregate, shown)
+        rows = [device_row(self._aggregate, one, bars.get(one.id, []), shows_model=len(models) > 1) for one in shown]
+        used = {name for bar in bars.values() for name, _, _ in bar}
         return {
             "heads": HEADS,
             "note": ", ".join(note),

@@ -37,6 +37,13 @@ PART_WORDS = {
     "used": "in use (by whom isn't known)",
     "driver": "driver",
 }
+MEMORY_METRICS = (
+    "memory_used_bytes",
+    "workers_bytes",
+    "pool_reserved_bytes",
+    "pool_used_bytes",
+    "memory_reserved_bytes",
+)
 MOST_BINS, FEWEST_BINS = 300, 60
 _MAX_RECTANGLES = 2400
 _SAMPLE_S = 1.0
@@ -94,8 +101,14 @@ class Kind:
     bands: Callable[[Values, Top], Bands]
     text: Callable[[Mapping[str, float], GpuDevice], str]
 
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The metrics without any of which there is nothing to show."""
+        return self.metrics if len(self.metrics) == 2 else self.metrics[:1]
 
-def _number(value: Reading) -> float:
+
+def number_of(value: Reading) -> float:
+    """Return a reading, NaN if there is none."""
     return math.nan if isinstance(value, str) else float(value)
 
 
@@ -105,7 +118,7 @@ def _most(values: Values, *names: str) -> float:
 
 
 def _limit(limit: Reading, values: Values, name: str, least: float) -> float:
-    known = _number(limit)
+    known = number_of(limit)
     return max(known if known > 0 else 0.0, _most(values, name), least)
 
 
@@ -142,16 +155,7 @@ def memory_parts(now: Mapping[str, float | NDArray[np.float64]]) -> dict[str, ND
     >>> {name: float(value) for name, value in parts.items()}
     {'pool_used': 5.0, 'pool_free': 1.0, 'workers': 2.0, 'others': 2.0, 'used': 0.0, 'driver': 1.0}
     """
-    used, workers, pool, pool_used, driver = (
-        np.asarray(now.get(name, np.nan), np.float64)
-        for name in (
-            "memory_used_bytes",
-            "workers_bytes",
-            "pool_reserved_bytes",
-            "pool_used_bytes",
-            "memory_reserved_bytes",
-        )
-    )
+    used, workers, pool, pool_used, driver = (np.asarray(now.get(name, np.nan), np.float64) for name in MEMORY_METRICS)
     in_pool = np.minimum(np.where(np.isfinite(pool), pool, 0.0), used)
     in_use = np.where(np.isfinite(pool_used), np.minimum(pool_used, in_pool), in_pool)
     is_known = np.isfinite(workers)
@@ -178,7 +182,7 @@ def _memory_bands(values: Values, top: Top) -> Bands:
 def _memory_text(now: Mapping[str, float], device: GpuDevice) -> str:
     if "memory_used_bytes" not in now:
         return ""
-    total = _number(device.memory_total_bytes)
+    total = number_of(device.memory_total_bytes)
     used = now["memory_used_bytes"]
     return pair_text(used, total) if math.isfinite(total) else bytes_text(used)
 
@@ -198,7 +202,7 @@ def _clock_text(now: Mapping[str, float], _device: GpuDevice) -> str:
 
 
 def _power_text(now: Mapping[str, float], device: GpuDevice) -> str:
-    limit = _number(device.power_limit_w)
+    limit = number_of(device.power_limit_w)
     if "power_w" not in now:
         return ""
     return f"{now['power_w']:.0f} of {limit:.0f} W" if limit > 0 else f"{now['power_w']:.0f} W"
@@ -224,7 +228,7 @@ KINDS: dict[str, Kind] = {
     ),
     "memory": Kind(
         "Memory",
-        ("memory_used_bytes", "memory_reserved_bytes", "pool_used_bytes", "pool_reserved_bytes", "workers_bytes"),
+        MEMORY_METRICS,
         lambda device, values: _limit(device.memory_total_bytes, values, "memory_used_bytes", 1.0),
         _memory_bands,
         _memory_text,
@@ -513,7 +517,7 @@ def now_text(history: GpuHistory, device: GpuDevice, kind: str) -> str:
 
 def _lane(history: GpuHistory, device: GpuDevice, kind: str, label: str, values: Values) -> Lane:
     now = now_text(history, device, kind)
-    is_drawn = any(np.isfinite(values[metric]).any() for metric in KINDS[kind].metrics[:2])
+    is_drawn = any(np.isfinite(values[metric]).any() for metric in KINDS[kind].needed)
     why = "" if is_drawn or device.state != OK else now
     return Lane(device, kind, label, ellipsis(now, _MAX_NOW_LENGTH), why)
 
