@@ -33,8 +33,9 @@ from glassloom_dashboards.parts.strip import notices
 from glassloom_dashboards.parts.tables import STYLE as TABLE_STYLE
 from glassloom_dashboards.parts.tables import Table, Tabular, table_html
 from glassloom_dashboards.parts.templates import template
-from glassloom_dashboards.parts.theme import PALETTES, bytes_text, duration_text
+from glassloom_dashboards.parts.theme import PALETTES, bytes_text
 from glassloom_dashboards.parts.time_view import ALL, TimeView
+from glassloom_dashboards.parts.times import duration_text
 from glassloom_dashboards.serving.hub import Watched
 from glassloom_dashboards.serving.page import CARDS, TIME_CARDS, make_cards
 from glassloom_dashboards.views.runs_view import ROWS as RUN_ROWS

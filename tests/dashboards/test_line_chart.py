@@ -22,7 +22,7 @@ def test_parts_are_stacked_below_the_limit_and_said_in_words():
     chart = stacked_chart("Memory", np.array([0, 10], np.float32), columns([1, 2], [3, 2]), str, limit=8.0)
     assert points(chart.bands[0].path) == [(0, 87.5), (WIDTH, 75), (WIDTH, HEIGHT), (0, HEIGHT)]
     assert points(chart.bands[1].path) == [(0, 50), (WIDTH, 50), (WIDTH, 75), (0, 87.5)]
-    assert (chart.top, chart.limit_y, chart.first) == ("8.0", 0.0, "10.0 s before")
+    assert (chart.top, chart.limit_y, chart.first) == ("8.0", 0.0, "10 s before")
     assert chart.label == "Memory: last 4.0 (part 0 2.0, part 1 2.0), at most 4.0, limit 8.0"
 
 

@@ -69,7 +69,7 @@ def test_a_row_says_how_the_run_ended_and_how_much_of_the_threads_it_had():
     text = opened(aggregate).card("runs").view.text
     row = " ".join(re.sub(r"<[^>]*>", " ", text[text.index('<tr class="row') :]).split())
     assert row.startswith("failed x.sum().compute() compute · study.ipynb · cell 0")
-    assert "2.0 s 2 / 3, 1 failed 75 %" in row
+    assert "2 s 2 / 3, 1 failed 75 %" in row
     aggregate.apply(WorkerLeft(STARTED_AT_S + 9, 0, "the cluster was closed"))
     assert "75 %" in opened(aggregate).card("runs").view.text, "of the threads that there were"
 
@@ -121,14 +121,14 @@ def test_two_runs_are_compared_as_a_whole_and_by_layer():
     aggregate.apply(events(1, [(20.0, 21.0), (20.0, 22.0)], layer=2))
     first, second = (aggregate.runs.get(run) for run in (0, 2))
     whole = {one.words: (one.first, one.second, one.difference) for one in compare_runs(aggregate, first, second)}
-    assert whole["Duration"] == ("2.0 s", "2.0 s", "same")
-    assert whole["Time in tasks"] == ("1.0 s", "3.0 s", "+2.0 s (+200 %)")
+    assert whole["Duration"] == ("2 s", "2 s", "same")
+    assert whole["Time in tasks"] == ("1 s", "3 s", "+2 s (+200 %)")
     assert whole["Threads' share"] == ("25 %", "75 %", "+50 points")
     layers = compare_layers(aggregate, first, second)
     assert [layer.name for layer in layers] == ["sum", "only-new"]
     assert [one.difference for one in layers[0].differences] == [
         "+1 (+100 %)",
-        "+2.0 s (+200 %)",
+        "+2 s (+200 %)",
         "+500 ms (+50 %)",
         "–",
     ]
@@ -137,7 +137,7 @@ def test_two_runs_are_compared_as_a_whole_and_by_layer():
     page = opened(aggregate)
     assert "Choose another run" in ask(page, "choose", "2")
     text = ask(page, "choose", "0")
-    assert text.index("A · run 0") < text.index("B · run 2") and "+2.0 s (+200 %)" in text
+    assert text.index("A · run 0") < text.index("B · run 2") and "+2 s (+200 %)" in text
     text = ask(page, "choose", "1")
     assert "A · run 0" in text and "B · run 1" in text, "the one chosen first makes room"
     assert "A · run" not in ask(page, "clear")

@@ -73,9 +73,9 @@ def test_a_task_is_searched_opened_and_left_by_keyboard(cluster, tab):
 
 def test_an_address_opens_a_task_that_is_followed_while_it_runs_and_dies(cluster, tab):
     tab.goto(f"{tab.base}/c1/task?open=1:7")
-    tab.get_by_text("It has run for 18.0 s.").wait_for()
+    tab.get_by_text("It has run for 18 s.").wait_for()
     cluster.add(running(35.0, (0, 1, 1, "7", 12.0)))
-    tab.get_by_text("It has run for 23.0 s.").wait_for()
+    tab.get_by_text("It has run for 23 s.").wait_for()
     cluster.add(WorkerLeft(STARTED_AT_S + 36.0, 0, "killed"))
     tab.get_by_text("Its worker left while it ran.").wait_for()
     tab.reload()
@@ -98,7 +98,7 @@ def test_a_click_on_a_bar_shows_the_task_and_leads_to_its_page(cluster, tab, pag
     tab.wait_for_function(f"() => {chosen} === 10.5")
     tab.wait_for_function(f"() => {height} < {before}")
     tab.mouse.click(*place(tab, 25.0, 1))
-    tab.get_by_text("It has run for 18.0 s.").wait_for()
+    tab.get_by_text("It has run for 18 s.").wait_for()
     tab.keyboard.press("Escape")
     tab.wait_for_function(f"() => document.querySelector('.view.below').hidden && {height} === {before}")
     tab.mouse.click(*place(tab, 15.0, 0))

@@ -85,7 +85,7 @@ def test_a_task_tells_where_its_time_went_and_why_it_waited(aggregate):
     )  # fmt: skip
     text = ask(Opened("task", aggregate), "open", "1:0")
     assert "sum[0] finished" in text and "Built at cell 3 Run 3, compute: x.sum().compute()" in text
-    assert "finished attempt 1 w0, thread 1 began" in text and "2.0 s 600 ms on the CPU" in text
+    assert "finished attempt 1 w0, thread 1 began" in text and "2 s 600 ms on the CPU" in text
     parts = ("waited for its inputs 1.5 s (drawn shorter) ready, waited for a worker 300 ms sent, in the worker's queue 200 ms "
              "got its inputs 400 ms unpickled its inputs 100 ms ran, on the CPU 600 ms ran, off the CPU 900 ms")  # fmt: skip
     assert parts in text
@@ -93,7 +93,7 @@ def test_a_task_tells_where_its_time_went_and_why_it_waited(aggregate):
         "It was ready 1.5 s after its run began. It then waited 300 ms for a worker that was free. It was 200 ms on the "
         "way to w0 and in its queue. Getting and unpickling its inputs of 1.00 MiB took 500 ms. It was on the CPU for 30%"
     ) in text
-    assert "The last to come was load[0] : it ended on w1 500 ms before this task began, after 1.0 s, and is" in text
+    assert "The last to come was load[0] : it ended on w1 500 ms before this task began, after 1 s, and is" in text
     first = Opened("task", aggregate)
     text = ask(first, "open", "0:0")
     assert "It has no inputs that tasks have made." in text and "It was the last input of sum[0] ." in text
@@ -112,7 +112,7 @@ def test_what_is_not_told_is_said_not_to_be_known(aggregate):
     aggregate.apply(row(0, "0", 10.5, 1.0))
     text = ask(Opened("task", aggregate), "open", "0:0")
     assert "What it waited for isn't told of tasks of this cluster." in text
-    assert "ran 1.0 s" in text and "on the CPU" not in text and "Size of its" not in text
+    assert "ran 1 s" in text and "on the CPU" not in text and "Size of its" not in text
     assert "Nothing that is still kept." in text
 
 
@@ -230,7 +230,7 @@ def test_tasks_are_found_by_key_by_part_of_it_and_by_layer(aggregate):
     text = ask(page, "search", "SUM")
     assert "1 layer with such tasks" in text and "sum 2 tasks · run 3 · cell 3 More of them sum[11, 99]" in text
     text = ask(page, "search", "load[4, 2]")
-    assert links(page) == ["task?open=0%3A4%2C%202"] and "load[4, 2] finished w0 1.0 s" in text
+    assert links(page) == ["task?open=0%3A4%2C%202"] and "load[4, 2] finished w0 1 s" in text
     ask(page, "search", "('sum-0011223344556677', 4, 3)")
     assert links(page) == ["task?open=1%3A4%2C%203"]
     ask(page, "search", "1, 9")

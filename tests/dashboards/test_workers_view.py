@@ -88,7 +88,7 @@ def test_a_dead_worker_tells_why_it_left_what_it_did_last_and_what_it_said():
     page = Opened("workers", aggregate)
     assert rows(page) == ["1", "0"] and "left killed by signal 9" in words(page)
     text = ask(page, "open", "0")
-    assert "killed by signal 9" in text and "Was there for 60.0 s" in text
+    assert "killed by signal 9" in text and "Was there for 60 s" in text
     assert "Memory managed shared unmanaged limit" in text and "CPU, 100 % is one core" in text
     assert "unknown layer[19]" in text and "unknown layer[7]" not in text
     assert "out of memory" in text
@@ -108,11 +108,11 @@ def test_what_a_worker_runs_and_what_it_ran_when_it_died_leads_to_the_tasks():
     aggregate.apply(events(0, [(0.0, 1.0)]))
     page = Opened("workers", aggregate)
     text = ask(page, "open", "0")
-    assert re.search(r"What it runs .* unknown layer\[3, 4\] 1 30.0 s .* unknown layer\[&lt;img.*\] 0 2.0 s Last", text)
+    assert re.search(r"What it runs .* unknown layer\[3, 4\] 1 30 s .* unknown layer\[&lt;img.*\] 0 2 s Last", text)
     aggregate.apply(WorkerLeft(STARTED_AT_S + 60, 0, "killed by signal 9"))
     page.update()
     text = words(page)
-    assert re.search(r"What it ran when it left .* unknown layer\[3, 4\] 1 40.0 s .* unknown layer\[&lt;img", text)
+    assert re.search(r"What it ran when it left .* unknown layer\[3, 4\] 1 40 s .* unknown layer\[&lt;img", text)
     html = page.card("workers").view.text
     assert 'href="task?open=7%3A3%2C%204"' in html and 'href="task?open=0%3A0"' in html and "<img" not in html
 

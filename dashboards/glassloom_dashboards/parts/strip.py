@@ -12,7 +12,8 @@ from glassloom_dashboards.folds.task_keys import indices_of
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.card import Seen, html_div, show_html, versions_of
 from glassloom_dashboards.parts.task_links import task_href
-from glassloom_dashboards.parts.theme import bytes_text, duration_text, ellipsis
+from glassloom_dashboards.parts.theme import bytes_text, ellipsis
+from glassloom_dashboards.parts.times import duration_text
 
 MAX_ERROR_LENGTH = 200
 MAX_NAME_LENGTH = 60

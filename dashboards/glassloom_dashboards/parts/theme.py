@@ -8,16 +8,17 @@ bars and areas have patterns besides.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from bokeh.models import AdaptiveTicker, CompositeTicker, NoOverlap
 from bokeh.plotting import figure
 from glassloom_metrics.protocol import Action
 from markupsafe import Markup
 
+from glassloom_dashboards.parts.numbers import three_digits
 from glassloom_dashboards.parts.scripts import ticks
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
@@ -361,12 +362,15 @@ def bytes_text(count: float) -> str:
 
     >>> bytes_text(1536), bytes_text(3 * 2**30), bytes_text(88 * 2**20)
     ('1.50 KiB', '3.00 GiB', '88.0 MiB')
+    >>> bytes_text(1023.9 * 2**20), bytes_text(float("nan"))
+    ('1.00 GiB', 'unknown')
     """
+    if not math.isfinite(count):
+        return "unknown"
     power = 0
-    while abs(count) >= 1024 and power < len(_BYTE_UNITS) - 1:
+    while abs(count) >= 1023.5 and power < len(_BYTE_UNITS) - 1:
         count, power = count / 1024, power + 1
-    digits = 0 if power == 0 or abs(count) >= 100 else 1 if abs(count) >= 10 else 2
-    return f"{count:.{digits}f} {_BYTE_UNITS[power]}"
+    return f"{three_digits(count) if power else f'{count:.0f}'} {_BYTE_UNITS[power]}"
 
 
 def bright_text(background: str) -> str:
@@ -392,24 +396,6 @@ def _luminance(colour: str) -> float:
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def duration_text(seconds: float) -> str:
-    """Return a length of time for people.
-
-    >>> duration_text(12e-6), duration_text(0.25), duration_text(12.345), duration_text(250), duration_text(7260)
-    ('12 µs', '250 ms', '12.3 s', '4 min 10 s', '2 h 1 min')
-    """
-    if not np.isfinite(seconds):
-        return "unknown"
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.0f} µs"
-    if seconds < 0.9995:
-        return f"{seconds * 1e3:.3g} ms"
-    if seconds < 119.5:
-        return f"{seconds:.3g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def set_seconds_axis(plot: figure) -> None:

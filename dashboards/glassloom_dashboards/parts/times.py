@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+import math
 import time
+
+from glassloom_dashboards.parts.numbers import three_digits
 
 
 def duration_text(seconds: float) -> str:
-    """Return a length of time.
+    """Return a length of time to at most three digits, or in minutes, hours and days.
 
     >>> duration_text(0.0042), duration_text(0.5), duration_text(12.34), duration_text(125), duration_text(7260)
     ('4.2 ms', '500 ms', '12.3 s', '2 min 05 s', '2 h 01 min')
-    >>> duration_text(0), duration_text(25e-6), duration_text(99.97), duration_text(119.7)
-    ('0 s', '25 µs', '1 min 40 s', '2 min 00 s')
+    >>> duration_text(0), duration_text(25e-6), duration_text(59.95), duration_text(-0.25), duration_text(float("nan"))
+    ('0 s', '25 µs', '1 min 00 s', '-250 ms', 'unknown')
     """
+    if not math.isfinite(seconds):
+        return "unknown"
+    if seconds < 0:
+        return f"-{duration_text(-seconds)}"
     if seconds == 0:
         return "0 s"
-    for unit, size_s in (("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)):
-        count = seconds / size_s
-        if count < (999.5 if unit != "s" else 99.95):
-            return f"{count:.{1 if count < 9.95 or unit == 's' else 0}f} {unit}"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60:,} h {minutes % 60:02d} min"
+    if seconds < 999.5e-6:
+        return f"{math.floor(seconds * 1e6 + 0.5)} µs" if seconds >= 0.5e-6 else "<1 µs"
+    if seconds < 0.9995:
+        return f"{_trimmed(three_digits(seconds * 1e3))} ms"
+    if seconds < 59.95:
+        return f"{_trimmed(three_digits(seconds))} s"
+    minutes, rest_s = divmod(math.floor(seconds + 0.5), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest_s:02d} s"
+    hours, minutes = divmod(math.floor(seconds / 60 + 0.5), 60)
+    if hours < 24:
+        return f"{hours} h {minutes:02d} min"
+    days, hours = divmod(math.floor(seconds / 3600 + 0.5), 24)
+    return f"{days:,} d {hours:02d} h"
+
+
+def _trimmed(number: str) -> str:
+    return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 def clock_text(at_s: float, now_s: float) -> str:

@@ -8,31 +8,61 @@ window.glassloom = (() => {
 
   const scaled = value => {
     let unit = 0;
-    while (Math.abs(value) >= 1024 && unit < BYTE_UNITS.length - 1) {
+    while (Math.abs(value) >= 1023.5 && unit < BYTE_UNITS.length - 1) {
       value /= 1024;
       unit += 1;
     }
     return [value, unit];
   };
 
-  // Numbers for people.
+  // Numbers for people: as in numbers.py, times.py and theme.py.
+
+  const rounded = value => Math.floor(value + 0.5);
+
+  const threeDigits = value => {
+    const size = Math.abs(value);
+    const digits = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
+    const shown = rounded(size * 10 ** digits) / 10 ** digits;
+    return `${value < 0 ? '-' : ''}${shown.toFixed(digits)}`;
+  };
 
   const bytes = value => {
-    if (!(value >= 0)) {
+    if (!Number.isFinite(value)) {
       return 'unknown';
     }
     const [shown, unit] = scaled(value);
-    return `${unit ? shown.toFixed(2) : shown.toFixed(0)} ${BYTE_UNITS[unit]}`;
+    return `${unit ? threeDigits(shown) : shown.toFixed(0)} ${BYTE_UNITS[unit]}`;
+  };
+
+  const shortDuration = seconds => {
+    if (seconds < 999.5e-6) {
+      return seconds >= 0.5e-6 ? `${rounded(seconds * 1e6)} µs` : '<1 µs';
+    }
+    return seconds < 0.9995
+      ? `${Number(threeDigits(seconds * 1e3))} ms`
+      : `${Number(threeDigits(seconds))} s`;
   };
 
   const duration = seconds => {
-    if (seconds < 1e-3) {
-      return `${(seconds * 1e6).toFixed(0)} µs`;
+    if (!Number.isFinite(seconds)) {
+      return 'unknown';
     }
-    if (seconds < 1) {
-      return `${(seconds * 1e3).toPrecision(3)} ms`;
+    if (seconds < 0) {
+      return `-${duration(-seconds)}`;
     }
-    return `${seconds.toFixed(seconds < 100 ? 3 : 1)} s`;
+    if (seconds < 59.95) {
+      return seconds === 0 ? '0 s' : shortDuration(seconds);
+    }
+    const whole = rounded(seconds);
+    if (whole < 3600) {
+      return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+    }
+    const minutes = rounded(seconds / 60);
+    if (minutes < 1440) {
+      return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+    }
+    const hours = rounded(seconds / 3600);
+    return `${count(Math.floor(hours / 24))} d ${two(hours % 24)} h`;
   };
 
   const count = value => value.toLocaleString('en');

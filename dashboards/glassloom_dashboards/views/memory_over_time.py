@@ -46,7 +46,6 @@ from glassloom_dashboards.parts.theme import (
     LAYER_HATCHES,
     Palette,
     bytes_text,
-    duration_text,
     ellipsis,
     glyph_of,
     hatch,
@@ -56,6 +55,7 @@ from glassloom_dashboards.parts.theme import (
     tooltip,
 )
 from glassloom_dashboards.parts.time_view import TimeView, time_figure
+from glassloom_dashboards.parts.times import duration_text
 from glassloom_dashboards.views.memory_drawing import (
     BY_LAYER,
     IN_TOTAL,

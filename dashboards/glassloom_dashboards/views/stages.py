@@ -13,7 +13,8 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate, Layer
 from glassloom_dashboards.folds.durations import LayerDurations, LongTask
 from glassloom_dashboards.folds.running_tasks import RunningTask
 from glassloom_dashboards.parts.task_links import task_href
-from glassloom_dashboards.parts.theme import duration_text, middle_cut
+from glassloom_dashboards.parts.theme import middle_cut
+from glassloom_dashboards.parts.times import duration_text
 from glassloom_dashboards.views.progress import counts_of, ordered_layers
 
 RATE_S = 5.0

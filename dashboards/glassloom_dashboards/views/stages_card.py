@@ -38,8 +38,9 @@ from glassloom_dashboards.parts.card import (
 )
 from glassloom_dashboards.parts.scripts import callback, hover, ticks
 from glassloom_dashboards.parts.tables import Table
-from glassloom_dashboards.parts.theme import FONT, Palette, duration_text, ellipsis, glyph_of, style_figure, tooltip
+from glassloom_dashboards.parts.theme import FONT, Palette, ellipsis, glyph_of, style_figure, tooltip
 from glassloom_dashboards.parts.time_view import LABELS, LATEST_RUN
+from glassloom_dashboards.parts.times import duration_text
 from glassloom_dashboards.views import progress
 from glassloom_dashboards.views.progress import ODD_STATES, ROW_PX, Pager, count_text, ordered_layers
 from glassloom_dashboards.views.stages import (

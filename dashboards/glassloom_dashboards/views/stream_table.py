@@ -14,7 +14,8 @@ from glassloom_dashboards.folds.bins import KIND_BITS, sum_by
 from glassloom_dashboards.folds.lod import MAX_LOOKED_AT, OTHER_KIND, View, allowed_grid
 from glassloom_dashboards.folds.task_table import ACTION_BITS, TaskTable, kinds_of
 from glassloom_dashboards.parts.tables import Table
-from glassloom_dashboards.parts.theme import ACTION_WORDS, duration_text
+from glassloom_dashboards.parts.theme import ACTION_WORDS
+from glassloom_dashboards.parts.times import duration_text
 
 COLUMNS = ("layer", "work", "events", "together", "mean", "longest", "failed", "run now")
 OTHERS = "other layers"

@@ -32,7 +32,6 @@ from glassloom_dashboards.parts.theme import (
     HATCHES,
     Palette,
     bright_text,
-    duration_text,
     glyph_of,
     hatch,
     hatch_class,
@@ -40,6 +39,7 @@ from glassloom_dashboards.parts.theme import (
     tooltip,
 )
 from glassloom_dashboards.parts.time_view import LATEST_RUN, TimeView, time_figure
+from glassloom_dashboards.parts.times import duration_text
 
 SOURCE = "time-budget-source"
 BAR_SOURCE = "time-budget-bar-source"

@@ -22,7 +22,6 @@ from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import (
     Palette,
-    duration_text,
     glyph_of,
     hatch,
     hatch_class,
@@ -30,6 +29,7 @@ from glassloom_dashboards.parts.theme import (
     tooltip,
 )
 from glassloom_dashboards.parts.time_view import TimeView, time_figure
+from glassloom_dashboards.parts.times import duration_text
 from glassloom_dashboards.views.time_budget import share_text
 
 SOURCE = "utilisation-source"
