@@ -572,7 +572,7 @@ def test_blending_goes_from_the_background_to_the_colour():
 def test_texts_are_cut_until_they_fit():
     assert fit_texts(["abc", "d"], 10, 100) == ["abc", "d"]
     cut = fit_texts(["x" * 50] * 100, 50, 1500)
-    assert len(cut) == 100 and set(cut) == {cut[0]} and cut[0].endswith("…") and len(cut[0]) < 15
+    assert len(cut) == 100 and set(cut) == {cut[0]} and "x…x" in cut[0] and len(cut[0]) < 15
 
 
 def test_a_page_whose_browser_has_gone_is_not_drawn():

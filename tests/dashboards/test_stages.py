@@ -133,7 +133,7 @@ def test_tasks_that_run_are_counted_and_called_stragglers_once_they_take_much_lo
     mean, total = sorted(stages_of(aggregate, ordered_layers(aggregate)), key=lambda stage: stage.layer.name)
     assert durations_text(mean, short=True) == "one runs for 500 ms"
     assert (total.running_s, total.stragglers) == (pytest.approx(1.0), 2)
-    assert total.longest[0] == Straggler(pytest.approx(1.0), "[7]", 0, "task?open=0%3A7", runs=True)
+    assert total.longest[0] == Straggler(pytest.approx(1.0), 0, "7", 0, "task?open=0%3A7", runs=True)
     assert stragglers_text(aggregate, [total], 3) == "sum[39] 10 s on w0, sum[7] 1 s so far on w0"
     opened = Opened("stages", aggregate)
     late = opened.document.get_model_by_name("stages-stragglers-source").data

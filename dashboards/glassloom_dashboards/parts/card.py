@@ -13,15 +13,19 @@ from glassloom_metrics.pages import PAGES
 from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.parts.theme import Palette
+from glassloom_dashboards.parts.theme import Palette, ellipsis, middle_cut
 
 TITLES = {page.id: page.title for page in PAGES} | {"utilisation": "Utilisation"}
 """What cards are called: as their pages, if they have one."""
 
+MAX_LEGEND_LENGTH = 40
+MAX_TITLE_LENGTH = 300
+"""How long names in legends are, and those that a mouse pointer shows."""
+
 LEGEND_STYLE = """
 :host { font: 12px/1.6 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-muted); }
 .legend { display: flex; flex-wrap: wrap; gap: 0 14px; }
-.legend span { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; max-width: 240px; }
+.legend span { display: inline-flex; align-items: center; gap: 5px; white-space: nowrap; max-width: 300px; }
 .legend em { font-style: normal; overflow: hidden; text-overflow: ellipsis; }
 .legend i { flex: none; width: 10px; height: 10px; border-radius: 2px; }
 .legend i { --hatch: color-mix(in srgb, var(--gl-background) 60%, transparent); }
@@ -145,12 +149,15 @@ def empty_div(name: str) -> Div:
     return html_div(name, EMPTY_STYLE, visible=False)
 
 
-_CHIP = Markup('<span title="{0}"><i class="{1}" style="background-color:{2}"></i><em>{0}</em></span>')
+_CHIP = Markup('<span title="{0}"><i class="{1}" style="background-color:{2}"></i><em>{3}</em></span>')
 
 
 def legend_html(entries: Sequence[tuple[str, str, str]], note: str = "") -> Markup:
     """Return a legend; entries are (colour, words, CSS class), and the words may be anything a user made up."""
-    chips = Markup().join(_CHIP.format(words, css, colour) for colour, words, css in entries)
+    chips = Markup().join(
+        _CHIP.format(ellipsis(words, MAX_TITLE_LENGTH), css, colour, middle_cut(words, MAX_LEGEND_LENGTH))
+        for colour, words, css in entries
+    )
     noted = Markup('<span class="note">{}</span>').format(note) if note else ""
     return Markup('<div class="legend">{}{}</div>').format(chips, noted)
 

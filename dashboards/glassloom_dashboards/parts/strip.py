@@ -12,7 +12,7 @@ from glassloom_dashboards.folds.task_keys import indices_of
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.card import Seen, html_div, show_html, versions_of
 from glassloom_dashboards.parts.task_links import task_href
-from glassloom_dashboards.parts.theme import bytes_text, ellipsis
+from glassloom_dashboards.parts.theme import bytes_text, ellipsis, visible
 from glassloom_dashboards.parts.times import duration_text
 
 MAX_ERROR_LENGTH = 200
@@ -76,6 +76,7 @@ def sentence(words: str) -> str:
     >>> sentence("cluster 'a' has gone")
     "Cluster 'a' has gone."
     """
+    words = visible(words)
     return f"{words[:1].upper()}{words[1:]}".rstrip(".") + "."
 
 
@@ -139,7 +140,7 @@ def _bytes_reading(value: Reading) -> str:
 def _name_html(aggregate: ClusterAggregate, badge: Badge) -> Markup:
     name = ellipsis(aggregate.name, MAX_NAME_LENGTH) or "cluster"
     shown = Markup('<span class="badge {}" title="{}">{}</span>').format(
-        badge.look, aggregate.ended_reason, badge.words
+        badge.look, visible(aggregate.ended_reason), badge.words
     )
     return Markup('<div class="name">{} {}</div>').format(name, shown)
 

@@ -28,11 +28,20 @@ def task_words(
     aggregate: ClusterAggregate, layer: int, index: str, *, name_length: int = 80, index_length: int = 120
 ) -> str:
     """Return what a person calls a task: its key if that is a text, else its operation and index. Long ones are cut."""
-    known, cut = aggregate.layers.get(layer), middle_cut(index, index_length)
+    first, is_text = first_words(aggregate, layer, name_length)
+    cut = middle_cut(index, index_length)
+    return (f"{first}-{cut}" if index else first) if is_text else key_words(first, cut)
+
+
+def first_words(aggregate: ClusterAggregate, layer: int, name_length: int = 80) -> tuple[str, bool]:
+    """Return what the names of a layer's tasks begin with, and whether a dash and their index follow, as in keys that are texts.
+
+    Else the index follows in brackets. The function ``task`` of ``static/glassloom.js`` puts them together in hover cards.
+    """
+    known = aggregate.layers.get(layer)
     if known is not None and known.prefix and not known.is_tuple:
-        prefix = middle_cut(known.prefix, name_length)
-        return f"{prefix}-{cut}" if index else prefix
-    return key_words(middle_cut(aggregate.layer_name(layer), name_length), cut)
+        return middle_cut(known.prefix, name_length), True
+    return middle_cut(aggregate.layer_name(layer), name_length), False
 
 
 def task_href(layer: int, index: str, row: int | None = None) -> str:

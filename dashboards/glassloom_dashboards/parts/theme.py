@@ -9,7 +9,9 @@ bars and areas have patterns besides.
 from __future__ import annotations
 
 import math
+import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -307,11 +309,12 @@ _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def plain(text: str) -> str:
-    """Return `text` so that Bokeh draws it as it is: between ``$$`` and the like it would read TeX.
+    """Return `text` so that Bokeh draws it in one line as it is: between ``$$`` and the like it would read TeX.
 
-    >>> plain("$$x$$") == "$\\u200b$x$\\u200b$"
-    True
+    >>> plain("$$x$$") == "$\\u200b$x$\\u200b$", plain("a\\n b")
+    (True, 'a b')
     """
+    text = one_line(text)
     for opening in ("$$", "\\[", "\\("):
         text = text.replace(opening, f"{opening[0]}\u200b{opening[1]}")
     return text
@@ -323,15 +326,31 @@ def glyph_of(plot: figure, name: str) -> Any:
 
 
 def visible(text: str) -> str:
-    r"""Return `text` with characters that change the direction of what follows, and other controls, as escapes.
+    r"""Return `text` with characters that change the direction of what follows, or aren't seen at all, as escapes.
+
+    Every text that comes from users passes here, through `ellipsis` or `middle_cut`, before it gets into a page.
 
     >>> visible("load\u202egpj.exe")
     'load\\u202egpj.exe'
     """
+    if text.isprintable():  # nearly all are, and a frame has thousands
+        return text
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-_HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+_BREAKS = re.compile(r"[ \t]*[\t\n\r][ \t\n\r]*")
+
+
+def one_line(text: str) -> str:
+    r"""Return `text` without line breaks: a label of several lines would push its neighbours away.
+
+    >>> one_line("lambda x:\n    x + 1")
+    'lambda x: x + 1'
+    """
+    return text if text.isprintable() else _BREAKS.sub(" ", text)
 
 
 def ellipsis(text: str, length: int) -> str:
@@ -345,16 +364,40 @@ def ellipsis(text: str, length: int) -> str:
 
 
 def middle_cut(text: str, length: int) -> str:
-    """Return `text`, or its two ends if it is longer than `length`: names often differ in their last characters alone.
+    """Return `text` in one line, or its two ends if it is longer than `length`: names often differ in their last characters.
 
     >>> middle_cut("customer-churn-2024-w17", 14)
     'custome…24-w17'
     """
-    text = visible(text)
+    text = visible(one_line(text))
     if len(text) <= length:
         return text
     tail = max(length - 1, 0) // 2
     return f"{text[: max(length - 1 - tail, 0)]}…{text[len(text) - tail :]}"
+
+
+def cut_apart(texts: Sequence[str], lengths: Sequence[int]) -> list[str]:
+    """Return each text cut in the middle to its length; those that would look alike then show where they differ first.
+
+    >>> cut_apart(["daily report 2024 of all shops", "daily report 2025 of all shops"], [18, 18])
+    ['daily…2024 of all…', 'daily…2025 of all…']
+    """
+    cuts = [middle_cut(text, length) for text, length in zip(texts, lengths, strict=True)]
+    alike: dict[str, set[str]] = {}
+    for cut, text in zip(cuts, texts, strict=True):
+        alike.setdefault(cut, set()).add(text)
+    for place, (cut, text) in enumerate(zip(cuts, texts, strict=True)):
+        if len(alike[cut]) > 1:
+            first = len(os.path.commonprefix([visible(one_line(one)) for one in alike[cut]]))
+            cuts[place] = _cut_from(visible(one_line(text)), first, lengths[place])
+    return cuts
+
+
+def _cut_from(text: str, first: int, length: int) -> str:
+    """Return the beginning of `text` and what it has from place `first` on, or from the beginning of that word."""
+    head = length // 3 - 1
+    word = max(text.rfind(" ", 0, first) + 1, first - length // 3, head)
+    return ellipsis(f"{text[:head]}…{text[word:]}", length)
 
 
 def bytes_text(count: float) -> str:

@@ -14,10 +14,10 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.parts.card import TITLES, Card, show_empty, show_failure
 from glassloom_dashboards.parts.colours import ColourBook
 from glassloom_dashboards.parts.layouts import LAYOUTS
-from glassloom_dashboards.parts.strip import Strip, sentence
+from glassloom_dashboards.parts.strip import MAX_NAME_LENGTH, Strip, sentence
 from glassloom_dashboards.parts.tables import TableView, Tabular
 from glassloom_dashboards.parts.templates import template
-from glassloom_dashboards.parts.theme import PALETTES, Palette
+from glassloom_dashboards.parts.theme import PALETTES, Palette, ellipsis
 from glassloom_dashboards.parts.time_view import TimeView
 from glassloom_dashboards.serving.pacing import PERIOD_S, Pacer
 from glassloom_dashboards.views.gpu_devices_view import GpuDevicesView
@@ -146,7 +146,7 @@ class PageView:
 
     def attach(self, document: Document) -> None:
         """Fill `document`, and draw into it until its session ends."""
-        document.title = f"{self._aggregate.name or 'cluster'} · {TITLES[self.page]}"
+        document.title = f"{ellipsis(self._aggregate.name, MAX_NAME_LENGTH) or 'cluster'} · {TITLES[self.page]}"
         document.config.update(reconnect_session=False, notify_connection_status=False, notifications=None)
         document.template = template("page.html")
         document.template_variables.update(

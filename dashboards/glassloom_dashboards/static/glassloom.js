@@ -107,7 +107,15 @@ window.glassloom = (() => {
 
   const limit = value => (value === 'none' ? value : bytes(Number(value)));
   const layer = (kind, { names }) => names.data.name[kind] ?? '';
-  const key = index => (index === '' ? '' : `[${index}]`);
+  // As task_words in task_links.py.
+  const task = (index, { names, source }, { index: row }) => {
+    const kind = source.data.kind[row];
+    const first = names.data.first[kind] ?? '';
+    if (index === '') {
+      return first;
+    }
+    return names.data.is_text[kind] ? `${first}-${index}` : `${first}[${index}]`;
+  };
   const lane = (value, { lanes }) => lanes.data.name[Math.round(value)] ?? '';
   const started = seconds => `${seconds.toFixed(6)} s`;
   const status = ok => (ok ? 'ok' : 'failed');
@@ -256,7 +264,6 @@ window.glassloom = (() => {
     ends,
     followLanes,
     followTime,
-    key,
     lane,
     lanesOfBin,
     layer,
@@ -272,6 +279,7 @@ window.glassloom = (() => {
     showTime,
     started,
     status,
+    task,
     tasksOfBin,
     themed,
     waited

@@ -126,7 +126,7 @@ def columns(
             "row_y": place + 0.5,
             "label": middle_cut(layer.name, max(room, 8)),
             "count": text,
-            "name": ellipsis(layer.name, MAX_NAME_LENGTH),
+            "name": middle_cut(layer.name, MAX_NAME_LENGTH),
             "origin": ellipsis(layer.origin, MAX_NAME_LENGTH) or "unknown",
             "total": layer.total,
         }

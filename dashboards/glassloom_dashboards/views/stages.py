@@ -10,9 +10,9 @@ import numpy as np
 from glassloom_metrics.protocol import Action
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, Layer
-from glassloom_dashboards.folds.durations import LayerDurations, LongTask
+from glassloom_dashboards.folds.durations import LayerDurations
 from glassloom_dashboards.folds.running_tasks import RunningTask
-from glassloom_dashboards.parts.task_links import task_href
+from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import middle_cut
 from glassloom_dashboards.parts.times import duration_text
 from glassloom_dashboards.views.progress import counts_of, ordered_layers
@@ -23,7 +23,7 @@ _LEAST_S = 0.5
 _SHORT_S = RATE_S / 4
 """Tasks that take no longer on average are short beside `RATE_S`."""
 _MOST_UNKNOWN = 0.1
-_MAX_KEY_LENGTH = 40
+_NAME_LENGTH, _KEY_LENGTH = 60, 40
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Straggler:
     """A task that took much longer than its layer's others, or ``runs`` for so long already."""
 
     seconds: float
-    key: str
+    layer: int
+    index: str
     worker: int
     href: str = ""
     runs: bool = False
@@ -131,7 +132,7 @@ def _stage(
     return Stage(
         layer, counts, rate, None if is_over else work_left(unfinished, durations.mean_s if durations.count else None, rate, at_work, run_s),
         durations, number + len(late),
-        (*late, *(_straggler(layer.id, task) for task in longest)),
+        (*late, *(Straggler(task.seconds, layer.id, task.text, task.worker, _href(layer.id, task.text, task.row)) for task in longest)),
         max((until_s(aggregate) - task.started_s for task in running), default=None),
     )  # fmt: skip
 
@@ -185,18 +186,18 @@ def until_s(aggregate: ClusterAggregate) -> float:
     return aggregate.running.at_s or aggregate.last_at_s
 
 
-@functools.lru_cache(maxsize=4096)
-def _straggler(layer: int, task: LongTask) -> Straggler:
-    return Straggler(task.seconds, _key(task.text), task.worker, task_href(layer, task.text, task.row))
+_href = functools.lru_cache(maxsize=4096)(task_href)
 
 
 def _running_straggler(aggregate: ClusterAggregate, task: RunningTask) -> Straggler:
     seconds = until_s(aggregate) - task.started_s
-    return Straggler(seconds, _key(task.index), task.worker, task_href(task.layer, task.index), runs=True)
+    href = _href(task.layer, task.index)
+    return Straggler(seconds, task.layer, task.index, task.worker, href, runs=True)
 
 
-def _key(index: str) -> str:
-    return f"[{middle_cut(index, _MAX_KEY_LENGTH)}]" if index else ""
+def straggler_words(aggregate: ClusterAggregate, one: Straggler) -> str:
+    """Return what a straggler is called, as everywhere."""
+    return task_words(aggregate, one.layer, one.index, name_length=_NAME_LENGTH, index_length=_KEY_LENGTH)
 
 
 def rate_text(rate: float) -> str:
@@ -242,18 +243,17 @@ def durations_text(stage: Stage, *, short: bool) -> str:
 
 def stragglers_text(aggregate: ClusterAggregate, stages: Sequence[Stage], count: int) -> str:
     """Return the longest stragglers of all stages in words, or nothing."""
-    found = [(straggler, stage.layer) for stage in stages for straggler in stage.longest]
-    found.sort(key=lambda pair: -pair[0].seconds)
+    found = sorted((one for stage in stages for one in stage.longest), key=lambda one: -one.seconds)
     return ", ".join(
-        f"{middle_cut(layer.name, 24)}{one.key} {took_text(one)} on {middle_cut(aggregate.worker_name(one.worker), 24)}"
-        for one, layer in found[:count]
+        f"{straggler_words(aggregate, one)} {took_text(one)} on {middle_cut(aggregate.worker_name(one.worker), 24)}"
+        for one in found[:count]
     )
 
 
 def took_text(one: Straggler) -> str:
     """Return how long a straggler took, or that it runs.
 
-    >>> took_text(Straggler(10.0, "[3]", 0)), took_text(Straggler(10.0, "[3]", 0, runs=True))
+    >>> took_text(Straggler(10.0, 0, "3", 0)), took_text(Straggler(10.0, 0, "3", 0, runs=True))
     ('10 s', '10 s so far')
     """
     return f"{duration_text(one.seconds)} so far" if one.runs else duration_text(one.seconds)

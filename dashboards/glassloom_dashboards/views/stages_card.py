@@ -38,11 +38,11 @@ from glassloom_dashboards.parts.card import (
 )
 from glassloom_dashboards.parts.scripts import callback, hover, ticks
 from glassloom_dashboards.parts.tables import Table
-from glassloom_dashboards.parts.theme import FONT, Palette, ellipsis, glyph_of, style_figure, tooltip
+from glassloom_dashboards.parts.theme import FONT, Palette, glyph_of, middle_cut, style_figure, tooltip
 from glassloom_dashboards.parts.time_view import LABELS, LATEST_RUN
 from glassloom_dashboards.parts.times import duration_text
 from glassloom_dashboards.views import progress
-from glassloom_dashboards.views.progress import ODD_STATES, ROW_PX, Pager, count_text, ordered_layers
+from glassloom_dashboards.views.progress import MAX_NAME_LENGTH, ODD_STATES, ROW_PX, Pager, count_text, ordered_layers
 from glassloom_dashboards.views.stages import (
     Stage,
     durations_text,
@@ -50,6 +50,7 @@ from glassloom_dashboards.views.stages import (
     pace_text,
     rate_text,
     stages_of,
+    straggler_words,
     stragglers_text,
 )
 
@@ -77,7 +78,11 @@ def duration_columns(stages: Sequence[Stage], low_s: float, width_px: int) -> di
         row |= {"mean": max(durations.mean_s, _LEAST_S) if known else np.nan}
         row |= {"longest": durations.longest_s if known else np.nan}
         row |= {"text": durations_text(stage, short=width_px < _WIDE_PX)}
-        row |= {"name": ellipsis(stage.layer.name, 300), "count": durations.count, "stragglers": stage.stragglers}
+        row |= {
+            "name": middle_cut(stage.layer.name, MAX_NAME_LENGTH),
+            "count": durations.count,
+            "stragglers": stage.stragglers,
+        }
         for name, value in row.items():
             rows[name].append(value)
     return rows
@@ -90,8 +95,8 @@ def straggler_columns(aggregate: ClusterAggregate, stages: Sequence[Stage]) -> d
         for one in stage.longest:
             rows["x"].append(one.seconds)
             rows["y"].append(place + 0.68)
-            rows["name"].append(f"{ellipsis(stage.layer.name, 120)}{one.key}")
-            rows["worker"].append(ellipsis(aggregate.worker_name(one.worker), 120))
+            rows["name"].append(straggler_words(aggregate, one))
+            rows["worker"].append(middle_cut(aggregate.worker_name(one.worker), 120))
             rows["marker"].append("triangle" if one.runs else "diamond")
             rows["words"].append("runs, so far" if one.runs else "took")
             rows["href"].append(one.href)

@@ -21,7 +21,8 @@ from glassloom_dashboards.folds.lod import (
 from glassloom_dashboards.folds.task_table import ACTION_BITS, kinds_of
 from glassloom_dashboards.parts.card import legend_html
 from glassloom_dashboards.parts.colours import ColourBook, ShownColours, blend, rgba
-from glassloom_dashboards.parts.theme import ACTION_WORDS, Palette, ellipsis
+from glassloom_dashboards.parts.task_links import first_words
+from glassloom_dashboards.parts.theme import ACTION_WORDS, Palette, middle_cut
 from glassloom_dashboards.views.lanes import ThreadSlots
 from glassloom_dashboards.views.stream_waits import WAIT_COLUMNS, wait_columns
 
@@ -33,6 +34,10 @@ MAX_LEGEND_LAYERS = 8
 SINGLE_COLUMNS = ("left", "right", "lane", "colour", "kind", "nbytes", "ok", "index", *WAIT_COLUMNS)
 BIN_COLUMNS = ("left", "right", "top", "bottom", "colour", "kind", "tasks", "failed", "utilisation")
 FAILED_COLUMNS = ("left", "right", "lane")
+NAME_COLUMNS = ("name", "action", "first", "is_text")
+"""Of each kind: its layer's name, its action in words, and what its tasks are called (see `task_links.first_words`)."""
+NAMES_TEXT_BYTES = 20_000
+MAX_NAME_LENGTH = 120
 
 
 class KindBook:
@@ -79,6 +84,18 @@ def kind_name(kind: int, aggregate: ClusterAggregate) -> tuple[str, str]:
     return aggregate.layer_name(kind >> ACTION_BITS), ACTION_WORDS[_action(kind)]
 
 
+def name_columns(kinds: Sequence[int], aggregate: ClusterAggregate) -> dict[str, list[Any]]:
+    """Return the names of kinds, each once; the browser keeps them."""
+    pairs = [kind_name(kind, aggregate) for kind in kinds]
+    firsts = [first_words(aggregate, kind >> ACTION_BITS, MAX_NAME_LENGTH) for kind in kinds]
+    return {
+        "name": fit_texts([name for name, _ in pairs], MAX_NAME_LENGTH, NAMES_TEXT_BYTES),
+        "action": [words for _, words in pairs],
+        "first": fit_texts([first for first, _ in firsts], MAX_NAME_LENGTH, NAMES_TEXT_BYTES),
+        "is_text": [is_text for _, is_text in firsts],
+    }
+
+
 def _action(kind: int) -> Action:
     number = kind & (1 << ACTION_BITS) - 1
     return Action(number) if number in Action._value2member_map_ else Action.COMPUTE
@@ -86,10 +103,10 @@ def _action(kind: int) -> Action:
 
 def fit_texts(texts: Sequence[str], length: int, limit_bytes: int) -> list[str]:
     """Return `texts` cut to `length`, or as much shorter as it takes to send them in `limit_bytes`."""
-    cut = [ellipsis(text, length) for text in texts]
+    cut = [middle_cut(text, length) for text in texts]
     while length > 1 and len(json.dumps(cut)) > limit_bytes:
         length = length * 2 // 3
-        cut = [ellipsis(text, length) for text in cut]
+        cut = [middle_cut(text, length) for text in cut]
     return cut
 
 

@@ -29,10 +29,9 @@ def task_hover(
     ]
     return HoverTool(
         renderers=[renderer],
-        tooltips=tooltip("@kind{custom}@index{custom}", rows),
+        tooltips=tooltip("@index{custom}", rows),
         formatters={
-            "@kind": hover("layer", names=names),
-            "@index": hover("key"),
+            "@index": hover("task", names=names, source=source),
             "@colour": hover("action", names=names, source=source),
             "@right": hover("length", source=source),
             "@left": hover("started"),
@@ -59,10 +58,9 @@ def unfinished_hover(
     ]
     return HoverTool(
         renderers=[renderer],
-        tooltips=tooltip("@kind{custom}@index{custom}", rows),
+        tooltips=tooltip("@index{custom}", rows),
         formatters={
-            "@kind": hover("layer", names=names),
-            "@index": hover("key"),
+            "@index": hover("task", names=names, source=source),
             "@ends": hover("ends"),
             "@right": hover("length", source=source),
             "@left": hover("started"),

@@ -54,12 +54,12 @@ from glassloom_dashboards.views.stream_drawing import (
     BIN_COLUMNS,
     FAILED_COLUMNS,
     LANE_HEIGHT,
+    NAME_COLUMNS,
     SINGLE_COLUMNS,
     Drawing,
     Frame,
     KindBook,
-    fit_texts,
-    kind_name,
+    name_columns,
     no_rows,
 )
 from glassloom_dashboards.views.stream_hovers import bin_hover, task_hover, unfinished_hover
@@ -77,8 +77,6 @@ TOTAL_SOURCE = "task-stream-total"
 EXTENT_SOURCE = "task-stream-extent"
 
 LEAST_LANES = 4
-NAMES_TEXT_BYTES = 40_000
-MAX_NAME_LENGTH = 120
 SEPARATE_FROM_PX = 5
 NEAR_PX = 4
 """A click so near a task means it."""
@@ -118,7 +116,7 @@ class TaskStream:
         self.failed = ColumnDataSource(name=FAILED_SOURCE, data=no_rows(FAILED_COLUMNS))
         self.running = ColumnDataSource(name=RUNNING_SOURCE, data=no_rows(RUNNING_COLUMNS))
         self.chosen = ColumnDataSource(name=CHOSEN_SOURCE, data=no_rows(FAILED_COLUMNS))
-        self.names = ColumnDataSource(name="task-stream-names", data={"name": [], "action": []})
+        self.names = ColumnDataSource(name="task-stream-names", data={name: [] for name in NAME_COLUMNS})
         self.lane_names = ColumnDataSource(name="task-stream-lanes", data={"name": []})
         self.total = ColumnDataSource(name=TOTAL_SOURCE, data={"tasks": [0], "events": [0]})
         self.extent = ColumnDataSource(name=EXTENT_SOURCE, data={"top": [], "bottom": []})
@@ -389,14 +387,11 @@ class TaskStream:
         known = len(self.names.data["name"])
         if self._seen_layers.changed(versions_of(self._aggregate, "layers")):
             known = 0  # a layer may have been announced after its first task
-        pairs = [kind_name(kind, self._aggregate) for kind in self._book.kinds[known:]]
-        columns = {
-            "name": fit_texts([name for name, _ in pairs], MAX_NAME_LENGTH, NAMES_TEXT_BYTES),
-            "action": [words for _, words in pairs],
-        }
+        kinds = self._book.kinds[known:]
+        columns = name_columns(kinds, self._aggregate)
         if known == 0:
             replace_data(self.names, columns)
-        elif pairs:
+        elif kinds:
             self.names.stream(columns)
 
     def _separate(self, frame: Frame) -> None:
