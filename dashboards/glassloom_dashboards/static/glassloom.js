@@ -67,6 +67,25 @@ window.glassloom = (() => {
 
   const count = value => value.toLocaleString('en');
 
+  // Times since the cluster's start: in seconds, and past two minutes as on a clock.
+  const clock = (seconds, digits) => {
+    const [whole, rest] = seconds.toFixed(digits).split('.');
+    const hours = Math.floor(whole / 3600);
+    const minutes = Math.floor(whole / 60) % 60;
+    const end = `${two(whole % 60)}${rest ? `.${rest}` : ''}`;
+    return hours > 0
+      ? `${hours}:${two(minutes)}:${end}`
+      : `${minutes}:${end} min`;
+  };
+
+  const CLOCK_FROM_S = 120;
+  const digitsFor = step =>
+    Math.min(Math.max(Math.ceil(-Math.log10(step) - 1e-9), 0), 6);
+  const at = (seconds, step) =>
+    seconds < CLOCK_FROM_S
+      ? `${seconds.toFixed(digitsFor(step))} s`
+      : clock(seconds, digitsFor(step));
+
   // Labels of axes.
 
   const bytesTick = tick => {
@@ -76,26 +95,27 @@ window.glassloom = (() => {
 
   const secondsTick = (tick, ticks) => {
     const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : 1;
+    const last = Math.max(...ticks.map(Math.abs));
     if (Math.abs(tick) < 1e-12) {
       return '0';
     }
-    if (step < 1e-3) {
-      return `${trim(tick * 1e3, 4)} ms`;
+    if (last < 1) {
+      return `${(tick * 1e3).toFixed(digitsFor(step * 1e3))} ms`;
     }
-    if (step < 60) {
-      return `${trim(tick, 3)} s`;
-    }
-    const whole = Math.round(tick);
-    const hours = Math.floor(whole / 3600);
-    const minutes = Math.floor(whole / 60) % 60;
-    const seconds = whole % 60;
-    return hours > 0
-      ? `${hours}:${two(minutes)}:${two(seconds)}`
-      : `${minutes}:${two(seconds)} min`;
+    const digits = digitsFor(step);
+    return last < CLOCK_FROM_S || tick < 0
+      ? `${tick.toFixed(digits)} s`
+      : clock(tick, digits);
   };
 
   const durationTick = tick => {
-    if (tick >= 1) {
+    if (tick >= 3600) {
+      return `${trim(tick / 3600, 2)} h`;
+    }
+    if (tick >= 60) {
+      return `${trim(tick / 60, 2)} min`;
+    }
+    if (tick >= 1 - 1e-9) {
       return `${trim(tick, 2)} s`;
     }
     return tick >= 1e-3 * (1 - 1e-9)
@@ -114,10 +134,14 @@ window.glassloom = (() => {
     if (index === '') {
       return first;
     }
-    return names.data.is_text[kind] ? `${first}-${index}` : `${first}[${index}]`;
+    return names.data.is_text[kind]
+      ? `${first}-${index}`
+      : `${first}[${index}]`;
   };
   const lane = (value, { lanes }) => lanes.data.name[Math.round(value)] ?? '';
-  const started = seconds => `${seconds.toFixed(6)} s`;
+  // As exactly as it takes to tell the row from its neighbours.
+  const started = (seconds, { source }, { index }) =>
+    at(seconds, Math.max(source.data.right[index] - seconds, 1e-6) / 10);
   const status = ok => (ok ? 'ok' : 'failed');
 
   // Why a task waited: see stream_waits.py for the numbers.
@@ -164,7 +188,7 @@ window.glassloom = (() => {
     if (tasks === 0) {
       return 'part of a longer task';
     }
-    return tasks === 1 ? '1 task' : `${tasks} tasks`;
+    return tasks === 1 ? '1 task' : `${count(tasks)} tasks`;
   };
 
   // What is in view. The browser alone moves it, so that a frame under way never undoes what the user has just zoomed to.

@@ -34,7 +34,7 @@ def task_hover(
             "@index": hover("task", names=names, source=source),
             "@colour": hover("action", names=names, source=source),
             "@right": hover("length", source=source),
-            "@left": hover("started"),
+            "@left": hover("started", source=source),
             "@lane": hover("lane", lanes=lanes),
             "@nbytes": hover("bytes"),
             "@ok": hover("status"),
@@ -63,7 +63,7 @@ def unfinished_hover(
             "@index": hover("task", names=names, source=source),
             "@ends": hover("ends"),
             "@right": hover("length", source=source),
-            "@left": hover("started"),
+            "@left": hover("started", source=source),
             "@lane": hover("lane", lanes=lanes),
         },
     )
@@ -75,8 +75,8 @@ def bin_hover(
     """Return the card of a bin."""
     rows = [
         ("mostly", "@kind{custom}"),
-        ("busy", "@utilisation{0.0} %"),
-        ("failed", "@failed"),
+        ("busy", "@utilisation{0} %"),
+        ("failed", "@failed{0,0}"),
         ("bin", "@right{custom} wide"),
         ("lanes", "@top{custom}"),
     ]

@@ -1,0 +1,61 @@
+"""Times and names in hover cards and on axes, which the browser writes: with no more digits than tell anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import glassloom_dashboards
+import pytest
+
+SCRIPT = Path(glassloom_dashboards.__file__).parent / "static" / "glassloom.js"
+
+
+@pytest.fixture
+def script(browser):
+    page = browser.new_page()
+    page.add_script_tag(path=SCRIPT)
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("start_s", "length_s", "words"),
+    [
+        (12.34, 20.0, "12 s"),
+        (12.34, 0.097, "12.340 s"),
+        (12.34, 12e-6, "12.340000 s"),
+        (12.34, 5.0, "12.3 s"),
+        (0.0, 1.0, "0.0 s"),
+        (119.99, 0.5, "119.99 s"),
+        (3725.25, 0.4, "1:02:05.25"),
+        (125.0, 30.0, "2:05 min"),
+    ],
+)
+def test_a_start_is_written_as_exactly_as_its_task_is_long(script, start_s, length_s, words):
+    source = {"data": {"right": [start_s + length_s]}}
+    said = script.evaluate("([start, source]) => glassloom.started(start, {source}, {index: 0})", [start_s, source])
+    assert said == words
+
+
+@pytest.mark.parametrize(
+    ("ticks", "words"),
+    [
+        ([0, 10, 20], ["0", "10 s", "20 s"]),
+        ([2, 2.5, 3], ["2.0 s", "2.5 s", "3.0 s"]),
+        ([25.4341, 25.4342], ["25.4341 s", "25.4342 s"]),
+        ([0, 0.0005, 0.001], ["0", "0.5 ms", "1.0 ms"]),
+        ([0, 30, 60, 90, 120], ["0", "0:30 min", "1:00 min", "1:30 min", "2:00 min"]),
+        ([3600, 3600.5], ["1:00:00.0", "1:00:00.5"]),
+    ],
+)
+def test_labels_of_a_time_axis_have_as_many_digits_as_tell_them_apart(script, ticks, words):
+    assert script.evaluate("all => all.map(one => glassloom.secondsTick(one, all))", ticks) == words
+
+
+def test_a_task_is_called_by_its_key_in_hover_cards(script):
+    names = {"data": {"first": ["sum", "load"], "is_text": [False, True]}}
+    models = {"names": names, "source": {"data": {"kind": [0, 1, 1]}}}
+    said = script.evaluate(
+        "models => ['3, 4', '2024', ''].map((index, row) => glassloom.task(index, models, {index: row}))", models
+    )
+    assert said == ["sum[3, 4]", "load-2024", "load"]
