@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from bokeh.events import ButtonClick
+from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate
 from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN
 from glassloom_dashboards.views.progress import ordered_layers
 from glassloom_dashboards.views.stages import (
@@ -16,7 +16,7 @@ from glassloom_dashboards.views.stages import (
     stragglers_text,
     time_left_s,
 )
-from glassloom_dashboards.views.stages_card import log_range
+from glassloom_dashboards.views.stages_card import log_range, log_ticks
 from glassloom_metrics.protocol import Hello, Layers, Life, Progress, Runs, WorkerJoined
 from synthetic import STARTED_AT_S, Shape
 from test_pages import Opened, aggregate_of, events
@@ -147,8 +147,70 @@ def test_tasks_that_run_are_counted_and_called_stragglers_once_they_take_much_lo
     assert (total.running_s, total.stragglers) == (None, 1)
 
 
-def test_the_axis_goes_from_a_power_of_ten_to_another():
+def test_the_axis_goes_from_a_tick_below_all_tasks_to_one_above():
     aggregate = running()
-    low_s, high_s = log_range(stages_of(aggregate, ordered_layers(aggregate)))
-    assert np.log10([low_s, high_s]) == pytest.approx([-2, 2])
-    assert log_range([]) == pytest.approx((1e-3, 10.0))
+    assert log_range(stages_of(aggregate, ordered_layers(aggregate))) == (0.05, 20.0)
+    assert log_range([]) == pytest.approx((5e-4, 2.0))
+    long = long_tasks([], waiting=1)
+    low_s, high_s = log_range(stages_of(long, ordered_layers(long)))
+    assert (low_s, high_s) == (10.0, 120.0)
+    assert log_ticks(low_s, high_s, 500) == [10.0, 20.0, 30.0, 60.0, 120.0]
+    assert log_ticks(1e-4, 1.0, 500) == [1e-4, 1e-3, 1e-2, 0.1, 1.0]
+
+
+def done_layers(*rows: tuple[str, int, dict[str, int]]) -> ClusterAggregate:
+    """Return a cluster of layers (name, tasks, counts by state), all done but where counts are given; each task took 0.1 s."""
+    aggregate = ClusterAggregate()
+    aggregate.apply(Hello(2, "c1", "demo", "processes", STARTED_AT_S))
+    aggregate.apply(WorkerJoined(STARTED_AT_S, 0, "w0", 1, 1))
+    ids = list(range(len(rows)))
+    aggregate.apply(Layers(ids, [row[0] for row in rows], [row[1] for row in rows], [f"cell {n}" for n in ids]))
+    counts = [row[2] or {"released": row[1]} for row in rows]
+    aggregate.apply(Progress(1.0, ids, **{state: [one.get(state, 0) for one in counts] for state in STATES}))
+    first = 0
+    for number, (_, tasks, _) in enumerate(rows):
+        aggregate.apply(events(first, [(0.0, 0.1)] * tasks, layer=number))
+        first += tasks
+    return aggregate
+
+
+WALL = [("getitem", 1, {})] * 60
+
+
+@pytest.mark.parametrize("page", ["progress", "stages"])
+def test_small_layers_of_one_name_that_are_done_share_a_row_until_all_are_asked_for(page):
+    aggregate = done_layers(("sum", 50, {}), *WALL, ("getitem", 1, {"erred": 1}), ("mean", 3, {}))
+    opened = Opened(page, aggregate)
+    card, source = opened.card(page), opened.document.get_model_by_name(f"{page}-source")
+    assert (list(source.data["label"]), card.folding.button.visible) == (["mean", "getitem", "getitem", "sum"], True)
+    assert list(source.data["count"]) == ["3 / 3", "0 / 1, 1 failed", "60 / 60 in 60 layers", "50 / 50"]
+    assert source.data["name"][2] == "getitem, 60 layers" and "59 other places" in source.data["origin"][2]
+    assert card.folding.button.label == "Show all 63 layers"
+    assert [row[0] for row in card.table().rows] == ["mean", "getitem", "getitem, 60 layers", "sum"]
+    card.folding.button._trigger_event(ButtonClick(card.folding.button))
+    opened.update()
+    assert len(source.data["label"]) in (60, 40) and card.folding.button.label == "Fold 60 small layers"
+    assert "of 63" in card.legend.text
+    card.folding.button._trigger_event(ButtonClick(card.folding.button))
+    opened.update()
+    assert len(source.data["label"]) == 4
+    assert opened.update() == 0
+
+
+def test_a_row_of_several_layers_says_how_long_all_their_tasks_take():
+    opened = Opened("stages", done_layers(*WALL))
+    (words,) = opened.document.get_model_by_name("stages-durations-source").data["text"]
+    assert words == "mean 100 ms · median 100 ms · 95 % within 100 ms"
+    assert "60 layers" in opened.card("stages").summary()
+
+
+def test_few_layers_large_ones_and_those_that_run_keep_their_rows():
+    few = done_layers(*WALL[:3], *[("big", 11, {})] * 5, *[("runs", 2, {"released": 1, "running": 1})] * 5)
+    opened = Opened("progress", few)
+    assert opened.rows("progress-source") == 13 and not opened.card("progress").folding.button.visible
+
+
+def test_one_task_took_a_time_and_of_a_few_the_longest_is_said():
+    aggregate = done_layers(("one", 1, {}), ("few", 3, {}))
+    words = [durations_text(stage, short=False) for stage in stages_of(aggregate, ordered_layers(aggregate))]
+    assert words == ["mean 100 ms · median 100 ms · at most 100 ms", "took 100 ms"]

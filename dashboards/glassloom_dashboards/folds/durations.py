@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -71,6 +71,12 @@ class LayerDurations:
         self.total_s += total_s
         self.longest_s = max(self.longest_s, longest_s)
         self.shortest_s = min(self.shortest_s, shortest_s)
+
+    def include(self, other: LayerDurations) -> None:
+        """Count the tasks of another layer."""
+        for bin_, count in other._bins.items():
+            self.add(bin_, count, 0.0, other.longest_s, other.shortest_s)
+        self.total_s += other.total_s
 
     def note(self, task: LongTask) -> None:
         """Keep a task if it is among the longest."""
@@ -133,6 +139,14 @@ class LayerDurations:
 
 
 NONE = LayerDurations()
+
+
+def joined(parts: Iterable[LayerDurations]) -> LayerDurations:
+    """Return the durations of the tasks of several layers together, but not which are the longest."""
+    whole = LayerDurations()
+    for part in parts:
+        whole.include(part)
+    return whole
 
 
 class Durations:

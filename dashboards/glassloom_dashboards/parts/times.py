@@ -42,6 +42,15 @@ def _trimmed(number: str) -> str:
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
+def about_text(seconds: float) -> str:
+    """Return an estimate: in whole seconds, at least one.
+
+    >>> about_text(0.2), about_text(38.7), about_text(250)
+    ('1 s', '39 s', '4 min 10 s')
+    """
+    return duration_text(max(round(seconds), 1))
+
+
 def clock_text(at_s: float, now_s: float) -> str:
     """Return the local time of day at `at_s`, with the date if that isn't the one at `now_s`."""
     at, now = time.localtime(at_s), time.localtime(now_s)

@@ -29,7 +29,7 @@ from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import (
     FONT,
     Palette,
-    ellipsis,
+    cut_apart,
     glyph_of,
     hatch,
     hatch_class,
@@ -37,6 +37,7 @@ from glassloom_dashboards.parts.theme import (
     style_figure,
     tooltip,
 )
+from glassloom_dashboards.views.layer_rows import Folding, Row, counts_of_row
 
 SOURCE = "progress-source"
 MAX_LAYERS = 60
@@ -86,13 +87,6 @@ def _stage(aggregate: ClusterAggregate, layer: Layer) -> int:
     return 0 if running or left < layer.total else 1
 
 
-def counts_of(aggregate: ClusterAggregate, layer: Layer) -> dict[str, int]:
-    """Return the number of a layer's tasks in each state, and how many were ``cancelled``: are in no state any more."""
-    known = aggregate.progress.get(layer.id)
-    counts = dict(zip(STATES, known or (0,) * len(STATES), strict=True))
-    return counts | {"cancelled": max(layer.total - sum(counts.values()), 0) if known else 0}
-
-
 def count_text(counts: dict[str, int], total: int) -> str:
     """Return how far a layer is.
 
@@ -105,35 +99,42 @@ def count_text(counts: dict[str, int], total: int) -> str:
 
 
 def columns(
-    aggregate: ClusterAggregate, layers: Sequence[Layer], width_px: int, remarks: Sequence[str] = ()
+    aggregate: ClusterAggregate, shown: Sequence[Row], width_px: int, remarks: Sequence[str] = ()
 ) -> dict[str, list[Any]]:
-    """Return one row a layer: where its bar's parts end (0 to 1), its label as long as fits, and its counts.
+    """Return a row for each that is shown: where its bar's parts end (0 to 1), its label as long as fits, and its counts.
 
-    ``remarks`` are said after the counts, for each layer one.
+    ``remarks`` are said after the counts, for each row one.
     """
     rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    for place, layer in enumerate(layers):
-        counts = counts_of(aggregate, layer)
-        total = max(layer.total, sum(counts.values()), 1)
+    all_counts = [counts_of_row(aggregate, one) for one in shown]
+    texts = [
+        _count_text(one, counts, remark)
+        for one, counts, remark in zip(shown, all_counts, remarks or [""] * len(shown), strict=True)
+    ]
+    rooms = [max(int(width_px / _CHARACTER_PX - len(text)) - 2, 8) for text in texts]
+    labels = cut_apart([one.name for one in shown], rooms)
+    for place, (one, counts) in enumerate(zip(shown, all_counts, strict=True)):
+        total = max(one.total, sum(counts.values()), 1)
         stops = np.cumsum([counts[state] for state in PARTS]) / total
-        text = count_text(counts, layer.total)
-        if remarks and remarks[place]:
-            text = f"{text} · {remarks[place]}"
-        room = int(width_px / _CHARACTER_PX - len(text)) - 2
         row = counts | {
             "y": place + 0.68,
             "text_y": place + 0.3,
             "row_y": place + 0.5,
-            "label": middle_cut(layer.name, max(room, 8)),
-            "count": text,
-            "name": middle_cut(layer.name, MAX_NAME_LENGTH),
-            "origin": ellipsis(layer.origin, MAX_NAME_LENGTH) or "unknown",
-            "total": layer.total,
+            "label": labels[place],
+            "count": texts[place],
+            "name": middle_cut(one.title, MAX_NAME_LENGTH),
+            "origin": middle_cut(one.origin, MAX_NAME_LENGTH) or "unknown",
+            "total": one.total,
         }
         row |= {f"{part}_stop": float(stop) for part, stop in zip(PARTS, stops, strict=True)}
         for name, value in row.items():
             rows[name].append(value)
     return rows
+
+
+def _count_text(row: Row, counts: dict[str, int], remark: str) -> str:
+    text = " ".join(part for part in (count_text(counts, row.total), row.remark) if part)
+    return f"{text} · {remark}" if remark else text
 
 
 def plot(source: ColumnDataSource, palette: Palette) -> figure:
@@ -215,6 +216,13 @@ class Pager:
     def _move(self, rows: int) -> None:
         self.first = max(self.first + rows, 0)
 
+    def words(self, total: int, folded: int) -> str:
+        """Return which of `total` rows are shown, if not all; `folded` layers share the rows of others."""
+        if total <= self._rows:
+            return ""
+        last = min(self.first + self._rows, total)
+        return f"{'rows' if folded else 'layers'} {self.first + 1:,} to {last:,} of {total:,}"
+
     def show(self, total: int) -> slice:
         """Return which of `total` rows to show."""
         self.first = min(self.first, max(total - 1, 0) // self._rows * self._rows)
@@ -240,8 +248,12 @@ class ProgressBars:
         self.empty = empty_div("progress-empty")
         self.plot = plot(self.source, palette)
         self.body: UIElement = self.plot
+        self._rows: list[Row] = []
+        self.folding = Folding("progress")
         self.pager = Pager("progress-pager", MAX_LAYERS)
-        self.controls: UIElement | None = self.pager.body
+        self.controls: UIElement | None = row_of(
+            self.folding.button, self.pager.body, name="progress-controls", spacing=8
+        )
 
     def set_palette(self, palette: Palette) -> None:
         """Change colours."""
@@ -255,27 +267,25 @@ class ProgressBars:
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
-        layout = {"width": inner_width_px(self.plot, 360), "first": self.pager.first}
+        layout = {"width": inner_width_px(self.plot, 360), "first": self.pager.first, "all": self.folding.shows_all}
         if not self._seen.changed(versions_of(self._aggregate, "layers", "progress") | layout):
             return
         layers = ordered_layers(self._aggregate)
-        part = self.pager.show(len(layers))
-        rows = columns(self._aggregate, layers[part], layout["width"])
+        self._rows = self.folding.rows(self._aggregate, layers)
+        part = self.pager.show(len(self._rows))
+        rows = columns(self._aggregate, self._rows[part], layout["width"])
         replace_data(self.source, rows)
         count = max(len(rows["y"]), 1)
         if self.plot.height != count * ROW_PX:
             self.plot.height = count * ROW_PX
             self.plot.y_range.update(start=count, end=0)
-        self._update_legend(len(layers))
+        self._update_legend()
         show_empty(self.empty, "" if layers else "No tasks yet", "Each layer of a graph gets a bar here.")
 
-    def _update_legend(self, count: int) -> None:
+    def _update_legend(self) -> None:
         aggregate, palette = self._aggregate, self._palette
         entries = state_entries(palette, [state for state in ODD_STATES if aggregate.task_counts[state]])
-        first = self.pager.first
-        last = min(first + MAX_LAYERS, count)
-        text = legend_html(entries, f"layers {first + 1:,} to {last:,} of {count:,}" if count > MAX_LAYERS else "")
-        show_html(self.legend, text)
+        show_html(self.legend, legend_html(entries, self.pager.words(len(self._rows), self.folding.left_out)))
 
     def summary(self) -> str:
         """Return how far all layers are together."""
@@ -286,11 +296,10 @@ class ProgressBars:
     def table(self) -> Table:
         """Return the layers that are on screen, and their tasks by state."""
         aggregate = self._aggregate
-        first = self.pager.first
         rows = []
-        for layer in ordered_layers(aggregate)[first : first + MAX_LAYERS]:
-            counts = counts_of(aggregate, layer)
+        for one in self._rows[self.pager.first : self.pager.first + MAX_LAYERS]:
+            counts = counts_of_row(aggregate, one)
             numbers = [f"{counts[state]:,}" for state in (*STATES, "cancelled")]
-            rows.append([layer.name, layer.origin or "unknown", f"{layer.total:,}", *numbers])
+            rows.append([one.title, one.origin or "unknown", f"{one.total:,}", *numbers])
         words = [ODD_STATES.get(state, state) for state in (*STATES, "cancelled")]
         return Table(("layer", "from", "tasks", *words), rows, texts=("from",))

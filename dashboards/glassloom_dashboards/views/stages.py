@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from glassloom_metrics.protocol import Action
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, Layer
-from glassloom_dashboards.folds.durations import LayerDurations
+from glassloom_dashboards.folds.durations import LEAST_TASKS, LayerDurations, joined
 from glassloom_dashboards.folds.running_tasks import RunningTask
 from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import middle_cut
-from glassloom_dashboards.parts.times import duration_text
-from glassloom_dashboards.views.progress import counts_of, ordered_layers
+from glassloom_dashboards.parts.times import about_text, duration_text
+from glassloom_dashboards.views.layer_rows import Row, counts_of_row
+from glassloom_dashboards.views.progress import ordered_layers
 
 RATE_S = 5.0
 """The rate is that of the last seconds."""
@@ -54,13 +55,13 @@ class WorkLeft:
 
 @dataclass(frozen=True)
 class Stage:
-    """One layer.
+    """One layer, or several that share a row.
 
     ``rate`` is in tasks per second; ``left`` is None if nothing is left, or nothing can be said. ``stragglers`` is how
     many there are, ``longest`` some of them. ``running_s`` is for how long the longest of its tasks that run has.
     """
 
-    layer: Layer
+    row: Row
     counts: dict[str, int]
     rate: float
     left: WorkLeft | None
@@ -68,6 +69,11 @@ class Stage:
     stragglers: int
     longest: tuple[Straggler, ...]
     running_s: float | None = None
+
+    @property
+    def layer(self) -> Layer:
+        """The only layer, or the first."""
+        return self.row.layers[0]
 
     @property
     def done(self) -> int:
@@ -102,12 +108,20 @@ def recent_counts(aggregate: ClusterAggregate, now_s: float) -> dict[int, int]:
 
 def stages_of(aggregate: ClusterAggregate, layers: Iterable[Layer]) -> list[Stage]:
     """Return the stages of `layers`, in their order."""
+    return stages_of_rows(aggregate, [Row((layer,)) for layer in layers])
+
+
+def stages_of_rows(aggregate: ClusterAggregate, rows: Iterable[Row]) -> list[Stage]:
+    """Return the stages of rows, in their order."""
     now_s = max(aggregate.last_at_s, aggregate.tasks.stop_s)
     recent = recent_counts(aggregate, now_s)
     running: dict[int, list[RunningTask]] = {}
     for task in aggregate.running.now if is_under_way(aggregate) else ():
         running.setdefault(task.layer, []).append(task)
-    return [_stage(aggregate, layer, recent.get(layer.id, 0), now_s, running.get(layer.id, [])) for layer in layers]
+    return [
+        _folded_stage(aggregate, row) if len(row.layers) > 1 else _stage(aggregate, row, recent, now_s, running)
+        for row in rows
+    ]
 
 
 def is_under_way(aggregate: ClusterAggregate) -> bool:
@@ -115,10 +129,22 @@ def is_under_way(aggregate: ClusterAggregate) -> bool:
     return aggregate.state not in ("ended", "recording")
 
 
+def _folded_stage(aggregate: ClusterAggregate, row: Row) -> Stage:
+    """Return the stage of layers that are done and small: their tasks together; none of so few is a straggler."""
+    durations = joined(aggregate.durations[layer.id] for layer in row.layers)
+    return Stage(row, counts_of_row(aggregate, row), 0.0, None, durations, 0, ())
+
+
 def _stage(
-    aggregate: ClusterAggregate, layer: Layer, recent: int, now_s: float, running: Sequence[RunningTask]
+    aggregate: ClusterAggregate,
+    row: Row,
+    all_recent: Mapping[int, int],
+    now_s: float,
+    all_running: Mapping[int, list[RunningTask]],
 ) -> Stage:
-    counts, durations = counts_of(aggregate, layer), aggregate.durations[layer.id]
+    layer = row.layers[0]
+    recent, running = all_recent.get(layer.id, 0), all_running.get(layer.id, [])
+    counts, durations = counts_of_row(aggregate, row), aggregate.durations[layer.id]
     sums = aggregate.sums.layers[layer.id]
     since_s = max(now_s - sums.first_s, _LEAST_S) if sums.count else np.inf
     unfinished = counts["waiting"] + counts["ready"] + counts["running"]
@@ -130,7 +156,7 @@ def _stage(
     late = [_running_straggler(aggregate, task) for task in running]
     late = [one for one in late if one.seconds > durations.straggler_s]
     return Stage(
-        layer, counts, rate, None if is_over else work_left(unfinished, durations.mean_s if durations.count else None, rate, at_work, run_s),
+        row, counts, rate, None if is_over else work_left(unfinished, durations.mean_s if durations.count else None, rate, at_work, run_s),
         durations, number + len(late),
         (*late, *(Straggler(task.seconds, layer.id, task.text, task.worker, _href(layer.id, task.text, task.row)) for task in longest)),
         max((until_s(aggregate) - task.started_s for task in running), default=None),
@@ -213,13 +239,8 @@ def rate_text(rate: float) -> str:
 
 def pace_text(stage: Stage) -> str:
     """Return how fast a stage is and how long it takes still, or nothing."""
-    left = f"{duration_text(_rounded(stage.left.seconds))} left" if stage.left is not None else ""
+    left = f"{about_text(stage.left.seconds)} left" if stage.left is not None else ""
     return " · ".join(part for part in (rate_text(stage.rate), left) if part)
-
-
-def _rounded(seconds: float) -> float:
-    """Round an estimate to what it is worth."""
-    return max(round(seconds), 1.0)
 
 
 def durations_text(stage: Stage, *, short: bool) -> str:
@@ -232,10 +253,15 @@ def durations_text(stage: Stage, *, short: bool) -> str:
         said.append(f"{whose} {duration_text(stage.running_s)}")
     if not durations.count:
         return " · ".join(said)
+    if durations.count == 1:
+        return " · ".join([*said, f"took {duration_text(durations.longest_s)}"])
     said.append(f"mean {duration_text(durations.mean_s)}")
     if not short:
         said.append(f"median {duration_text(durations.quantile(0.5))}")
-    said.append(f"95 % within {duration_text(durations.quantile(0.95))}")
+    if durations.count < LEAST_TASKS:
+        said.append(f"at most {duration_text(durations.longest_s)}")
+    else:
+        said.append(f"95 % within {duration_text(durations.quantile(0.95))}")
     if stage.stragglers:
         said.append(f"{stage.stragglers:,} straggler{'s' * (stage.stragglers > 1)}")
     return " · ".join(said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +12,9 @@ from bokeh.layouts import row as layout_row
 from bokeh.models import (
     ColumnDataSource,
     CustomJS,
+    FixedTicker,
     HoverTool,
     InlineStyleSheet,
-    LogTicker,
     RadioButtonGroup,
     Range1d,
     TapTool,
@@ -40,8 +41,9 @@ from glassloom_dashboards.parts.scripts import callback, hover, ticks
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import FONT, Palette, glyph_of, middle_cut, style_figure, tooltip
 from glassloom_dashboards.parts.time_view import LABELS, LATEST_RUN
-from glassloom_dashboards.parts.times import duration_text
+from glassloom_dashboards.parts.times import about_text, duration_text
 from glassloom_dashboards.views import progress
+from glassloom_dashboards.views.layer_rows import Folding
 from glassloom_dashboards.views.progress import MAX_NAME_LENGTH, ODD_STATES, ROW_PX, Pager, count_text, ordered_layers
 from glassloom_dashboards.views.stages import (
     Stage,
@@ -49,7 +51,7 @@ from glassloom_dashboards.views.stages import (
     layers_of_latest_run,
     pace_text,
     rate_text,
-    stages_of,
+    stages_of_rows,
     straggler_words,
     stragglers_text,
 )
@@ -60,9 +62,18 @@ STRAGGLERS_SOURCE = "stages-stragglers-source"
 MAX_ROWS = 40
 QUANTILES = {"p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
 DURATION_COLUMNS = ("y", "row_y", "text_y", "low", "mean", "longest", "text", "name", "count", "stragglers", *QUANTILES)
-_AXIS_PX = 26
+_AXIS_PX, _SIDE_PX = 26, 22
 _WIDE_PX = 420
 _LEAST_S = 1e-6
+_TICK_PX = 48
+_DECADES_S = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 360000.0]
+_TICKS_S = sorted(
+    {round(base * step, 9) for base in _DECADES_S[:7] for step in (1, 2, 5)}
+    | {10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 18000.0, 36000.0, 86400.0, 360000.0}
+)
+"""Where a label may be: what people count in."""
+_LEAST_DECADE = 0.3
+"""How far apart most of these are, in powers of ten."""
 
 
 def duration_columns(stages: Sequence[Stage], low_s: float, width_px: int) -> dict[str, list[Any]]:
@@ -79,7 +90,7 @@ def duration_columns(stages: Sequence[Stage], low_s: float, width_px: int) -> di
         row |= {"longest": durations.longest_s if known else np.nan}
         row |= {"text": durations_text(stage, short=width_px < _WIDE_PX)}
         row |= {
-            "name": middle_cut(stage.layer.name, MAX_NAME_LENGTH),
+            "name": middle_cut(stage.row.title, MAX_NAME_LENGTH),
             "count": durations.count,
             "stragglers": stage.stragglers,
         }
@@ -104,13 +115,28 @@ def straggler_columns(aggregate: ClusterAggregate, stages: Sequence[Stage]) -> d
 
 
 def log_range(stages: Sequence[Stage]) -> tuple[float, float]:
-    """Return the times to show: whole powers of ten around all tasks."""
+    """Return the times to show: from a tick to another around all tasks, at least a decade."""
     known = [stage.durations for stage in stages if stage.durations.count]
     late_s = max((one.seconds for stage in stages for one in stage.longest), default=0.0)
     low_s = max(min((one.quantile(0.05) for one in known), default=1e-3), _LEAST_S)
     high_s = max(max((one.longest_s for one in known), default=1.0), low_s, late_s)
-    low, high = np.floor(np.log10(low_s) + 1e-9), np.ceil(np.log10(high_s * 1.05))
-    return float(10.0**low), float(10.0 ** max(high, low + 1))
+    low = max(bisect_left(_TICKS_S, low_s * 0.999) - 1, 0)
+    high = min(bisect_left(_TICKS_S, high_s * 1.05), len(_TICKS_S) - 1)
+    while _TICKS_S[high] < 9.99 * _TICKS_S[low] and high < len(_TICKS_S) - 1:
+        high += 1
+    return _TICKS_S[low], _TICKS_S[high]
+
+
+def log_ticks(low_s: float, high_s: float, width_px: int) -> list[float]:
+    """Return where the labels of the axis of durations are, those of which there is room for.
+
+    >>> log_ticks(5.0, 120.0, 600), log_ticks(1e-4, 1.0, 600)
+    ([5.0, 10.0, 20.0, 30.0, 60.0, 120.0], [0.0001, 0.001, 0.01, 0.1, 1.0])
+    """
+    room_px = width_px / max(np.log10(high_s / low_s), 0.1)
+    ticks = _TICKS_S if room_px * _LEAST_DECADE >= _TICK_PX else _DECADES_S
+    shown = [one for one in ticks if low_s * 0.999 <= one <= high_s * 1.001]
+    return shown[:: max(round(_TICK_PX * len(shown) / max(width_px, 1)), 1)]
 
 
 def plot_durations(source: ColumnDataSource, stragglers: ColumnDataSource, y_range: Range1d) -> figure:
@@ -128,10 +154,11 @@ def plot_durations(source: ColumnDataSource, stragglers: ColumnDataSource, y_ran
         tools=[],
         min_border=0,
         min_border_top=_AXIS_PX,
-        min_border_right=18,
+        min_border_left=_SIDE_PX,
+        min_border_right=_SIDE_PX,
         y_axis_type=None,
     )
-    boxes.xaxis.ticker = LogTicker(num_minor_ticks=0, desired_num_ticks=5)
+    boxes.xaxis.ticker = FixedTicker(ticks=[])
     boxes.xaxis.formatter = ticks("durationTick")
     whole = boxes.segment("p05", "y", "p95", "y", source=source, line_width=1.5, name="whisker")
     box = boxes.hbar(y="y", left="p25", right="p75", height=0.24, source=source, line_color=None, name="box")
@@ -182,7 +209,7 @@ class Stages:
         self.durations = ColumnDataSource(name=DURATIONS_SOURCE, data={name: [] for name in DURATION_COLUMNS})
         self.stragglers = ColumnDataSource(name=STRAGGLERS_SOURCE, data=straggler_columns(aggregate, []))
         self.bars = progress.plot(self.source, palette)
-        self.bars.update(name="stages", min_border_top=_AXIS_PX, min_border_right=24)
+        self.bars.update(name="stages", min_border_top=_AXIS_PX, min_border_right=4)
         self.boxes = plot_durations(self.durations, self.stragglers, self.bars.y_range)
         self.body: UIElement = layout_row(
             self.bars, self.boxes, name="stages-body", sizing_mode="stretch_width", spacing=0
@@ -191,7 +218,10 @@ class Stages:
             name="stages-run", labels=LABELS, active=LATEST_RUN, margin=0, stylesheets=[InlineStyleSheet(css=CONTROL_STYLE)]
         )  # fmt: skip
         self.pager = Pager("stages-pager", MAX_ROWS)
-        self.controls: UIElement | None = layout_row(self.pager.body, self.run, name="stages-controls", spacing=8)
+        self.folding = Folding("stages")
+        self.controls: UIElement | None = layout_row(
+            self.folding.button, self.pager.body, self.run, name="stages-controls", spacing=8
+        )
         self.set_palette(palette)
 
     def set_palette(self, palette: Palette) -> None:
@@ -216,22 +246,26 @@ class Stages:
         """Draw what is new."""
         aggregate = self._aggregate
         layout = {"bars": inner_width_px(self.bars, 560), "boxes": inner_width_px(self.boxes, 560)}
-        layout |= {"first": self.pager.first, "run": int(self.run.active or 0)}
+        layout |= {"first": self.pager.first, "run": int(self.run.active or 0), "all": self.folding.shows_all}
         versions = versions_of(aggregate, "layers", "progress", "tasks", "samples", "running", "life")
         if not self._seen.changed(versions | layout):
             return
         layers = layers_of_latest_run(aggregate) if self.run.active == LATEST_RUN else ordered_layers(aggregate)
-        part = self.pager.show(len(layers))
-        self._stages = stages_of(aggregate, layers[part])
+        rows = self.folding.rows(aggregate, layers)
+        part = self.pager.show(len(rows))
+        self._stages = stages_of_rows(aggregate, rows[part])
         paces = [pace_text(stage) for stage in self._stages]
-        replace_data(self.source, packed(progress.columns(aggregate, layers[part], layout["bars"], paces)))
+        replace_data(self.source, packed(progress.columns(aggregate, rows[part], layout["bars"], paces)))
         low_s, high_s = log_range(self._stages)
         if (self.boxes.x_range.start, self.boxes.x_range.end) != (low_s, high_s):
             self.boxes.x_range.update(start=low_s, end=high_s)
+        ticks = log_ticks(low_s, high_s, layout["boxes"])
+        if self.boxes.xaxis.ticker.ticks != ticks:
+            self.boxes.xaxis.ticker.ticks = ticks
         replace_data(self.durations, packed(duration_columns(self._stages, low_s, layout["boxes"])))
         replace_data(self.stragglers, packed(straggler_columns(aggregate, self._stages)))
         self._resize()
-        self._update_legend(len(layers))
+        self._update_legend(len(rows))
         show_empty(self.empty, "" if layers else "No tasks yet", "Each layer of a graph gets a bar here.")
 
     def _resize(self) -> None:
@@ -242,7 +276,7 @@ class Stages:
             for one in (self.bars, self.boxes):
                 one.height = height
 
-    def _update_legend(self, layers: int) -> None:
+    def _update_legend(self, rows: int) -> None:
         palette = self._palette
         odd = [state for state in ODD_STATES if any(stage.counts[state] for stage in self._stages)]
         entries = progress.state_entries(palette, odd)
@@ -252,45 +286,46 @@ class Stages:
         if late:
             runs = "; ▲ run still" if any(one.runs for one in late) else ""
             entries.append((palette.spilled, f"stragglers (> 2 × 95 %{runs})", ""))
-        show_html(self.legend, legend_html(entries, " · ".join(self._notes(layers))))
+        show_html(self.legend, legend_html(entries, " · ".join(self._notes(rows))))
 
-    def _notes(self, layers: int) -> list[str]:
+    def _notes(self, rows: int) -> list[str]:
         notes = [self.total_text()] if self._stages else []
-        if layers > MAX_ROWS:
-            first = self.pager.first
-            notes.append(f"layers {first + 1:,} to {min(first + MAX_ROWS, layers):,} of {layers:,}")
-        return notes
+        words = self.pager.words(rows, self.folding.left_out)
+        return [*notes, words] if words else notes
 
     def total_text(self) -> str:
         """Return how far the layers on screen are together."""
-        total = sum(stage.layer.total for stage in self._stages)
+        total = sum(stage.row.total for stage in self._stages)
         counts = {state: sum(stage.counts[state] for stage in self._stages) for state in (*STATES, "cancelled")}
         rate = sum(stage.rate for stage in self._stages)
         left = sum(stage.unfinished for stage in self._stages)
         done, *odd = count_text(counts, total).split(", ")
         said = [", ".join([f"together {done} done", *odd]), rate_text(rate)]
         if rate and left:
-            said.append(f"about {duration_text(max(round(left / rate), 1))} left")
+            said.append(f"about {about_text(left / rate)} left")
         return " · ".join(part for part in said if part)
 
     def summary(self) -> str:
         """Return how far the layers are, and the longest stragglers."""
         late = stragglers_text(self._aggregate, self._stages, 3)
         what = "of the latest run" if self.run.active == LATEST_RUN else "of all runs"
-        return f"{len(self._stages):,} layers {what}, {self.total_text()}{f'; stragglers: {late}' if late else ''}."
+        count = sum(len(stage.row.layers) for stage in self._stages)
+        return (
+            f"{count:,} layer{'s' * (count != 1)} {what}, {self.total_text()}{f'; stragglers: {late}' if late else ''}."
+        )
 
     def table(self) -> Table:
         """Return every layer on screen with all its numbers."""
         rows = []
         for stage in self._stages:
             counts, durations = stage.counts, stage.durations
-            numbers = [f"{count:,}" for count in (stage.layer.total, stage.done, counts["running"])]
+            numbers = [f"{count:,}" for count in (stage.row.total, stage.done, counts["running"])]
             numbers += [f"{counts[state]:,}" for state in ODD_STATES]
-            left = duration_text(max(round(stage.left.seconds), 1)) if stage.left is not None else ""
+            left = about_text(stage.left.seconds) if stage.left is not None else ""
             numbers += [rate_text(stage.rate), left]
             spans = (durations.mean_s, durations.quantile(0.5), durations.quantile(0.95), durations.longest_s)
             numbers += [duration_text(span) if durations.count else "" for span in spans]
             late = stragglers_text(self._aggregate, [stage], 2)
-            rows.append([stage.layer.name, *numbers, f"{stage.stragglers:,}{f': {late}' if late else ''}"])
+            rows.append([stage.row.title, *numbers, f"{stage.stragglers:,}{f': {late}' if late else ''}"])
         heads = ("tasks", "done", "running", *ODD_STATES.values(), "rate", "left")
         return Table(("layer", *heads, "mean", "median", "95 % within", "longest", "stragglers"), rows, ("stragglers",))
