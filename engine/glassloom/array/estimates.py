@@ -38,7 +38,7 @@ def _nbytes_of_results(root: Expr) -> dict[Key, int]:
         if source is None:
             continue
         itemsize = source.dtype.itemsize
-        for key in node.tasks():
+        for key in (*node.tasks(), *node.aliases()):
             index = key[1:] if isinstance(key, tuple) else ()
             if len(index) == source.ndim:
                 lengths = source.block_shape(index)  # type: ignore[arg-type]

@@ -18,7 +18,6 @@ from glassloom.array.chunks import UNKNOWN
 from glassloom.array.creation import arange
 from glassloom.array.nodes.base import make_meta, normalize_axes, normalize_axis
 from glassloom.array.nodes.indexed import indexed
-from glassloom.array.nodes.joining import same_block
 from glassloom.array.nodes.kernels import ArgTop, Top
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.nodes.reductions import reduce_with
@@ -26,6 +25,7 @@ from glassloom.array.products import dot
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import vstack
 from glassloom.backends.arrays import namespace_of
+from glassloom.expr.blockwise import same_block
 
 __all__ = [
     "argsort",

@@ -146,6 +146,11 @@ def _compose_axis(outer: Mapping, entry: int | None | Pick) -> int | None | Pick
     return Pick(followed, entry.blocks if followed is not None else entry.blocks[:1])
 
 
+def same_block(block: Any) -> Any:
+    """Return a block as it is."""
+    return block
+
+
 class Step(NamedTuple):
     """A call in a `Program`. Slots below the number of inputs are inputs, the others results of earlier steps."""
 

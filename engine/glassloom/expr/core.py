@@ -108,6 +108,10 @@ class Expr:
         """Return the tasks of this node alone; they may refer to the keys of its dependencies."""
         raise NotImplementedError
 
+    def aliases(self) -> dict[Key, Key]:
+        """Return the keys of blocks that are blocks of a dependency, and whose: `tasks` makes none for them."""
+        return {}
+
     def only_task(self) -> Task | None:
         """Return the only task of a node without dependencies, if that is quicker than asking for `tasks`; else None."""
         return None

@@ -165,6 +165,9 @@ class _Replaced(Expr):
     def tasks(self) -> dict[Key, Task]:
         return self.node.tasks()
 
+    def aliases(self) -> dict[Key, Key]:
+        return self.node.aliases()
+
     def assemble(self, blocks: list[Any]) -> Any:
         return self.node.assemble(blocks)
 

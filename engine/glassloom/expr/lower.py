@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from glassloom import config
 from glassloom._gc import gc_paused
-from glassloom.expr.blockwise import Fused
+from glassloom.expr.blockwise import Fused, same_block
 from glassloom.expr.core import Expr, walk
 from glassloom.expr.fuse import fuse
 from glassloom.expr.rules import simplify
-from glassloom.graph import Graph, Key, cull, key_layer
+from glassloom.graph import Graph, Key, Task, cull, key_layer
 
 
 def optimize(roots: Sequence[Expr], *, fuse_blocks: bool | None = None) -> list[Expr]:
@@ -39,6 +39,7 @@ def lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
 def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
     graph = Graph()
     held: set[Key] = set()
+    aliases: dict[Key, Key] = {}
     nodes = walk(roots)
     for node in nodes:
         task = node.only_task()
@@ -50,13 +51,28 @@ def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
         tasks = node.tasks()
         if not node.dependencies:
             held.update([key for key in node.output_keys() if key not in tasks])
+        if aliases:
+            tasks = {key: task.reading(aliases) for key, task in tasks.items()}
+        own = node.aliases()
+        aliases.update((key, aliases.get(source, source)) for key, source in own.items())
         graph.add(tasks)
         _note_layers(graph, node, tasks)
     keys = [root.output_keys() for root in roots]
+    if aliases:
+        _pass_on(graph, roots, aliases)
     if not held and _are_opaque(nodes):
         return graph, keys  # all is needed
     wanted = [key for group in keys for key in group]
     return cull(graph, wanted, held), keys
+
+
+def _pass_on(graph: Graph, roots: Sequence[Expr], aliases: Mapping[Key, Key]) -> None:
+    """Make tasks for the roots' blocks that are others' blocks, since the caller asks for them by the roots' keys."""
+    for root in roots:
+        own = {key: aliases[key] for key in root.output_keys() if key in aliases}
+        made = {key: Task.of_blocks(key, same_block, [source]) for key, source in own.items()}
+        graph.add(made)
+        _note_layers(graph, root, made)
 
 
 def _note_layers(graph: Graph, node: Expr, tasks: Iterable[Key]) -> None:

@@ -84,6 +84,13 @@ class Task:
         task.deps = tuple(dict.fromkeys(sources)) if len(sources) > 1 else tuple(sources)
         return task
 
+    def reading(self, others: Mapping[Key, Key]) -> Task:
+        """Return this task with the results of other keys in place of those that it refers to; itself if none is named."""
+        if not any([key in others for key in self.deps]):
+            return self
+        refs = {key: TaskRef(others.get(key, key)) for key in self.deps}
+        return Task(self.key, self.func, resolve(self.args, refs), resolve(self.kwargs, refs))
+
     def __repr__(self) -> str:
         name = getattr(self.func, "__name__", type(self.func).__name__)
         return f"Task({self.key!r}, {name}, deps={list(self.deps)!r})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +14,6 @@ from glassloom.array.nodes.creation import from_numpy
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.nodes.indexed import indexed
 from glassloom.array.nodes.indexing import Parsed, parse
-from glassloom.array.nodes.joining import same_block
 from glassloom.array.nodes.points import Positions, first_axes, group_points
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.shaping import broadcast_to, reshape, transpose
@@ -21,13 +21,12 @@ from glassloom.array.nodes.slicing import NewAxes, Selector, cut_axis, slice_arr
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.standard_ import StandardChunk
 from glassloom.errors import ChunkError
-from glassloom.expr.blockwise import block_indices
 from glassloom.graph import Key, Task
 
 
 class Assign(ArrayExpr):
     """`value` in place of some elements: at `points` along `axes` (none for plain slices), and where `index` has
-    selectors for the other axes. Blocks that nothing changes are passed on.
+    selectors for the other axes. Blocks that nothing changes are the array's own.
 
     `value` has the axes: points (if there are), then one for each other axis; its blocks are those of `groups`.
     """
@@ -48,35 +47,44 @@ class Assign(ArrayExpr):
     def meta(self) -> Any:
         return self.array.meta
 
-    def tasks(self) -> dict[Key, Task]:
-        rest = [axis for axis in range(self.ndim) if axis not in self.axes]
-        cuts = [
-            {
-                number: (position, place)
-                for position, (number, place, _) in enumerate(cut_axis(entry, self.chunks[axis]))
-            }
-            for entry, axis in zip(self.index, rest, strict=True)
-        ]
-        groups = {}
+    @cached_property
+    def _rest(self) -> list[int]:
+        """The axes that points don't name."""
+        return [axis for axis in range(self.ndim) if axis not in self.axes]
+
+    @cached_property
+    def _changed(self) -> dict[tuple[int, ...], tuple[tuple[int, ...], tuple[Any, ...]]]:
+        """For each block that changes: the value's block, and the places in this one."""
+        of_axes: list[list[tuple[tuple[int, ...], tuple[int, ...], tuple[Any, ...]]]] = []
         if self.axes:
-            found = group_points(self.points, self.chunks, self.axes)
-            groups = {numbers: (position, place) for position, (numbers, _, place) in enumerate(found)}
+            groups = group_points(self.points, self.chunks, self.axes)
+            of_axes.append([(numbers, (position,), place) for position, (numbers, _, place) in enumerate(groups)])
+        for entry, axis in zip(self.index, self._rest, strict=True):
+            cuts = cut_axis(entry, self.chunks[axis])
+            of_axes.append([((number,), (position,), (place,)) for position, (number, place, _) in enumerate(cuts)])
+        order = np.argsort((*self.axes, *self._rest)).tolist()
+        found = {}
+        for parts in itertools.product(*of_axes):
+            numbers, position, places = (
+                tuple(itertools.chain.from_iterable(each)) for each in zip(*parts, strict=True)
+            )
+            found[tuple([numbers[place] for place in order])] = (position, places)
+        return found
+
+    def tasks(self) -> dict[Key, Task]:
         function = AssignBlock(self.axes)
         tasks: dict[Key, Task] = {}
-        for index in block_indices(self.numblocks):
+        for index, (position, places) in self._changed.items():
+            sources: list[Key] = [(self.array.name, *index), (self.value.name, *position)]
             key: Key = (self.name, *index)
-            source: Key = (self.array.name, *index)
-            at_points = groups.get(tuple(index[axis] for axis in self.axes)) if self.axes else (None, ())
-            in_rest = [cut.get(index[axis]) for cut, axis in zip(cuts, rest, strict=True)]
-            if at_points is None or None in in_rest:
-                tasks[key] = Task.of_blocks(key, same_block, [source])
-                continue
-            places = (*at_points[1], *(entry[1] for entry in in_rest if entry is not None))
-            numbers = [entry[0] for entry in in_rest if entry is not None]
-            first = [] if at_points[0] is None else [at_points[0]]
-            value: Key = (self.value.name, *first, *numbers)
-            tasks[key] = Task.of_blocks(key, function, [source, value], (places,))
+            tasks[key] = Task.of_blocks(key, function, sources, (places,))
         return tasks
+
+    def aliases(self) -> dict[Key, Key]:
+        found = dict(zip(self.output_keys(), self.array.output_keys(), strict=True))
+        for index in self._changed:
+            del found[self.name, *index]
+        return found
 
 
 class AssignBlock:

@@ -37,22 +37,18 @@ class Concatenate(ArrayExpr):
         return self.arrays[0].meta
 
     def tasks(self) -> dict[Key, Task]:
+        return {}
+
+    def aliases(self) -> dict[Key, Key]:
         ends = list(accumulate(node.numblocks[self.axis] for node in self.arrays))
         owner = np.searchsorted(ends, range(ends[-1]), side="right").tolist()
-        tasks: dict[Key, Task] = {}
+        found: dict[Key, Key] = {}
         for index in block_indices(self.numblocks):
             number = index[self.axis]
             node = self.arrays[owner[number]]
             inside = number - (ends[owner[number]] - node.numblocks[self.axis])
-            source: Key = (node.name, *index[: self.axis], inside, *index[self.axis + 1 :])
-            key: Key = (self.name, *index)
-            tasks[key] = Task.of_blocks(key, same_block, [source])
-        return tasks
-
-
-def same_block(block: Any) -> Any:
-    """Return a block as it is."""
-    return block
+            found[(self.name, *index)] = (node.name, *index[: self.axis], inside, *index[self.axis + 1 :])
+        return found
 
 
 def concatenate(nodes: Sequence[ArrayExpr], axis: int = 0) -> ArrayExpr:

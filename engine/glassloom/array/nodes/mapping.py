@@ -12,13 +12,12 @@ from glassloom.array.chunks import Chunks, is_known
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta
 from glassloom.array.nodes.block_info import BlockInfo, Layout
 from glassloom.array.nodes.elementwise import align, broadcast_chunks
-from glassloom.array.nodes.joining import same_block
 from glassloom.array.nodes.rechunk import pick_axes, rechunk
 from glassloom.array.nodes.slicing import slice_array
 from glassloom.array.nodes.values import Value, split_lazy, value_node
 from glassloom.backends.arrays import namespace_of
 from glassloom.errors import ChunkError
-from glassloom.expr.blockwise import Mapping, align_right
+from glassloom.expr.blockwise import Mapping, align_right, same_block
 from glassloom.graph import function_label
 
 

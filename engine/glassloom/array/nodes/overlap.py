@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
-from glassloom.array.chunks import Chunks, starts
+from glassloom.array.chunks import Chunks
 from glassloom.array.nodes.base import ArrayExpr, View
-from glassloom.array.nodes.rechunk import merge_pieces, take_place
+from glassloom.array.nodes.rechunk import Piece, merge_pieces, take_place
 from glassloom.expr.blockwise import Mapping, block_indices
 from glassloom.graph import Key, Task
 
@@ -34,8 +37,7 @@ class Overlap(ArrayExpr):
 
     def tasks(self) -> dict[Key, Task]:
         pieces = [
-            [window_pieces(window, blocks) for window in axis]
-            for axis, blocks in zip(self.windows, self.array.chunks, strict=True)
+            window_pieces(windows, blocks) for windows, blocks in zip(self.windows, self.array.chunks, strict=True)
         ]
         tasks: dict[Key, Task] = {}
         for index in block_indices(self.numblocks):
@@ -48,19 +50,25 @@ class Overlap(ArrayExpr):
         return tasks
 
 
-def window_pieces(window: tuple[int, int], blocks: tuple[int, ...]) -> list[tuple[int, slice]]:
-    """Return the pieces of blocks that a window consists of.
+def window_pieces(windows: Sequence[tuple[int, int]], blocks: tuple[int, ...]) -> list[list[Piece]]:
+    """Return, for each window along an axis, the pieces of blocks that it consists of.
 
-    >>> window_pieces((2, 6), (3, 3, 3))
-    [(0, slice(2, 3, None)), (1, slice(0, 3, None))]
+    >>> window_pieces([(2, 6)], (3, 3, 3))
+    [[(0, slice(2, 3, None)), (1, slice(0, 3, None))]]
     """
-    begin, end = window
+    ends = list(accumulate(blocks))
     found = []
-    for number, (start, length) in enumerate(zip(starts(blocks), blocks, strict=True)):
-        low, high = max(begin - start, 0), min(end - start, length)
-        if high > low:
-            found.append((number, slice(low, high)))
-    return found or [(0, slice(0, 0))]
+    for begin, end in windows:
+        pieces: list[Piece] = []
+        for number in range(bisect_right(ends, begin), len(blocks)):  # from the first block that ends behind the begin
+            start = ends[number] - blocks[number]
+            if start >= end:
+                break
+            low, high = max(begin - start, 0), min(end - start, blocks[number])
+            if high > low:
+                pieces.append((number, slice(low, high)))
+        found.append(pieces or [(0, slice(0, 0))])
+    return found
 
 
 class Trim(View):

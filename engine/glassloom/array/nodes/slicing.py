@@ -17,7 +17,7 @@ from glassloom.backends.arrays import concatenate, namespace_of
 from glassloom.errors import ChunkError
 from glassloom.expr import Pick
 from glassloom.expr.blockwise import Mapping, block_indices
-from glassloom.graph import Key, Task
+from glassloom.graph import Key, Task, tokenize
 
 Selector = int | range | None
 """What is taken of an axis: one element (the axis goes away), a range of them, or all (None)."""
@@ -185,6 +185,9 @@ class Take(ArrayExpr):
     pieces: tuple[np.ndarray[Any, Any], ...]
     """The positions, cut into those of each new block."""
 
+    def token_of_operands(self) -> str:
+        return _token_of_pieces(self)
+
     @cached_property
     def chunks(self) -> Chunks:
         lengths = tuple(len(piece) for piece in self.pieces)
@@ -247,6 +250,9 @@ class TakeWithin(BlockwiseArray):
     axis: int
     pieces: tuple[np.ndarray[Any, Any], ...]
 
+    def token_of_operands(self) -> str:
+        return _token_of_pieces(self)
+
     @cached_property
     def chunks(self) -> Chunks:
         lengths = tuple(len(piece) for piece in self.pieces)
@@ -257,11 +263,15 @@ class TakeWithin(BlockwiseArray):
         return self.array.meta
 
     @cached_property
+    def _begins(self) -> np.ndarray[Any, Any]:
+        return np.asarray(starts(self.array.chunks[self.axis]))
+
+    @cached_property
     def _numbers(self) -> tuple[int, ...]:
-        begins = starts(self.array.chunks[self.axis])
-        return tuple(
-            int(np.searchsorted(begins, piece[0], side="right")) - 1 if len(piece) else 0 for piece in self.pieces
-        )
+        """The old block of each new one; 0 for a new block without elements."""
+        first = np.asarray([piece[0] if len(piece) else 0 for piece in self.pieces])
+        found: list[int] = (np.searchsorted(self._begins, first, side="right") - 1).tolist()
+        return tuple([number if len(piece) else 0 for number, piece in zip(found, self.pieces, strict=True)])
 
     @property
     def mappings(self) -> list[Mapping]:
@@ -275,11 +285,18 @@ class TakeWithin(BlockwiseArray):
 
     @cached_property
     def _places(self) -> list[np.ndarray[Any, Any]]:
-        begins = starts(self.array.chunks[self.axis])
-        return [piece - begins[number] for piece, number in zip(self.pieces, self._numbers, strict=True)]
+        begins = self._begins[list(self._numbers)].tolist()
+        return [piece - begin for piece, begin in zip(self.pieces, begins, strict=True)]
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
         return (self._places[index[self.axis]],)
+
+
+def _token_of_pieces(node: Take | TakeWithin) -> str:
+    """Return the token of a node by all its positions in one array: there may be very many pieces."""
+    lengths = np.asarray([len(piece) for piece in node.pieces])
+    positions = np.concatenate(node.pieces) if node.pieces else lengths
+    return tokenize(type(node).__qualname__, node.array.name, node.axis, positions, lengths)
 
 
 class TakeAlong:

@@ -9,11 +9,11 @@ import numpy as np
 
 from glassloom.array.chunks import Chunks
 from glassloom.array.nodes.base import ArrayExpr
-from glassloom.array.nodes.joining import same_block
 from glassloom.backends.arrays import namespace_of
 from glassloom.collection import Collection
 from glassloom.delayed_call import Call, call
 from glassloom.expr import Expr
+from glassloom.expr.blockwise import same_block
 from glassloom.graph import Key, Task, TaskRef
 
 
