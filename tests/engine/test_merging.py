@@ -10,7 +10,7 @@ from glassloom import Client
 from glassloom.errors import GraphError
 from glassloom.graph import Key
 from glassloom.protocol.annotations import Annotations
-from glassloom.protocol.merging import SingleTask, alike, is_single, merge, single_task, split
+from glassloom.protocol.merging import SingleTask, TaskTemplate, alike, is_single, merge, single_task, split
 from glassloom.protocol.messages import Submit
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +24,7 @@ def task(
 ) -> SingleTask:
     handling = Annotations(**options) if options else USUAL
     needs = [name for name in dict.fromkeys(needs) if name != key]
-    return SingleTask(key, number, b"code %d" % number, literals, needs, layer, line, handling)
+    return SingleTask(key, literals, needs, TaskTemplate(number, b"code %d" % number, layer, line, handling))
 
 
 def tasks_of(message: Submit) -> dict[Key, tuple[Any, ...]]:
@@ -47,7 +47,7 @@ LABELLED = st.lists(
 def test_merged_tasks_are_the_first_of_each_key(tasks: list[SingleTask]) -> None:
     first: dict[Key, tuple[Any, ...]] = {}
     for each in tasks:
-        first.setdefault(each.key, (each.number, each.literals, each.needs))
+        first.setdefault(each.key, (each.template.number, each.literals, each.needs))
     merged = merge(tasks)
     assert tasks_of(merged) == first
     assert merged.wanted_keys == merged.keys == list(first)
@@ -72,7 +72,7 @@ def test_split_messages_are_those_of_single_tasks(tasks: list[SingleTask]) -> No
 @given(TASKS)
 def test_the_task_of_a_message_is_the_one_that_it_was_made_of(tasks: list[SingleTask]) -> None:
     for each in tasks:
-        assert single_task(merge([each]), each.number, each.code) == each
+        assert single_task(merge([each]), each.template.number, each.template.code) == each
 
 
 @given(LABELLED)
@@ -80,9 +80,12 @@ def test_tasks_go_together_in_order_and_no_layer_has_two_lines_in_a_message(task
     runs = [list(run) for run in alike(tasks)]
     assert [each for run in runs for each in run] == tasks
     for run in runs:
-        assert len({each.layer for each in run}) == len({(each.layer, each.line) for each in run})
+        templates = [each.template for each in run]
+        assert len({each.layer for each in templates}) == len({(each.layer, each.line) for each in templates})
         first = {each.key: each for each in reversed(run)}.values()
-        assert merge(run).labels == {each.layer: ("", each.line) for each in first if each.line}
+        assert merge(run).labels == {
+            each.template.layer: ("", each.template.line) for each in first if each.template.line
+        }
 
 
 def test_tasks_of_unlike_functions_go_together() -> None:
@@ -103,12 +106,12 @@ def test_tasks_of_unlike_functions_go_together() -> None:
 def test_tasks_that_are_treated_differently_are_not_alike(options: Any) -> None:
     first, other, equal = task("a", 1, []), task("b", 1, [], **options), task("c", 1, [], priority=0)
     assert [list(run) for run in alike([first, equal, other, other])] == [[first, equal], [other, other]]
-    assert single_task(merge([other]), 1, other.code) == other
+    assert single_task(merge([other]), 1, other.template.code) == other
 
 
 def test_tasks_of_different_runs_are_not_alike() -> None:
     first = task("a", 1, [], layer="f", line="x.py:1")
-    later = first._replace(key="b", run=5)
+    later = first._replace(key="b", template=first.template._replace(run=5))
     assert [list(run) for run in alike([first, later])] == [[first], [later]]
     assert [merge(run).run for run in alike([first, later])] == [-1, 5]
 

@@ -8,7 +8,7 @@ import pytest
 import tasks
 from glassloom import Client, annotate
 from glassloom.client.function_calls import FunctionCalls
-from glassloom.client.quick_calls import quick_call
+from glassloom.client.quick_calls import QuickCalls
 from glassloom.errors import OptionError, SerialisationError
 from glassloom.graph import CallTokenizer, Handle, Key
 from glassloom.graph.tokenize import token_of_plain_call
@@ -49,8 +49,13 @@ def is_unusual(arg: Any) -> bool:
 
 
 def quick(args: tuple[Any, ...], key: Key | None = None, *, pure: bool = True) -> SingleTask | None:
-    task = quick_call(lambda code: 0, lambda line, origin: -1, given_arguments, args, key, Annotations(), pure=pure)
+    calls = QuickCalls(lambda code: 0, lambda line, origin: -1)
+    task = calls.task(given_arguments, args, key, Annotations(), pure=pure)
     return None if task is None else SingleTask(*task)
+
+
+def without_line(task: SingleTask) -> SingleTask:
+    return task._replace(template=task.template._replace(line="", layer=""), needs=list(task.needs))
 
 
 @given(ARGUMENTS.map(tuple), st.sampled_from([None, "name-1", ("load", 3)]))
@@ -65,7 +70,7 @@ def test_a_quick_call_is_the_task_that_the_general_way_makes(args: tuple[Any, ..
     (code,) = message.code
     assert isinstance(code, bytes)
     expected = single_task(message, 0, code)
-    assert task._replace(line="", layer="") == expected._replace(line="", layer="")
+    assert without_line(task) == without_line(expected)
     assert merge([task]).labels.keys() == message.labels.keys()
 
 
@@ -80,6 +85,51 @@ def test_impure_quick_calls_have_keys_of_their_own() -> None:
     assert first is not None and second is not None
     assert first.key != second.key
     assert first._replace(key="") == second._replace(key="")
+
+
+def other_arguments(*args: Any) -> Any:
+    return args
+
+
+@given(st.lists(st.tuples(st.booleans(), ARGUMENTS.map(tuple), st.sampled_from([None, "name-1"]), st.integers(0, 1))))
+def test_what_is_kept_of_the_last_call_makes_no_difference(
+    calls: list[tuple[bool, tuple[Any, ...], Key | None, int]],
+) -> None:
+    handlings = [Annotations(), Annotations(priority=1)]
+    kept = QuickCalls(len, lambda line, origin: -1)
+    for is_other, args, key, position in calls:
+        function = other_arguments if is_other else given_arguments
+        fresh = QuickCalls(len, lambda line, origin: -1)
+        both = [each.task(function, args, key, handlings[position], pure=True) for each in (kept, fresh)]
+        assert both[0] == both[1]
+
+
+def test_calls_in_a_loop_share_a_template() -> None:
+    calls = QuickCalls(len, lambda line, origin: -1)
+    usual = Annotations()
+    made = [calls.task(given_arguments, (number,), None, usual, pure=True) for number in range(3)]
+    assert len({id(task[3]) for task in made if task is not None}) == 1
+    assert len({task[0] for task in made if task is not None}) == 3
+
+
+def test_a_function_that_is_changed_between_two_calls_has_another_key_and_call() -> None:
+    calls = QuickCalls(len, lambda line, origin: -1)
+    step = 1
+
+    def add(value: int) -> int:
+        return value + step
+
+    def task() -> SingleTask:
+        made = calls.task(add, (1,), None, Annotations(), pure=True)
+        assert made is not None
+        return SingleTask(*made)
+
+    first, again = task(), task()
+    step = 2
+    changed = task()
+    assert first == again
+    assert changed.key != first.key
+    assert changed.template.code != first.template.code
 
 
 def test_calls_of_several_functions_with_and_without_futures_are_right_whatever_goes_together(client: Client) -> None:

@@ -27,7 +27,6 @@ from glassloom.client.open_clients import note_open
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.plugins import PluginMethods
 from glassloom.client.profile_method import ProfileMethod
-from glassloom.client.quick_calls import quick_call
 from glassloom.client.record_method import RecordMethod
 from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.result_methods import ResultMethods, release_all
@@ -238,7 +237,8 @@ class Client(
         OptionError
             If `key` or one of those can't be what it is.
         """
-        refuse_actors(actor or actors)
+        if actor or actors:
+            refuse_actors(True)
         handling = current_annotations(
             priority=priority,
             retries=retries,
@@ -248,8 +248,7 @@ class Client(
         )
         if not kwargs:
             connection = self._connection
-            number, run = connection.number_of_call, connection.runs.of_line
-            task = quick_call(number, run, func, args, key, in_place(handling), pure=pure)
+            task = connection.quick_calls.task(func, args, key, in_place(handling), pure=pure)
             if task is not None:
                 return self._submit_single(connection, task)
         calls = FunctionCalls.make(func, [args], kwargs, None if key is None else [key], pure=pure)

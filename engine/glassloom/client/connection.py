@@ -37,6 +37,7 @@ from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, KeyState, Key
 from glassloom.client.known_calls import KnownCalls
 from glassloom.client.outbox import Outbox, Outgoing, OutgoingTask, size_of
 from glassloom.client.output_printer import leave_to_parent, printer_of, prints_output_of
+from glassloom.client.quick_calls import QuickCalls
 from glassloom.client.runs import Runs
 from glassloom.errors import ClusterClosed, GraphError, OptionError
 from glassloom.graph import Key, key_text
@@ -48,7 +49,9 @@ from glassloom.protocol.merging import PlainTask, is_single, merge, single_task
 from glassloom.protocol.messages import framed
 from glassloom.store.segment import Location
 
-_READ_BYTES = 2**20
+_READ_BYTES = 2**16
+"""Larger buffers come from the system and go back to it, each time: three more system calls and new pages for each read."""
+
 _ABOUT_A_TASK_BYTES = 128
 _FLUSH_TIMEOUT_S = 2.0
 _CLOSE_TIMEOUT_S = 5.0
@@ -120,7 +123,7 @@ class Connection:
         self.when_done = self._keys.when_done
         self.forget_callback = self._keys.forget_callback
         self.call_user = self._callbacks.call
-        self.number_of_call = self._known_calls.number
+        self.quick_calls = QuickCalls(self._known_calls.number, self.runs.of_line)
 
     def open(self, timeout_s: float | None = None) -> None:
         """Connect, and start the threads.
@@ -222,21 +225,21 @@ class Connection:
 
         What it is made of can be sent: this is not found out here, but for how it is to be treated.
         """
-        self.check_open()
-        _, number, code, literals, needs, _, _, handling, _ = task
+        if self.closed_because:
+            self.check_open()
+        _, literals, needs, template = task
         _kept = self._attach_to_others(needs) if needs else None
-        if handling is not self._sendable:
+        if template.handling is not self._sendable:
             _frame_of(merge([task]))
-            self._sendable = handling
+            self._sendable = template.handling
         nbytes = len(literals) + _ABOUT_A_TASK_BYTES
-        if not self._known_calls.is_defined(number):
-            nbytes += len(code)
+        if not self._known_calls.is_defined(template.number):
+            nbytes += len(template.code)
         outbox = self._outbox
         assert outbox is not None
-        if state.status == ERROR or not outbox.has_room(nbytes):
-            self._put((task, state, nbytes), [state])
-        else:
-            outbox.put((task, state, nbytes), nbytes)
+        item = task, state, nbytes
+        if state.status == ERROR or not outbox.put_if_room(item, nbytes):
+            self._put(item, [state])
 
     def _attach_to_others(self, keys: Sequence[Key]) -> list[KeyState]:
         """Attach to keys that another client of this process has asked for: the head may not have heard of them yet.

@@ -103,6 +103,15 @@ class Outbox:
         self._waiting_bytes += nbytes
         self._queue.put(item)
 
+    def put_if_room(self, item: OutgoingTask, nbytes: int) -> bool:
+        """Do as `put` if there is room; return whether there is."""
+        waiting_bytes = self._waiting_bytes
+        if waiting_bytes and waiting_bytes + nbytes > LIMIT_BYTES:
+            return False
+        self._waiting_bytes += nbytes
+        self._queue.put(item)
+        return True
+
     def wait_for_writer(self, timeout_s: float, watch: Callable[[], None]) -> Operation[bool]:
         """Wait until what was put so far has a number; return whether it has. What `watch` raises ends the wait."""
         passed = Signal()
@@ -182,7 +191,9 @@ class Outbox:
         tasks, states, _ = zip(*items, strict=True)
         sent = 0
         for together in alike(tasks):
-            calls = {number: code for _, number, code, *_ in together}
+            calls = {
+                template.number: template.code for template in {id(task[3]): task[3] for task in together}.values()
+            }
             frames += [self._numbered(framed(message)) for message in self._known_calls.introduce(calls)]
             frames.append(self._numbered(framed(merge(together)), states[sent : sent + len(together)]))
             sent += len(together)

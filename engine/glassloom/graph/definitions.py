@@ -53,6 +53,15 @@ def import_path(value: Any) -> tuple[str, str] | None:
     return module, name
 
 
+def still_importable(value: Any, path: tuple[str, str]) -> bool:
+    """Tell whether `import_path` of a function is what it was. Faster than to find it again."""
+    module, name = path
+    if value.__module__ is not module or value.__qualname__ is not name or "." in name:
+        return import_path(value) == path
+    is_found = getattr(sys.modules.get(module), name, None) is value
+    return is_found and not (cloudpickle.list_registry_pickle_by_value() and is_by_value(module))
+
+
 def find(module: str, name: str) -> Any:
     """Return what a loaded module has under a dotted name; None if there is no such thing."""
     found: Any = sys.modules.get(module)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from glassloom.graph.definitions import import_path
 from glassloom.graph.function_reads import FunctionReads
@@ -30,6 +31,14 @@ class _Entry:
     took_s: float
     execution: int
     made: dict[Hashable, Any] = field(default_factory=dict)
+
+
+class Known(NamedTuple):
+    """What is known of a function: its token, what was made of it, and what tells whether both are still right."""
+
+    token: str
+    made: Any
+    still_holds: Callable[[], bool]
 
 
 class FunctionCache:
@@ -101,18 +110,17 @@ class FunctionCache:
             entry.made[use] = data
         return data
 
-    def known(self, function: object, use: Hashable) -> tuple[str, Any] | None:
+    def known(self, function: object, use: Hashable) -> Known | None:
         """Return what `token` and `get` would, if both are there already."""
         entry = self._entries.get(function)
-        if (
-            entry is None
-            or not entry.token
-            or (entry.reads.has_large and self._is_due(entry))
-            or not entry.reads.still_hold()
-        ):
+        data = None if entry is None else entry.made.get(use)
+        if entry is None or data is None or not entry.token:
             return None
-        data = entry.made.get(use)
-        return None if data is None else (entry.token, data)
+        still_holds = partial(self._still_holds, entry) if entry.reads.has_large else entry.reads.still_hold
+        return Known(entry.token, data, still_holds) if still_holds() else None
+
+    def _still_holds(self, entry: _Entry) -> bool:
+        return not (entry.reads.has_large and self._is_due(entry)) and entry.reads.still_hold()
 
     def _current(self, function: object) -> _Entry | None:
         """Return what is known of a function as it is now; None if nothing is kept of such."""
@@ -121,7 +129,7 @@ class FunctionCache:
         ):
             return None
         entry = self._entries.get(function)
-        if entry is not None and not (entry.reads.has_large and self._is_due(entry)) and entry.reads.still_hold():
+        if entry is not None and self._still_holds(entry):
             return entry
         return self._look(function, entry)
 

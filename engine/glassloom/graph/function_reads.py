@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from glassloom.graph.definitions import globals_read, import_path, is_by_value
+from glassloom.graph.definitions import globals_read, import_path, is_by_value, still_importable
 from glassloom.graph.tokenize import tokenize
 
 _CONSTANTS = frozenset([int, float, complex, bool, str, bytes, type(None), type(Ellipsis), range])
@@ -78,7 +78,11 @@ class FunctionReads:
     def _add_definition(self, read: Callable[[], Any], value: Any) -> None:
         path = import_path(value)
         reference = weakref.ref(value)
-        if path is not None:
+        if path is not None and type(value) is types.FunctionType:
+            self._checks.append(
+                lambda: (now := read()) is reference() and now is not None and still_importable(now, path)
+            )
+        elif path is not None:
             self._checks.append(lambda: read() is reference() and import_path(reference()) == path)
         elif type(value) is types.FunctionType:
             self._checks.append(lambda: read() is reference())

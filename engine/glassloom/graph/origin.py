@@ -68,7 +68,7 @@ def _origin(filename: str, line: int, function: str) -> Origin:
 
 def notebook_execution() -> int:
     """Return the number of the notebook's cell that runs, as it is counted; 0 without a notebook."""
-    return int(getattr(_ipython_shell(), "execution_count", 0))
+    return int(getattr(_ipython_shell(), "execution_count", 0)) if "IPython" in sys.modules else 0
 
 
 def _notebook_cell(filename: str) -> int | None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from glassloom.backends.sizeof import sizeof
 from glassloom.errors import SerialisationError
 from glassloom.graph import FunctionCache, Graph, Handle, Key, TaskRef, key_text
+from glassloom.graph.function_cache import Known
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.messages import Submit
 from glassloom.protocol.pickled_futures import NotedFutures, noting_futures
@@ -34,7 +35,7 @@ _PROTOCOL = 5
 _SHORT_TEXT = 1024
 
 _pickled_calls = FunctionCache()
-known_call: Callable[[object, tuple[Any, ...]], tuple[str, PickledCall] | None] = _pickled_calls.known
+known_call: Callable[[object, tuple[Any, ...]], Known | None] = _pickled_calls.known
 """Returns a function's token, and its call of a shape as `pickled_call` does, if both are known and it reads the same."""
 
 _func_of, _kwargs_of = attrgetter("func"), attrgetter("kwargs")
@@ -99,14 +100,10 @@ def _code_bytes(call: PickledCall) -> int:
     return len(call.code)
 
 
-def plain_shape(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], list[Key]] | None:
+def plain_shape(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], Sequence[Key]] | None:
     """Return a call's shape, literals and dependencies if each argument is plain or stands for a result, by itself; else None."""
-    for arg in args:
-        kind = type(arg)
-        if kind not in _PLAIN and (kind not in _TEXT or len(arg) > _SHORT_TEXT):
-            break
-    else:
-        return _all_literals(len(args)), list(args), []
+    if _PLAIN.issuperset(map(type, args)) or _are_plain(args):
+        return _all_literals(len(args)), list(args), ()
     shapes: list[Shape] = []
     values: list[Any] = []
     below: list[Key] = []
@@ -282,7 +279,7 @@ class CallEncoder:
 
     def _add_plain(self, key: Key, function: Callable[..., Any], args: tuple[Any, ...]) -> bool:
         """Add a task whose arguments are plain, or results, by themselves; return False if they aren't."""
-        below: list[Key] = []
+        below: Sequence[Key] = ()
         if args and _are_plain(args):
             shape, values = _all_literals(len(args)), list(args)
         else:

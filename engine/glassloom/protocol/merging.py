@@ -7,6 +7,7 @@ them all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
@@ -16,33 +17,42 @@ from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.messages import Submit
 
 
-class SingleTask(NamedTuple):
-    """A task that its sender wants, and submits by itself.
+class TaskTemplate(NamedTuple):
+    """What tasks have in common that a line submits by themselves.
 
     Attributes
     ----------
     number, code
         The call: the number by which the head knows it, and its pickle.
-    needs
-        Keys of the results that it takes, by the numbers that the call's shape has for them.
     layer, line
-        The layer of `key` and the user's line that built it, empty if that isn't known.
+        The layer of the tasks' keys and the user's line that built them, empty if that isn't known.
     """
 
-    key: Key
     number: int
     code: bytes
-    literals: bytes
-    needs: Sequence[Key]
     layer: str
     line: str
     handling: Annotations
     run: int = -1
 
 
-_LAYER = SingleTask._fields.index("layer")
-"""What comes from here on tells which tasks may be one message."""
-PlainTask = tuple[Key, int, bytes, bytes, Sequence[Key], str, str, Annotations, int]
+class SingleTask(NamedTuple):
+    """A task that its sender wants, and submits by itself.
+
+    Attributes
+    ----------
+    needs
+        Keys of the results that it takes, by the numbers that the call's shape has for them.
+    """
+
+    key: Key
+    literals: bytes
+    needs: Sequence[Key]
+    template: TaskTemplate
+
+
+_template_of = itemgetter(SingleTask._fields.index("template"))
+PlainTask = tuple[Key, bytes, Sequence[Key], TaskTemplate]
 """The attributes of a `SingleTask` in their order. Those of which there are many do without the names: a tuple is made in a
 fifth of the time."""
 
@@ -57,17 +67,8 @@ def single_task(message: Submit, number: int, code: bytes) -> SingleTask:
     (key,) = message.keys
     names = [key, *message.external]
     layer, (_, line) = next(iter(message.labels.items()), ("", ("", "")))
-    return SingleTask(
-        key,
-        number,
-        code,
-        message.literals[0],
-        [names[dep] for dep in message.deps[0]],
-        layer,
-        line,
-        _handling(message),
-        message.run,
-    )
+    template = TaskTemplate(number, code, layer, line, _handling(message), message.run)
+    return SingleTask(key, message.literals[0], [names[dep] for dep in message.deps[0]], template)
 
 
 def _handling(message: Submit) -> Annotations:
@@ -82,19 +83,24 @@ def _handling(message: Submit) -> Annotations:
 
 def alike(tasks: Sequence[PlainTask]) -> Iterator[Sequence[PlainTask]]:
     """Yield sequences of tasks that may be one message: of one run, treated alike, and each layer built in one place."""
-    what_counts = [task[_LAYER:] for task in tasks]
-    first = what_counts[0]
-    if what_counts.count(first) == len(tasks):
+    templates = list(map(_template_of, tasks))
+    first = last = templates[0]
+    if templates.count(first) == len(tasks):
         yield tasks
         return
-    layer, line, handling, run = first
-    start, lines = 0, {layer: line}
-    for position, (layer, line, *treated) in enumerate(what_counts):
-        if treated != [handling, run] or lines.setdefault(layer, line) != line:
+    start, lines = 0, {first.layer: first.line}
+    for position, template in enumerate(templates):
+        if template is last:
+            continue
+        last = template
+        if not _are_treated_alike(template, first) or lines.setdefault(template.layer, template.line) != template.line:
             yield tasks[start:position]
-            handling, run = treated
-            start, lines = position, {layer: line}
+            start, first, lines = position, template, {template.layer: template.line}
     yield tasks[start:]
+
+
+def _are_treated_alike(one: TaskTemplate, other: TaskTemplate) -> bool:
+    return one.run == other.run and (one.handling is other.handling or one.handling == other.handling)
 
 
 def merge(tasks: Sequence[PlainTask]) -> Submit:
@@ -104,25 +110,28 @@ def merge(tasks: Sequence[PlainTask]) -> Submit:
         for task in tasks:
             first.setdefault(task[0], task)
         tasks = list(first.values())
-    keys, numbers, _, literals, needs, layers, lines, (handling, *_), (run, *_) = zip(*tasks, strict=True)
-    code = {number: place for place, number in enumerate(dict.fromkeys(numbers))}
+    keys, literals, needs, templates = zip(*tasks, strict=True)
+    first_template = templates[0]
+    handling = first_template.handling
+    distinct = list({id(template): template for template in templates}.values())
+    code = {number: place for place, number in enumerate(dict.fromkeys([template.number for template in distinct]))}
     deps, external = _positions(keys, needs) if any(needs) else ([[]] * len(keys), [])
     return Submit(
         list(keys),
-        [0] * len(keys) if len(code) == 1 else [code[number] for number in numbers],
+        [0] * len(keys) if len(code) == 1 else [code[template.number] for template in templates],
         list(literals),
         deps,
         list(code),
         external,
         None,
-        {layer: ("", line) for layer, line in dict.fromkeys(zip(layers, lines, strict=True)) if line},
+        {template.layer: ("", template.line) for template in distinct if template.line},
         handling.priority,
         handling.retries,
         dict(handling.resources),
         list(handling.workers),
         handling.allow_other_workers,
         is_merged=len(keys) > 1,
-        run=run,
+        run=first_template.run,
     )
 
 

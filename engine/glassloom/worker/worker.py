@@ -51,7 +51,8 @@ _HOUSEKEEPING_IDLE_S = 0.02
 _SAMPLE_S = 0.5
 _WATCH_BUSY_S = 0.02
 _WATCH_IDLE_S = 0.1
-_READ_BYTES = 2**20
+_READ_BYTES = 2**16
+"""Larger buffers come from the system and go back to it, each time: three more system calls and new pages for each read."""
 
 
 class Worker:
