@@ -43,10 +43,14 @@ class Serving:
     async def open(self, path: str) -> WebSocketClientConnection:
         """Open a page as a browser does, up to the first fragment of Bokeh's greeting."""
         token = json.loads(re.search(r'"token":("[^"]+")', await self.get(path))[1])
-        request = HTTPRequest(f"ws://{self.host}{PREFIX}{path}/ws", headers=GOOD)
-        connection = await websocket_connect(request, subprotocols=["bokeh", token])
+        connection = await self.connect(path, token)
         await connection.read_message()
         return connection
+
+    async def connect(self, path: str, token: str) -> WebSocketClientConnection:
+        """Connect to the session of a page that was sent with a token."""
+        request = HTTPRequest(f"ws://{self.host}{PREFIX}{path}/ws", headers=GOOD)
+        return await websocket_connect(request, subprotocols=["bokeh", token])
 
     def context(self, page: str) -> ApplicationContext:
         """Return Bokeh's context of a page, which holds its sessions."""
@@ -54,9 +58,9 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[Serving]:
+async def serving(hub: Hub | None = None) -> AsyncIterator[Serving]:
     """Serve every cluster of the registry until the block ends."""
-    serving = Serving(Hub())
+    serving = Serving(hub or Hub())
     try:
         yield serving
     finally:

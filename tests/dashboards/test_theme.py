@@ -23,7 +23,7 @@ from glassloom_dashboards.parts.theme import (
     contrast,
     stylesheet,
 )
-from glassloom_dashboards.serving.page import PageView
+from glassloom_dashboards.serving.page import THEME_MODEL, PageView
 from glassloom_dashboards.views import progress, time_budget
 from glassloom_dashboards.views.memory_drawing import IN_MEMORY
 
@@ -128,6 +128,6 @@ def test_a_page_is_drawn_in_the_theme_of_its_address(theme):
     view = PageView("status", ClusterAggregate(), ColourBook(), theme)
     document = Document()
     view.attach(document)
-    assert document.template_variables["theme"] == theme
+    assert document.get_model_by_name(THEME_MODEL).tags == [theme]
     stream = document.get_model_by_name("task-stream")
     assert stream.below[0].major_label_text_color == PALETTES[theme].muted_text

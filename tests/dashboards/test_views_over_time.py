@@ -13,6 +13,7 @@ from glassloom_dashboards.folds.budget import PARTS
 from glassloom_dashboards.folds.memory_history import Peak
 from glassloom_dashboards.parts.theme import DARK, LIGHT
 from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN, REST_S, span_of
+from glassloom_dashboards.serving.page import PLACES_MODEL
 from glassloom_dashboards.views.memory_drawing import BY_LAYER, EDGES, MAX_BANDS, OTHERS
 from glassloom_metrics.protocol import Hello, Layers, Life, Progress, Runs, WorkerJoined, WorkerLeft, WorkerSamples
 from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
@@ -213,8 +214,9 @@ def test_all_cards_of_a_page_share_one_time_axis_that_begins_with_the_latest_run
     stream, cpu = opened.card("task-stream"), opened.card("workers-cpu")
     assert stream.plot.x_range is cpu.line.x_range is opened.view.time.x_range
     assert opened.view.time.mode == LATEST_RUN and 49 < opened.view.time.x_range.start < 50
-    shown = [variables["id"] for variables in opened.document.template_variables["cards"] if "time" in variables]
-    assert shown == ["task-stream"], "one place for the buttons"
+    places = dict(opened.document.get_model_by_name(PLACES_MODEL).tags)
+    assert [place for place in places.values() if place.endswith("-time")] == ["task-stream-time"], "for the buttons"
+    assert places[opened.view.time.follow.name] == "task-stream-time"
     opened.view.time.follow.active = None
     opened.view.time.x_range.update(start=0.0, end=2.0)
     opened.update(0.01)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from bokeh.document import Document
 from bokeh.document.events import DocumentChangedEvent
@@ -16,7 +18,6 @@ from glassloom_dashboards.parts.colours import ColourBook
 from glassloom_dashboards.parts.layouts import LAYOUTS
 from glassloom_dashboards.parts.strip import MAX_NAME_LENGTH, Strip, sentence
 from glassloom_dashboards.parts.tables import TableView, Tabular
-from glassloom_dashboards.parts.templates import template
 from glassloom_dashboards.parts.theme import PALETTES, Palette, ellipsis
 from glassloom_dashboards.parts.time_view import TimeView
 from glassloom_dashboards.serving.pacing import PERIOD_S, Pacer
@@ -46,6 +47,8 @@ SUMMARIES_MODEL = "glassloom-summaries"
 """Its tags are pairs of a card's id and what it shows in a sentence, for screen readers."""
 TABLES_MODEL = "glassloom-tables"
 """The browser's choice: ids of the cards that are shown as tables."""
+PLACES_MODEL = "glassloom-places"
+"""Its tags are pairs of a root's name and where it belongs in ``templates/page.html``; those without are hidden."""
 
 log = logging.getLogger(__name__)
 
@@ -79,24 +82,28 @@ def make_cards(
     names: Sequence[str], aggregate: ClusterAggregate, palette: Palette, colours: ColourBook
 ) -> tuple[list[Card], TimeView | None]:
     """Return the cards of these names, and the time axis that those over time share."""
+    time = time_of(names, aggregate)
+    return [make_card(name, aggregate, palette, colours, time) for name in names], time
+
+
+def time_of(names: Sequence[str], aggregate: ClusterAggregate) -> TimeView | None:
+    """Return the time axis that cards of these names share; None if none is over time."""
     over_time = next((name for name in names if name in TIME_CARDS), None)
-    time = TimeView(aggregate, over_time) if over_time is not None else None
-    made = []
-    for name in names:
-        if time is not None and name in TIME_CARDS:
-            made.append(TIME_CARDS[name](aggregate, palette, colours, time))
-        else:
-            made.append(CARDS[name](aggregate, palette, colours))
-    return made, time
+    return TimeView(aggregate, over_time) if over_time is not None else None
+
+
+def make_card(
+    name: str, aggregate: ClusterAggregate, palette: Palette, colours: ColourBook, time: TimeView | None
+) -> Card:
+    """Return the card of that name."""
+    if time is not None and name in TIME_CARDS:
+        return TIME_CARDS[name](aggregate, palette, colours, time)
+    return CARDS[name](aggregate, palette, colours)
 
 
 def _roots(card: Card) -> dict[str, UIElement]:
     roots = {"legend": card.legend, "controls": card.controls, "body": card.body, "empty": card.empty}
     return {part: model for part, model in roots.items() if model is not None}
-
-
-def _root_names(card: Card) -> dict[str, str]:
-    return {part: str(model.name) for part, model in _roots(card).items()}
 
 
 def has_viewer(document: Document | None) -> bool:
@@ -115,9 +122,18 @@ class PageView:
         Id of the page (see `glassloom_metrics.pages`).
     theme
         ``"light"`` or ``"dark"``; anything else is light.
+    made
+        What `make_cards` returns for the page, if it is made already.
     """
 
-    def __init__(self, page: str, aggregate: ClusterAggregate, colours: ColourBook, theme: str) -> None:
+    def __init__(
+        self,
+        page: str,
+        aggregate: ClusterAggregate,
+        colours: ColourBook,
+        theme: str,
+        made: tuple[list[Card], TimeView | None] | None = None,
+    ) -> None:
         self._aggregate = aggregate
         self._pacer = Pacer()
         self._is_changed = False
@@ -125,7 +141,8 @@ class PageView:
         palette = PALETTES.get(theme, PALETTES[DEFAULT_THEME])
         self.page = page
         self.layout = LAYOUTS[page]
-        self.cards, self.time = make_cards(self.layout.cards, aggregate, palette, colours)
+        self.cards, self.time = made or make_cards(self.layout.cards, aggregate, palette, colours)
+        self._is_drawn = False
         self.strip = Strip(aggregate, full=len(self.cards) > 1)
         self.theme = Spacer(name=THEME_MODEL, tags=[palette.name], visible=False)
         self.theme.on_change("tags", self._on_theme)
@@ -137,6 +154,24 @@ class PageView:
         self.summaries = Spacer(name=SUMMARIES_MODEL, tags=[], visible=False)
         self.tables = Spacer(name=TABLES_MODEL, tags=[], visible=False)
         self.tables.on_change("tags", self._on_tables)
+        self.places = Spacer(name=PLACES_MODEL, tags=self._places(), visible=False)
+
+    @classmethod
+    async def opened(
+        cls, page: str, aggregate: ClusterAggregate, colours: ColourBook, arguments: Mapping[str, str]
+    ) -> PageView:
+        """Return a page as its address asks for it, drawn for the first time. Others have their turn after each card."""
+        theme, names = arguments.get("theme", ""), LAYOUTS[page].cards
+        cards, time_view = [], time_of(names, aggregate)
+        for name in names:
+            cards.append(make_card(name, aggregate, PALETTES.get(theme, PALETTES[DEFAULT_THEME]), colours, time_view))
+            await asyncio.sleep(0)
+        view = cls(page, aggregate, colours, theme, (cards, time_view))
+        view.go_to(arguments)
+        for draw in view._drawings(time.monotonic()):
+            draw()
+            await asyncio.sleep(0)
+        return view
 
     def go_to(self, arguments: Mapping[str, str]) -> None:
         """Show what the page's address asks for."""
@@ -148,15 +183,9 @@ class PageView:
         """Fill `document`, and draw into it until its session ends."""
         document.title = f"{ellipsis(self._aggregate.name, MAX_NAME_LENGTH) or 'cluster'} · {TITLES[self.page]}"
         document.config.update(reconnect_session=False, notify_connection_status=False, notifications=None)
-        document.template = template("page.html")
-        document.template_variables.update(
-            grid=self.layout.grid,
-            theme=self.theme.tags[0],
-            cards=[self._variables(card) for card in self.cards],
-        )
         with document.models.freeze():  # else every root makes Bokeh walk all models again
             document.add_root(self.strip.div)
-            for model in (self.theme, self.frame, self.shown, self.summaries, self.tables):
+            for model in (self.theme, self.frame, self.shown, self.summaries, self.tables, self.places):
                 document.add_root(model)
             for view in self.table_views.values():
                 document.add_root(view.div)
@@ -168,27 +197,34 @@ class PageView:
         for part in (self.time, *self.cards):
             if part is not None and part.ready is not None:
                 document.js_on_event("document_ready", part.ready)
-        self.update(time.monotonic())
+        if not self._is_drawn:
+            self.update(time.monotonic())
         document.on_change(self._note_change)
         document.add_periodic_callback(self._tick, round(PERIOD_S * 1000))
 
-    def _variables(self, card: Card) -> dict[str, str]:
-        """Return what the page's template needs to know of a card."""
-        view = self.table_views.get(card.id)
-        table = {"table": str(view.div.name)} if view is not None else {}
-        time = {}
-        if self.time is not None and self.time.name == card.id:  # with the first of them; it moves all
-            time = {"time": str(self.time.follow.name)}
-        return {"id": card.id, "title": TITLES[card.id]} | _root_names(card) | table | time
+    def _places(self) -> list[list[str]]:
+        """Return where in the page's template each root belongs that can be seen."""
+        roots = [(self.strip.div, "strip")]
+        roots += [(model, f"{card.id}-{part}") for card in self.cards for part, model in _roots(card).items()]
+        roots += [(view.div, f"{name}-table") for name, view in self.table_views.items()]
+        if self.time is not None:  # with the first of the cards over time; it moves all
+            roots.append((self.time.follow, f"{self.time.name}-time"))
+        return [[str(model.name), place] for model, place in roots]
 
     def update(self, now_s: float) -> None:
         """Draw what is new in every part. A part that can't be drawn says so in its place, and the others go on."""
-        self._contain("strip", lambda: self.strip.update(now_s))
+        for draw in self._drawings(now_s):
+            draw()
+
+    def _drawings(self, now_s: float) -> Iterator[Callable[[], object]]:
+        """Yield what draws each part."""
+        self._is_drawn = True
+        yield partial(self._contain, "strip", partial(self.strip.update, now_s))
         for card in self.cards:
-            self._draw(card, now_s)
-        self._contain("summaries", self._summarise)
+            yield partial(self._draw, card, now_s)
+        yield partial(self._contain, "summaries", self._summarise)
         for name, view in self.table_views.items():
-            self._contain(f"{name}-table", lambda view=view: view.update(now_s))  # type: ignore[misc]
+            yield partial(self._contain, f"{name}-table", partial(view.update, now_s))
 
     def _summarise(self) -> None:
         said = [[name, card.summary()] for name, card in self.tabular.items()]

@@ -8,26 +8,29 @@ from typing import Any
 from urllib.parse import unquote
 
 from bokeh.application import Application
-from bokeh.application.handlers.function import FunctionHandler
-from bokeh.document import Document
+from bokeh.core.types import ID
 from bokeh.resources import Resources
 from bokeh.server.tornado import BokehTornado
-from bokeh.server.views.doc_handler import DocHandler
+from bokeh.server.views.session_handler import SessionHandler
 from bokeh.server.views.static_handler import StaticHandler
 from bokeh.server.views.ws import WSHandler
+from bokeh.util.token import generate_jwt_token, generate_session_id, get_session_id
 from glassloom_metrics.errors import ClusterNotFound
 from glassloom_metrics.pages import PAGES
 from tornado.httputil import HTTPMessageDelegate, HTTPServerRequest
 from tornado.web import RequestHandler
 
+from glassloom_dashboards.parts.card import TITLES
+from glassloom_dashboards.parts.layouts import LAYOUTS
+from glassloom_dashboards.parts.strip import MAX_NAME_LENGTH
 from glassloom_dashboards.parts.templates import template
-from glassloom_dashboards.parts.theme import PALETTES
+from glassloom_dashboards.parts.theme import PALETTES, ellipsis
 from glassloom_dashboards.serving.bokeh_defaults import remember_defaults
 from glassloom_dashboards.serving.gate import Gate
 from glassloom_dashboards.serving.hub import Hub, Watched
 from glassloom_dashboards.serving.loop_lag import LoopLag
-from glassloom_dashboards.serving.page import DEFAULT_THEME, PageView
-from glassloom_dashboards.serving.sessions import Viewers
+from glassloom_dashboards.serving.page import DEFAULT_THEME
+from glassloom_dashboards.serving.sessions import Viewers, session_of
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -78,12 +81,7 @@ class DashboardServer(BokehTornado):
         self.hub = hub
         self.loop_lag = LoopLag()
         self._gate = gate
-        applications = {
-            f"/{_SEGMENT}/{page.id}": Application(
-                FunctionHandler(self._fill(page.id), trap_exceptions=False), Viewers(self.cluster_of)
-            )
-            for page in PAGES
-        }
+        applications = {f"/{_SEGMENT}/{page.id}": Application(Viewers(page.id, self.cluster_of)) for page in PAGES}
         super().__init__(
             applications,
             prefix=prefix,
@@ -104,7 +102,12 @@ class DashboardServer(BokehTornado):
         for key, context in self.applications.items():
             path = f"{start}{key}"
             args = {"application_context": context, "bokeh_websocket_path": f"{path}/ws"}
-            routes += [(rf"{path}/?", PageHandler, args), (rf"{path}/ws", PageSocket, args), (rf"{path}/.*", NotFound)]
+            page = key.rpartition("/")[2]
+            routes += [
+                (rf"{path}/?", PageHandler, args | {"page": page}),
+                (rf"{path}/ws", PageSocket, args),
+                (rf"{path}/.*", NotFound),
+            ]
         self.add_handlers(".*", routes)
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> HTTPMessageDelegate:
@@ -130,20 +133,18 @@ class DashboardServer(BokehTornado):
         rest = request.path[len(self.prefix) :].lstrip("/")
         return self.hub.watch(unquote(rest.split("/")[0]))
 
-    def _fill(self, page: str) -> Any:
-        def fill(document: Document) -> None:
-            request = document.session_context.request
-            watched = self.cluster_of(request)
-            arguments = {name: _text(values[0]) for name, values in request.arguments.items() if values}
-            view = PageView(page, watched.aggregate, watched.colours, arguments.get("theme", ""))
-            view.go_to(arguments)
-            view.attach(document)
-
-        return fill
-
-
-def _text(argument: bytes | str) -> str:
-    return argument if isinstance(argument, str) else argument.decode("utf-8", "replace")
+    def opening_html(self, page: str, watched: Watched, theme: str, token: str) -> str:
+        """Return a page as it is before anything of the cluster is drawn; all values are escaped."""
+        files = self.resources().js_files
+        return template("page.html").render(
+            title=f"{ellipsis(watched.record.name, MAX_NAME_LENGTH)} · {TITLES[page]}",
+            name=ellipsis(watched.record.name, MAX_NAME_LENGTH),
+            theme=theme,
+            token=token,
+            scripts=files,
+            cards={card: TITLES[card] for card in LAYOUTS[page].cards},
+            grid=LAYOUTS[page].grid,
+        )
 
 
 def _theme_of(handler: RequestHandler) -> str:
@@ -228,10 +229,17 @@ def write_message(handler: RequestHandler, status: int, title: str, text: str, *
     handler.finish(template("message.html").render(title=title, text=text, theme=_theme_of(handler), **variables))
 
 
-class PageHandler(DocHandler):
-    """One dashboard page of one cluster."""
+class PageHandler(SessionHandler):
+    """One dashboard page of one cluster: what it is made of goes out at once, and then its document is made.
+
+    The browser loads BokehJS meanwhile, and asks for the document by the token that it has got.
+    """
 
     application: DashboardServer
+
+    def __init__(self, *args: Any, page: str, **kwargs: Any) -> None:
+        self._page = page
+        super().__init__(*args, **kwargs)
 
     def set_default_headers(self) -> None:
         """Set the security headers."""
@@ -240,11 +248,23 @@ class PageHandler(DocHandler):
     async def get(self, *args: Any, **kwargs: Any) -> None:
         """Answer with the page, or say that the cluster isn't running."""
         try:
-            self.application.cluster_of(self.request)
+            watched = self.application.cluster_of(self.request)
         except ClusterNotFound as error:
             write_message(self, 404, "This cluster is not running", f"{str(error)[:500]}.")
             return
-        await super().get(*args, **kwargs)
+        session_id, token = self._new_session()
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        await self.finish(self.application.opening_html(self._page, watched, _theme_of(self), token))
+        await session_of(self.application_context, session_id, self.request, token)
+
+    def _new_session(self) -> tuple[ID, str]:
+        """Return an id for a session, and the token that gives access to it; it holds the address's arguments alone."""
+        server = self.application
+        keys = {"secret_key": server.secret_key, "signed": server.sign_sessions}
+        session_id = generate_session_id(**keys)
+        payload = {"headers": {}, "cookies": {}, "arguments": self.request.arguments}
+        expiration = server.session_token_expiration
+        return session_id, generate_jwt_token(session_id, expiration=expiration, extra_payload=payload, **keys)
 
 
 class PageSocket(WSHandler):
@@ -260,3 +280,12 @@ class PageSocket(WSHandler):
         except ClusterNotFound:
             self.set_status(404)
             self.finish()
+
+    async def _async_open(self, token: str) -> None:
+        """Connect to the session; end the connection if it could not be made, as the browser would wait for ever."""
+        try:
+            await session_of(self.application_context, get_session_id(token), self.request, token)
+            await super()._async_open(token)
+        except Exception:  # whatever prevented the page from being made
+            self.close(1011, "the page could not be made")
+            raise

@@ -1,4 +1,4 @@
-"""Who looks at what: counts the viewers of each cluster by Bokeh's sessions, and lets sessions end cheaply.
+"""Who looks at what: makes a page for each session, counts the viewers of each cluster by them, and lets sessions end cheaply.
 
 Bokeh runs a full garbage collection for each session that ends (twice if its document has callbacks for that). Closing
 twenty tabs then blocks every other page for seconds. Here none is run: the interpreter collects when it finds it due.
@@ -14,10 +14,14 @@ from typing import Any
 import bokeh.document.document as bokeh_document
 from bokeh.application.application import SessionContext
 from bokeh.application.handlers.handler import Handler
+from bokeh.core.types import ID
 from bokeh.document import Document
-from glassloom_metrics.errors import ClusterNotFound
+from bokeh.server.contexts import ApplicationContext
+from bokeh.server.session import ServerSession
+from tornado.httputil import HTTPServerRequest
 
 from glassloom_dashboards.serving.hub import Watched
+from glassloom_dashboards.serving.page import PageView
 
 ClusterOf = Callable[[Any], Watched]
 
@@ -50,33 +54,59 @@ class PageDocument(Document):
             super().destroy(session)
 
 
+async def session_of(
+    context: ApplicationContext, session_id: ID, request: HTTPServerRequest, token: str
+) -> ServerSession:
+    """Return a session, which is made if there is none. If that fails, all who wait for it are told, and the next makes it anew."""
+    try:
+        return await context.create_session_if_needed(session_id, request, token)
+    except Exception as error:
+        waiting = context._pending_sessions.pop(session_id, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(error)
+            waiting.exception()  # whether or not anybody waits
+        raise
+
+
 class Viewers(Handler):
-    """Counts the sessions of an application in the `Watched.viewers` of the clusters that they show.
+    """Makes the page of each session, and counts the sessions of a page in the `Watched.viewers` of the clusters that they show.
 
     Parameters
     ----------
+    page
+        Id of the page.
     cluster_of
         Returns the cluster that a request names; raises `ClusterNotFound`.
     """
 
-    def __init__(self, cluster_of: ClusterOf) -> None:
+    def __init__(self, page: str, cluster_of: ClusterOf) -> None:
         super().__init__()
+        self._page = page
         self._cluster_of = cluster_of
         self._watched: dict[str, Watched] = {}
+        self._views: dict[str, PageView] = {}
 
     def modify_document(self, doc: Document) -> None:
-        """Do nothing: `FunctionHandler` fills documents."""
+        """Put the page into the document of its session, for which `on_session_created` made it."""
+        view = self._views.pop(doc.session_context.id, None)
+        if view is None:  # Bokeh has logged why
+            raise RuntimeError(f"page {self._page!r} could not be made")
+        view.attach(doc)
 
     async def on_session_created(self, session_context: SessionContext) -> None:
-        """Count a viewer. This comes before the document is filled."""
+        """Make the page, and count a viewer. This comes before the document is filled."""
         # Bokeh makes the document itself, and asks nobody of which class.
         session_context._document.__class__ = PageDocument
-        try:
-            watched = self._cluster_of(session_context.request)
-        except ClusterNotFound:  # it has just gone; filling the document says so
-            return
-        self._watched[session_context.id] = watched
+        request = session_context.request
+        watched = self._cluster_of(request)
+        arguments = {name: _text(values[0]) for name, values in request.arguments.items() if values}
         watched.viewers += 1
+        try:
+            view = await PageView.opened(self._page, watched.aggregate, watched.colours, arguments)
+        except BaseException:
+            watched.viewers -= 1
+            raise
+        self._views[session_context.id], self._watched[session_context.id] = view, watched
 
     async def on_session_destroyed(self, session_context: SessionContext) -> None:
         """Count a viewer less, and let others have their turn: Bokeh ends all sessions that are due in one go."""
@@ -84,3 +114,7 @@ class Viewers(Handler):
         if watched is not None:
             watched.viewers -= 1
         await asyncio.sleep(0)
+
+
+def _text(argument: bytes | str) -> str:
+    return argument if isinstance(argument, str) else argument.decode("utf-8", "replace")

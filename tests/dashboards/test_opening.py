@@ -1,0 +1,147 @@
+"""Opening a page: it is there before anything of its cluster is drawn or read, and says so if it can't be made."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+from bokeh_viewers import serving
+from browsing import open_tab
+from glassloom_dashboards.parts.card import TITLES
+from glassloom_dashboards.parts.layouts import LAYOUTS
+from glassloom_dashboards.serving import page as pages
+from glassloom_dashboards.serving import sessions
+from glassloom_dashboards.serving.hub import Hub
+from glassloom_dashboards.serving.page import PageView
+from synthetic import HOSTILE_NAMES, Shape
+
+
+def test_a_page_is_sent_before_its_cards_are_made(publish, monkeypatch):
+    publish(Shape(tasks=5), name=HOSTILE_NAMES[0])
+
+    async def visit() -> str:
+        asked = asyncio.Event()
+
+        async def never(*arguments: Any) -> PageView:
+            asked.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        monkeypatch.setattr(PageView, "opened", never)
+        async with serving() as server:
+            body = await server.get("/c1/status")
+            await asked.wait()
+            return body
+
+    body = asyncio.run(asyncio.wait_for(visit(), 60))
+    titles = re.findall("<h2>([^<]+)</h2>", body)
+    assert titles == [TITLES[card] for card in LAYOUTS["status"].cards]
+    assert HOSTILE_NAMES[0] not in body and "opening" in body
+
+
+def test_a_page_is_drawn_before_the_history_has_been_read(publish):
+    publish(Shape(tasks=5))
+
+    async def visit() -> tuple[bool, list[str]]:
+        async def nothing_yet(record: Any, *, since: int, log_id: str):
+            await asyncio.Event().wait()
+            yield b""
+
+        async with serving(Hub(frames=nothing_yet)) as server:
+            connection = await server.open("/c1/status")
+            (session,) = server.context("status").sessions
+            is_loading = server.hub.watch("c1").aggregate.is_loading
+            names = [str(root.name) for root in session.document.roots]
+            connection.close()
+            return is_loading, names
+
+    is_loading, names = asyncio.run(asyncio.wait_for(visit(), 60))
+    assert is_loading and {"strip", "task-stream-whole", "progress"} <= set(names)
+
+
+def test_others_have_their_turn_after_each_card_that_is_made_and_after_each_that_is_drawn(publish, monkeypatch):
+    publish(Shape(tasks=5))
+    steps: list[str] = []
+    make, draw = pages.make_card, PageView._draw
+    monkeypatch.setattr(pages, "make_card", lambda *given: (steps.append("made"), make(*given))[1])
+    monkeypatch.setattr(PageView, "_draw", lambda *given: (steps.append("drawn"), draw(*given))[1])
+
+    async def visit() -> None:
+        watched = Hub().watch("c1")
+
+        async def other() -> None:
+            while True:
+                steps.append("other")
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(other())
+        await PageView.opened("status", watched.aggregate, watched.colours, {})
+        beside.cancel()
+
+    asyncio.run(visit())
+    ours = re.findall("[md]+", "".join(step[0] for step in steps))
+    assert ours == ["m"] * 4 + ["d"] * 4
+
+
+def test_a_page_that_cannot_be_made_ends_its_viewers_connection_and_counts_none(publish, monkeypatch, caplog):
+    publish(Shape(tasks=5))
+
+    async def visit() -> tuple[Any, int, list[Any]]:
+        async def fails(*arguments: Any) -> PageView:
+            raise RuntimeError("no colours left")
+
+        monkeypatch.setattr(PageView, "opened", fails)
+        async with serving() as server:
+            body = await server.get("/c1/status")
+            token = json.loads(re.search(r'"token":("[^"]+")', body)[1])
+            connection = await server.connect("/c1/status", token)
+            end = await connection.read_message()
+            return end, server.hub.watch("c1").viewers, list(server.context("status").sessions)
+
+    assert asyncio.run(asyncio.wait_for(visit(), 60)) == (None, 0, [])
+    assert "no colours left" in caplog.text
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_session_that_was_waited_for_while_it_failed_is_made_anew_by_the_next(fails):
+    class Context:
+        """What `session_of` needs of Bokeh's."""
+
+        def __init__(self) -> None:
+            self._pending_sessions: dict[str, asyncio.Future[str]] = {}
+            self.calls = 0
+
+        async def create_session_if_needed(self, session_id: str, *_: Any) -> str:
+            if session_id in self._pending_sessions:
+                return await self._pending_sessions[session_id]
+            self.calls += 1
+            pending = self._pending_sessions[session_id] = asyncio.get_running_loop().create_future()
+            await asyncio.sleep(0)
+            if fails:
+                raise RuntimeError("not made")
+            pending.set_result("session")
+            del self._pending_sessions[session_id]
+            return "session"
+
+    async def visit() -> tuple[list[Any], int]:
+        context: Any = Context()
+        both = [sessions.session_of(context, "s", None, "t") for _ in range(2)]
+        first = await asyncio.gather(*both, return_exceptions=True)
+        await asyncio.gather(sessions.session_of(context, "s", None, "t"), return_exceptions=True)
+        return [str(each) for each in first], context.calls
+
+    assert asyncio.run(visit()) == (["not made"] * 2 if fails else ["session"] * 2, 2)
+
+
+def test_the_browser_shows_the_page_first_and_says_if_its_document_does_not_come(browser, publish):
+    publish(Shape(tasks=5))
+    with open_tab(browser) as tab:
+        tab.route_web_socket("**/ws", lambda socket: socket.close())
+        tab.goto(f"{tab.base}/c1/status")
+        assert tab.locator("h2").all_inner_texts() == [TITLES[card] for card in LAYOUTS["status"].cards]
+        tab.wait_for_function("() => document.getElementById('lost').textContent.includes('could not be opened')")
+        assert tab.locator("#lost").is_visible()
+        tab.wrongs.clear()  # Bokeh has told of the connection, too
