@@ -14,10 +14,11 @@ from glassloom.array.nodes.creation import from_numpy
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.nodes.indexed import indexed
 from glassloom.array.nodes.indexing import Parsed, parse
+from glassloom.array.nodes.lazy_assignment import assign_at_points, assign_values_by_mask
 from glassloom.array.nodes.points import Positions, first_axes, group_points
 from glassloom.array.nodes.rechunk import rechunk
-from glassloom.array.nodes.shaping import broadcast_to, reshape, transpose
-from glassloom.array.nodes.slicing import NewAxes, Selector, cut_axis, slice_array, take
+from glassloom.array.nodes.shaping import broadcast_to, ravel, reshape, transpose
+from glassloom.array.nodes.slicing import NewAxes, Selector, cut_axis, may_be_equal, slice_array, take
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.standard_ import StandardChunk
 from glassloom.errors import ChunkError
@@ -124,9 +125,8 @@ def assign(node: ArrayExpr, key: Any, value: Any) -> ArrayExpr:
     parsed = parse(node, key)
     if parsed.mask is not None:
         return _assign_by_mask(node, parsed, value_node)
-    lists = [entry for _, entry in parsed.lists]
-    if any(isinstance(entry, ArrayExpr) for entry in lists):
-        raise NotImplementedError("assigning to lazy positions; compute() them first, or use a mask")
+    if any(isinstance(entry, ArrayExpr) for _, entry in parsed.lists):
+        return _assign_lazily(node, parsed, value_node)
     wanted = _fit(value_node, parsed.shape, node)
     if 0 in parsed.shape:
         return node
@@ -214,19 +214,88 @@ def _assign_by_mask(node: ArrayExpr, parsed: Parsed, value: ArrayExpr) -> ArrayE
     """A lazy mask: how many elements it selects isn't known, so the value must not have an axis for them."""
     mask, axis = parsed.mask, parsed.mask_axis
     assert mask is not None
+    if any(entry is None for entry in parsed.others):
+        raise NotImplementedError("assigning with a lazy mask and new axes; use where(mask, value, x)")
+    if any(entry != slice(None) for entry in parsed.others):
+        return _assign_in_part(node, parsed, value)
     n_behind = node.ndim - axis - mask.ndim
+    for own, along in zip(mask.shape, node.shape[axis:], strict=False):
+        if not may_be_equal(own, along):
+            raise IndexError(f"a mask of shape {mask.shape} for an array of {describe(node)}")
     if not axis and not is_known(value.chunks[0] if value.ndim else ()) and value.ndim == 1 + n_behind:
         return _assign_masked_values(node, mask, value)
     if value.ndim > n_behind and any(length != 1 for length in value.shape[: value.ndim - n_behind]):
-        raise NotImplementedError(
-            f"a value of {describe(value)} for the elements where a lazy mask is true; only values that are the same "
-            "for all of them can be assigned: use where(mask, values, x)"
-        )
-    if any(entry != slice(None) for entry in parsed.others):
-        raise NotImplementedError("assigning with a lazy mask and other indices; use where(mask & ..., value, x)")
+        return assign_values_by_mask(node, mask, axis, _without_axes_in_front(value, axis + 1 + n_behind))
     spread = NewAxes(mask, tuple(range(mask.ndim, mask.ndim + n_behind))) if n_behind else mask
     flat = _fit(value, node.shape[axis + mask.ndim :], node) if value.ndim else value
     return elementwise(replace_where, node, spread, flat)
+
+
+def _assign_in_part(node: ArrayExpr, parsed: Parsed, value: ArrayExpr) -> ArrayExpr:
+    """A lazy mask beside integers and slices: assigned in the part that those select, which goes back to its place."""
+    assert parsed.mask is not None
+    mask, axis = parsed.mask, parsed.mask_axis
+    full = (slice(None),) * mask.ndim
+    entries = [*parsed.others[:axis], *full, *parsed.others[axis:]]
+    if any(isinstance(entry, int) for entry in parsed.others) and _is_apart(entries, axis, mask.ndim):
+        raise NotImplementedError("a lazy mask and an integer with a slice between them; assign to one after the other")
+    part = slice_array(node, parsed.selectors(entries, node, range(node.ndim)))
+    at = sum(not isinstance(entry, int) for entry in parsed.others[:axis])
+    key = (*(slice(None),) * at, mask)
+    return assign(node, tuple(entries), assign(part, key, value))
+
+
+def _is_apart(entries: list[Any], axis: int, ndim: int) -> bool:
+    """Whether a slice stands between a mask's axes and an integer: NumPy then puts the points first."""
+    advanced = [at for at, entry in enumerate(entries) if isinstance(entry, int) or axis <= at < axis + ndim]
+    return advanced[-1] - advanced[0] >= len(advanced)
+
+
+def _assign_lazily(node: ArrayExpr, parsed: Parsed, value: ArrayExpr) -> ArrayExpr:
+    """Lazy positions, beside which there may be others, integers and slices."""
+    axes = [axis for axis, _ in parsed.lists]
+    lists = [entry for _, entry in parsed.lists]
+    rest = [axis for axis in range(node.ndim) if axis not in axes]
+    if all(is_known(blocks) for entry in lists if isinstance(entry, ArrayExpr) for blocks in entry.chunks):
+        points = np.broadcast_shapes(*(entry.shape for entry in lists))
+        wanted = _canonical(_fit(value, parsed.shape, node), parsed)
+        if not points:
+            wanted = NewAxes(wanted, (0,))
+        lists = [_flat(entry, points) for entry in lists]
+    elif any(entry.ndim != 1 for entry in lists) or any(entry != slice(None) for entry in parsed.others):
+        raise ChunkError(
+            "lazy positions whose number isn't known, with other indices; call compute_chunk_sizes() first"
+        )
+    else:
+        missing = 1 + len(rest) - value.ndim
+        wanted = NewAxes(value, tuple(range(missing))) if missing > 0 else value
+        if parsed.points_at and value.ndim > parsed.points_at:
+            raise ChunkError("values for lazy positions whose number isn't known; call compute_chunk_sizes() first")
+    entries = [entry for entry in parsed.others if entry is not None]
+    index: list[Any] = [slice(None)] * node.ndim
+    for axis, entry in zip(rest, entries, strict=True):
+        index[axis] = slice(entry, entry + 1) if isinstance(entry, int) else entry
+    if all(entry == slice(None) for entry in index):
+        return assign_at_points(node, axes, lists, wanted)
+    part = slice_array(node, parsed.selectors(index, node, range(node.ndim)))
+    return assign(node, tuple(index), assign_at_points(part, axes, lists, wanted))
+
+
+def _flat(positions: Any, shape: tuple[int, ...]) -> Any:
+    if isinstance(positions, ArrayExpr):
+        spread = broadcast_to(positions, shape)
+        return ravel(spread) if shape else NewAxes(spread, (0,))
+    return np.broadcast_to(positions, shape).ravel()
+
+
+def _without_axes_in_front(value: ArrayExpr, ndim: int) -> ArrayExpr:
+    """Return a value without further axes of length 1 in front, as NumPy takes it."""
+    extra = value.ndim - ndim
+    if extra > 0 and all(length == 1 for length in value.shape[:extra]):
+        return slice_array(value, (0,) * extra + (None,) * ndim)
+    if extra > 0:
+        raise ValueError(f"a value of {describe(value)} for a selection with {ndim} axes")
+    return value
 
 
 def _assign_masked_values(node: ArrayExpr, mask: ArrayExpr, value: ArrayExpr) -> ArrayExpr:
