@@ -175,8 +175,6 @@ def test_what_a_mask_selected_is_changed_and_put_back(pair, data):
     [
         (slice(2), [1, 2, 3], ValueError, r"a value of shape \(3,\) .* can't be assigned to a part of shape \(2, 4\)"),
         (12, 1, IndexError, "index 12 is out of bounds"),
-        (ga.arange(2), 1, NotImplementedError, "lazy positions"),
-        (ga.arange(10) > 2, ga.ones((3, 4)), NotImplementedError, r"use where\(mask, values, x\)"),
     ],
 )
 def test_a_wrong_assignment_raises_at_once(key, value, error, message):

@@ -5,7 +5,7 @@ Which block a value goes to isn't known before the key is computed, so each bloc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,15 +35,15 @@ def assign_values_by_mask(node: ArrayExpr, mask: ArrayExpr, axis: int, value: Ar
         Has an axis for the elements where the mask is true, in place of the mask's axes.
     """
     covered = range(axis, axis + mask.ndim)
-    for own, along in enumerate(covered):
-        if not (is_known(node.chunks[along]) and is_known(mask.chunks[own])):
+    for place, along in enumerate(covered):
+        if not (is_known(node.chunks[along]) and is_known(mask.chunks[place])):
             raise ChunkError(f"values by a mask in an array of {describe(node)}; call compute_chunk_sizes() first")
     flat = ravel(mask) if mask.ndim > 1 else mask
     running = scan(astype(flat, np.intp), "add", 0, np.intp)
     numbers = reshape(running, mask.shape) if mask.ndim > 1 else running
-    labels = tuple(range(node.ndim))
+    labels: tuple[Hashable, ...] = tuple(range(node.ndim))
     behind = labels[axis + mask.ndim :]
-    own = (*labels[:axis], "values", *behind)[max(0, axis + 1 + len(behind) - value.ndim) :]
+    own: tuple[Hashable, ...] = (*labels[:axis], "values", *behind)[max(0, axis + 1 + len(behind) - value.ndim) :]
     last = _last(running)
     return indexed(
         AssignMasked(axis), [node, mask, numbers, value, last],
