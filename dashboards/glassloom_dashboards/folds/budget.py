@@ -31,6 +31,8 @@ WORDS = {
     "unready": "no task ready",
     "idle": "idle",
 }
+MADE_OF = ("tasks", "running", "workers", "samples", "life")
+"""The parts of the aggregate on which a budget depends (see `ClusterAggregate.versions`)."""
 _OWN, _BESIDE = slice(COMPUTE, TRANSFER), slice(TRANSFER, HELD_UP)
 COLUMNS = 240
 """Bins in view at most."""

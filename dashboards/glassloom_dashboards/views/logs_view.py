@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from bokeh.models import CustomJS, UIElement
-
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, ErrorGroup
 from glassloom_dashboards.folds.log_table import GROUPS, HEAD, Line
 from glassloom_dashboards.folds.task_keys import indices_of
-from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
-from glassloom_dashboards.parts.html_body import HtmlBody, fit_html, number_or_none
+from glassloom_dashboards.parts.base_cards import HtmlCard
+from glassloom_dashboards.parts.html_body import Asked, fit_html, number_or_none
 from glassloom_dashboards.parts.task_links import task_href
 from glassloom_dashboards.parts.templates import render
 from glassloom_dashboards.parts.theme import Palette, ellipsis, middle_cut
@@ -102,42 +100,27 @@ def line_rows(aggregate: ClusterAggregate, lines: list[Line]) -> list[dict[str, 
     ]
 
 
-class LogsView:
+class LogsView(HtmlCard):
     """The card of logs and errors for one viewer."""
 
     id = "logs"
-    controls: UIElement | None = None
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
-        self._aggregate = aggregate
         self._groups = set(GROUPS)
         self._search = ""
         self._worker = ""
         self._open: int | None = None
         self._last: int | None = None  # the number of the last line to show: nothing newer while it is paused
         self._before = 0  # how many lines before that are passed over
-        self.legend = legend_div("logs-legend")
-        self.empty = empty_div("logs-empty")
-        self.view = HtmlBody(
-            self.id,
-            {
-                "level": self._toggle_level,
-                "search": self._set_search,
-                "worker": self._set_worker,
-                "follow": self._set_follow,
-                "page": self._move,
-                "open": self._toggle_open,
-            },
-        )
-        self.body = self.view.model
-
-    def set_palette(self, palette: Palette) -> None:
-        """Do nothing: the page's own colours change."""
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self.view.forget()
+        asks: dict[str, Asked] = {
+            "level": self._toggle_level,
+            "search": self._set_search,
+            "worker": self._set_worker,
+            "follow": self._set_follow,
+            "page": self._move,
+            "open": self._toggle_open,
+        }
+        super().__init__(aggregate, asks)
 
     def _toggle_level(self, group: str) -> None:
         if group in GROUPS:
@@ -168,12 +151,11 @@ class LogsView:
         """Show what is new."""
         aggregate = self._aggregate
         parts = ("errors", "workers") if self._last is not None else ("errors", "workers", "logs")
-        if not self.view.is_due(now_s, versions_of(aggregate, *parts)):
-            return
-        has_any = aggregate.logs.total > 0 or aggregate.error_count > 0
-        self.view.show(render("logs.html", **self._values()) if has_any else render("nothing.html"))
-        words = "What tasks print and log, what the cluster has to say, and errors appear here."
-        show_empty(self.empty, "" if has_any else "Nothing was logged yet", words)
+        if self.is_due(now_s, parts):
+            has_any = aggregate.logs.total > 0 or aggregate.error_count > 0
+            words = "What tasks print and log, what the cluster has to say, and errors appear here."
+            html = render("logs.html", **self._values()) if has_any else None
+            self.show(html, "Nothing was logged yet", words)
 
     def _values(self) -> dict[str, object]:
         aggregate = self._aggregate

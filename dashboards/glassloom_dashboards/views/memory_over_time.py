@@ -11,7 +11,6 @@ from bokeh.layouts import row as layout_row
 from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
-    CustomJS,
     HoverTool,
     InlineStyleSheet,
     RadioButtonGroup,
@@ -23,18 +22,12 @@ from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.memory_history import Peak
+from glassloom_dashboards.parts.base_cards import TimeCard
 from glassloom_dashboards.parts.card import (
     CONTROL_STYLE,
     SELECT_STYLE,
-    Seen,
-    empty_div,
     inner_width_px,
-    legend_div,
-    legend_html,
     replace_data,
-    show_empty,
-    show_html,
-    versions_of,
 )
 from glassloom_dashboards.parts.colours import ColourBook, ShownColours
 from glassloom_dashboards.parts.scripts import hover, ticks
@@ -121,26 +114,20 @@ def _figure(name: str, x_range: Range1d, **layout: Any) -> figure:
     return areas
 
 
-class MemoryOverTime:
+class MemoryOverTime(TimeCard):
     """The card of memory over time for one viewer."""
 
     id = "memory"
 
-    ready: CustomJS | None = None
-
     def __init__(
         self, aggregate: ClusterAggregate, palette: Palette, colours: ColourBook, time: TimeView | None = None
     ) -> None:
-        self._aggregate = aggregate
-        self._seen = Seen()
+        super().__init__(aggregate, time)
         self._shown = ShownColours(colours)
         self._drawn: Drawn | None = None
-        self.legend = legend_div("memory-legend")
-        self.empty = empty_div("memory-empty")
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in (*SAMPLE_COLUMNS, "most")})
         self.peaks = ColumnDataSource(name=PEAKS_SOURCE, data={name: [] for name in PEAK_COLUMNS})
         self.pauses = ColumnDataSource(name=PAUSES_SOURCE, data={"left": [], "right": [], "top": []})
-        self.time = time or TimeView(aggregate, self.id)
         self.plot = plot(self.source, self.peaks, self.pauses, self.time.x_range)
         self.disk = plot_disk(self.source, self.time.x_range)
         self.time.add(self.plot, *self._hovers())
@@ -177,9 +164,8 @@ class MemoryOverTime:
             ),
         ]
 
-    def set_palette(self, palette: Palette) -> None:
-        """Change colours."""
-        self._palette = palette
+    def paint(self, palette: Palette) -> None:
+        """Colour the plots."""
         for part in (self.plot, self.disk):
             style_figure(part, palette)
             part.ygrid.grid_line_color = palette.grid
@@ -193,19 +179,14 @@ class MemoryOverTime:
         )
         glyph_of(self.disk, "spilled").fill_color = palette.spilled
         hatch(glyph_of(self.disk, "spilled"), "spilled", palette)
-        self._seen.forget()
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self._seen.forget()
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
         if self.time.is_moving(now_s):
             return
         choice = {"by": int(self.mode.active or 0), "worker": self._chosen_worker() or 0}
-        choice |= {"width": inner_width_px(self.plot, 600)} | self.time.version()
-        if not self._seen.changed(versions_of(self._aggregate, "samples", "workers", "layers", "tasks") | choice):
+        choice |= {"width": inner_width_px(self.plot, 600)}
+        if not self.is_due(("samples", "workers", "layers", "tasks"), choice):
             return
         self._offer_workers()
         left, right = self.time.times()
@@ -220,7 +201,7 @@ class MemoryOverTime:
         words = ("No memory measured yet", "Each worker tells of its memory twice a second.")
         if len(history) and choice["by"] == BY_LAYER and not now.bands:
             words = ("No results are held", "What the layers of a graph hold in memory or on disk appears here.")
-        show_empty(self.empty, *(("",) if len(history) and now.bands else words))
+        self.show_empty(*(("",) if len(history) and now.bands else words))
 
     def _chosen_worker(self) -> int | None:
         if self.mode.active != ONE_WORKER:
@@ -326,7 +307,7 @@ class MemoryOverTime:
             entries.append((palette.limit, f"limit {bytes_text(now.limit_bytes)}{above}", "line"))
         if now.pauses:
             entries.append((palette.limit, "workers paused for want of memory", "hatched"))
-        show_html(self.legend, legend_html(entries, " · ".join(self._notes(now))))
+        self.show_legend(entries, " · ".join(self._notes(now)))
 
     def _notes(self, now: Drawn) -> list[str]:
         notes = [self._peak_text(peak) for peak in now.peaks[:1]]

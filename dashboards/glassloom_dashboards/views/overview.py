@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bokeh.models import CustomJS, UIElement
 from glassloom_metrics.gpu_messages import OK, GpuDevice
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
@@ -10,8 +9,8 @@ from glassloom_dashboards.folds.gpu_history import GpuHistory
 from glassloom_dashboards.folds.memory_history import cluster_bytes
 from glassloom_dashboards.folds.runs import Run, joined_text, summed
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
-from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
-from glassloom_dashboards.parts.html_body import HtmlBody, fit_html
+from glassloom_dashboards.parts.base_cards import HtmlCard
+from glassloom_dashboards.parts.html_body import fit_html
 from glassloom_dashboards.parts.strip import gpu_text, gpus_text
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.templates import render
@@ -133,28 +132,15 @@ def engine_of(aggregate: ClusterAggregate) -> list[tuple[str, str]]:
     return said
 
 
-class Overview:
+class Overview(HtmlCard):
     """The card of the overview for one viewer."""
 
     id = "overview"
-    controls: UIElement | None = None
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
-        self._aggregate = aggregate
+        super().__init__(aggregate, {})
         self._attention = Attention()
         self._badge: Badge | None = None
-        self.legend = legend_div("overview-legend")
-        self.empty = empty_div("overview-empty")
-        self.view = HtmlBody(self.id, {})
-        self.body = self.view.model
-
-    def set_palette(self, palette: Palette) -> None:
-        """Do nothing: the page's own colours change."""
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self.view.forget()
 
     def update(self, now_s: float) -> None:
         """Show what is new."""
@@ -165,10 +151,8 @@ class Overview:
             self._badge = badge
             self.view.forget()
         parts = ("runs", "layers", "progress", "workers", "samples", "gpus", "errors", "life", "engine")
-        if not self.view.is_due(now_s, versions_of(aggregate, *parts)):
-            return
-        self.view.show(render("overview.html", **self._values(badge)))
-        show_empty(self.empty, "")
+        if self.is_due(now_s, parts):
+            self.show(render("overview.html", **self._values(badge)), "")
 
     def _values(self, badge: Badge) -> dict[str, object]:
         aggregate = self._aggregate

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 
-from bokeh.models import CustomJS, UIElement
-
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.runs import Run
-from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
-from glassloom_dashboards.parts.html_body import HtmlBody, Paging, fit_html, number_or_none
+from glassloom_dashboards.parts.base_cards import ListCard
+from glassloom_dashboards.parts.html_body import Asked, fit_html, number_or_none
 from glassloom_dashboards.parts.templates import render
 from glassloom_dashboards.parts.theme import Palette, bytes_text, ellipsis, middle_cut
 from glassloom_dashboards.parts.times import clock_text, duration_text
@@ -131,53 +129,25 @@ def _layer_row(aggregate: ClusterAggregate, run: Run, layer: RunLayer) -> dict[s
     return row
 
 
-class RunsView:
+class RunsView(ListCard):
     """The card of runs for one viewer."""
 
     id = "runs"
-    controls: UIElement | None = None
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
-        self._aggregate = aggregate
-        self._search = ""
+        asks: dict[str, Asked] = {
+            "outcome": self._set_outcome,
+            "open": self._toggle_open,
+            "choose": self._toggle_chosen,
+            "clear": lambda _: self._chosen.clear(),
+        }
+        super().__init__(aggregate, ROWS, asks)
         self._outcome = ""
-        self._open: int | None = None
         self._chosen: list[int] = []
-        self._paging = Paging(ROWS)
-        self.legend = legend_div("runs-legend")
-        self.empty = empty_div("runs-empty")
-        self.view = HtmlBody(
-            self.id,
-            {
-                "search": self._set_search,
-                "outcome": self._set_outcome,
-                "page": self._paging.move,
-                "open": self._toggle_open,
-                "choose": self._toggle_chosen,
-                "clear": lambda _: self._chosen.clear(),
-            },
-        )
-        self.body = self.view.model
-
-    def set_palette(self, palette: Palette) -> None:
-        """Do nothing: the page's own colours change."""
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self.view.forget()
-
-    def _set_search(self, text: str) -> None:
-        self._search = text
-        self._paging.move("first")
 
     def _set_outcome(self, outcome: str) -> None:
         self._outcome = outcome if outcome in OUTCOMES else ""
         self._paging.move("first")
-
-    def _toggle_open(self, value: str) -> None:
-        run = number_or_none(value)
-        self._open = None if run == self._open else run
 
     def _toggle_chosen(self, value: str) -> None:
         run = number_or_none(value)
@@ -188,14 +158,11 @@ class RunsView:
 
     def update(self, now_s: float) -> None:
         """Show what is new."""
-        aggregate = self._aggregate
         parts = ("runs", "layers", "progress", "tasks", "running", "workers", "life", "samples")
-        if not self.view.is_due(now_s, versions_of(aggregate, *parts)):
-            return
-        has_runs = len(aggregate.runs) > 0
-        self.view.show(render("runs.html", **self._values()) if has_runs else render("nothing.html"))
-        words = "Each compute, persist or map, and each cell that submits tasks, appears here."
-        show_empty(self.empty, "" if has_runs else "No runs yet", words)
+        if self.is_due(now_s, parts):
+            html = render("runs.html", **self._values()) if len(self._aggregate.runs) else None
+            words = "Each compute, persist or map, and each cell that submits tasks, appears here."
+            self.show(html, "No runs yet", words)
 
     def _values(self) -> dict[str, object]:
         aggregate = self._aggregate

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from itertools import islice
 
-from bokeh.models import CustomJS, UIElement
 from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.task_finding import Looked, newest_rows
-from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
-from glassloom_dashboards.parts.html_body import HtmlBody, Paging, number_or_none
+from glassloom_dashboards.parts.base_cards import HtmlCard
+from glassloom_dashboards.parts.html_body import Asked, Paging, number_or_none
 from glassloom_dashboards.parts.task_links import row_of, task_of
 from glassloom_dashboards.parts.templates import render
 from glassloom_dashboards.parts.theme import Palette
@@ -26,15 +25,12 @@ MAX_IN_LAYER = 1000
 """Tasks of one layer that are found by part of their key: the newest."""
 
 
-class TaskView:
+class TaskView(HtmlCard):
     """The card of tasks for one viewer."""
 
     id = "task"
-    controls: UIElement | None = None
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
-        self._aggregate = aggregate
         self._search = ""
         self._layer: int | None = None
         self._open: tuple[int, str] | None = None
@@ -42,26 +38,14 @@ class TaskView:
         self._paging = Paging(ROWS)
         self._what: Hashable = None
         self._looked: Looked | None = None
-        self.legend = legend_div("task-legend")
-        self.empty = empty_div("task-empty")
-        self.view = HtmlBody(
-            self.id,
-            {
-                "search": self._set_search,
-                "layer": self._set_layer,
-                "page": self._paging.move,
-                "open": self.open,
-                "close": lambda _: self.open(""),
-            },
-        )
-        self.body = self.view.model
-
-    def set_palette(self, palette: Palette) -> None:
-        """Do nothing: the page's own colours change."""
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self.view.forget()
+        asks: dict[str, Asked] = {
+            "search": self._set_search,
+            "layer": self._set_layer,
+            "page": self._paging.move,
+            "open": self.open,
+            "close": lambda _: self.open(""),
+        }
+        super().__init__(aggregate, asks)
 
     def go_to(self, arguments: Mapping[str, str]) -> None:
         """Show what an address asks for: ``open`` a task, or ``search`` for some."""
@@ -84,12 +68,11 @@ class TaskView:
         """Show what is new."""
         aggregate = self._aggregate
         parts = ("tasks", "layers", "progress", "running", "runs", "errors", "workers", "logs", "life")
-        if not self.view.is_due(now_s, versions_of(aggregate, *parts)):
+        if not self.is_due(now_s, parts):
             return
         self._find_row()
-        has_any = bool(aggregate.tasks.next_row or aggregate.layers) or self._open is not None
-        self.view.show(self._html() if has_any else render("nothing.html"))
-        show_empty(self.empty, "" if has_any else "No tasks yet", "Tasks appear here as soon as some have begun.")
+        has_any = aggregate.tasks.next_row or aggregate.layers or self._open is not None
+        self.show(self._html() if has_any else None, "No tasks yet", "Tasks appear here as soon as some have begun.")
 
     def _find_row(self) -> None:
         tasks = self._aggregate.tasks

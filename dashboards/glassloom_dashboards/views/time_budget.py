@@ -7,22 +7,16 @@ from typing import Any
 import numpy as np
 from bokeh.core.properties import value as constant
 from bokeh.layouts import column as layout_column
-from bokeh.models import ColumnDataSource, CustomJS, FixedTicker, HoverTool, Range1d, Toolbar, UIElement
+from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d, Toolbar, UIElement
 from bokeh.plotting import figure
 from glassloom_metrics.protocol import Action
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.folds.budget import PARTS, WORDS, Budget, budget_of
+from glassloom_dashboards.folds.budget import MADE_OF, PARTS, WORDS, Budget, budget_of
+from glassloom_dashboards.parts.base_cards import TimeCard
 from glassloom_dashboards.parts.card import (
-    Seen,
-    empty_div,
     inner_width_px,
-    legend_div,
-    legend_html,
     replace_data,
-    show_empty,
-    show_html,
-    versions_of,
 )
 from glassloom_dashboards.parts.colours import rgba
 from glassloom_dashboards.parts.scripts import hover
@@ -169,23 +163,16 @@ def plot_bins(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, Hover
     return bins, tool
 
 
-class TimeBudget:
+class TimeBudget(TimeCard):
     """The card of the time budget for one viewer."""
 
     id = "time-budget"
 
-    controls: UIElement | None = None
-    ready: CustomJS | None = None
-
     def __init__(self, aggregate: ClusterAggregate, palette: Palette, time: TimeView | None = None) -> None:
-        self._aggregate = aggregate
-        self._seen = Seen()
+        super().__init__(aggregate, time)
         self._budget: Budget | None = None
-        self.legend = legend_div("time-budget-legend")
-        self.empty = empty_div("time-budget-empty")
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
         self.bar = ColumnDataSource(name=BAR_SOURCE, data={name: [] for name in BAR_COLUMNS})
-        self.time = time or TimeView(aggregate, self.id)
         self.one = plot_bar(self.bar)
         self.plot, tool = plot_bins(self.source, self.time.x_range)
         self.time.add(self.plot, tool)
@@ -194,9 +181,8 @@ class TimeBudget:
         )
         self.set_palette(palette)
 
-    def set_palette(self, palette: Palette) -> None:
-        """Change colours."""
-        self._palette = palette
+    def paint(self, palette: Palette) -> None:
+        """Colour the plots."""
         for part in (self.one, self.plot):
             style_figure(part, palette)
         for name in PARTS:
@@ -206,11 +192,6 @@ class TimeBudget:
         glyph_of(self.one, "parts").update(
             line_color=palette.outline, hatch_color=palette.background, hatch_alpha=palette.hatch_alpha
         )
-        self._seen.forget()
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self._seen.forget()
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
@@ -218,8 +199,7 @@ class TimeBudget:
             return
         aggregate = self._aggregate
         width = inner_width_px(self.one, 600)
-        versions = versions_of(aggregate, "tasks", "running", "workers", "samples", "life")
-        if not self._seen.changed(versions | self.time.version() | {"width": width}):
+        if not self.is_due(MADE_OF, {"width": width}):
             return
         left, right = self.time.drawn_span()
         started_at_s = aggregate.started_at_s
@@ -230,7 +210,7 @@ class TimeBudget:
         replace_data(self.bar, bar_columns(totals, self._palette, width))
         replace_data(self.source, bin_columns(budget, started_at_s))
         self._update_legend(totals)
-        show_empty(self.empty, "" if totals else "No workers yet", "Where the time of their threads goes appears here.")
+        self.show_empty("" if totals else "No workers yet", "Where the time of their threads goes appears here.")
 
     def _update_legend(self, totals: dict[str, float]) -> None:
         whole = max(sum(totals.values()), 1e-12)
@@ -243,7 +223,7 @@ class TimeBudget:
             for part, seconds in totals.items()
             if seconds / whole > _LEAST_SHARE or part in ("compute", "idle")
         ]
-        show_html(self.legend, legend_html(entries, f"{self._whole_text(whole)}" if totals else ""))
+        self.show_legend(entries, self._whole_text(whole) if totals else "")
 
     def _whole_text(self, whole_s: float) -> str:
         where = {LATEST_RUN: "the latest run", None: "what is on screen"}.get(self.time.mode, "all")

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from bokeh.models import ColumnDataSource, CustomJS, FixedTicker, HoverTool, Range1d, UIElement
+from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d, UIElement
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.folds.budget import PARTS, Budget, budget_of
+from glassloom_dashboards.folds.budget import MADE_OF, PARTS, Budget, budget_of
+from glassloom_dashboards.parts.base_cards import TimeCard
 from glassloom_dashboards.parts.card import (
-    Seen,
-    empty_div,
-    legend_div,
-    legend_html,
     replace_data,
-    show_empty,
-    show_html,
-    versions_of,
 )
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
@@ -71,47 +65,34 @@ def plot(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, HoverTool]
     return band, tool
 
 
-class Utilisation:
+class Utilisation(TimeCard):
     """The card of utilisation for one viewer."""
 
     id = "utilisation"
-    controls: UIElement | None = None
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette, time: TimeView | None = None) -> None:
-        self._aggregate = aggregate
-        self._seen = Seen()
+        super().__init__(aggregate, time)
         self._budget: Budget | None = None
-        self.legend = legend_div("utilisation-legend")
-        self.empty = empty_div("utilisation-empty")
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
-        self.time = time or TimeView(aggregate, self.id)
         self.plot, tool = plot(self.source, self.time.x_range)
         self.time.add(self.plot, tool)
         self.body: UIElement = self.plot
         self.set_palette(palette)
 
-    def set_palette(self, palette: Palette) -> None:
-        """Change colours."""
-        self._palette = palette
+    def paint(self, palette: Palette) -> None:
+        """Colour the plots."""
         style_figure(self.plot, palette)
         self.plot.ygrid.grid_line_color = palette.grid
         glyph_of(self.plot, "compute").update(fill_color=palette.managed, line_color=palette.managed)
         glyph_of(self.plot, "other").fill_color = palette.shared
         hatch(glyph_of(self.plot, "other"), "inputs", palette)
-        self._seen.forget()
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self._seen.forget()
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
         if self.time.is_moving(now_s):
             return
         aggregate = self._aggregate
-        versions = versions_of(aggregate, "tasks", "running", "workers", "samples", "life")
-        if not self._seen.changed(versions | self.time.version()):
+        if not self.is_due(MADE_OF, {}):
             return
         left, right = self.time.drawn_span()
         started_at_s = aggregate.started_at_s
@@ -124,8 +105,8 @@ class Utilisation:
             (palette.shared, "moving and reading data", hatch_class("inputs")),
         ]
         is_known = bool(budget.seconds.any())
-        show_html(self.legend, legend_html(entries, self._words() if is_known else ""))
-        show_empty(self.empty, "" if is_known else "No workers yet", "How busy their threads are appears here.")
+        self.show_legend(entries, self._words() if is_known else "")
+        self.show_empty("" if is_known else "No workers yet", "How busy their threads are appears here.")
 
     def _words(self) -> str:
         totals = self._budget.totals if self._budget is not None else {}

@@ -111,6 +111,11 @@ _MAX_ROW_PX = 56
 """The bars of a few workers are no thicker on a high page."""
 
 
+def size_px(plot: figure) -> dict[str, int]:
+    """Return what the labels and numbers of a figure depend on besides its bars."""
+    return {"width": inner_width_px(plot, 0), "height": inner_height_px(plot, 0)}
+
+
 def add_numbers(plot: figure, source: ColumnDataSource, at: str) -> None:
     """Write the column ``text`` right of the column `at`."""
     plot.text(

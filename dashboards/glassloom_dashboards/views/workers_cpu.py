@@ -7,21 +7,13 @@ from typing import Any
 
 import numpy as np
 from bokeh.layouts import column as layout_column
-from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Range1d, Toolbar, UIElement
+from bokeh.models import ColumnDataSource, HoverTool, Range1d, Toolbar, UIElement
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.base_cards import TimeCard
 from glassloom_dashboards.parts.card import (
-    Seen,
-    empty_div,
-    inner_height_px,
-    inner_width_px,
-    legend_div,
-    legend_html,
     replace_data,
-    show_empty,
-    show_html,
-    versions_of,
 )
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import Palette, ellipsis, glyph_of, style_figure, tooltip
@@ -37,6 +29,7 @@ from glassloom_dashboards.views.workers import (
     has_numbers,
     label_bars,
     paint_numbers,
+    size_px,
 )
 
 SOURCE = "workers-cpu-source"
@@ -132,22 +125,16 @@ def plot_history(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, Ho
     return lines, tool
 
 
-class WorkersCpu:
+class WorkersCpu(TimeCard):
     """The card of CPU by worker for one viewer."""
 
     id = "workers-cpu"
-    controls: UIElement | None = None
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette, time: TimeView | None = None) -> None:
-        self._aggregate = aggregate
-        self._seen = Seen()
+        super().__init__(aggregate, time)
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
         self.history = ColumnDataSource(name=HISTORY_SOURCE, data={"at": [], "mean": [], "highest": []})
-        self.legend = legend_div("workers-cpu-legend")
-        self.empty = empty_div("workers-cpu-empty")
         self.plot = plot_bars(self.source)
-        self.time = time or TimeView(aggregate, self.id)
         self.line, tool = plot_history(self.history, self.time.x_range)
         self.time.add(self.line, tool)
         self.body: UIElement = layout_column(
@@ -155,9 +142,8 @@ class WorkersCpu:
         )
         self.set_palette(palette)
 
-    def set_palette(self, palette: Palette) -> None:
-        """Change colours."""
-        self._palette = palette
+    def paint(self, palette: Palette) -> None:
+        """Colour the plots."""
         for part in (self.plot, self.line):
             style_figure(part, palette)
         paint_numbers(self.plot, palette)
@@ -166,18 +152,12 @@ class WorkersCpu:
         glyph_of(self.plot, "cpu").fill_color = palette.cpu
         glyph_of(self.line, "area").fill_color = palette.cpu
         glyph_of(self.line, "line").line_color = palette.cpu
-        self._seen.forget()
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self._seen.forget()
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
         if self.time.is_moving(now_s):
             return
-        view = {"width": inner_width_px(self.plot, 0), "height": inner_height_px(self.plot, 0)} | self.time.version()
-        if not self._seen.changed(versions_of(self._aggregate, "workers", "samples", "tasks") | view):
+        if not self.is_due(("workers", "samples", "tasks"), size_px(self.plot)):
             return
         bars = bars_of(self._aggregate, cpu_of_workers(self._aggregate))
         rows = columns(self._aggregate, bars)
@@ -189,9 +169,8 @@ class WorkersCpu:
         self._update_history()
         palette = self._palette
         entries = [(palette.cpu, "busy", ""), (palette.track, "threads", "outlined")]
-        text = legend_html(entries, grouping_note(self._aggregate, bars, "CPU"))
-        show_html(self.legend, text)
-        show_empty(self.empty, "" if bars else "No workers yet", "Their CPU use appears here as soon as they join.")
+        self.show_legend(entries, grouping_note(self._aggregate, bars, "CPU"))
+        self.show_empty("" if bars else "No workers yet", "Their CPU use appears here as soon as they join.")
 
     def _update_history(self) -> None:
         rows = history_columns(self._aggregate, *self.time.times())

@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Toolbar, UIElement
+from bokeh.models import ColumnDataSource, HoverTool, Toolbar, UIElement
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.base_cards import PlotCard
 from glassloom_dashboards.parts.card import (
-    Seen,
-    empty_div,
-    inner_height_px,
-    inner_width_px,
-    legend_div,
-    legend_html,
     replace_data,
-    show_empty,
-    show_html,
-    versions_of,
 )
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
@@ -45,6 +37,7 @@ from glassloom_dashboards.views.workers import (
     has_numbers,
     label_bars,
     paint_numbers,
+    size_px,
 )
 
 SOURCE = "workers-memory-source"
@@ -117,7 +110,7 @@ def memory_text(used_bytes: float, spilled_bytes: float, limit_bytes: float | No
     return f"{used}, {bytes_text(spilled_bytes)} on disk" if spilled_bytes else used
 
 
-def plot(source: ColumnDataSource, palette: Palette) -> figure:
+def plot(source: ColumnDataSource) -> figure:
     """Return the figure that draws `columns`."""
     bars = bar_figure("workers-memory", "")
     set_bytes_axis(bars)
@@ -151,7 +144,6 @@ def plot(source: ColumnDataSource, palette: Palette) -> figure:
             )
         ],
     )
-    paint(bars, palette)
     return bars
 
 
@@ -166,37 +158,25 @@ def paint(bars: figure, palette: Palette) -> None:
     paint_numbers(bars, palette)
 
 
-class WorkersMemory:
+class WorkersMemory(PlotCard):
     """The card of memory by worker for one viewer."""
 
     id = "workers-memory"
-    controls: UIElement | None = None
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
-        self._aggregate = aggregate
-        self._palette = palette
-        self._seen = Seen()
+        super().__init__(aggregate)
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
-        self.legend = legend_div("workers-memory-legend")
-        self.empty = empty_div("workers-memory-empty")
-        self.plot = plot(self.source, palette)
+        self.plot = plot(self.source)
         self.body: UIElement = self.plot
+        self.set_palette(palette)
 
-    def set_palette(self, palette: Palette) -> None:
-        """Change colours."""
-        self._palette = palette
+    def paint(self, palette: Palette) -> None:
+        """Colour the plot."""
         paint(self.plot, palette)
-        self._seen.forget()
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self._seen.forget()
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
-        width = {"width": inner_width_px(self.plot, 0), "height": inner_height_px(self.plot, 0)}
-        if not self._seen.changed(versions_of(self._aggregate, "workers", "samples") | width):
+        if not self.is_due(("workers", "samples"), size_px(self.plot)):
             return
         bars = bars_of(self._aggregate, rss_of_workers(self._aggregate))
         rows = columns(self._aggregate, bars)
@@ -212,9 +192,8 @@ class WorkersMemory:
             entries.append((palette.spilled, "spilled to disk", "hatched"))
         if any(text != "none" for text in rows["limit_text"]):
             entries.append((palette.limit, "limit", "line"))
-        text = legend_html(entries, grouping_note(self._aggregate, bars, "memory"))
-        show_html(self.legend, text)
-        show_empty(self.empty, "" if bars else "No workers yet", "Their memory appears here as soon as they join.")
+        self.show_legend(entries, grouping_note(self._aggregate, bars, "memory"))
+        self.show_empty("" if bars else "No workers yet", "Their memory appears here as soon as they join.")
 
     def summary(self) -> str:
         """Return the memory of all workers together."""

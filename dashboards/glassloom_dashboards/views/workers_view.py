@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bokeh.models import CustomJS, UIElement
+from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.worker_history import WorkerHistory
-from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
-from glassloom_dashboards.parts.html_body import HtmlBody, Paging, fit_html, number_or_none
+from glassloom_dashboards.parts.base_cards import ListCard
+from glassloom_dashboards.parts.html_body import fit_html
 from glassloom_dashboards.parts.line_chart import Chart, stacked_chart
 from glassloom_dashboards.parts.templates import render
 from glassloom_dashboards.parts.theme import Palette, bytes_text, ellipsis, middle_cut
@@ -139,44 +139,15 @@ def charts_of(history: WorkerHistory) -> list[Chart]:
     return [chart for chart in charts if chart is not None]
 
 
-class WorkersView:
+class WorkersView(ListCard):
     """The card of workers for one viewer."""
 
     id = "workers"
-    controls: UIElement | None = None
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
-        self._aggregate = aggregate
-        self._search = ""
+        super().__init__(aggregate, ROWS, {"sort": self._set_sort})
         self._sort = "name"
         self._is_descending = False
-        self._open: int | None = None
-        self._paging = Paging(ROWS)
-        self.legend = legend_div("workers-legend")
-        self.empty = empty_div("workers-empty")
-        self.view = HtmlBody(
-            self.id,
-            {
-                "search": self._set_search,
-                "sort": self._set_sort,
-                "page": self._paging.move,
-                "open": self._set_open,
-                "close": lambda _: self._set_open(""),
-            },
-        )
-        self.body = self.view.model
-
-    def set_palette(self, palette: Palette) -> None:
-        """Do nothing: the page's own colours change."""
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self.view.forget()
-
-    def _set_search(self, text: str) -> None:
-        self._search = text
-        self._paging.move("first")
 
     def _set_sort(self, name: str) -> None:
         if name in SORTS:
@@ -185,23 +156,18 @@ class WorkersView:
             self._sort = name
             self._paging.move("first")
 
-    def _set_open(self, value: str) -> None:
-        self._open = number_or_none(value)
-
     def update(self, now_s: float) -> None:
         """Show what is new."""
-        aggregate = self._aggregate
         parts = ("workers", "samples", "tasks", "life", "running") + (("logs",) if self._open is not None else ())
-        if not self.view.is_due(now_s, versions_of(aggregate, *parts)):
+        if not self.is_due(now_s, parts):
             return
-        rows = worker_rows(aggregate)
+        rows = worker_rows(self._aggregate)
         opened = next((row for row in rows if row.worker == self._open), None)
         if opened is not None:
-            html = render("worker.html", **detail_of(aggregate, opened))
+            html: Markup | None = render("worker.html", **detail_of(self._aggregate, opened))
         else:
-            html = render("workers.html", **self._values(rows)) if rows else render("nothing.html")
-        self.view.show(html)
-        show_empty(self.empty, "" if rows else "No workers yet", "They appear here as soon as they join.")
+            html = render("workers.html", **self._values(rows)) if rows else None
+        self.show(html, "No workers yet", "They appear here as soon as they join.")
 
     def _values(self, rows: list[WorkerRow]) -> dict[str, object]:
         found = select(rows, self._search, self._sort, is_descending=self._is_descending)
