@@ -19,6 +19,7 @@ from glassloom_metrics.protocol import (
     WorkerSamples,
 )
 from glassloom_metrics.recorder import STATES
+from glassloom_metrics.worker_memory import cluster_bytes, unmanaged_column
 
 HISTORY_SAMPLES = 60
 
@@ -28,11 +29,11 @@ MEMORY_PARTS = ("managed", "shared", "spilled", "unmanaged")
 
 class _Sample(NamedTuple):
     cpu_percent: float
-    rss: int
-    managed: int
-    shared: int
-    spilled: int
-    unmanaged: int
+    rss_bytes: int
+    managed_bytes: int
+    shared_bytes: int
+    spilled_bytes: int
+    unmanaged_bytes: int
 
 
 class ClusterSummary:
@@ -93,7 +94,7 @@ class ClusterSummary:
             message.managed_bytes,
             message.shared_bytes,
             message.spilled_bytes,
-            message.unmanaged_bytes or [0] * len(message.workers),
+            unmanaged_column(message),
             strict=True,
         )
         for worker, row in zip(message.workers, rows, strict=True):
@@ -122,9 +123,16 @@ class ClusterSummary:
         """Failures for good, of the groups that are known."""
         return sum(self._errors.values())
 
+    @property
+    def resident_bytes(self) -> int:
+        """Resident memory of all workers; what they share is counted for each that has mapped it."""
+        return sum(sample.rss_bytes for sample in self._samples.values())
+
     def memory(self) -> dict[str, int]:
         """Return the bytes of all workers together, by `MEMORY_PARTS`."""
-        return {part: sum(getattr(sample, part) for sample in self._samples.values()) for part in MEMORY_PARTS}
+        return {
+            part: sum(getattr(sample, f"{part}_bytes") for sample in self._samples.values()) for part in MEMORY_PARTS
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as JSON-ready values; a limit is None when any worker has none."""
@@ -134,7 +142,7 @@ class ClusterSummary:
             "problem": self.problem,
             "workers": len(self._workers),
             "threads": sum(worker.nthreads for worker in self._workers.values()),
-            "memory_bytes": sum(sample.rss for sample in self._samples.values()),
+            "memory_bytes": cluster_bytes(self._samples.values()),
             "memory_limit_bytes": sum(limit for limit in limits if limit) if limits and all(limits) else None,
             "cpu_percent": round(self.cpu_percent, 1),
             "cpu_history": list(self._cpu_history),

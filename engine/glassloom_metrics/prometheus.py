@@ -57,7 +57,7 @@ def _samples(summary: ClusterSummary) -> Iterator[tuple[str, Labels, float]]:
         yield "glassloom_tasks", {"state": state}, count
     yield "glassloom_tasks", {"state": "cancelled"}, summary.n_cancelled
     yield "glassloom_cpu_busy_cores", {}, summary.cpu_percent / 100
-    yield "glassloom_resident_memory_bytes", {}, told["memory_bytes"]
+    yield "glassloom_resident_memory_bytes", {}, summary.resident_bytes
     for part, nbytes in summary.memory().items():
         yield "glassloom_memory_bytes", {"part": part}, nbytes
     if told["memory_limit_bytes"] is not None:

@@ -40,6 +40,7 @@ from glassloom_metrics.protocol import (
     WorkerLeft,
     WorkerSamples,
 )
+from glassloom_metrics.worker_memory import unmanaged_column
 
 from glassloom_dashboards.folds import task_waits
 from glassloom_dashboards.folds.durations import Durations
@@ -395,7 +396,6 @@ class ClusterAggregate:
 
     def _add_samples(self, message: WorkerSamples) -> None:
         count = len(message.workers)
-        beyond_results = zip(message.rss_bytes, message.managed_bytes, message.shared_bytes, strict=True)
         rows = zip(
             message.cpu_percent,
             message.rss_bytes,
@@ -405,7 +405,7 @@ class ClusterAggregate:
             message.executing,
             message.queued,
             message.own_bytes or [0] * count,
-            message.unmanaged_bytes or [max(0, rss - managed - shared) for rss, managed, shared in beyond_results],
+            unmanaged_column(message),
             message.pressure or [0] * count,
             strict=True,
         )

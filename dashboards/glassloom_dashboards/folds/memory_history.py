@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 from glassloom_metrics.protocol import WorkerJoined
+from glassloom_metrics.worker_memory import MeasuredMemory, in_memory_bytes
 
 from glassloom_dashboards.folds.thinned import Columns, Thinned
 
@@ -32,32 +33,13 @@ _KEEP_ROWS = 512
 _KEEP_ROWS_OF_WORKER = 64
 
 
-class Sample(Protocol):
+class Sample(MeasuredMemory, Protocol):
     """What is read of a measurement of a worker."""
 
-    @property
-    def managed_bytes(self) -> int: ...
-    @property
-    def shared_bytes(self) -> int: ...
-    @property
-    def unmanaged_bytes(self) -> int: ...
     @property
     def spilled_bytes(self) -> int: ...
     @property
     def pressure(self) -> int: ...
-
-
-def in_memory_bytes(sample: Sample) -> int:
-    """Return the memory that a worker takes: results of its own and those that it shares, and what is none.
-
-    What others share isn't counted, though it may be resident in its process too: so workers can be summed.
-    """
-    return sample.managed_bytes + sample.shared_bytes + sample.unmanaged_bytes
-
-
-def cluster_bytes(samples: Iterable[Sample]) -> int:
-    """Return the memory that workers take together, with each shared result once."""
-    return sum(map(in_memory_bytes, samples))
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from glassloom_metrics.gpu_messages import OK, GpuDevice, Reading
+from glassloom_metrics.worker_memory import cluster_bytes
 from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.gpu_history import GpuHistory
-from glassloom_dashboards.folds.memory_history import cluster_bytes
 from glassloom_dashboards.folds.task_keys import indices_of
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.card import Seen, html_div, show_html, versions_of

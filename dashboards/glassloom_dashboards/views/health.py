@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from glassloom_metrics.gpu_messages import LOST, SILENT
 from glassloom_metrics.protocol import Pressure
+from glassloom_metrics.worker_memory import in_memory_bytes
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.folds.memory_history import in_memory_bytes
 from glassloom_dashboards.parts.badge import Badge
 from glassloom_dashboards.parts.strip import notices, sentence
 from glassloom_dashboards.parts.theme import bytes_text, ellipsis

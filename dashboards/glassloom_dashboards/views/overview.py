@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from glassloom_metrics.gpu_messages import OK, GpuDevice
+from glassloom_metrics.worker_memory import cluster_bytes
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.gpu_history import GpuHistory
-from glassloom_dashboards.folds.memory_history import cluster_bytes
 from glassloom_dashboards.folds.runs import Run, joined_text, summed
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.base_cards import HtmlCard

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from glassloom_metrics.protocol import Action, Pressure
+from glassloom_metrics.worker_memory import in_memory_bytes
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, WorkerSample
-from glassloom_dashboards.folds.memory_history import in_memory_bytes
 from glassloom_dashboards.folds.worker_history import WorkerHistory
 from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import ACTION_WORDS, bytes_text

@@ -7,6 +7,7 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, HoverTool, Toolbar, UIElement
 from bokeh.plotting import figure
+from glassloom_metrics.worker_memory import cluster_bytes, in_memory_bytes
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.parts.base_cards import PlotCard
@@ -49,7 +50,7 @@ COLUMNS = (
     "spilled_y",
     "label",
     "text",
-    "rss",
+    "in_memory",
     "limit",
     "limit_text",
     "limit_top",
@@ -64,9 +65,9 @@ SPILLED_BELOW = 0.34
 _LEAST_AXIS_BYTES = 2**20
 
 
-def rss_of_workers(aggregate: ClusterAggregate) -> dict[int, float]:
-    """Return the resident memory of each worker that has been measured."""
-    return {worker: float(sample.rss_bytes) for worker, sample in aggregate.samples.items()}
+def memory_of_workers(aggregate: ClusterAggregate) -> dict[int, float]:
+    """Return the memory of each worker that has been measured."""
+    return {worker: float(in_memory_bytes(sample)) for worker, sample in aggregate.samples.items()}
 
 
 def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[Any]]:
@@ -82,7 +83,7 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
         row: dict[str, Any] = {"y": place, "label": ellipsis(bar.label, 80), "limit": limit}
         row |= {"limit_top": place - 0.36, "limit_bottom": place + 0.36, "spilled_y": place + SPILLED_BELOW}
         row["limit_text"] = f"{limit:.0f}" if known else "none"
-        row["rss"] = sum(sample.rss_bytes for sample in samples) / count
+        row["in_memory"] = cluster_bytes(samples) / count
         row["spilled"] = sum(sample.spilled_bytes for sample in samples) / count
         stop = 0.0
         for part in PARTS:
@@ -90,7 +91,8 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
             stop += row[part]
             row[f"{part}_stop"] = stop
         row["reach"] = max(stop, row["spilled"], limit if known else 0.0)
-        row["text"] = memory_text(stop, row["spilled"], limit if known else None) if numbered and samples else ""
+        words = memory_text(row["in_memory"], row["spilled"], limit if known else None)
+        row["text"] = words if numbered and samples else ""
         for name, value in row.items():
             rows[name].append(value)
     return rows
@@ -134,13 +136,13 @@ def plot(source: ColumnDataSource) -> figure:
                 tooltips=tooltip(
                     "@label",
                     [
-                        ("process (RSS)", "@rss{custom}"),
+                        ("in memory", "@in_memory{custom}"),
                         *words,
                         ("limit", "@limit_text{custom}"),
                         ("spilled to disk", "@spilled{custom}"),
                     ],
                 ),
-                formatters={f"@{part}": nbytes for part in ("rss", "spilled", *PARTS)} | {"@limit_text": limit},
+                formatters={f"@{part}": nbytes for part in ("in_memory", "spilled", *PARTS)} | {"@limit_text": limit},
             )
         ],
     )
@@ -178,7 +180,7 @@ class WorkersMemory(PlotCard):
         """Draw what is new."""
         if not self.is_due(("workers", "samples"), size_px(self.plot)):
             return
-        bars = bars_of(self._aggregate, rss_of_workers(self._aggregate))
+        bars = bars_of(self._aggregate, memory_of_workers(self._aggregate))
         rows = columns(self._aggregate, bars)
         replace_data(self.source, rows)
         longest = max(rows["reach"], default=0.0) or float(_LEAST_AXIS_BYTES)
@@ -199,7 +201,8 @@ class WorkersMemory(PlotCard):
         """Return the memory of all workers together."""
         samples = self._aggregate.samples.values()
         parts = [f"{part} {bytes_text(sum(getattr(one, f'{part}_bytes') for one in samples))}" for part in ALL_PARTS]
-        return f"{len(self._aggregate.workers):,} workers: {', '.join(parts)}."
+        together = bytes_text(cluster_bytes(samples))
+        return f"{len(self._aggregate.workers):,} workers: {together} in memory: {', '.join(parts)}."
 
     def table(self) -> Table:
         """Return every worker's memory."""
@@ -208,6 +211,7 @@ class WorkersMemory(PlotCard):
             sample = self._aggregate.samples.get(worker)
             if sample is not None:
                 limit = bytes_text(joined.memory_limit_bytes) if joined.memory_limit_bytes else "none"
-                numbers = [bytes_text(getattr(sample, f"{part}_bytes")) for part in ("rss", *ALL_PARTS)]
-                rows.append([self._aggregate.worker_name(worker), *numbers, limit])
-        return Table(("worker", "process (RSS)", *ALL_PARTS, "limit"), rows)
+                parts = [bytes_text(getattr(sample, f"{part}_bytes")) for part in ALL_PARTS]
+                together = bytes_text(in_memory_bytes(sample))
+                rows.append([self._aggregate.worker_name(worker), together, *parts, limit])
+        return Table(("worker", "in memory", *ALL_PARTS, "limit"), rows)
