@@ -128,7 +128,7 @@ def test_a_lost_device_is_shown_with_when_and_why_and_the_others_go_on():
     opened = Opened("gpu", cluster("lost"))
     outages = source(opened, "outages")
     assert outages["left"] == [30.0] and outages["name"] == ["GPU 2"]
-    assert outages["text"] == ["lost at 30.0 s: GPU is lost"]
+    assert outages["text"] == ["lost at 30 s: GPU is lost"]
     busy = source(opened, "busy")
     assert busy["right"][busy["top"].astype(int) == 2].max() < 30 < busy["right"][busy["top"].astype(int) == 3].max()
     text = opened.card("gpu-devices").view.text
@@ -137,7 +137,7 @@ def test_a_lost_device_is_shown_with_when_and_why_and_the_others_go_on():
     opened.update()
     detail = opened.card("gpu-devices").view.text
     assert "the device doesn&#39;t answer" in detail and "Memory busy" not in detail
-    assert "GPU 2 lost at 30.0 s" in opened.card("gpu-time").summary()
+    assert "GPU 2 lost at 30 s" in opened.card("gpu-time").summary()
     assert "1 not answering" in opened.view.strip.div.text
     bars = {str(bar["name"]): bar for bar in headroom_of(cluster("lost"))}
     assert (bars["GPU 2 memory"]["part"], bars["GPU 2 memory"]["words"]) == (None, "lost"), "not how full it was before"

@@ -88,7 +88,7 @@ def test_a_dead_worker_tells_why_it_left_what_it_did_last_and_what_it_said():
     page = Opened("workers", aggregate)
     assert rows(page) == ["1", "0"] and "left killed by signal 9" in words(page)
     text = ask(page, "open", "0")
-    assert "killed by signal 9" in text and "Was there for 60 s" in text
+    assert "killed by signal 9" in text and "Was there for 1 min 00 s" in text
     assert "Memory managed shared unmanaged limit" in text and "CPU, 100 % is one core" in text
     assert "unknown layer[19]" in text and "unknown layer[7]" not in text
     assert "out of memory" in text
