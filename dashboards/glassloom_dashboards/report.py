@@ -17,9 +17,12 @@ from pathlib import Path
 
 import bokeh
 from bokeh.document import Document
-from bokeh.embed import file_html
+from bokeh.embed.bundle import bundle_for_objs_and_resources
+from bokeh.embed.elements import html_page_for_render_items
+from bokeh.embed.util import RenderItem
 from bokeh.models import UIElement
 from bokeh.resources import Resources
+from bokeh.util.serialization import make_globally_unique_css_safe_id, make_globally_unique_id
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.open_recordings import record_of_recording
 from glassloom_metrics.protocol import Action
@@ -209,13 +212,23 @@ def _roots(card: Card) -> list[UIElement]:
     return [card.legend, card.empty] if is_html else [card.legend, card.body, card.empty]
 
 
-def _in_one_document(roots: list[UIElement]) -> list[UIElement]:
-    """Return the roots, which are in a document: one added at a time, each costs a walk over all that are there already."""
+def _page(roots: list[UIElement], title: str, variables: dict[str, object]) -> str:
+    """Return the page of the roots. Bokeh's `file_html` does the same after four more walks over all models."""
     document = Document()
-    with document.models.freeze():
+    with document.models.freeze():  # else each root costs a walk over all that are there already
         for root in roots:
             document.add_root(root)
-    return roots
+    name = make_globally_unique_id()
+    places = {root: make_globally_unique_css_safe_id() for root in roots}
+    resources = Resources(mode="inline", components=["bokeh", "bokeh-widgets"])
+    return html_page_for_render_items(
+        bundle_for_objs_and_resources(None, resources),
+        {name: document.to_json(deferred=False)},
+        [RenderItem(name, roots=places)],
+        title,
+        template("report.html"),
+        variables,
+    )
 
 
 def _variables(card: Card) -> dict[str, object]:
@@ -260,12 +273,10 @@ def report_html(path: str | os.PathLike[str], *, title: str = "") -> str:
         ("Layers", table_html(layers_table(aggregate), "")),
         ("Errors", table_html(errors_table(aggregate), "")),
     ]
-    return file_html(
-        _in_one_document([model for card in cards for model in _roots(card)]),
-        Resources(mode="inline"),
+    return _page(
+        [model for card in cards for model in _roots(card)],
         title or f"{aggregate.name}: performance report",
-        template=template("report.html"),
-        template_variables={
+        {
             "facts": facts(aggregate, hello.engine if hello else ""),
             "notices": notices(aggregate),
             "cards": [_variables(card) for card in cards],
@@ -274,7 +285,6 @@ def report_html(path: str | os.PathLike[str], *, title: str = "") -> str:
             "errors": [(f"{group.exception}: {group.message}", group.traceback) for group in errors],
             "made": time.strftime("%Y-%m-%d %H:%M:%S"),
         },
-        suppress_callback_warning=True,
     )
 
 
