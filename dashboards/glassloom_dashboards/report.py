@@ -39,6 +39,7 @@ from glassloom_dashboards.parts.templates import template
 from glassloom_dashboards.parts.theme import PALETTES, bytes_text
 from glassloom_dashboards.parts.time_view import ALL, TimeView
 from glassloom_dashboards.parts.times import duration_text
+from glassloom_dashboards.serving.bokeh_defaults import remember_defaults
 from glassloom_dashboards.serving.hub import Watched
 from glassloom_dashboards.serving.page import CARDS, TIME_CARDS, make_cards
 from glassloom_dashboards.views.runs_view import ROWS as RUN_ROWS
@@ -263,6 +264,7 @@ def report_html(path: str | os.PathLike[str], *, title: str = "") -> str:
     RecordingError, OSError
         As `read_aggregate`.
     """
+    remember_defaults()
     hello = hello_of(path)
     watched = read_aggregate(path)
     aggregate = watched.aggregate
