@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from glassloom._gc import gc_paused
-from glassloom.expr import Expr, lower
+from glassloom.expr import Expr, lower, walk
 from glassloom.expr import optimize as optimize_plan
 from glassloom.graph_drawing import Drawing, draw
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
@@ -23,6 +23,15 @@ class Collection:
 
     def __init__(self, expr: Expr) -> None:
         self._expr = expr
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_expr": _for_pickling(self._expr)}
+
+    def __copy__(self) -> Self:
+        return self._with_expr(self._expr)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self._with_expr(self._expr)  # nodes never change
 
     @property
     def expr(self) -> Expr:
@@ -205,6 +214,18 @@ def visualize(
     if filename is not None:
         drawing.save(filename)
     return drawing
+
+
+_LITTLE_TO_PICKLE = 2**16
+"""Bytes of data below which it takes less to send them all than to find out which are needed."""
+
+
+def _for_pickling(node: Expr) -> Expr:
+    """Return a node of the same name and blocks, without the data of which nothing is read."""
+    if sum(each.pickled_bytes for each in walk([node])) <= _LITTLE_TO_PICKLE:
+        return node
+    (smaller,) = optimize_plan([node], fuse_blocks=False)
+    return smaller.renamed(node.name)
 
 
 def _planned(exprs: list[Expr], optimize_graph: bool) -> list[Expr]:

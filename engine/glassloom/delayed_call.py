@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from glassloom.collection import Collection
@@ -61,8 +61,11 @@ class Call(Expr):
     ) -> None:
         self.operands = (function, args, kwargs, token, below)
         self.origin = origin or user_origin()
-        self.dependencies = list(below) if below else _NO_NODES
         self.name = f"{called or function_label(function)}-{token or self.token_of_operands()}"
+
+    @cached_property
+    def dependencies(self) -> list[Expr]:
+        return list(self.below) if self.below else _NO_NODES
 
     @property
     def label(self) -> str:

@@ -26,6 +26,7 @@ from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.protocol import implementation_of
 from glassloom.array.reducible import Reducible
+from glassloom.array.sources.memory import is_array
 from glassloom.backends.standard_ import wrapped
 from glassloom.delayed_call import Delayed
 from glassloom.local.default import Runtime
@@ -417,7 +418,8 @@ def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: 
     dtype
         Type of the elements; the value's own by default.
     copy
-        Whether later changes of the value must not show; by default arrays in memory are not copied.
+        None: later changes of the value don't show, so what may be written to is copied. False: it isn't copied, and
+        nobody may change it before it is computed. True: it is copied in any case.
     device
         ``"cpu"`` or None.
 
@@ -440,15 +442,14 @@ def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: 
     if isinstance(value, Delayed):
         raise TypeError("a Delayed has no shape; use from_delayed(value, shape=..., dtype=...)")
     value = wrapped(value)
-    is_array = hasattr(value, "__array_function__") and hasattr(value, "dtype")
-    plain = value if is_array else np.asarray(value, dtype=dtype)
-    if dtype is not None and plain.dtype != dtype:
+    if dtype is not None and is_array(value) and value.dtype != dtype:
         if copy is False:
-            raise ValueError(f"asarray to type {dtype} of an array of type {plain.dtype} needs a copy")
-        plain = plain.astype(dtype)
-    elif copy:
-        plain = plain.copy()
-    return Array(from_numpy(plain, tuple((length,) for length in plain.shape)))
+            raise ValueError(f"asarray to type {dtype} of an array of type {value.dtype} needs a copy")
+        return Array(from_numpy(value.astype(dtype), copy=False))
+    if is_array(value):
+        return Array(from_numpy(value, copy=copy))
+    is_own = isinstance(value, (list, tuple, *_SCALARS))  # then nobody else has the array that is made of it
+    return Array(from_numpy(np.asarray(value, dtype=dtype), copy=False if is_own else copy))
 
 
 asanyarray = asarray
@@ -490,7 +491,9 @@ def operand_of(value: Any) -> Any:
     if isinstance(value, _SCALARS):
         return value
     value = wrapped(value)
-    plain = value if hasattr(value, "__array_function__") else np.asarray(value)
+    if not is_array(value) and np.ndim(value):
+        return asarray(value).expr
+    plain = value if is_array(value) else np.asarray(value)
     return plain[()] if plain.ndim == 0 else asarray(plain).expr
 
 

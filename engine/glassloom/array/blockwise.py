@@ -17,6 +17,7 @@ from glassloom.array.nodes.reductions import reduce_with
 from glassloom.array.nodes.user_reduction import UserReduction
 from glassloom.array.nodes.values import split_lazy, value_node
 from glassloom.array.protocol import implements
+from glassloom.array.sources.memory import frozen
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.standard_ import OnOwnArrays, StandardChunk
 from glassloom.errors import ChunkError
@@ -309,7 +310,7 @@ class AlongAxis:
         self, function: Callable[..., Any], axis: int, args: tuple[Any, ...], kwargs: dict[str, Any],
         shape: tuple[int, ...], dtype: Any,
     ) -> None:  # fmt: skip
-        self.function, self.axis, self.args, self.kwargs = function, axis, args, kwargs
+        self.function, self.axis, self.args, self.kwargs = function, axis, frozen(args), frozen(kwargs)
         self.shape, self.dtype = shape, dtype
 
     @property

@@ -10,9 +10,10 @@ import numpy as np
 from glassloom.array.array import Array, asarray, check_device
 from glassloom.array.chunks import normalize_chunks
 from glassloom.array.nodes.base import ArrayExpr
-from glassloom.array.nodes.creation import Arange, FromArray, FromBlock, Full, Source
+from glassloom.array.nodes.creation import Arange, FromBlock, Full, from_source
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.protocol import implements
+from glassloom.array.sources.choice import source_of
 from glassloom.backends.arrays import backend_named, backend_of
 from glassloom.backends.standard_ import wrapped
 from glassloom.delayed_call import Delayed
@@ -275,19 +276,26 @@ def eye(
     return (down + max(-n, min(k, width)) == across).astype(dtype)
 
 
-def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None) -> Array:
-    """Return an array that is there already, cut into blocks. It isn't copied: don't change it before computing.
+def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None, copy: bool | None = None) -> Array:
+    """Return an array that is there already, cut into blocks.
+
+    What is in memory and may be written to is copied, so that no later change shows. What is in a file is read when it
+    is needed: by then it holds what was written to it in between.
 
     Parameters
     ----------
     array
-        An array of NumPy, CuPy or another library of the array API standard, or anything with ``shape``, ``dtype`` and slicing (zarr, h5py...), which is read block
-        by block.
+        An array of NumPy, CuPy or another library of the array API standard, or anything with ``shape``, ``dtype``
+        and slicing (zarr, h5py...), which is read block by block. Memory maps are read like files.
     chunks
         As for `full`.
     name
         What stands for the content; equal names mean equal content. By default arrays in memory are hashed (about
-        1 second per GB).
+        1 second per GB), files go by their name and the time of their last change, and objects that say neither, nor
+        define ``__dask_tokenize__``, are equal to nothing.
+    copy
+        Whether an array in memory is copied. None: if it, or what it is a view of, may be written to. False: never;
+        nobody may change it before it is computed, or results are wrong, also those of other arrays.
 
     Examples
     --------
@@ -299,10 +307,11 @@ def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None) -> 
     if isinstance(array, Array):
         raise TypeError(f"{array!r} is a lazy array already; use rechunk to cut it differently")
     array = wrapped(array)
-    if not all(hasattr(array, attribute) for attribute in ("shape", "dtype", "__getitem__")):
+    is_plain = not all(hasattr(array, attribute) for attribute in ("shape", "dtype", "__getitem__"))
+    if is_plain or type(array).__module__.partition(".")[0] == "pandas":
         array = np.asarray(array)
-    blocks = normalize_chunks(chunks, array.shape, array.dtype)
-    return Array(FromArray(Source(array, name), (slice(None),) * len(blocks), blocks))
+    source = source_of(array, name, copy=copy)
+    return Array(from_source(source, normalize_chunks(chunks, source.shape, source.dtype)))
 
 
 def array(

@@ -11,6 +11,7 @@ import numpy as np
 from glassloom.array.array import Array, asarray, operand_of
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.protocol import implements
+from glassloom.array.sources.memory import owned
 
 __all__ = [
     "allclose",
@@ -191,7 +192,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     """
     if isinstance(xp, Array) or isinstance(fp, Array):
         raise NotImplementedError("interp between points of a lazy array; compute() them first")
-    call = Interpolation(np.asarray(xp), np.asarray(fp), {"left": left, "right": right, "period": period})
+    call = Interpolation(owned(np.asarray(xp)), owned(np.asarray(fp)), {"left": left, "right": right, "period": period})
     return Array(elementwise(call, asarray(x).expr))
 
 

@@ -24,6 +24,7 @@ from glassloom.array.nodes.reductions import reduce_with
 from glassloom.array.products import dot
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import vstack
+from glassloom.array.sources.memory import frozen
 from glassloom.backends.arrays import namespace_of
 from glassloom.expr.blockwise import same_block
 
@@ -127,7 +128,7 @@ def _of_lines(a: Any, axis: Any, keepdims: bool, function: Any, options: dict[st
     front = tuple(f"q{number}" for number in range(len(new)))
     rest = tuple(each for each in own if each not in axes)
     sizes: dict[Any, Any] = {name: (length,) for name, length in zip(front, new, strict=True)}
-    call = OfLines(function, axes, options, dtype, new)
+    call = OfLines(function, axes, frozen(options), dtype, new)
     made = Array(indexed(call, [whole.expr], [own], (*front, *rest), dtype=dtype, sizes=sizes))
     if not keepdims:
         return made

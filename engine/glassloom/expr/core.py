@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from glassloom.graph import Handle, Key, Origin, Task, TaskRef, tokenize, user_origin
+
+_Node = TypeVar("_Node", bound="Expr")
 
 
 class Expr:
@@ -70,6 +72,29 @@ class Expr:
 
     def __glassloom_tokenize__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return all nodes below as one list: chains may be deeper than Python's stack, and what is cached stays here."""
+        return (_rebuilt, (_flattened(self),))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def pickled_operands(self) -> tuple[Any, ...]:
+        """Return the operands as pickles have them; others that stand for the same, where that takes less."""
+        return self.operands
+
+    @property
+    def pickled_bytes(self) -> int:
+        """About how many bytes of data a pickle of this node alone carries."""
+        return 0
+
+    def renamed(self, name: str) -> Self:
+        """Return the same node under another name, for a node that has replaced the one of that name."""
+        return _made(type(self), self.operands, self.origin, name)
 
     @functools.cached_property
     def dependencies(self) -> list[Expr]:
@@ -209,6 +234,66 @@ def _walk_below(root: Expr, seen: set[str], order: list[Expr]) -> None:
                 stack.extend([(child, False) for child in reversed(below) if child.name not in seen])
             else:
                 order.append(node)
+
+
+class _At:
+    """Stands for the node at a position of a pickle's list."""
+
+    __slots__ = ("position",)
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_At, (self.position,))
+
+
+_Record = tuple[type[Expr], tuple[Any, ...], Origin | None, str]
+
+
+def _flattened(root: Expr) -> list[_Record]:
+    """Return the nodes below and including `root`, dependencies first: class, operands, origin, name."""
+    order = walk([root])
+    places = {node.name: _At(position) for position, node in enumerate(order)}
+    return [
+        (
+            type(node),
+            _mapped(node.pickled_operands(), Expr, lambda below: places.get(below.name, below)),
+            node.origin,
+            node.name,
+        )
+        for node in order
+    ]
+
+
+def _rebuilt(records: list[_Record]) -> Expr:
+    made: list[Expr] = []
+    for kind, operands, origin, name in records:
+        node = _made(kind, _mapped(operands, _At, lambda place: made[place.position]), origin, name)
+        node.validate()  # which finds what would be looked for later, from the other end of a chain
+        made.append(node)
+    return made[-1]
+
+
+def _made(kind: type[_Node], operands: tuple[Any, ...], origin: Origin | None, name: str) -> _Node:
+    """Return a node as it was; no token is made of its operands."""
+    node = kind.__new__(kind)
+    node.operands, node.origin, node.name = operands, origin, name
+    return node
+
+
+def _mapped(value: Any, kind: type, function: Callable[[Any], Any]) -> Any:
+    """Return a value with all that is of a class replaced, also inside lists, tuples, sets and dicts; itself if nothing is."""
+    if isinstance(value, kind):
+        return function(value)
+    own = type(value)
+    if own in (list, tuple, set):
+        items = [_mapped(item, kind, function) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else own(items)
+    if own is dict:
+        values = {name: _mapped(item, kind, function) for name, item in value.items()}
+        return value if all(values[name] is item for name, item in value.items()) else values
+    return value
 
 
 def ref(node: Expr, index: Sequence[int] = ()) -> TaskRef:

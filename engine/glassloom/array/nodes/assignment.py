@@ -121,7 +121,7 @@ def assign(node: ArrayExpr, key: Any, value: Any) -> ArrayExpr:
     ValueError
         If the value doesn't broadcast to what the key selects.
     """
-    value_node = value if isinstance(value, ArrayExpr) else from_numpy(np.asarray(value), ((),) * 0)
+    value_node = value if isinstance(value, ArrayExpr) else from_numpy(np.asarray(value))
     parsed = parse(node, key)
     if parsed.mask is not None:
         return _assign_by_mask(node, parsed, value_node)

@@ -12,11 +12,11 @@ import numpy as np
 from glassloom.array.chunks import Chunks, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta
 from glassloom.array.nodes.tiled import TiledFull, TiledSame
+from glassloom.array.sources.choice import source_of
+from glassloom.array.sources.source import Region, Source, whole
 from glassloom.backends.arrays import backend_named
-from glassloom.backends.sharing import read_only_view
-from glassloom.backends.standard_ import StandardChunk, wrapped
 from glassloom.expr import Expr
-from glassloom.graph import Key, Task, TaskRef, tokenize
+from glassloom.graph import Key, Task, TaskRef
 
 
 class Full(BlockwiseArray):
@@ -114,74 +114,69 @@ class ArangeBlock:
         return (positions * int(step) + int(start)).astype(self.dtype)
 
 
-class Source:
-    """An array that is there already: NumPy's, or anything with a shape, a dtype and slicing (zarr, h5py...)."""
-
-    def __init__(self, array: Any, token: str | None = None) -> None:
-        self.array = read_only_view(wrapped(array))
-        self._token = token
-
-    @cached_property
-    def token(self) -> str:
-        return self._token or tokenize(self.array)
-
-    def __glassloom_tokenize__(self) -> str:
-        return self.token
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether slices of it are views that cost nothing."""
-        is_numpy_like = hasattr(self.array, "__array_function__") and hasattr(self.array, "strides")
-        return is_numpy_like or isinstance(self.array, StandardChunk)
-
-
 class FromArray(BlockwiseArray):
-    """Blocks of an array that is there already. `region` is what slicing left of it: a slice or int for each axis."""
+    """Blocks of an array that is there already. `region` is what slicing left of it."""
 
     parameters = ("source", "region", "chunks")
     operation = "from-array"
 
     source: Source
-    region: tuple[Any, ...]
+    region: Region
 
     @cached_property
     def meta(self) -> Any:
-        if self.source.in_memory:
-            return make_meta(self.source.array, self.ndim)
-        return np.ones((0,) * self.ndim, dtype=self.source.array.dtype)
+        return make_meta(self.source.meta, self.ndim)
 
     @cached_property
     def _view(self) -> Any:
-        return self.source.array[self.region] if self.source.in_memory else None
+        return self.source.region(self.region) if self.source.in_memory else None
 
     @cached_property
     def function(self) -> Any:
-        return _same if self.source.in_memory else LoadBlock(self.source.array)
+        return _same if self.source.in_memory else LoadBlock(self.source)
+
+    @cached_property
+    def final_function(self) -> Any:
+        """A block that is kept must not change with the file that it is a view of."""
+        return self.function if self.source.in_memory else LoadBlock(self.source, copies=self.source.views_are_free)
+
+    @property
+    def pickled_bytes(self) -> int:
+        return int(self.size * np.dtype(self.dtype).itemsize) if self.source.in_memory else 0
+
+    def pickled_operands(self) -> tuple[Any, ...]:
+        narrowed = self.source.narrowed(self.region)
+        return self.operands if narrowed is self.source else (narrowed, whole(narrowed.shape), self.chunks)
 
     @property
     def tiled(self) -> Any:
         return TiledSame() if self.source.in_memory else None
 
     @cached_property
-    def _slices(self) -> list[list[slice]]:
+    def _cuts(self) -> list[list[slice]]:
+        """For each axis of the region that is left, where in it blocks begin and end."""
         return [
             [slice(start, start + length) for start, length in zip(starts(blocks), blocks, strict=True)]
             for blocks in self.chunks
         ]
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
-        place = tuple(axis[number] for axis, number in zip(self._slices, index, strict=True))
-        return (self._view[(*place, ...)],) if self.source.in_memory else (place,)
+        place = tuple([cuts[number] for cuts, number in zip(self._cuts, index, strict=True)])
+        if self.source.in_memory:
+            return (self._view[(*place, ...)],)
+        cut = iter(place)
+        return (tuple([each[next(cut)] if isinstance(each, range) else each for each in self.region]),)
 
 
 class LoadBlock:
     """Reads a block of an array that isn't in memory."""
 
-    def __init__(self, source: Any) -> None:
-        self.source = source
+    def __init__(self, source: Source, copies: bool = False) -> None:
+        self.source, self.copies = source, copies
 
-    def __call__(self, place: tuple[slice, ...]) -> Any:
-        return np.asarray(self.source[place])
+    def __call__(self, region: Region) -> Any:
+        block = self.source.region(region)
+        return block.copy() if self.copies else block
 
 
 class FromBlock(ArrayExpr):
@@ -232,6 +227,18 @@ def _same(block: Any) -> Any:
     return block
 
 
-def from_numpy(array: Any, chunks: Chunks, token: str | None = None) -> FromArray:
+def from_source(source: Source, chunks: Chunks) -> FromArray:
     """Return the node of an array that is there already."""
-    return FromArray(Source(array, token), (slice(None),) * len(chunks), chunks)
+    return FromArray(source, whole(source.shape), chunks)
+
+
+def from_numpy(array: Any, *, copy: bool | None = None) -> FromArray:
+    """Return the node of an array in memory, in one block.
+
+    Parameters
+    ----------
+    copy
+        None: copy what may be written to. False: it is the caller's own, who lets go of it.
+    """
+    source = source_of(array, copy=copy)
+    return from_source(source, tuple((length,) for length in source.shape))

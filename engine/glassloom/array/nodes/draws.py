@@ -18,6 +18,7 @@ from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta
 from glassloom.array.nodes.mapping import BLOCK
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.tiled import TiledDraw
+from glassloom.array.sources.memory import frozen
 from glassloom.backends.arrays import backend_named
 
 
@@ -183,6 +184,7 @@ def draw_vectors(
     streams: Streams, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], chunks: Chunks
 ) -> DrawVectors:
     """Return the node of random vectors; `chunks` are those of the axes in front of theirs."""
+    args, kwargs = frozen(args), frozen(kwargs)
     sample = getattr(streams.of_block(0), method)(*args, size=(0,), **kwargs)
     meta = make_meta(sample, len(chunks) + 1)
     return DrawVectors(streams, method, args, kwargs, (*chunks, (sample.shape[-1],)), meta)
@@ -204,6 +206,7 @@ def _fit(node: ArrayExpr, chunks: Chunks) -> ArrayExpr:
 
 def draw(streams: Streams, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], chunks: Chunks) -> Draw:
     """Return the node of a random array. The method is called once with no elements: it says what is wrong."""
+    args, kwargs = frozen(args), frozen(kwargs)
     sample = getattr(streams.of_block(0), method)(*args, size=(0,) * max(len(chunks), 1), **kwargs)
     meta = sample if chunks else sample.sum()
     return Draw(streams, method, args, kwargs, chunks, np.asarray(meta) if not hasattr(meta, "ndim") else meta)

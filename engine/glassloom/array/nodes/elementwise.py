@@ -12,6 +12,7 @@ from glassloom.array.chunks import Chunks, common_refinement, is_known, text_of
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.tiled import TiledCast, TiledElementwise
+from glassloom.array.sources.memory import frozen
 from glassloom.errors import ChunkError
 from glassloom.graph import function_label
 
@@ -116,7 +117,7 @@ def elementwise(ufunc: Callable[..., Any], *args: Any, **kwargs: Any) -> Element
     ValueError
         If the shapes don't broadcast.
     """
-    return Elementwise(ufunc, tuple(align(args)), kwargs)
+    return Elementwise(ufunc, tuple(align(frozen(args))), frozen(kwargs))
 
 
 def astype(node: ArrayExpr, dtype: Any, casting: str = "unsafe") -> ArrayExpr:

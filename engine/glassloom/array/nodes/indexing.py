@@ -218,7 +218,7 @@ def _stands_alone(mask: Any, entries: Sequence[Any]) -> bool:
 def _as_node(mask: Any) -> ArrayExpr:
     if isinstance(mask, ArrayExpr):
         return mask
-    return from_numpy(mask, tuple((length,) for length in mask.shape))
+    return from_numpy(mask)
 
 
 def _checked_mask(mask: Any, node: ArrayExpr, axis: int) -> Any:

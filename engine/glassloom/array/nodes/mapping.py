@@ -15,6 +15,7 @@ from glassloom.array.nodes.elementwise import align, broadcast_chunks
 from glassloom.array.nodes.rechunk import pick_axes, rechunk
 from glassloom.array.nodes.slicing import slice_array
 from glassloom.array.nodes.values import Value, split_lazy, value_node
+from glassloom.array.sources.memory import frozen
 from glassloom.backends.arrays import namespace_of
 from glassloom.errors import ChunkError
 from glassloom.expr.blockwise import Mapping, align_right, same_block
@@ -74,7 +75,8 @@ class MappedCall:
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], wants_block_id: bool = False,
         *, lazy: tuple[str, ...] = (), info: BlockInfo | None = None, called: str | None = None,
     ) -> None:  # fmt: skip
-        self.function, self.args, self.kwargs, self.wants_block_id = function, args, kwargs, wants_block_id
+        self.function, self.wants_block_id = function, wants_block_id
+        self.args, self.kwargs = frozen(args), frozen(kwargs)
         self.lazy, self.info, self.called = lazy, info, called
 
     @property

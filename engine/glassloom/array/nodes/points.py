@@ -150,7 +150,7 @@ def _take_lazy_points(node: ArrayExpr, axes: Sequence[int], positions: Sequence[
 
 
 def _as_node(positions: Positions) -> ArrayExpr:
-    return from_numpy(positions, tuple((length,) for length in positions.shape))
+    return from_numpy(positions)
 
 
 class TakeLazily:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from glassloom.array.nodes.base import ArrayExpr
@@ -13,6 +11,7 @@ from glassloom.array.nodes.rechunk import Merge, Split, rechunk
 from glassloom.array.nodes.reductions import Aggregate, Finish, reduced_array, reduction_of
 from glassloom.array.nodes.shaping import Transpose, transpose
 from glassloom.array.nodes.slicing import NewAxes, Selector, Slice, slice_array
+from glassloom.array.sources.source import slice_of
 from glassloom.expr import rule
 
 _SQUARED_BITWISE = (np.dtype(np.float32), np.dtype(np.float64))
@@ -116,25 +115,32 @@ def slice_of_arange(parent: Slice, child: Arange) -> ArrayExpr | None:
 @rule(Slice, FromArray)
 def slice_of_source(parent: Slice, child: FromArray) -> ArrayExpr | None:
     """A slice of an array that is in memory is a view of it."""
-    if not child.source.in_memory:
-        return None
+    return _from_part(parent, child) if child.source.views_are_free else None
+
+
+@rule(Slice, FromArray, unshared=True)
+def slice_of_stored_source(parent: Slice, child: FromArray) -> ArrayExpr:
+    """Only the slice is read, if no other node reads the blocks that it lies in."""
+    return _from_part(parent, child)
+
+
+def _from_part(parent: Slice, child: FromArray) -> ArrayExpr:
     entries = iter(parent.index)
-    region = [entry if isinstance(entry, int) else _narrowed(entry, next(entries), length)
-              for entry, length in zip(child.region, child.source.array.shape, strict=True)]  # fmt: skip
+    region = [_narrowed(each, next(entries)) if isinstance(each, range) else each for each in child.region]
     return FromArray(child.source, tuple(region), parent.chunks, origin=child.origin)
 
 
-def _narrowed(entry: slice, selector: Selector, length: int) -> Any:
-    whole = range(length)[entry]
+def _narrowed(taken: range, selector: Selector) -> int | range:
     if selector is None:
-        return entry
-    if isinstance(selector, int):
-        return whole[selector]
-    found = _slice_of_slice(whole, selector)
-    if not isinstance(found, range) or not found:
-        return slice(0, 0)
-    stop = found.start + len(found) * found.step
-    return slice(found.start, stop if stop >= 0 else None, found.step)
+        return taken
+    return taken[selector] if isinstance(selector, int) else taken[_key_of(selector)]
+
+
+def _key_of(selector: range) -> slice:
+    """Return a range of positions as a slice."""
+    found = slice_of(selector)
+    assert isinstance(found, slice)
+    return found
 
 
 @rule(Transpose, Transpose)

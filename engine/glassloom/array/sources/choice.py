@@ -1,0 +1,34 @@
+"""Which source stands for an object that somebody hands in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.sources.mapped import MappedSource, mapped_place
+from glassloom.array.sources.memory import MemorySource, is_array
+from glassloom.array.sources.source import Source
+from glassloom.array.sources.stored import StoredSource
+from glassloom.backends.standard_ import wrapped
+
+
+def source_of(value: Any, name: str | None = None, *, copy: bool | None = None) -> Source:
+    """Return the source that stands for an array, or for anything with ``shape``, ``dtype`` and slicing.
+
+    Parameters
+    ----------
+    name
+        What stands for the content instead of its hash, or of the time when its file changed.
+    copy
+        For what is in memory: None to copy what may be written to, True to copy it in any case, False not to.
+    """
+    if isinstance(value, Source):
+        return value
+    value = wrapped(value)
+    if not is_array(value):
+        return StoredSource(value, name)
+    place = mapped_place(value) if copy is not True and isinstance(value, np.ndarray) else None
+    if place is not None and not isinstance(value, np.ma.MaskedArray):
+        return MappedSource(value, place, name)
+    return MemorySource(value, name, copy=copy)

@@ -1,0 +1,99 @@
+"""NumPy's memory maps of files: never hashed, never copied, and sent to other processes as the file's name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.sources.source import Region, Source, slice_of
+from glassloom.array.sources.versions import file_version, unknown_version
+from glassloom.errors import ReadError
+from glassloom.graph import tokenize
+
+
+class MappedSource(Source):
+    """A memory map of a file, or a view of one. A map that can be written to is equal to nothing: nobody knows when it is.
+
+    Its elements are those that the file has when they are read.
+    """
+
+    def __init__(self, array: np.ndarray, place: MappedPlace, version: str | None = None) -> None:
+        view = array.view(np.ndarray)
+        view.flags.writeable = False
+        self.array, self._place = view, place
+        self.shape, self.dtype = view.shape, view.dtype
+        self.unit = (1,) * view.ndim
+        self.version = version or place.version(view)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_reopened, (self._place, self.shape, self.array.strides, self.dtype, self.version))
+
+    @property
+    def views_are_free(self) -> bool:
+        return True
+
+    def region(self, region: Region) -> Any:
+        return self.array[(*map(slice_of, region), ...)]
+
+
+class MappedPlace:
+    """Where in a file an array begins, and which file that was."""
+
+    def __init__(self, path: str, offset: int, first: int, length: int, inode: int, is_constant: bool) -> None:
+        self.path, self.inode, self.is_constant = path, inode, is_constant
+        self.offset = offset
+        self.first = first
+        """The first byte of the map, `offset` being that of the first element, which may be the last of its axis."""
+        self.length = length
+
+    def version(self, array: np.ndarray) -> str:
+        """Return what stands for the content of an array that begins here."""
+        if not self.is_constant:
+            return unknown_version()
+        return tokenize(file_version(self.path), self.offset, array.shape, array.strides, array.dtype)
+
+    def open(self) -> np.ndarray:
+        """Return the bytes of the map."""
+        found = os.stat(self.path)
+        if found.st_ino != self.inode or found.st_size < self.first + self.length:
+            raise ReadError(f"{self.path!r} was replaced or cut since it was mapped; map it again")
+        return np.memmap(self.path, np.uint8, "r", self.first, (self.length,))
+
+
+def _reopened(
+    place: MappedPlace, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, version: str
+) -> MappedSource:
+    view = np.ndarray(shape, dtype, place.open(), place.offset - place.first, strides)
+    return MappedSource(view, place, version)
+
+
+def mapped_place(array: Any) -> MappedPlace | None:
+    """Return where in a file an array lies; None if it is no map of a file, or one whose changes aren't the file's."""
+    root = array
+    while isinstance(root, np.ndarray) and isinstance(root.base, np.ndarray):
+        root = root.base
+    if not isinstance(root, np.memmap) or root.mode == "c" or root.filename is None or array.dtype.hasobject:
+        return None
+    path = Path(os.path.realpath(root.filename))
+    address, begin = array.__array_interface__["data"][0], root.__array_interface__["data"][0]
+    if not path.exists() or (inode := os.stat(path).st_ino) != _mapped_inode(begin, inode):
+        return None  # another file has the name by now
+    return MappedPlace(
+        str(path), root.offset + address - begin, root.offset, root.nbytes, inode, is_constant=root.mode == "r"
+    )
+
+
+def _mapped_inode(address: int, default: int) -> int:
+    """Return the number of the file that is mapped at an address; `default` where the system doesn't say."""
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return default
+    for line in lines:
+        begin, _, end = line.partition(" ")[0].partition("-")
+        if int(begin, 16) <= address < int(end, 16):
+            return int(line.split()[4])
+    return default

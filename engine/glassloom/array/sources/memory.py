@@ -1,0 +1,123 @@
+"""Arrays in memory. What somebody may still write to is copied when it comes in, so that no later change shows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.sources.source import Region, Source, slice_of, whole
+from glassloom.backends.arrays import namespace_of
+from glassloom.backends.sharing import read_only_view
+from glassloom.backends.standard_ import StandardChunk
+from glassloom.graph import tokenize
+
+
+class MemorySource(Source):
+    """An array in memory: of NumPy, CuPy or a library of the array API standard.
+
+    Parameters
+    ----------
+    array
+        The array.
+    version
+        What stands for its content; by default a hash, about 1 second per GB.
+    copy
+        Whether later changes must not show. None: copy what may be written to. False: take the array as it is, which
+        nobody may change then.
+    """
+
+    in_memory = True
+
+    def __init__(self, array: Any, version: str | None = None, *, copy: bool | None = None) -> None:
+        self.array = read_only_view(owned(array, copy))
+        self.owned = copy is not False or not is_writeable(array)
+        self.shape, self.dtype = tuple(array.shape), array.dtype
+        self.unit = (1,) * len(self.shape)
+        self._version = version
+
+    @cached_property
+    def version(self) -> str:  # type: ignore[override]
+        return self._version or tokenize(self.array)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restored, (self.array, self.version))
+
+    @property
+    def meta(self) -> Any:
+        if isinstance(self.array, np.ma.MaskedArray):
+            return np.ma.ones((0,) * len(self.shape), dtype=self.dtype)
+        return namespace_of(self.array).ones((0,) * len(self.shape), dtype=self.dtype)
+
+    def region(self, region: Region) -> Any:
+        return self.array[(*map(slice_of, region), ...)]
+
+    def narrowed(self, region: Region) -> Source:
+        if region == whole(self.shape):
+            return self
+        return MemorySource(self.region(region), tokenize(self.version, region), copy=False)
+
+
+def _restored(array: Any, version: str) -> MemorySource:
+    return MemorySource(array, version, copy=False)  # nobody else has what was unpickled
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array in memory, whose slices are views."""
+    is_numpy_like = hasattr(value, "__array_function__") and hasattr(value, "strides")
+    return is_numpy_like or isinstance(value, StandardChunk)
+
+
+def owned(array: Any, copy: bool | None = None) -> Any:
+    """Return an array that nobody else will write to: a copy, if somebody could.
+
+    Parameters
+    ----------
+    copy
+        None: if it may be written to. True: in any case. False: never.
+    """
+    if copy is False or (copy is None and not is_writeable(array)):
+        return array
+    if not isinstance(array, np.ndarray):
+        return array.copy()
+    repeated = tuple(slice(0, 1) if not stride else slice(None) for stride in array.strides)
+    if type(array) is np.ndarray and 0 in array.strides and array.size:
+        return np.broadcast_to(array[repeated].copy(order="K"), array.shape)  # not what is repeated
+    return array.copy(order="K")
+
+
+def is_writeable(array: Any) -> bool:
+    """Whether somebody may write to an array, through it or through what it is a view of.
+
+    A read-only view of an array that can be written to may change any time. An array that owns its memory and is
+    read-only was frozen by its owner, who is trusted not to write to it through a view that was made before.
+    """
+    if isinstance(array, np.ma.MaskedArray):
+        return is_writeable(array.data) or is_writeable(np.ma.getmask(array))
+    if not isinstance(array, np.ndarray):
+        return isinstance(array, StandardChunk) or hasattr(array, "__array_function__")
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return True
+        base = base.base
+    return not (base is None or isinstance(base, bytes) or _is_read_only(base))
+
+
+def _is_read_only(buffer: Any) -> bool:
+    try:
+        return memoryview(buffer).readonly
+    except TypeError:  # an object of another library: it made the array read-only, and keeps its memory alive
+        return True
+
+
+def frozen(value: Any) -> Any:
+    """Return an argument of a call with arrays that somebody may write to replaced by copies, also in lists and dicts."""
+    kind = type(value)
+    if kind in (list, tuple):
+        items = [frozen(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else kind(items)
+    if kind is dict:
+        return {name: frozen(item) for name, item in value.items()}
+    return owned(value) if isinstance(value, np.ndarray) else value

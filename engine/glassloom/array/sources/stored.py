@@ -1,0 +1,110 @@
+"""Arrays that are read when their blocks are needed: of Zarr, h5py, and anything with a shape, a dtype and slicing.
+
+They are asked for slices with rising bounds only. What else is wanted of these (one element, steps, falling order) is
+taken of what was read, unless less is read by asking for the steps.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from glassloom.array.sources.source import Region, Selector, Source, lengths, slice_of
+from glassloom.array.sources.versions import file_version, folder_version, unknown_version
+from glassloom.backends.arrays import compact
+from glassloom.graph import tokenize
+
+_PAGE_BYTES = 4096
+"""Of what lies on disk in one piece, all of a page is read if anything of it is."""
+
+
+class StoredSource(Source):
+    """Something with ``shape``, ``dtype`` and slicing, of which nothing is in memory.
+
+    Its elements are those that it has when they are read. Pickled as the object that it is.
+
+    Parameters
+    ----------
+    array
+        The object; `unit` is its ``chunks``, if it has any.
+    version
+        What stands for its content. By default that of its files; what isn't a file and doesn't say is equal to nothing.
+    """
+
+    def __init__(self, array: Any, version: str | None = None) -> None:
+        self.array = array
+        self.shape, self.dtype = tuple(array.shape), array.dtype
+        self.version = version or version_of(array)
+        self.unit = unit_of(array) or (1,) * len(self.shape)
+
+    def region(self, region: Region) -> Any:
+        shape = lengths(region)
+        if 0 in shape:
+            return np.empty(shape, self.dtype)
+        pairs = [self._asked(axis, selector) for axis, selector in enumerate(region)]
+        block = np.asarray(self.array[tuple(asked for asked, _ in pairs)])
+        taken = tuple(taken for _, taken in pairs)
+        if all(each == slice(None) for each in taken):
+            return block
+        return compact(block[(*taken, ...)])
+
+    def _asked(self, axis: int, selector: Selector) -> tuple[slice, int | slice]:
+        """Return what to ask for along an axis, and what to take of the answer."""
+        if not isinstance(selector, range):
+            return slice(selector, selector + 1), 0
+        rising = selector if selector.step > 0 else selector[::-1]
+        order = slice(None) if selector.step > 0 else slice(None, None, -1)
+        if rising.step == 1 or self._skips(axis, rising.step):
+            return _slice_rising(rising), order
+        inside = range(0, rising[-1] - rising[0] + 1, rising.step)
+        return slice(rising[0], rising[-1] + 1), slice_of(inside if selector.step > 0 else inside[::-1])
+
+    def _skips(self, axis: int, step: int) -> bool:
+        """Whether asking for every `step`th position reads less than asking for all."""
+        if max(self.unit) > 1:
+            return step > self.unit[axis]
+        return step * math.prod(self.shape[axis + 1 :]) * np.dtype(self.dtype).itemsize > _PAGE_BYTES
+
+
+def _slice_rising(selector: range) -> slice:
+    step = None if selector.step == 1 else selector.step
+    return slice(selector[0], selector[-1] + 1, step)
+
+
+def unit_of(array: Any) -> tuple[int, ...] | None:
+    """Return the lengths of an array's chunks; None if it has none, or unequal ones."""
+    chunks = getattr(array, "chunks", None)
+    if not isinstance(chunks, tuple) or len(chunks) != len(array.shape):
+        return None
+    return chunks if all(isinstance(length, (int, np.integer)) and length > 0 for length in chunks) else None
+
+
+def version_of(array: Any) -> str:
+    """Return what stands for the content of a stored array."""
+    own = type(array)
+    if hasattr(own, "__glassloom_tokenize__") or hasattr(own, "__dask_tokenize__"):
+        return tokenize(array)
+    library = own.__module__.partition(".")[0]
+    if library == "zarr":
+        return _version_of_zarr(array)
+    if library == "h5py":
+        return _version_of_h5py(array)
+    return unknown_version()
+
+
+def _version_of_zarr(array: Any) -> str:
+    """Return the version of a Zarr array: of a folder's files; other stores don't say when they were written to."""
+    store = array.store
+    root = getattr(store, "root", None)
+    if type(store).__name__ != "LocalStore" or root is None:
+        return unknown_version()
+    return f"zarr:{folder_version(root / array.path)}"
+
+
+def _version_of_h5py(data: Any) -> str:
+    file = data.file
+    if file.mode != "r":  # what was written may not be in the file yet
+        return unknown_version()
+    return f"hdf5:{file_version(file.filename)}:{data.name}"
