@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import zarr
 from array_strategies import arrays, equal, full_shapes
-from glassloom.array.files import _whole_chunks
+from glassloom.array.sources.sink import aligned
 from glassloom.errors import OptionError, ReadError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,8 +90,9 @@ def test_chunks_of_zarr_arrays_are_blocks_and_never_shared_by_two_tasks(tmp_path
     target = zarr.create_array(store=str(tmp_path / "y.zarr"), shape=(4, 6), chunks=(2, 2), dtype=x.dtype)
     ga.from_array(x, chunks=(3, 3)).to_zarr(target)
     np.testing.assert_array_equal(target[:], x)
-    assert _whole_chunks(ga.from_array(x, chunks=(3, 3)), (2, 2)).chunks == ((4,), (4, 2))
-    assert _whole_chunks(ga.from_array(x, chunks=(2, 4)), (2, 2)).chunks == ((2, 2), (4, 2))
+    assert aligned(((3, 1), (3, 3)), (2, 2), (0, 0)) == ((4,), (4, 2))
+    assert aligned(((2, 2), (4, 2)), (2, 2), (0, 0)) == ((2, 2), (4, 2))
+    assert aligned(((3, 3, 3), (2, 2)), (2, 2), (1, 3)) == ((3, 4, 2), (1, 2, 1))
 
 
 def test_worker_processes_read_and_write_files(tmp_path):

@@ -14,6 +14,7 @@ from glassloom.array.nodes.creation import Arange, FromBlock, Full, from_source
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.protocol import implements
 from glassloom.array.sources.choice import source_of
+from glassloom.array.sources.source import Source
 from glassloom.backends.arrays import backend_named, backend_of
 from glassloom.backends.standard_ import wrapped
 from glassloom.delayed_call import Delayed
@@ -307,8 +308,8 @@ def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None, cop
     if isinstance(array, Array):
         raise TypeError(f"{array!r} is a lazy array already; use rechunk to cut it differently")
     array = wrapped(array)
-    is_plain = not all(hasattr(array, attribute) for attribute in ("shape", "dtype", "__getitem__"))
-    if is_plain or type(array).__module__.partition(".")[0] == "pandas":
+    is_there = isinstance(array, Source) or all(hasattr(array, a) for a in ("shape", "dtype", "__getitem__"))
+    if not is_there or type(array).__module__.partition(".")[0] == "pandas":
         array = np.asarray(array)
     source = source_of(array, name, copy=copy)
     return Array(from_source(source, normalize_chunks(chunks, source.shape, source.dtype)))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import shutil
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,19 @@ from glassloom.array.creation import from_array
 from glassloom.array.nodes.base import ArrayExpr, describe, normalize_axis
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.protocol import implements
+from glassloom.array.sources.locks import TemporaryLock
+from glassloom.array.sources.npy_stack import NpyStack, NpyStackWriter
+from glassloom.array.sources.sink import (
+    MARK,
+    Sink,
+    aligned,
+    check_complete,
+    identity_of,
+    is_of_this_process,
+    writing_unit,
+)
 from glassloom.collection import compute
-from glassloom.errors import ChunkError, OptionError, ReadError
+from glassloom.errors import ChunkError
 
 __all__ = [
     "from_npy_stack",
@@ -26,21 +36,25 @@ __all__ = [
     "to_zarr",
 ]
 
-_INFO = "info.json"
-
 
 @implements("store")
-def store(sources: Any, targets: Any, *, regions: Any = None, scheduler: Any = None) -> None:
+def store(sources: Any, targets: Any, *, regions: Any = None, lock: Any = True, scheduler: Any = None) -> None:
     """Write arrays into targets, block by block: NumPy arrays, Zarr arrays, HDF5 data sets, memory maps...
+
+    Two tasks never write to one chunk (or shard) of a target that has ``chunks`` (or ``shards``): the array gets blocks
+    that end where they do. Other targets are written by one task at a time, of whatever thread or process.
 
     Parameters
     ----------
     sources, targets
-        An array and what takes ``target[slices] = block``, or lists of them. Into NumPy arrays, which are in this
-        process alone, its threads write whatever the client; so they must for other targets that can't be pickled,
-        by ``scheduler="threads"``. Blocks that share a chunk of a target may be written at the same time.
+        An array and what takes ``target[slices] = block``, or lists of them. What is in this process alone (NumPy
+        arrays, open HDF5 files, Zarr arrays in memory) is written by its threads whatever the client; so must be others
+        that can't be pickled, by ``scheduler="threads"``.
     regions
         Where in each target, as a tuple of slices of step 1; the whole by default.
+    lock
+        Whether one task at a time writes to a target that doesn't say what it writes as a whole, or to which several
+        arrays are written. False: tasks write at the same time. Otherwise the lock to use, as a context manager.
 
     Examples
     --------
@@ -56,36 +70,41 @@ def store(sources: Any, targets: Any, *, regions: Any = None, scheduler: Any = N
     places = list(regions) if isinstance(regions, list) else [regions] * len(arrays)
     if not len(arrays) == len(sinks) == len(places):
         raise ValueError(f"store: {len(arrays)} arrays, {len(sinks)} targets and {len(places)} regions")
-    if scheduler is None and any(type(sink) is np.ndarray for sink in sinks):
+    if scheduler is None and any(map(is_of_this_process, sinks)):
         scheduler = "threads"
-    writes = [_write(array, Sink(sink, place)) for array, sink, place in zip(arrays, sinks, places, strict=True)]
-    compute(*writes, scheduler=scheduler)
+    with ExitStack() as stack:
+        locks = _locks(sinks, lock, stack)
+        writes = []
+        for array, target, place, held in zip(arrays, sinks, places, locks, strict=True):
+            sink = Sink(target, place, array.ndim, held)
+            writes.append(_write(_in_units(array, sink, writing_unit(target)), sink))
+        compute(*writes, scheduler=scheduler)
 
 
-class Sink:
-    """Where blocks are written, and in which part of it."""
+def _locks(targets: list[Any], lock: Any, stack: ExitStack) -> list[Any]:
+    """Return a lock for each target that needs one; those of one target are one."""
+    if not isinstance(lock, bool):
+        return [lock] * len(targets)
+    names = [identity_of(target) for target in targets]
+    found: dict[Any, Any] = {}
+    for target, name in zip(targets, names, strict=True):
+        is_shared = names.count(name) > 1 if not isinstance(target, np.ndarray) else False
+        needs = lock and (is_shared or writing_unit(target) is None and not isinstance(target, np.ndarray))
+        if name not in found:
+            found[name] = stack.enter_context(TemporaryLock()) if needs else None
+    return [found[name] for name in names]
 
-    def __init__(self, target: Any, region: Any) -> None:
-        self.target = target
-        self.offsets = None if region is None else tuple(_begin(entry) for entry in region)
 
-    def put(self, block: Any, begins: tuple[int, ...]) -> None:
-        """Write a block whose place in the array begins there."""
-        offsets = self.offsets or (0,) * block.ndim
-        place = tuple(slice(o + b, o + b + n) for o, b, n in zip(offsets, begins, block.shape, strict=True))
-        self.target[place] = block
-
-
-def _begin(entry: Any) -> int:
-    if not isinstance(entry, slice) or entry.step not in (None, 1):
-        raise OptionError(f"region entry {entry!r} is not a slice of step 1")
-    return int(entry.start or 0)
+def _in_units(array: Array, sink: Sink, unit: tuple[int, ...] | None) -> Array:
+    if unit is None or not all(map(is_known, array.chunks)):
+        return array
+    return array.rechunk(aligned(array.chunks, unit, sink.begins))
 
 
 class WriteBlock:
-    """Writes a block and returns an element for it."""
+    """Writes a block, and returns an element for it."""
 
-    def __init__(self, sink: Any, begins: list[list[int]]) -> None:
+    def __init__(self, sink: Sink | NpyStackWriter, begins: list[list[int]]) -> None:
         self.sink, self.begins = sink, begins
 
     __name__ = "store"
@@ -96,7 +115,7 @@ class WriteBlock:
         return np.ones((1,) * block.ndim, dtype=bool)
 
 
-def _write(array: Array, sink: Any) -> Array:
+def _write(array: Array, sink: Sink | NpyStackWriter) -> Array:
     node: ArrayExpr = array.expr
     if not all(map(is_known, node.chunks)):
         raise ChunkError(f"an array of {describe(node)} can't be written; call compute_chunk_sizes() first")
@@ -114,7 +133,7 @@ def to_npy_stack(folder: str | Path, x: Any, axis: int = 0) -> None:
     Parameters
     ----------
     folder
-        A folder that is made; a stack that is there already is replaced.
+        A folder that is made. A stack that is there already is replaced when the new one is complete.
     axis
         The axis of the blocks; the others become one block.
 
@@ -131,26 +150,12 @@ def to_npy_stack(folder: str | Path, x: Any, axis: int = 0) -> None:
     place = normalize_axis(axis, whole.ndim)
     blocks = tuple(length for length in whole.chunks[place] if length) or (0,)
     whole = whole.rechunk({other: blocks if other == place else -1 for other in range(whole.ndim)})
-    root = Path(folder)
-    if root.exists():
-        if not (root / _INFO).exists():
-            raise OptionError(f"folder={str(folder)!r} is there and isn't a stack of NPY files")
-        shutil.rmtree(root)
-    root.mkdir(parents=True)
-    compute(_write(whole, Stack(root, place, starts(whole.chunks[place]))))
-    info = {"chunks": whole.chunks, "dtype": np.lib.format.dtype_to_descr(whole.dtype), "axis": place}
-    (root / _INFO).write_text(json.dumps(info))
-
-
-class Stack:
-    """A folder of NPY files, numbered along an axis."""
-
-    def __init__(self, root: Path, axis: int, begins: list[int]) -> None:
-        self.root, self.axis, self.begins = root, axis, begins
-
-    def put(self, block: Any, begins: tuple[int, ...]) -> None:
-        """Write a block to the file of its number."""
-        np.save(self.root / f"{self.begins.index(begins[self.axis])}.npy", block)
+    writer = NpyStackWriter(Path(folder), place, whole.chunks, whole.dtype)
+    try:
+        compute(_write(whole, writer))
+        writer.finish()
+    finally:
+        writer.discard()
 
 
 def from_npy_stack(folder: str | Path, mmap_mode: Any = "r") -> Array:
@@ -174,55 +179,27 @@ def from_npy_stack(folder: str | Path, mmap_mode: Any = "r") -> Array:
         ...
     glassloom.errors.ReadError: 'nowhere' isn't a stack of NPY files: [Errno 2] No such file or directory: 'nowhere/info.json'
     """
-    root = Path(folder)
-    try:
-        info = json.loads((root / _INFO).read_text())
-    except (OSError, ValueError) as error:
-        raise ReadError(f"{str(folder)!r} isn't a stack of NPY files: {error}") from error
-    chunks = tuple(tuple(blocks) for blocks in info["chunks"])
-    descr = info["dtype"]
-    dtype = np.lib.format.descr_to_dtype([tuple(each) for each in descr] if isinstance(descr, list) else descr)
-    source = NpyStack(root, info["axis"], chunks, dtype, mmap_mode)
-    token = ":".join([str(root.resolve()), *(str(path.stat().st_mtime_ns) for path in sorted(root.glob("*.npy")))])
-    return from_array(source, chunks=chunks, name=f"npy-stack:{token}")
-
-
-class NpyStack:
-    """A folder of NPY files as one thing that can be sliced along its axis, a block at a time or across blocks."""
-
-    def __init__(self, root: Path, axis: int, chunks: Any, dtype: Any, mmap_mode: Any) -> None:
-        self.root, self.axis, self.chunks, self.dtype, self.mmap_mode = root, axis, chunks, dtype, mmap_mode
-        self.shape = tuple(sum(blocks) for blocks in chunks)
-
-    def __getitem__(self, place: tuple[slice, ...]) -> Any:
-        begin, end, _ = place[self.axis].indices(self.shape[self.axis])
-        begins = starts(self.chunks[self.axis])
-        parts = []
-        for number, (start, length) in enumerate(zip(begins, self.chunks[self.axis], strict=True)):
-            low, high = max(begin - start, 0), min(end - start, length)
-            if low < high:
-                inside = (*place[: self.axis], slice(low, high), *place[self.axis + 1 :])
-                file = np.load(self.root / f"{number}.npy", self.mmap_mode)
-                parts.append(file[inside])
-        if not parts:
-            return np.empty(tuple(len(range(n)[s]) for n, s in zip(self.shape, place, strict=True)), self.dtype)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=self.axis)
+    source = NpyStack(Path(folder), mmap_mode)
+    return from_array(source, chunks=source.chunks)
 
 
 @implements("to_zarr")
 def to_zarr(x: Any, url: Any, *, component: str | None = None, overwrite: bool = False, **options: Any) -> None:
     """Write an array as a Zarr array whose chunks are its largest blocks. Needs the package ``zarr``.
 
+    No two tasks write to one chunk or shard. An array that is made here has the attribute ``glassloom_incomplete``
+    until all is written. If that ends too early, `from_zarr` refuses to read it; other programs see the attribute.
+
     Parameters
     ----------
     url
-        A path or URL, or a Zarr array to write into.
+        A path or URL, or a Zarr array to write into, which is not marked.
     component
         The name of the array in a group.
     overwrite
         Whether an array that is there may be replaced.
     options
-        Passed on to ``zarr.create_array``.
+        Passed on to ``zarr.create_array``, such as ``chunks`` or ``shards``.
 
     Examples
     --------
@@ -231,23 +208,17 @@ def to_zarr(x: Any, url: Any, *, component: str | None = None, overwrite: bool =
     """
     whole = asarray(x)
     if hasattr(url, "shape"):
-        return store(_whole_chunks(whole, url.chunks), url)
+        return store(whole, url)
     zarr = _zarr()
-    regular = whole.rechunk(tuple(max(max(blocks), 1) for blocks in whole.chunks))
+    options.setdefault("chunks", tuple(max(1, *blocks) for blocks in whole.chunks))
+    attributes = dict(options.pop("attributes", None) or {})
     target = zarr.create_array(
         store=url, name=component, shape=whole.shape, dtype=whole.dtype, overwrite=overwrite,
-        chunks=tuple(blocks[0] or 1 for blocks in regular.chunks), **options,
+        attributes={**attributes, MARK: True}, **options,
     )  # fmt: skip
-    return store(regular, target)
-
-
-def _whole_chunks(whole: Array, chunks: tuple[int, ...]) -> Array:
-    """Return the array in blocks that end where chunks do, so that no two tasks write into one chunk."""
-    if all(end % size == 0 for blocks, size in zip(whole.chunks, chunks, strict=True) for end in starts(blocks)):
-        return whole
-    return whole.rechunk(
-        tuple(-(-max(1, *blocks) // size) * size for blocks, size in zip(whole.chunks, chunks, strict=True))
-    )
+    store(whole, target)
+    del target.attrs[MARK]
+    return None
 
 
 def from_zarr(url: Any, *, component: str | None = None, chunks: Any = None, **options: Any) -> Array:
@@ -264,6 +235,11 @@ def from_zarr(url: Any, *, component: str | None = None, chunks: Any = None, **o
     options
         Passed on to ``zarr.open_array``.
 
+    Raises
+    ------
+    ReadError
+        If `to_zarr` has not written it to its end.
+
     Examples
     --------
     >>> import glassloom.array as ga
@@ -271,6 +247,7 @@ def from_zarr(url: Any, *, component: str | None = None, chunks: Any = None, **o
     ((2, 2), (2, 2))
     """
     source = url if hasattr(url, "shape") else _zarr().open_array(store=url, path=component, mode="r", **options)
+    check_complete(source.attrs, f"Zarr array {url!r}")
     return from_array(source, chunks=tuple(source.chunks) if chunks is None else chunks)
 
 

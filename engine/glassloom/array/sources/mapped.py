@@ -55,19 +55,27 @@ class MappedPlace:
             return unknown_version()
         return tokenize(file_version(self.path), self.offset, array.shape, array.strides, array.dtype)
 
-    def open(self) -> np.ndarray:
-        """Return the bytes of the map."""
+    def view(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, mode: Any = "r") -> np.ndarray:
+        """Map the file and return the array that begins here.
+
+        Raises
+        ------
+        ReadError
+            If it is another file by now, or is shorter.
+        """
         found = os.stat(self.path)
         if found.st_ino != self.inode or found.st_size < self.first + self.length:
             raise ReadError(f"{self.path!r} was replaced or cut since it was mapped; map it again")
-        return np.memmap(self.path, np.uint8, "r", self.first, (self.length,))
+        if not self.length:
+            return np.empty(shape, dtype)
+        data = np.memmap(self.path, np.uint8, mode, self.first, (self.length,))
+        return np.ndarray(shape, dtype, data, self.offset - self.first, strides)
 
 
 def _reopened(
     place: MappedPlace, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, version: str
 ) -> MappedSource:
-    view = np.ndarray(shape, dtype, place.open(), place.offset - place.first, strides)
-    return MappedSource(view, place, version)
+    return MappedSource(place.view(shape, strides, dtype), place, version)
 
 
 def mapped_place(array: Any) -> MappedPlace | None:

@@ -1,0 +1,94 @@
+"""Data sets of HDF5 files, which one process at a time may have open for writing. Needs the package ``h5py``.
+
+Workers open the file for each block and close it again; the lock of its folder makes writers wait for each other, as
+HDF5's own lock of the file makes a second one fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from glassloom.array.sources.locks import locked
+from glassloom.array.sources.sink import MARK, check_complete
+from glassloom.array.sources.stored import StoredSource
+from glassloom.array.sources.versions import file_version
+from glassloom.errors import OptionError, ReadError
+
+
+class DataSet:
+    """A data set of a file that is opened for each block."""
+
+    def __init__(self, path: str, name: str, shape: tuple[int, ...], dtype: Any, chunks: Any) -> None:
+        self.path, self.name, self.shape, self.dtype, self.chunks = path, name, shape, dtype, chunks
+
+    def __getitem__(self, place: Any) -> Any:
+        with h5py_for("from_hdf5").File(self.path, mode="r") as file:
+            return file[self.name][place]
+
+
+def data_set(filename: str | Path, name: str) -> StoredSource:
+    """Return a data set of a file.
+
+    Raises
+    ------
+    ReadError
+        If the file can't be read, or the data set was not written to its end.
+    OptionError
+        If there is no such data set.
+    """
+    h5py = h5py_for("from_hdf5")
+    path = Path(filename).resolve()
+    try:
+        version = file_version(path)
+        with h5py.File(path, mode="r") as file:
+            found = file.get(name)
+            if not isinstance(found, h5py.Dataset):
+                raise OptionError(f"{str(filename)!r} has no data set {name!r}; there are {sorted(_names(file))}")
+            check_complete(found.attrs, f"data set {name!r} of {str(filename)!r}")
+            data = DataSet(str(path), name, found.shape, found.dtype, found.chunks)
+    except OSError as error:
+        raise ReadError(f"{str(filename)!r} isn't an HDF5 file that can be read: {error}") from error
+    return StoredSource(data, f"hdf5:{version}:{name}")
+
+
+def _names(file: Any) -> list[str]:
+    names: list[str] = []
+    file.visititems(lambda name, item: names.append(name) if hasattr(item, "dtype") else None)
+    return names
+
+
+class DataSetTarget:
+    """A data set that is written block by block."""
+
+    def __init__(self, path: str, name: str) -> None:
+        self.path, self.name = path, name
+
+    def __setitem__(self, place: Any, block: Any) -> None:
+        with locked(Path(self.path).parent), h5py_for("to_hdf5").File(self.path, mode="r+") as file:
+            file[self.name][place] = block
+
+
+def make_data_sets(path: str, arrays: dict[str, Any], options: dict[str, Any]) -> None:
+    """Make data sets that are marked as incomplete, in a file that is made if it isn't there."""
+    with locked(Path(path).parent), h5py_for("to_hdf5").File(path, mode="a") as file:
+        for name, array in arrays.items():
+            made = file.require_dataset(name, shape=array.shape, dtype=array.dtype, **options)
+            made.attrs[MARK] = True
+
+
+def finish_data_sets(path: str, names: Iterable[str]) -> None:
+    """Say that data sets are complete."""
+    with locked(Path(path).parent), h5py_for("to_hdf5").File(path, mode="r+") as file:
+        for name in names:
+            del file[name].attrs[MARK]
+
+
+def h5py_for(what: str) -> Any:
+    """Return the package ``h5py``, which a function needs."""
+    try:
+        import h5py  # optional: only these functions need it
+    except ImportError:
+        raise ImportError(f"{what} needs the package h5py: pip install h5py") from None
+    return h5py

@@ -1,0 +1,42 @@
+"""Locks between all threads and processes of this machine: whoever holds one has locked a file."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+
+@contextmanager
+def locked(path: str | Path) -> Iterator[None]:
+    """Hold the lock of a file or folder that is there; wait for it if somebody else does."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)  # closing it gives the lock up, as does the end of the process
+        yield
+    finally:
+        os.close(opened)
+
+
+class TemporaryLock:
+    """A lock that can be pickled, for as long as its maker is in its `with` block: it owns the file."""
+
+    def __init__(self) -> None:
+        self.path = ""
+
+    def __enter__(self) -> TemporaryLock:
+        opened, self.path = tempfile.mkstemp(prefix="glassloom-lock-")
+        os.close(opened)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        Path(self.path).unlink(missing_ok=True)
+
+    def held(self) -> Any:
+        """Return a context in which nobody else holds the lock."""
+        return locked(self.path)

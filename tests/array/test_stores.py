@@ -1,0 +1,255 @@
+"""Nothing is lost where several tasks write to one target, and nothing that is half written looks whole."""
+
+import itertools
+import os
+import subprocess
+import sys
+import textwrap
+
+import glassloom as gl
+import glassloom.array as ga
+import h5py
+import numpy as np
+import pytest
+import zarr
+from array_strategies import blocks_of
+from glassloom.array.sources.locks import TemporaryLock, locked
+from glassloom.array.sources.sink import MARK, aligned
+from glassloom.errors import ReadError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+VALUES = np.random.default_rng(0).random((48, 60))
+
+STORAGE = [
+    {"chunks": (8, 10)},
+    {"chunks": (8, 10), "shards": (24, 20)},
+    {"chunks": (48, 60)},
+    {"chunks": (6, 60), "shards": (48, 60)},
+    {"chunks": (5, 7)},
+    {"chunks": (5, 7), "shards": (20, 14)},
+]
+BLOCKS = [(8, 10), (24, 20), (7, 11), (48, 3), (5, 60), ((1, 20, 27), (30, 30))]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with gl.Client(n_workers=2, threads_per_worker=2) as client:
+        yield client
+
+
+@pytest.fixture(params=["threads", "processes"])
+def scheduler(request):
+    return "threads" if request.param == "threads" else request.getfixturevalue("client")
+
+
+@pytest.mark.parametrize(("storage", "offset"), list(itertools.product(STORAGE, [(0, 0), (3, 9)])), ids=str)
+def test_blocks_that_share_a_chunk_or_a_shard_lose_nothing(storage, offset, scheduler, tmp_path):
+    for number, blocks in enumerate(BLOCKS):
+        target = zarr.create_array(str(tmp_path / f"{number}.zarr"), shape=(60, 75), dtype=float, **storage)
+        region = tuple(slice(begin, begin + length) for begin, length in zip(offset, VALUES.shape, strict=True))
+        ga.store(ga.from_array(VALUES, chunks=blocks), target, regions=region, scheduler=scheduler)
+        expected = np.zeros((60, 75))
+        expected[region] = VALUES
+        np.testing.assert_array_equal(target[:], expected)
+
+
+@pytest.mark.parametrize("storage", STORAGE, ids=str)
+def test_arrays_are_written_to_zarr_in_any_chunks_and_shards(storage, client, tmp_path):
+    for number, blocks in enumerate(BLOCKS):
+        lazy, path = ga.from_array(VALUES, chunks=blocks), str(tmp_path / f"{number}.zarr")
+        ga.to_zarr(lazy, path, **storage)
+        written = zarr.open_array(path)
+        assert (written.chunks, written.shards) == (storage["chunks"], storage.get("shards"))
+        np.testing.assert_array_equal(written[:], VALUES)
+        again = zarr.create_array(str(tmp_path / f"{number}b.zarr"), shape=VALUES.shape, dtype=float, **storage)
+        ga.to_zarr(lazy, again)
+        np.testing.assert_array_equal(again[:], VALUES)
+
+
+def test_several_arrays_share_the_chunks_of_one_target(scheduler, tmp_path):
+    target = zarr.create_array(str(tmp_path / "x.zarr"), shape=(48, 60), dtype=float, chunks=(48, 60))
+    rows = [slice(start, start + 6) for start in range(0, 48, 6)]
+    parts = [ga.from_array(VALUES[each], chunks=(2, 20)) for each in rows]
+    ga.store(parts, [target] * len(rows), regions=[(each, slice(None)) for each in rows], scheduler=scheduler)
+    np.testing.assert_array_equal(target[:], VALUES)
+
+
+@settings(max_examples=100)
+@given(st.data(), st.integers(1, 40), st.integers(1, 9), st.integers(0, 20))
+def test_aligned_blocks_cover_the_same_and_end_where_units_do(data, length, unit, begin):
+    blocks = data.draw(blocks_of(length))
+    (made,) = aligned((blocks,), (unit,), (begin,))
+    assert sum(made) == length
+    ends = begin + np.cumsum(made)[:-1]
+    assert (ends % unit == 0).all()
+    assert max(made) < max(blocks) + unit
+    assert (made == blocks) == bool(((begin + np.cumsum(blocks)[:-1]) % unit == 0).all()) or not unit - 1
+
+
+class ReadModifyWrite:
+    """A target in a file, whose every write reads and writes all of it: of several at a time all but one are lost."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __setitem__(self, place, block):
+        whole = np.load(self.path)
+        whole[place] = block
+        np.save(self.path, whole)
+
+
+def test_targets_that_do_not_say_what_they_write_are_written_by_one_task_at_a_time(scheduler, tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros(VALUES.shape))
+    ga.store(ga.from_array(VALUES, chunks=(6, 6)), ReadModifyWrite(path), scheduler=scheduler)
+    np.testing.assert_array_equal(np.load(path), VALUES)
+
+
+class CountedLock:
+    def __init__(self):
+        self.count = 0
+
+    def __enter__(self):
+        self.count += 1
+
+    def __exit__(self, *args):
+        pass
+
+
+def test_a_lock_of_ones_own_is_held_for_each_block_and_none_if_none_is_wanted(tmp_path):
+    own, out = CountedLock(), np.zeros(VALUES.shape)
+    ga.store(ga.from_array(VALUES, chunks=(6, 60)), out, lock=own)
+    assert own.count == 8
+    ga.from_array(VALUES, chunks=(6, 60)).store(out, lock=False)
+    np.testing.assert_array_equal(out, VALUES)
+
+
+def test_locks_of_a_store_are_files_that_go_with_it(tmp_path):
+    with TemporaryLock() as lock:
+        assert os.path.exists(lock.path)
+        with lock.held():
+            code = (
+                "import fcntl, sys\n"
+                "try: fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+                "except BlockingIOError: print('held')"
+            )
+            found = subprocess.run([sys.executable, "-c", code, lock.path], capture_output=True, text=True, check=True)
+        assert found.stdout == "held\n"
+        with locked(lock.path):
+            pass
+    assert not os.path.exists(lock.path)
+
+
+def test_equal_targets_are_all_written():
+    one, other = np.zeros(VALUES.shape), np.zeros(VALUES.shape)
+    lazy = ga.from_array(VALUES, chunks=(24, 30))
+    ga.store([lazy, lazy], [one, other])
+    np.testing.assert_array_equal(one, VALUES)
+    np.testing.assert_array_equal(other, VALUES)
+
+
+def test_maps_of_files_are_written_by_other_processes(scheduler, tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((60, 75)))
+    target = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    ga.store(ga.from_array(VALUES, chunks=(7, 11)), target[5:53, 10:70], scheduler=scheduler)
+    np.testing.assert_array_equal(target[5:53, 10:70], VALUES)
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy")[5:53, 10:70], VALUES)
+    assert target.sum() == pytest.approx(VALUES.sum())
+
+
+def test_what_is_in_this_process_alone_is_written_by_its_threads(client, tmp_path):
+    lazy = ga.from_array(VALUES, chunks=(7, 11))
+    in_memory = zarr.create_array(zarr.storage.MemoryStore(), shape=VALUES.shape, dtype=float, chunks=(8, 10))
+    ga.store(lazy, in_memory)
+    np.testing.assert_array_equal(in_memory[:], VALUES)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        ga.store(lazy, file.create_dataset("x", VALUES.shape, chunks=(5, 5), dtype=float))
+        ga.store(lazy, file.create_dataset("y", VALUES.shape, dtype=float))
+        np.testing.assert_array_equal(file["x"][:], VALUES)
+        np.testing.assert_array_equal(file["y"][:], VALUES)
+
+
+# What ends too early
+
+
+KILLED = """
+import os, sys
+import glassloom.array as ga
+import numpy as np
+
+def killed(block, block_id):
+    if block_id[0] == 3:
+        os._exit(9)
+    return block
+
+x = ga.ones((6, 4), chunks=(1, 4)).map_blocks(killed, dtype=float)
+path = sys.argv[1]
+if __name__ == "__main__":
+    {call}
+"""
+
+WRITES = {
+    "zarr": ("ga.to_zarr(x, path, overwrite=True)", lambda path: ga.from_zarr(path)),
+    "zarr with shards": (
+        "ga.to_zarr(x, path, chunks=(1, 4), shards=(2, 4), overwrite=True)",
+        lambda path: ga.from_zarr(path),
+    ),
+    "hdf5": ("ga.to_hdf5(path, 'x', x)", lambda path: ga.from_hdf5(path, "x")),
+    "stack": ("ga.to_npy_stack(path, x)", lambda path: ga.from_npy_stack(path)),
+}
+
+
+def _killed(call, path):
+    code = textwrap.dedent(KILLED).format(call=call)
+    ended = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 9, ended.stderr
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_what_was_not_written_to_its_end_is_not_read(write, tmp_path):
+    call, read = WRITES[write]
+    path = str(tmp_path / "x")
+    _killed(call, path)
+    with pytest.raises(ReadError, match="was not written to its end|isn't a stack of NPY files|can't be read"):
+        read(path)
+
+
+def test_a_stack_that_was_there_stays_until_the_new_one_is_complete(tmp_path):
+    path = str(tmp_path / "x")
+    ga.to_npy_stack(path, ga.zeros((6, 4), chunks=3))
+    _killed(WRITES["stack"][0], path)
+    assert ga.from_npy_stack(path).compute().sum() == 0
+    ga.to_npy_stack(path, ga.ones((6, 4), chunks=2))
+    assert ga.from_npy_stack(path).compute().sum() == 24
+
+
+def _fails(block, block_id):
+    if block_id[0] == 1:
+        raise RuntimeError("no")
+    return block
+
+
+def test_what_a_task_fails_to_write_is_not_read_and_may_be_written_again(tmp_path):
+    bad, good = ga.ones((4, 4), chunks=2).map_blocks(_fails, dtype=float), ga.ones((4, 4), chunks=2)
+    zarr_path, hdf5_path, stack_path = (str(tmp_path / name) for name in "abc")
+    for attempt in (bad, good):
+        if attempt is bad:
+            with pytest.raises(RuntimeError, match="no"):
+                ga.to_zarr(attempt, zarr_path)
+            with pytest.raises(RuntimeError, match="no"):
+                ga.to_hdf5(hdf5_path, "x", attempt)
+            with pytest.raises(RuntimeError, match="no"):
+                ga.to_npy_stack(stack_path, attempt)
+            with pytest.raises(ReadError, match=f"was not written to its end.*{MARK}"):
+                ga.from_zarr(zarr_path)
+            with pytest.raises(ReadError, match=f"was not written to its end.*{MARK}"):
+                ga.from_hdf5(hdf5_path, "x")
+            assert {each.name for each in tmp_path.iterdir()} == {"a", "b"}
+        else:
+            ga.to_zarr(attempt, zarr_path, overwrite=True, attributes={"unit": "m"})
+            ga.to_hdf5(hdf5_path, "x", attempt)
+            ga.to_npy_stack(stack_path, attempt)
+    for read in (ga.from_zarr(zarr_path), ga.from_hdf5(hdf5_path, "x"), ga.from_npy_stack(stack_path)):
+        assert read.sum().compute() == 16
+    assert dict(zarr.open_array(zarr_path).attrs) == {"unit": "m"}
