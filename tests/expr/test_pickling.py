@@ -132,6 +132,6 @@ def test_frames_are_pickled_under_their_names(make):
     frame = gd.from_pandas(pd.DataFrame({"a": [1, 1, 2, 3], "b": [4.0, 5, 6, 7]}), npartitions=2)
     lazy = make(frame)
     again = pickle.loads(cloudpickle.dumps(lazy))
-    assert again.name == lazy.name
+    assert again.expr.name == lazy.expr.name
     expected, found = lazy.compute(scheduler="inline"), again.compute(scheduler="inline")
     assert (expected == found).all(axis=None) if hasattr(expected, "all") else expected == found
