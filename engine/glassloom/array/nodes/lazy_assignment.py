@@ -140,7 +140,7 @@ class AssignPoints:
 
 
 def _as_node(positions: Any) -> ArrayExpr:
-    return from_numpy(positions, tuple((length,) for length in positions.shape))
+    return from_numpy(positions)
 
 
 def _one_block(node: ArrayExpr) -> ArrayExpr:
