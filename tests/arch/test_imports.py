@@ -29,7 +29,7 @@ FIRST_PARTY = {
     "glassloom_server": {"glassloom_server", "glassloom_metrics"},
 }
 
-PROCESS = ("glassloom._ownership", "glassloom._process_title", "glassloom._supervision")
+PROCESS = ("glassloom._ownership", "glassloom._process_title", "glassloom._supervision", "glassloom._waiting")
 """What every part that owns a thread, a socket or a process may import."""
 
 INSIDE_GLASSLOOM = {
@@ -40,6 +40,7 @@ INSIDE_GLASSLOOM = {
     "glassloom._text": (),
     "glassloom._names": ("glassloom.errors",),
     "glassloom._supervision": (),
+    "glassloom._waiting": (),
     "glassloom._process_title": (),
     "glassloom._ownership": ("glassloom.errors",),
     "glassloom.graph": ("glassloom._text", "glassloom.errors", "glassloom.graph"),

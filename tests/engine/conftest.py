@@ -16,11 +16,17 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # workers get our sys.path: that is how they import `tasks`
 
+import interrupts
 import leaks
 from glassloom import Client, config
 
 BOUND_S = 60
 """No test may hang longer than this, whatever is killed in it."""
+
+
+def pytest_report_header() -> list[str]:
+    """Say how to repeat what the long tests choose by the day."""
+    return [f"long tests: GLASSLOOM_SWEEP_DAY={interrupts.DAY}"] if interrupts.LONG_TESTS else []
 
 
 @pytest.fixture(scope="module", autouse=True)

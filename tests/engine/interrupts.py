@@ -12,20 +12,27 @@ trace function raises `KeyboardInterrupt` at the n-th such place that the callin
 from __future__ import annotations
 
 import dis
+import itertools
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import date
 from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
 LONG_TESTS = os.environ.get("GLASSLOOM_LONG_TESTS") == "1"
+DAY = int(os.environ.get("GLASSLOOM_SWEEP_DAY") or date.today().toordinal())
+"""Which of the places the long tests take: another part each day. To repeat a run, set it to what its header says."""
+
 _OURS = ("glassloom",)
 _CHECKED = ("CALL", "JUMP_BACKWARD", "SEND", "YIELD_VALUE")
 _DENSE = 40
 _STEP = 12
+_EVERY = 5
+"""In so many days the long tests come to each place once."""
 
 
 def interrupt(cell: Callable[[], Any], number: int, modules: tuple[str, ...] = _OURS) -> str | None:
@@ -78,28 +85,35 @@ def sweep(
     first: int = 1,
     modules: tuple[str, ...] = _OURS,
 ) -> int:
-    """Interrupt `cell` at one place after the other, with `check` after each; return how often it was interrupted.
+    """Interrupt `cell` at one place after the other, with `check` after each; return how many places it had.
 
-    All places under ``GLASSLOOM_LONG_TESTS=1``; else all of the first ones, and then fewer and fewer. What `check` raises
-    gets a note that says where the interrupt was.
+    Under ``GLASSLOOM_LONG_TESTS=1`` every fifth place, from another one on each day; else all of the first ones, and then
+    fewer and fewer. What `check` raises gets a note that says where the interrupt was.
     """
-    for n_interrupts, number in enumerate(_numbers(first)):
+    for number in _numbers(first):
         where = interrupt(cell, number, modules)
         if where is None:
-            return n_interrupts
+            return number - 1
         try:
             check()
         except BaseException as error:
-            error.add_note(f"after an interrupt at {where} (number {number})")
+            error.add_note(f"after an interrupt at {where} (number {number}; GLASSLOOM_SWEEP_DAY={DAY})")
             raise
     raise AssertionError("unreachable: the numbers never end")
 
 
 def _numbers(first: int) -> Iterator[int]:
+    if LONG_TESTS:
+        yield from numbers_of_today(first, _EVERY)
     number = first
     while True:
         yield number
-        number += 1 if LONG_TESTS or number < first + _DENSE else 1 + (number - first) // _STEP
+        number += 1 if number < first + _DENSE else 1 + (number - first) // _STEP
+
+
+def numbers_of_today(first: int, every: int) -> Iterator[int]:
+    """Yield every so-manieth number from `first` on, without end; in as many days all of them."""
+    return itertools.count(first + DAY % every, every)
 
 
 class _Tracer:

@@ -5,6 +5,7 @@ After each interrupt the same computation, of the same keys, is right, and the p
 
 from __future__ import annotations
 
+import _thread
 import random
 import signal
 import threading
@@ -154,6 +155,20 @@ def test_a_second_interrupt_while_the_first_one_leaves_loses_nothing(pool: Threa
         eventually(lambda: not pool._pool.computations)
     go.set()
     assert waiting.compute(scheduler=pool) is True
+    holds_nothing(pool)
+
+
+def test_an_interrupt_that_comes_just_before_the_wait_ends_it(pool: ThreadsRuntime) -> None:
+    """Such a signal is noted, but it wakes no system call, as none has begun."""
+    begun, go = threading.Event(), threading.Event()
+    timer = threading.Thread(target=lambda: (begun.wait(20), _thread.interrupt_main()))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            delayed(lambda: (begun.set(), go.wait()))().compute(scheduler=pool)
+    finally:
+        go.set()
+    timer.join()
     holds_nothing(pool)
 
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import NamedTuple, TypeVar
 
+from glassloom._waiting import acquire
 from glassloom.client.deadline import Deadline
 from glassloom.protocol.tracebacks import drop_engine_frames
 from glassloom.worker.task_context import secede_here
@@ -145,7 +146,7 @@ def _pass(gate: threading.Lock, wait: WaitFor) -> bool:
     deadline = Deadline(wait.timeout_s)
     while True:
         pause_s = wait.next_pause_s(deadline)
-        if gate.acquire(timeout=-1 if pause_s is None else pause_s):
+        if acquire(gate, pause_s):
             return True
         if deadline.is_over:
             return False

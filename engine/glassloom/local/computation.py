@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from glassloom._waiting import acquire
 from glassloom.errors import GraphError
 from glassloom.graph import Graph, Key, Task, key_text
 from glassloom.graph.run_info import RunInfo
@@ -66,7 +67,7 @@ class Computation:
         """
         with self._is_awaited:
             post(self)
-            self._is_done.acquire()
+            acquire(self._is_done)
         values, self._values = self._values, []
         task_error, self._task_error = self._task_error, None  # the error's frames go with the error
         error, self._error = self._error, None
