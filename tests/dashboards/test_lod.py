@@ -7,8 +7,10 @@ import pytest
 from glassloom_dashboards.folds.lod import (
     MAX_BINS,
     MAX_KINDS,
+    MAX_LONG,
     OTHER_KIND,
     View,
+    bins_beside_long,
     bins_in_view,
     grid_for,
     rows_in_view,
@@ -133,3 +135,30 @@ def test_lanes_out_of_view_are_left_out():
     bins = bins_in_view(tasks, positions(tasks), View(ORIGIN_S, ORIGIN_S + 1, 1, 2))[0]
     assert bins.tasks.sum() == 1
     assert set(bins.low.tolist()) == {1}
+
+
+def test_events_that_are_long_beside_the_bins_are_told_apart_and_in_none_of_them():
+    short_s = 0.01 * np.arange(20_000)
+    start_s, length_s = np.append(short_s, [3.0, 100.0, 150.0]), np.append(np.full(20_000, 0.008), [87.0, 1.0, 40.0])
+    tasks = table(start_s, length_s, lane=np.append(np.zeros(20_000), [1, 1, 1]))
+    view = View(ORIGIN_S, ORIGIN_S + 200, 0, 2)
+    bins, grid, is_coarse, rows = bins_beside_long(tasks, positions(tasks), view)
+    assert rows.tolist() == [20_000, 20_002] and not is_coarse
+    assert grid.width_s == 1.0 and bins.tasks.sum() == 20_001
+    together, _, _ = bins_in_view(tasks, positions(tasks), view)
+    assert together.tasks.sum() == 20_003
+    assert together.busy_s.sum() == pytest.approx(bins.busy_s.sum() + 87.0 + 40.0)
+
+
+def test_only_the_longest_of_many_long_events_are_drawn_by_themselves():
+    count = MAX_LONG + 50
+    places = np.arange(count)
+    tasks = table(10.0 * (places // 20), 9 + 0.001 * places, lane=places % 20)
+    *_, rows = bins_beside_long(tasks, positions(tasks), View(ORIGIN_S, ORIGIN_S + 200, 0, 20))
+    assert rows.tolist() == list(range(50, count))
+
+
+def test_where_lanes_share_a_row_of_bins_nothing_is_drawn_by_itself():
+    tasks = table(np.zeros(200), np.full(200, 100.0), lane=np.arange(200))
+    bins, grid, _, rows = bins_beside_long(tasks, positions(tasks), View(ORIGIN_S, ORIGIN_S + 100, 0, 200))
+    assert grid.lanes_a_row > 1 and len(rows) == 0 and bins.tasks.sum() == 200

@@ -170,6 +170,25 @@ def test_zooming_into_a_million_tasks_gives_the_single_ones_with_their_keys(mill
     assert max(opened.frames) <= FRAME_BYTES
 
 
+def test_long_tasks_among_bins_are_drawn_by_themselves_with_a_gap_around_them():
+    aggregate = aggregate_of(Shape(workers=1, threads=2, tasks=0))
+    aggregate.apply(Layers([0], ["sum"], [MAX_SINGLE_EVENTS + 3], [""]))
+    aggregate.apply(events(0, [(0.01 * n, 0.01 * n + 0.008) for n in range(MAX_SINGLE_EVENTS + 1)]))
+    aggregate.apply(events(MAX_SINGLE_EVENTS + 1, [(1.0, 20.0)], lane=1))
+    aggregate.apply(events(MAX_SINGLE_EVENTS + 2, [(20.0, 40.0)], lane=1, ok=0))
+    opened = Opened("task-stream", aggregate)
+    card = opened.card("task-stream")
+    single = card.single.data
+    assert (single["left"].tolist(), single["right"].tolist()) == ([1.0, 20.0], [20.0, 40.0])
+    assert list(single["index"]) == [str(MAX_SINGLE_EVENTS + 1), str(MAX_SINGLE_EVENTS + 2)]
+    assert card.bins.data["tasks"].sum() == MAX_SINGLE_EVENTS + 1
+    assert set(card.bins.data["bottom"].round().tolist()) == {0.0}, "none in the other lane"
+    assert card.failed.data["left"].tolist() == [20.0]
+    assert card._single_glyph.glyph.line_color == LIGHT.background
+    assert f"{MAX_SINGLE_EVENTS + 1:,} tasks in bins of 200 ms, 2 longer ones singly" in card.legend.text
+    assert opened.update() == 0
+
+
 def test_single_tasks_with_long_keys_still_fit_into_a_frame():
     aggregate = aggregate_of(Shape(tasks=0))
     aggregate.apply(Layers([0], ["名" * 5000], [MAX_SINGLE_EVENTS], [""]))

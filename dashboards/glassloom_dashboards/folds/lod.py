@@ -7,7 +7,7 @@ of the task table's pyramid, so that a frame costs as much as it has bins, not a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,10 @@ MAX_BINS = 3000
 MAX_BIN_ROWS = 80
 MAX_BIN_COLUMNS = 400
 MAX_KINDS = 128
+LONG_COLUMNS = 4
+"""An event that is at least so many bins long can be drawn by itself among bins;"""
+MAX_LONG = 250
+"""at most so many are."""
 OTHER_KIND = -1
 """The kind that stands for all those beyond `MAX_KINDS` in view, and for the rarest of a bin."""
 
@@ -146,9 +150,37 @@ def bins_in_view(tasks: TaskTable, lane_of_thread: Integers, view: View) -> tupl
 
     That is so where nothing finer is kept: see `Pyramid`.
     """
+    gathered, grid, is_coarse = _gathered_in_view(tasks, view)
+    return _bins(gathered, tasks.pyramid, lane_of_thread, grid), grid, is_coarse
+
+
+def bins_beside_long(tasks: TaskTable, lane_of_thread: Integers, view: View) -> tuple[Bins, Grid, bool, Integers]:
+    """Return what `bins_in_view` does, but without events that are long beside the bins, and the rows of those.
+
+    In bins they would look like many short events.
+    """
+    gathered, grid, is_coarse = _gathered_in_view(tasks, view)
+    is_long = _are_long(gathered.spans, lane_of_thread, grid) & (gathered.spans.row >= tasks.first_row)
+    short = replace(gathered, spans=gathered.spans.take(~is_long))
+    rows = np.sort(gathered.spans.row[is_long])
+    return _bins(short, tasks.pyramid, lane_of_thread, grid), grid, is_coarse, rows
+
+
+def _gathered_in_view(tasks: TaskTable, view: View) -> tuple[Gathered, Grid, bool]:
     wanted, grid = grid_for(view, tasks.origin_s), allowed_grid(tasks, view)
     gathered = tasks.pyramid.gather(grid.start_us, grid.stop_us, tasks.first_row, tasks.next_row, grid.width_us)
-    return _bins(gathered, tasks.pyramid, lane_of_thread, grid), grid, grid.width_us > wanted.width_us
+    return gathered, grid, grid.width_us > wanted.width_us
+
+
+def _are_long(spans: Spans, lane_of_thread: Integers, grid: Grid) -> NDArray[np.bool_]:
+    """Tell which spans are drawn by themselves: the longest, where a row of bins is one lane."""
+    duration_us = spans.stop_us - spans.start_us
+    is_long = (duration_us >= LONG_COLUMNS * grid.width_us) & (_rows_of(spans.key, lane_of_thread, grid) >= 0)
+    is_long &= grid.lanes_a_row == 1
+    if np.count_nonzero(is_long) > MAX_LONG:
+        places = np.flatnonzero(is_long)
+        is_long[places[np.argpartition(-duration_us[places], MAX_LONG)[MAX_LONG:]]] = False
+    return is_long
 
 
 def _bins(gathered: Gathered, pyramid: Pyramid, lane_of_thread: Integers, grid: Grid) -> Bins:

@@ -15,7 +15,7 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.lod import (
     OTHER_KIND,
     View,
-    bins_in_view,
+    bins_beside_long,
     rows_in_view,
 )
 from glassloom_dashboards.folds.task_table import ACTION_BITS, kinds_of
@@ -62,7 +62,8 @@ class KindBook:
 class Frame:
     """Everything that a task stream shows at one moment, as columns ready to send.
 
-    ``rows`` are the numbers of the events drawn singly, or None if there are bins. ``busy_s`` is the time by kind. If
+    ``rows`` are the numbers of the events drawn singly, or None if there are bins; then ``long`` events are drawn singly, as they are
+    long beside the bins, and ``events`` are in bins. ``busy_s`` is the time by kind. If
     ``is_coarse``, the view is so old that nothing finer than these bins is kept.
     """
 
@@ -75,6 +76,7 @@ class Frame:
     bin_width_s: float
     is_recoloured: bool
     is_coarse: bool = False
+    long: int = 0
 
 
 def kind_name(kind: int, aggregate: ClusterAggregate) -> tuple[str, str]:
@@ -136,29 +138,41 @@ class Drawing:
         return self._single(rows, lanes, palette)
 
     def _single(self, rows: np.ndarray, lanes: ThreadSlots, palette: Palette) -> Frame:
+        numbers, colour, busy_s, recoloured = self._kinds(*self._kinds_of_rows(rows), palette)
+        single = self._single_columns(rows, lanes, numbers, colour)
+        failed = {name: single[name][single["ok"] == 0] for name in FAILED_COLUMNS}
+        return Frame(single, no_rows(BIN_COLUMNS), failed, rows, busy_s, len(rows), 0.0, recoloured)
+
+    def _kinds_of_rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the kinds of events, and their seconds."""
+        tasks = self.aggregate.tasks
+        kinds = kinds_of(tasks.take("layer", rows), tasks.take("action", rows))
+        return kinds, tasks.take("stop_s", rows) - tasks.take("start_s", rows)
+
+    def _single_columns(
+        self, rows: np.ndarray, lanes: ThreadSlots, numbers: np.ndarray, colour: np.ndarray
+    ) -> dict[str, Any]:
         tasks, started_at_s = self.aggregate.tasks, self.aggregate.started_at_s
-        start_s, stop_s, ok = (tasks.take(name, rows) for name in ("start_s", "stop_s", "ok"))
-        numbers, colour, busy_s, recoloured = self._kinds(
-            kinds_of(tasks.take("layer", rows), tasks.take("action", rows)), stop_s - start_s, palette
-        )
         single: dict[str, Any] = {
-            "left": start_s - started_at_s,
-            "right": stop_s - started_at_s,
+            "left": tasks.take("start_s", rows) - started_at_s,
+            "right": tasks.take("stop_s", rows) - started_at_s,
             "lane": lanes.lane_of_thread[tasks.take("thread", rows)].astype(np.float32),
             "colour": colour,
             "kind": numbers,
             "nbytes": tasks.take("nbytes", rows).astype(np.float32),
-            "ok": ok,
+            "ok": tasks.take("ok", rows),
             "index": fit_texts(tasks.index.take(rows), MAX_INDEX_LENGTH, INDEX_TEXT_BYTES),
         }
-        single |= wait_columns(tasks, rows)
-        failed = {name: single[name][ok == 0] for name in FAILED_COLUMNS}
-        return Frame(single, no_rows(BIN_COLUMNS), failed, rows, busy_s, len(rows), 0.0, recoloured)
+        return single | wait_columns(tasks, rows)
 
     def _binned(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
         started_at_s = self.aggregate.started_at_s
-        bins, grid, is_coarse = bins_in_view(self.aggregate.tasks, lanes.lane_of_thread, view)
-        numbers, colour, busy_s, recoloured = self._kinds(bins.kind, bins.busy_s, palette)
+        bins, grid, is_coarse, rows = bins_beside_long(self.aggregate.tasks, lanes.lane_of_thread, view)
+        long_kinds, long_s = self._kinds_of_rows(rows)
+        kinds, seconds = np.concatenate([long_kinds, bins.kind]), np.concatenate([long_s, bins.busy_s])
+        all_numbers, all_colours, busy_s, recoloured = self._kinds(kinds, seconds, palette)
+        single = self._single_columns(rows, lanes, all_numbers[: len(rows)], all_colours[: len(rows)])
+        numbers, colour = all_numbers[len(rows) :], all_colours[len(rows) :]
         margin = (1 - LANE_HEIGHT) / 2
         binned: dict[str, Any] = {
             "left": bins.start_s - started_at_s,
@@ -171,11 +185,12 @@ class Drawing:
             "failed": bins.failed.astype(np.uint32),
             "utilisation": (100 * bins.utilisation).astype(np.float32),
         }
-        bad = bins.failed > 0
-        failed = {"left": binned["left"][bad], "right": binned["right"][bad]}
-        failed["lane"] = ((bins.low + bins.high - 1) / 2).astype(np.float32)[bad]
+        bad, is_failed = bins.failed > 0, single["ok"] == 0
+        binned["lane"] = ((bins.low + bins.high - 1) / 2).astype(np.float32)
+        failed = {name: np.concatenate([single[name][is_failed], binned[name][bad]]) for name in FAILED_COLUMNS}
+        del binned["lane"]
         return Frame(
-            no_rows(SINGLE_COLUMNS),
+            single,
             binned,
             failed,
             None,
@@ -184,6 +199,7 @@ class Drawing:
             grid.width_s,
             recoloured,
             is_coarse,
+            len(rows),
         )
 
     def _kinds(
@@ -229,7 +245,8 @@ class Drawing:
             notes.append(f"+{len(coloured) - len(main)} more layers")
         if frame.rows is None:
             more = "older tasks are kept only so" if frame.is_coarse else "zoom in for single tasks"
-            notes.append(f"{frame.events:,} tasks in bins of {span_text(frame.bin_width_s)}; {more}")
+            long = f", {frame.long:,} longer one{'s' * (frame.long != 1)} singly" if frame.long else ""
+            notes.append(f"{frame.events:,} tasks in bins of {span_text(frame.bin_width_s)}{long}; {more}")
         return legend_html(entries, " · ".join(notes))
 
 

@@ -108,7 +108,7 @@ class TaskStream:
         self._bars: list[Bar] = []
         self._tapped = (0.0, 0.0)
         self._chosen: tuple[int, str, float] | None = None
-        self._separator: object = {"field": "colour"}
+        self._separator: object = None
         self.legend = legend_div("task-stream-legend")
         self.empty = empty_div("task-stream-empty")
         self.single = ColumnDataSource(name=SOURCE, data=no_rows(SINGLE_COLUMNS))
@@ -159,7 +159,7 @@ class TaskStream:
         style: dict[str, Any] = {"fill_color": {"field": "colour"}, "line_color": {"field": "colour"}}
         bins = plot.quad("left", "right", "top", "bottom", source=self.bins, line_width=1, **style)
         bars: dict[str, Any] = {"y": "lane", "left": "left", "right": "right", "height": LANE_HEIGHT}
-        self._single_glyph = plot.hbar(**bars, source=self.single, line_width=0.75, **style)
+        self._single_glyph = plot.hbar(**bars, source=self.single, line_width=1.0, **style)
         self._failed_glyph = plot.hbar(
             **bars,
             source=self.failed,
@@ -395,9 +395,13 @@ class TaskStream:
             self.names.stream(columns)
 
     def _separate(self, frame: Frame) -> None:
-        """Part neighbouring rectangles by a line of the background, unless they are too narrow for that."""
+        """Part neighbouring rectangles by a line of the background, unless they are too narrow for that.
+
+        A wider line parts long tasks from the bins around them.
+        """
         glyph = self._single_glyph.glyph
-        colour: object = {"field": "colour"}
+        width = 2.0 if frame.long else 1.0
+        colour: object = self._palette.background if frame.long else {"field": "colour"}
         if frame.rows is not None and len(frame.rows):
             span_s = max(float(frame.single["right"].max() - frame.single["left"].min()), 1e-9)
             if self.follow.active is None:
@@ -405,9 +409,9 @@ class TaskStream:
             typical_s = float(np.median(frame.single["right"] - frame.single["left"]))
             if typical_s / span_s * inner_width_px(self.plot, 600) > SEPARATE_FROM_PX:
                 colour = self._palette.background
-        if self._separator != colour:
-            self._separator = colour
-            glyph.line_color = colour
+        if self._separator != (colour, width):
+            self._separator = (colour, width)
+            glyph.update(line_color=colour, line_width=width)
 
     def summary(self) -> str:
         """Return how many lanes and tasks there are."""
