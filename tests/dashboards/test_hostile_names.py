@@ -169,6 +169,14 @@ def test_names_that_differ_in_the_middle_are_cut_where_they_differ():
     assert [shop in cut for shop, cut in zip(("Paris", "Rome", "Oslo"), cuts, strict=True)] == [True] * 3
 
 
+def test_of_names_cut_to_different_lengths_those_that_would_be_alike_show_where_they_differ():
+    names = [
+        f"lambda frame: frame.assign(total=frame.{column} * frame.quantity).sum()" for column in ("price", "costs")
+    ]
+    cuts = cut_apart(names, [30, 34])
+    assert "price" in cuts[0] and "costs" in cuts[1]
+
+
 def test_what_is_seen_stays_as_it_is():
     assert visible("名前 é 👩‍🔬 a\nb") == "名前 é 👩‍🔬 a\nb"
     assert json.loads(json.dumps(visible("\ud800"))) == r"\ud800"

@@ -13,7 +13,7 @@ from glassloom_metrics.pages import PAGES
 from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.parts.theme import Palette, ellipsis, middle_cut
+from glassloom_dashboards.parts.theme import Palette, cut_apart, ellipsis
 
 TITLES = {page.id: page.title for page in PAGES} | {"utilisation": "Utilisation"}
 """What cards are called: as their pages, if they have one."""
@@ -154,9 +154,10 @@ _CHIP = Markup('<span title="{0}"><i class="{1}" style="background-color:{2}"></
 
 def legend_html(entries: Sequence[tuple[str, str, str]], note: str = "") -> Markup:
     """Return a legend; entries are (colour, words, CSS class), and the words may be anything a user made up."""
+    names = cut_apart([words for _, words, _ in entries], [MAX_LEGEND_LENGTH] * len(entries))
     chips = Markup().join(
-        _CHIP.format(ellipsis(words, MAX_TITLE_LENGTH), css, colour, middle_cut(words, MAX_LEGEND_LENGTH))
-        for colour, words, css in entries
+        _CHIP.format(ellipsis(words, MAX_TITLE_LENGTH), css, colour, name)
+        for (colour, words, css), name in zip(entries, names, strict=True)
     )
     noted = Markup('<span class="note">{}</span>').format(note) if note else ""
     return Markup('<div class="legend">{}{}</div>').format(chips, noted)

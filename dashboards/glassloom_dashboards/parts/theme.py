@@ -382,14 +382,13 @@ def cut_apart(texts: Sequence[str], lengths: Sequence[int]) -> list[str]:
     >>> cut_apart(["daily report 2024 of all shops", "daily report 2025 of all shops"], [18, 18])
     ['daily…2024 of all…', 'daily…2025 of all…']
     """
-    cuts = [middle_cut(text, length) for text, length in zip(texts, lengths, strict=True)]
-    alike: dict[str, set[str]] = {}
-    for cut, text in zip(cuts, texts, strict=True):
-        alike.setdefault(cut, set()).add(text)
-    for place, (cut, text) in enumerate(zip(cuts, texts, strict=True)):
-        if len(alike[cut]) > 1:
-            first = len(os.path.commonprefix([visible(one_line(one)) for one in alike[cut]]))
-            cuts[place] = _cut_from(visible(one_line(text)), first, lengths[place])
+    whole = [visible(one_line(text)) for text in texts]
+    distinct = set(whole)
+    cuts = []
+    for text, length in zip(whole, lengths, strict=True):
+        cut = middle_cut(text, length)
+        alike = [one for one in distinct if middle_cut(one, length) == cut] if cut != text else []
+        cuts.append(_cut_from(text, len(os.path.commonprefix(alike)), length) if len(alike) > 1 else cut)
     return cuts
 
 

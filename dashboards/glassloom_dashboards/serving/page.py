@@ -16,6 +16,7 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.parts.card import TITLES, Card, show_empty, show_failure
 from glassloom_dashboards.parts.colours import ColourBook
 from glassloom_dashboards.parts.layouts import LAYOUTS
+from glassloom_dashboards.parts.pause import Pause
 from glassloom_dashboards.parts.strip import MAX_NAME_LENGTH, Strip, sentence
 from glassloom_dashboards.parts.tables import TableView, Tabular
 from glassloom_dashboards.parts.theme import PALETTES, Palette, ellipsis
@@ -144,6 +145,7 @@ class PageView:
         self.cards, self.time = made or make_cards(self.layout.cards, aggregate, palette, colours)
         self._is_drawn = False
         self.strip = Strip(aggregate, full=len(self.cards) > 1)
+        self.pause = Pause(aggregate)
         self.theme = Spacer(name=THEME_MODEL, tags=[palette.name], visible=False)
         self.theme.on_change("tags", self._on_theme)
         self.frame = Spacer(name=FRAME_MODEL, tags=[0], visible=False)
@@ -185,6 +187,7 @@ class PageView:
         document.config.update(reconnect_session=False, notify_connection_status=False, notifications=None)
         with document.models.freeze():  # else every root makes Bokeh walk all models again
             document.add_root(self.strip.div)
+            document.add_root(self.pause.body)
             for model in (self.theme, self.frame, self.shown, self.summaries, self.tables, self.places):
                 document.add_root(model)
             for view in self.table_views.values():
@@ -200,11 +203,12 @@ class PageView:
         if not self._is_drawn:
             self.update(time.monotonic())
         document.on_change(self._note_change)
+        document.on_message("bokeh_event", self.pause.note_event)
         document.add_periodic_callback(self._tick, round(PERIOD_S * 1000))
 
     def _places(self) -> list[list[str]]:
         """Return where in the page's template each root belongs that can be seen."""
-        roots = [(self.strip.div, "strip")]
+        roots: list[tuple[UIElement, str]] = [(self.strip.div, "strip"), (self.pause.body, "pause")]
         roots += [(model, f"{card.id}-{part}") for card in self.cards for part, model in _roots(card).items()]
         roots += [(view.div, f"{name}-table") for name, view in self.table_views.items()]
         if self.time is not None:  # with the first of the cards over time; it moves all
@@ -217,14 +221,19 @@ class PageView:
             draw()
 
     def _drawings(self, now_s: float) -> Iterator[Callable[[], object]]:
-        """Yield what draws each part."""
+        """Yield what draws each part; while the page is paused, only what says how the cluster is and since when it is."""
         self._is_drawn = True
         yield partial(self._contain, "strip", partial(self.strip.update, now_s))
+        if self.pause.holds(now_s):
+            yield self.pause.update
+            return
         for card in self.cards:
             yield partial(self._draw, card, now_s)
         yield partial(self._contain, "summaries", self._summarise)
         for name, view in self.table_views.items():
             yield partial(self._contain, f"{name}-table", partial(view.update, now_s))
+        self.pause.note_drawn()
+        yield self.pause.update
 
     def _summarise(self) -> None:
         said = [[name, card.summary()] for name, card in self.tabular.items()]
@@ -263,7 +272,10 @@ class PageView:
             self._is_changed = False
 
     def _note_change(self, event: DocumentChangedEvent) -> None:
-        self._is_changed |= event.setter is None  # else the browser has changed it
+        if event.setter is None:
+            self._is_changed = True
+        elif getattr(event, "model", None) is not self.shown:  # the viewer has moved, chosen or resized something
+            self.pause.note_asked()
 
     def _on_shown(self, attr: str, old: object, new: list[object]) -> None:
         match new:

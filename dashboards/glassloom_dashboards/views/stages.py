@@ -148,7 +148,7 @@ def _stage(
     sums = aggregate.sums.layers[layer.id]
     since_s = max(now_s - sums.first_s, _LEAST_S) if sums.count else np.inf
     unfinished = counts["waiting"] + counts["ready"] + counts["running"]
-    is_over = not unfinished or aggregate.state == "ended"
+    is_over = not unfinished or not is_under_way(aggregate)
     rate = 0.0 if is_over else recent / min(RATE_S, since_s)
     at_work = min(counts["running"], aggregate.threads)
     run_s = [now_s - task.started_s for task in running]

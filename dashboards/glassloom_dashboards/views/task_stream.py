@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ from glassloom_dashboards.views.stream_drawing import (
 )
 from glassloom_dashboards.views.stream_hovers import bin_hover, task_hover, unfinished_hover
 from glassloom_dashboards.views.stream_running import COLUMNS as RUNNING_COLUMNS
-from glassloom_dashboards.views.stream_running import RUNS, Bar, bars_of, busy_by_kind
+from glassloom_dashboards.views.stream_running import INTERRUPTED, LOST, RUNS, Bar, bars_of, busy_by_kind
 from glassloom_dashboards.views.stream_running import columns as running_columns
 from glassloom_dashboards.views.stream_table import stream_table
 
@@ -355,9 +356,9 @@ class TaskStream:
 
     def _unfinished_words(self) -> list[str]:
         """Return what the legend says of the tasks that haven't ended: they have a pattern and a dashed outline."""
-        running = sum(bar.ends == RUNS for bar in self._bars)
-        lost = len(self._bars) - running
-        return [f"{running:,} running ▸"] * (running > 0) + [f"{lost:,} lost, never ended ✕"] * (lost > 0)
+        counts = Counter(bar.ends for bar in self._bars)
+        said = ((RUNS, "running ▸"), (LOST, "lost, never ended ✕"), (INTERRUPTED, "ran at the end ✕"))
+        return [f"{counts[ends]:,} {words}" for ends, words in said if counts[ends]]
 
     def _mark_chosen(self) -> None:
         """Outline the task that was clicked."""
