@@ -53,7 +53,7 @@ INSIDE_GLASSLOOM = {
         "glassloom.backends", "glassloom.config", "glassloom._gc", "glassloom.errors", "glassloom.expr", "glassloom.graph",
     ),
     "glassloom.protocol": (
-        "glassloom._names", "glassloom._text", "glassloom.backends", "glassloom.config", "glassloom.errors", "glassloom.graph", "glassloom.protocol", "glassloom.store", "glassloom.units",
+        "glassloom._names", "glassloom._text", "glassloom.backends", "glassloom.config", "glassloom.errors", "glassloom.graph", "glassloom.protocol", "glassloom.sampling.taken_samples", "glassloom.store", "glassloom.units",
     ),
     "glassloom.local": (
         *PROCESS, "glassloom._text", "glassloom.backends", "glassloom.config", "glassloom._gc", "glassloom.errors", "glassloom.graph", "glassloom.local", "glassloom.protocol",

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-import msgspec
 from glassloom_metrics import protocol
 from glassloom_metrics.protocol import (
     Action,
@@ -41,7 +40,6 @@ from glassloom.sampling.process import ProcessSampler
 from glassloom.sampling.profile_writer import ProfileWriter
 from glassloom.sampling.progress import N_KEPT, forget_old_layers, note_layers, progress_counts
 from glassloom.sampling.runs import RunTable
-from glassloom.sampling.stack_samples import TakenSamples
 from glassloom.sampling.task_rows import add_finished, attempt_columns
 from glassloom.scheduler import DATA_LAYER, NO_WORKER, Scheduler, TaskSlice, TaskState, WorkerState
 from glassloom.store.segment import location_bytes
@@ -215,9 +213,9 @@ class MetricsWriter:
     @_never_raises
     def profile(self, worker: WorkerState, message: messages.ProfileSamples) -> None:
         """A worker tells what its tasks were doing, before it tells that they have ended."""
-        layers = {number: self._layer_of(worker, number) for number in set(message.tasks)}
-        taken = TakenSamples(*msgspec.structs.astuple(message))
-        self._profile.add(worker.number, taken, [layers[number] for number in message.tasks])
+        tasks = message.taken.tasks
+        layers = {number: self._layer_of(worker, number) for number in set(tasks)}
+        self._profile.add(worker.number, message.taken, [layers[number] for number in tasks])
 
     def _layer_of(self, worker: WorkerState, number: int) -> int:
         """Return the layer of a task that a worker runs, or that it has just told to have ended; -1: it isn't known."""

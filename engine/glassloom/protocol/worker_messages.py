@@ -6,6 +6,7 @@ import msgspec
 
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.message import Message
+from glassloom.sampling.taken_samples import TakenSamples
 from glassloom.store.segment import Location
 
 # Head to worker
@@ -259,19 +260,9 @@ class StoreEvents(Message, frozen=True, tag="store-events"):
 
 
 class ProfileSamples(Message, frozen=True, tag="profile-samples"):
-    """What tasks were doing: the fields of `sampling.stack_samples.TakenSamples`; ``tasks`` are their numbers."""
+    """What tasks were doing, since the last message of this kind."""
 
-    start_s: float
-    stop_s: float
-    first: int
-    parents: list[int]
-    functions: list[str]
-    files: list[str]
-    lines: list[int]
-    tasks: list[int]
-    stacks: list[int]
-    samples: list[int]
-    seconds: list[float]
+    taken: TakenSamples
 
 
 FromWorker = (

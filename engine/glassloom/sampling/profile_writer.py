@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from glassloom_metrics.profile import OTHER, Profile, Stacks
 from glassloom_metrics.recorder import Recorder
 
-from glassloom.sampling.stack_samples import TakenSamples, columns
+from glassloom.sampling.stack_samples import columns
+from glassloom.sampling.taken_samples import TakenSamples
 from glassloom.sampling.task_stacks import Frame
 
 WINDOW_S = 1.0

@@ -20,7 +20,8 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import NamedTuple
 
-from glassloom.sampling.stack_samples import StackSamples, TakenSamples
+from glassloom.sampling.stack_samples import StackSamples
+from glassloom.sampling.taken_samples import TakenSamples
 from glassloom.sampling.task_stacks import NOT_SEEN, TaskStacks
 
 MAX_SHARE = 0.01

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from glassloom_metrics.profile import OTHER
 
+from glassloom.sampling.taken_samples import TakenSamples
 from glassloom.sampling.task_stacks import Frame, Stack
 
 MAX_STACKS = 5000
@@ -15,34 +15,6 @@ MAX_ROWS = 1000
 """How many pairs of task and stack are told apart until they are taken; others count as of stack `OTHER`."""
 MAX_NAME = 500
 """How many characters of the name of a function or file are told, the last ones."""
-
-
-class TakenSamples(NamedTuple):
-    """What has come in since the last time, as columns.
-
-    Attributes
-    ----------
-    start_s, stop_s
-        When the first and the last sample were taken, the time that they stand for included; monotonic.
-    first
-        Number of the first new stack; those after it have the numbers after it. 0: the table begins anew.
-    parents, functions, files, lines
-        Of the new stacks: see `protocol.Stacks`.
-    tasks, stacks, samples, seconds
-        How many samples there were of a task with a stack, and what time they stand for.
-    """
-
-    start_s: float
-    stop_s: float
-    first: int
-    parents: list[int]
-    functions: list[str]
-    files: list[str]
-    lines: list[int]
-    tasks: list[int]
-    stacks: list[int]
-    samples: list[int]
-    seconds: list[float]
 
 
 class StackSamples:

@@ -149,7 +149,7 @@ class Outbox:
     @staticmethod
     def _take_samples(profiler: StackSampler) -> list[messages.FromWorker]:
         taken = profiler.take()
-        return [] if taken is None else [messages.ProfileSamples(*taken)]
+        return [] if taken is None else [messages.ProfileSamples(taken)]
 
     def _take_reads(self) -> messages.StoreEvents:
         reads = [self._reads.popleft() for _ in range(len(self._reads))]
