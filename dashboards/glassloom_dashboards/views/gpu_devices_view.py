@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from bokeh.models import CustomJS, UIElement
 from glassloom_metrics.gpu_messages import GONE, LOST, OK, SILENT, GpuDevice, Reading, throttle_texts
+from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.gpu_history import ProcessRow
-from glassloom_dashboards.parts.card import empty_div, legend_div, show_empty, versions_of
-from glassloom_dashboards.parts.html_body import HtmlBody, Paging, fit_html, number_or_none
+from glassloom_dashboards.parts.base_cards import ListCard
+from glassloom_dashboards.parts.html_body import fit_html
 from glassloom_dashboards.parts.templates import render
 from glassloom_dashboards.parts.theme import Palette, bytes_text, ellipsis, middle_cut
 from glassloom_dashboards.parts.times import clock_text
@@ -241,48 +241,26 @@ def _why_no_processes(aggregate: ClusterAggregate, device: GpuDevice) -> str:
     return reading_words(count) if isinstance(count, str) else "none"
 
 
-class GpuDevicesView:
+class GpuDevicesView(ListCard):
     """The card of GPUs for one viewer."""
 
     id = "gpu-devices"
-    controls: UIElement | None = None
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
-        self._aggregate = aggregate
-        self._open: int | None = None
-        self._paging = Paging(ROWS)
-        self.legend = legend_div("gpu-devices-legend")
-        self.empty = empty_div("gpu-devices-empty")
-        self.view = HtmlBody(
-            self.id,
-            {"page": self._paging.move, "open": self._set_open, "close": lambda _: self._set_open("")},
-        )
-        self.body = self.view.model
-
-    def set_palette(self, palette: Palette) -> None:
-        """Do nothing: the page's own colours change."""
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self.view.forget()
-
-    def _set_open(self, value: str) -> None:
-        self._open = number_or_none(value)
+        super().__init__(aggregate, ROWS)
 
     def update(self, now_s: float) -> None:
         """Show what is new."""
         aggregate = self._aggregate
-        if not self.view.is_due(now_s, versions_of(aggregate, "gpus", "life", "workers")):
+        if not self.is_due(now_s, ("gpus", "life", "workers")):
             return
         devices = aggregate.gpus.in_order()
         opened = aggregate.gpus.devices.get(self._open) if self._open is not None else None
         if opened is not None:
-            html = render("gpu.html", **detail_of(aggregate, opened))
+            html: Markup | None = render("gpu.html", **detail_of(aggregate, opened))
         else:
-            html = render("gpus.html", **self._values(devices)) if devices else render("nothing.html")
-        self.view.show(html)
-        show_empty(self.empty, *(("",) if devices else nothing_words(aggregate)))
+            html = render("gpus.html", **self._values(devices)) if devices else None
+        self.show(html, *nothing_words(aggregate))
 
     def _values(self, devices: list[GpuDevice]) -> dict[str, object]:
         shown = devices[self._paging.part(len(devices))]

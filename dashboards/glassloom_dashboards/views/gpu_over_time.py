@@ -7,7 +7,6 @@ from bokeh.core.properties import value as constant
 from bokeh.layouts import row as layout_row
 from bokeh.models import (
     ColumnDataSource,
-    CustomJS,
     FixedTicker,
     HoverTool,
     InlineStyleSheet,
@@ -19,16 +18,10 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.parts.base_cards import TimeCard
 from glassloom_dashboards.parts.card import (
     SELECT_STYLE,
-    Seen,
-    empty_div,
-    legend_div,
-    legend_html,
     replace_data,
-    show_empty,
-    show_html,
-    versions_of,
 )
 from glassloom_dashboards.parts.live_rows import LiveRows
 from glassloom_dashboards.parts.scripts import hover
@@ -137,19 +130,15 @@ def hovers(lanes: figure) -> list[HoverTool]:
     return found
 
 
-class GpuOverTime:
+class GpuOverTime(TimeCard):
     """The card of GPUs over time for one viewer."""
 
     id = "gpu-time"
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette, time: TimeView | None = None) -> None:
-        self._aggregate = aggregate
-        self._seen = Seen()
+        super().__init__(aggregate, time)
         self._drawn = Drawn()
         self._is_chosen = False
-        self.legend = legend_div("gpu-time-legend")
-        self.empty = empty_div("gpu-time-empty")
         names = {"tracks": _TRACK_COLUMNS, "notes": _NOTE_COLUMNS, "hovers": HOVER_COLUMNS, "outages": OUTAGE_COLUMNS}
         self.sources = {
             name: ColumnDataSource(name=f"{SOURCE}-{name}", data={column: [] for column in names.get(name, RECTANGLE)})
@@ -157,7 +146,6 @@ class GpuOverTime:
         }
         self._rows = {part: LiveRows(self.sources[part]) for part in PARTS}
         self._hovers = LiveRows(self.sources["hovers"], text="text")
-        self.time = time or TimeView(aggregate, self.id)
         self.plot = plot(self.sources, self.time.x_range)
         self.time.add(self.plot, *hovers(self.plot))
         self.body: UIElement = layout_row(self.plot, name="gpu-time-body", sizing_mode="stretch_both")
@@ -170,15 +158,14 @@ class GpuOverTime:
             name="gpu-time-device", title="Device", options=[], visible=False, margin=0, stylesheets=style
         )
         self.kind.on_change("value", self._on_kind)
-        self.controls: UIElement | None = layout_row(self.kind, self.device, name="gpu-time-controls", spacing=8)
+        self.controls = layout_row(self.kind, self.device, name="gpu-time-controls", spacing=8)
         self.set_palette(palette)
 
     def _on_kind(self, attr: str, old: object, new: object) -> None:
         self._is_chosen = True
 
-    def set_palette(self, palette: Palette) -> None:
-        """Change colours."""
-        self._palette = palette
+    def paint(self, palette: Palette) -> None:
+        """Colour the plots."""
         style_figure(self.plot, palette)
         for part in PARTS:
             glyph = glyph_of(self.plot, part)
@@ -202,11 +189,10 @@ class GpuOverTime:
         )
         for axis in self.plot.yaxis:
             axis.major_label_text_color = palette.text
-        self._seen.forget()
 
     def forget(self) -> None:
         """Make the next `update` draw everything."""
-        self._seen.forget()
+        super().forget()
         for rows in (*self._rows.values(), self._hovers):
             rows.forget()
 
@@ -215,8 +201,7 @@ class GpuOverTime:
         if self.time.is_moving(now_s):
             return
         aggregate = self._aggregate
-        choice = {"kind": hash(self.kind.value), "device": hash(self.device.value)} | self.time.version()
-        if not self._seen.changed(versions_of(aggregate, "gpus", "life") | choice):
+        if not self.is_due(("gpus", "life"), {"kind": hash(self.kind.value), "device": hash(self.device.value)}):
             return
         self._offer()
         left, right = self.time.times()
@@ -229,7 +214,7 @@ class GpuOverTime:
         replace_data(self.sources["outages"], now.outages)
         self._set_lanes(now, left)
         self._update_legend(now)
-        show_empty(self.empty, *(("",) if now.lanes else nothing_words(aggregate)))
+        self.show_empty(*(("",) if now.lanes else nothing_words(aggregate)))
 
     def _offer(self) -> None:
         """Offer the devices; of several show one metric of all at first."""
@@ -283,7 +268,7 @@ class GpuOverTime:
         ]
         if now.outages["left"]:
             entries.append((self._palette.error, "no answer", "hatched"))
-        show_html(self.legend, legend_html(entries, " · ".join(self._notes(now))))
+        self.show_legend(entries, " · ".join(self._notes(now)))
 
     def _notes(self, now: Drawn) -> list[str]:
         left_out = len(self._aggregate.gpus.devices) - MAX_LANES

@@ -145,7 +145,7 @@ class MemoryOverTime(TimeCard):
             margin=0,
             stylesheets=[InlineStyleSheet(css=SELECT_STYLE), InlineStyleSheet(css=_WORKER_WIDTH)],
         )
-        self.controls: UIElement | None = layout_row(self.mode, self.worker, name="memory-controls", spacing=8)
+        self.controls = layout_row(self.mode, self.worker, name="memory-controls", spacing=8)
         self.set_palette(palette)
 
     def _hovers(self) -> list[HoverTool]:

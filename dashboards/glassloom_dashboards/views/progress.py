@@ -8,21 +8,15 @@ from typing import Any
 import numpy as np
 from bokeh.core.properties import value as constant
 from bokeh.layouts import row as row_of
-from bokeh.models import Button, ColumnDataSource, CustomJS, HoverTool, InlineStyleSheet, Range1d, Toolbar, UIElement
+from bokeh.models import Button, ColumnDataSource, HoverTool, InlineStyleSheet, Range1d, Toolbar, UIElement
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate, Layer
+from glassloom_dashboards.parts.base_cards import PlotCard
 from glassloom_dashboards.parts.card import (
     CONTROL_STYLE,
-    Seen,
-    empty_div,
     inner_width_px,
-    legend_div,
-    legend_html,
     replace_data,
-    show_empty,
-    show_html,
-    versions_of,
 )
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
@@ -137,7 +131,7 @@ def _count_text(row: Row, counts: dict[str, int], remark: str) -> str:
     return f"{text} · {remark}" if remark else text
 
 
-def plot(source: ColumnDataSource, palette: Palette) -> figure:
+def plot(source: ColumnDataSource) -> figure:
     """Return the figure that draws `columns`."""
     bars = figure(
         name="progress",
@@ -176,7 +170,6 @@ def plot(source: ColumnDataSource, palette: Palette) -> figure:
         ],
     )
     bars.xgrid.visible = False
-    paint(bars, palette)
     return bars
 
 
@@ -233,42 +226,30 @@ class Pager:
         return slice(self.first, self.first + self._rows)
 
 
-class ProgressBars:
+class ProgressBars(PlotCard):
     """The card of progress by layer for one viewer."""
 
     id = "progress"
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
-        self._aggregate = aggregate
-        self._palette = palette
-        self._seen = Seen()
+        super().__init__(aggregate)
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
-        self.legend = legend_div("progress-legend")
-        self.empty = empty_div("progress-empty")
-        self.plot = plot(self.source, palette)
+        self.plot = plot(self.source)
         self.body: UIElement = self.plot
         self._rows: list[Row] = []
         self.folding = Folding("progress")
         self.pager = Pager("progress-pager", MAX_LAYERS)
-        self.controls: UIElement | None = row_of(
-            self.folding.button, self.pager.body, name="progress-controls", spacing=8
-        )
+        self.controls = row_of(self.folding.button, self.pager.body, name="progress-controls", spacing=8)
+        self.set_palette(palette)
 
-    def set_palette(self, palette: Palette) -> None:
-        """Change colours."""
-        self._palette = palette
+    def paint(self, palette: Palette) -> None:
+        """Colour the plot."""
         paint(self.plot, palette)
-        self._seen.forget()
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self._seen.forget()
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
         layout = {"width": inner_width_px(self.plot, 360), "first": self.pager.first, "all": self.folding.shows_all}
-        if not self._seen.changed(versions_of(self._aggregate, "layers", "progress") | layout):
+        if not self.is_due(("layers", "progress"), layout):
             return
         layers = ordered_layers(self._aggregate)
         self._rows = self.folding.rows(self._aggregate, layers)
@@ -280,12 +261,12 @@ class ProgressBars:
             self.plot.height = count * ROW_PX
             self.plot.y_range.update(start=count, end=0)
         self._update_legend()
-        show_empty(self.empty, "" if layers else "No tasks yet", "Each layer of a graph gets a bar here.")
+        self.show_empty("" if layers else "No tasks yet", "Each layer of a graph gets a bar here.")
 
     def _update_legend(self) -> None:
         aggregate, palette = self._aggregate, self._palette
         entries = state_entries(palette, [state for state in ODD_STATES if aggregate.task_counts[state]])
-        show_html(self.legend, legend_html(entries, self.pager.words(len(self._rows), self.folding.left_out)))
+        self.show_legend(entries, self.pager.words(len(self._rows), self.folding.left_out))
 
     def summary(self) -> str:
         """Return how far all layers are together."""

@@ -11,7 +11,6 @@ from bokeh.core.properties import value as constant
 from bokeh.layouts import row as layout_row
 from bokeh.models import (
     ColumnDataSource,
-    CustomJS,
     FixedTicker,
     HoverTool,
     InlineStyleSheet,
@@ -24,18 +23,12 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate
+from glassloom_dashboards.parts.base_cards import PlotCard
 from glassloom_dashboards.parts.card import (
     CONTROL_STYLE,
-    Seen,
-    empty_div,
     inner_width_px,
-    legend_div,
-    legend_html,
     packed,
     replace_data,
-    show_empty,
-    show_html,
-    versions_of,
 )
 from glassloom_dashboards.parts.scripts import callback, hover, ticks
 from glassloom_dashboards.parts.tables import Table
@@ -193,22 +186,18 @@ def plot_durations(source: ColumnDataSource, stragglers: ColumnDataSource, y_ran
     return boxes
 
 
-class Stages:
+class Stages(PlotCard):
     """The card of progress and stages for one viewer."""
 
     id = "stages"
-    ready: CustomJS | None = None
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
-        self._aggregate = aggregate
-        self._seen = Seen()
+        super().__init__(aggregate)
         self._stages: list[Stage] = []
-        self.legend = legend_div("stages-legend")
-        self.empty = empty_div("stages-empty")
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in progress.COLUMNS})
         self.durations = ColumnDataSource(name=DURATIONS_SOURCE, data={name: [] for name in DURATION_COLUMNS})
         self.stragglers = ColumnDataSource(name=STRAGGLERS_SOURCE, data=straggler_columns(aggregate, []))
-        self.bars = progress.plot(self.source, palette)
+        self.bars = progress.plot(self.source)
         self.bars.update(name="stages", min_border_top=_AXIS_PX, min_border_right=4)
         self.boxes = plot_durations(self.durations, self.stragglers, self.bars.y_range)
         self.body: UIElement = layout_row(
@@ -219,14 +208,11 @@ class Stages:
         )  # fmt: skip
         self.pager = Pager("stages-pager", MAX_ROWS)
         self.folding = Folding("stages")
-        self.controls: UIElement | None = layout_row(
-            self.folding.button, self.pager.body, self.run, name="stages-controls", spacing=8
-        )
+        self.controls = layout_row(self.folding.button, self.pager.body, self.run, name="stages-controls", spacing=8)
         self.set_palette(palette)
 
-    def set_palette(self, palette: Palette) -> None:
-        """Change colours."""
-        self._palette = palette
+    def paint(self, palette: Palette) -> None:
+        """Colour the plots."""
         progress.paint(self.bars, palette)
         style_figure(self.boxes, palette)
         self.boxes.xaxis.axis_line_color = None
@@ -236,19 +222,13 @@ class Stages:
         glyph_of(self.boxes, "mean").update(fill_color=palette.background, line_color=palette.text)
         glyph_of(self.boxes, "stragglers").update(fill_color=palette.spilled, line_color=palette.background)
         glyph_of(self.boxes, "words").text_color = palette.muted_text
-        self._seen.forget()
-
-    def forget(self) -> None:
-        """Make the next `update` draw everything."""
-        self._seen.forget()
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""
         aggregate = self._aggregate
         layout = {"bars": inner_width_px(self.bars, 560), "boxes": inner_width_px(self.boxes, 560)}
         layout |= {"first": self.pager.first, "run": int(self.run.active or 0), "all": self.folding.shows_all}
-        versions = versions_of(aggregate, "layers", "progress", "tasks", "samples", "running", "life")
-        if not self._seen.changed(versions | layout):
+        if not self.is_due(("layers", "progress", "tasks", "samples", "running", "life"), layout):
             return
         layers = layers_of_latest_run(aggregate) if self.run.active == LATEST_RUN else ordered_layers(aggregate)
         rows = self.folding.rows(aggregate, layers)
@@ -266,7 +246,7 @@ class Stages:
         replace_data(self.stragglers, packed(straggler_columns(aggregate, self._stages)))
         self._resize()
         self._update_legend(len(rows))
-        show_empty(self.empty, "" if layers else "No tasks yet", "Each layer of a graph gets a bar here.")
+        self.show_empty("" if layers else "No tasks yet", "Each layer of a graph gets a bar here.")
 
     def _resize(self) -> None:
         count = max(len(self._stages), 1)
@@ -286,7 +266,7 @@ class Stages:
         if late:
             runs = "; ▲ run still" if any(one.runs for one in late) else ""
             entries.append((palette.spilled, f"stragglers (> 2 × 95 %{runs})", ""))
-        show_html(self.legend, legend_html(entries, " · ".join(self._notes(rows))))
+        self.show_legend(entries, " · ".join(self._notes(rows)))
 
     def _notes(self, rows: int) -> list[str]:
         notes = [self.total_text()] if self._stages else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bokeh.models import ColumnDataSource, HoverTool
+from bokeh.models import ColumnDataSource, CustomJSHover, HoverTool
 
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.theme import tooltip
@@ -30,12 +30,9 @@ def task_hover(
     return HoverTool(
         renderers=[renderer],
         tooltips=tooltip("@index{custom}", rows),
-        formatters={
-            "@index": hover("task", names=names, source=source),
+        formatters=_formats(source, names, lanes)
+        | {
             "@colour": hover("action", names=names, source=source),
-            "@right": hover("length", source=source),
-            "@left": hover("started", source=source),
-            "@lane": hover("lane", lanes=lanes),
             "@nbytes": hover("bytes"),
             "@ok": hover("status"),
             "@wait": hover("waited", source=source),
@@ -59,14 +56,18 @@ def unfinished_hover(
     return HoverTool(
         renderers=[renderer],
         tooltips=tooltip("@index{custom}", rows),
-        formatters={
-            "@index": hover("task", names=names, source=source),
-            "@ends": hover("ends"),
-            "@right": hover("length", source=source),
-            "@left": hover("started", source=source),
-            "@lane": hover("lane", lanes=lanes),
-        },
+        formatters=_formats(source, names, lanes) | {"@ends": hover("ends")},
     )
+
+
+def _formats(source: ColumnDataSource, names: ColumnDataSource, lanes: ColumnDataSource) -> dict[str, CustomJSHover]:
+    """Return what formats the rows that the cards of all tasks have."""
+    return {
+        "@index": hover("task", names=names, source=source),
+        "@right": hover("length", source=source),
+        "@left": hover("started", source=source),
+        "@lane": hover("lane", lanes=lanes),
+    }
 
 
 def bin_hover(
