@@ -3,6 +3,9 @@
 Depth first from the outputs, so that what was loaded is reduced before more is loaded; of a task's dependencies the
 one with the most work below it goes first, because its result is one block while the others' inputs aren't loaded
 yet (R. Sethi and J. D. Ullman, "The generation of optimal code for arithmetic expressions", J. ACM 17(4), 1970).
+
+Before anything else is loaded, runnable tasks follow that let go of as many results as they make: when the mean of a
+column of blocks is known, all blocks of the column are used up, though the sum that they go into joins squares of blocks.
 """
 
 from __future__ import annotations
@@ -36,39 +39,120 @@ def order(deps: Sequence[Sequence[int]]) -> list[int]:
     >>> order([[], [], [0, 1]])  # two loads, one sum
     [0, 1, 2]
     """
-    n_tasks = len(deps)
-    if not any(deps):
-        return list(range(n_tasks))
-    topological, n_dependents = _topological(deps)
-    weight = [1] * n_tasks
-    for task in topological:
-        # Capped sum over paths: exact on trees, and large enough to compare subtrees of anything else.
-        weight[task] = min(1 + sum(weight[dep] for dep in deps[task]), 1 << 40)
-    rank = [-1] * n_tasks
-    next_rank = 0
-    for root in range(n_tasks):
-        if n_dependents[root] or rank[root] >= 0:
-            continue
-        stack = [root]
-        while stack:
-            task = stack[-1]
-            if rank[task] >= 0:
-                stack.pop()
-                continue
-            open_deps = [dep for dep in deps[task] if rank[dep] < 0]
-            if open_deps:
-                if len(open_deps) > 1:
-                    open_deps.sort(key=lambda dep: (weight[dep], -dep))
-                stack.extend(open_deps)
-                continue
-            rank[task] = next_rank
-            next_rank += 1
-            stack.pop()
-    return rank
+    return _Order(deps).ranks() if any(deps) else list(range(len(deps)))
 
 
-def _topological(deps: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
-    """Return the tasks with dependencies first (Kahn's algorithm), and each task's number of dependants."""
+class _Order:
+    """The state of one ordering."""
+
+    def __init__(self, deps: Sequence[Sequence[int]]) -> None:
+        self._deps = deps
+        self._topological, self._readers = _topological(deps)
+        self._rank = [-1] * len(deps)
+        self._n_ranked = 0
+        self._n_open = [len(below) for below in deps]
+        """How many dependencies of each task have no rank yet."""
+        self._n_readers = [len(above) for above in self._readers]
+        """How many readers of each task's result have no rank yet."""
+        self._n_blocked = self._n_readers.copy()
+        """How many of them wait for something else."""
+
+    def ranks(self) -> list[int]:
+        """Return each task's rank."""
+        weight = self._weights()
+        deps, rank, n_open = self._deps, self._rank, self._n_open
+        for root in range(len(deps)):
+            if self._readers[root] or rank[root] >= 0:
+                continue
+            stack = [root]
+            while stack:
+                task = stack[-1]
+                if rank[task] >= 0:
+                    stack.pop()
+                elif n_open[task]:
+                    open_deps = [dep for dep in deps[task] if rank[dep] < 0]
+                    if len(open_deps) > 1:
+                        open_deps.sort(key=lambda dep: (weight[dep], -dep))
+                    stack.extend(open_deps)
+                else:
+                    stack.pop()
+                    stack.extend(self._take(task))
+        return rank
+
+    def _weights(self) -> list[int]:
+        """Return a capped sum over paths: exact on trees, and large enough to compare subtrees of anything else."""
+        weight = [1] * len(self._deps)
+        for task in self._topological:
+            weight[task] = min(1 + sum([weight[dep] for dep in self._deps[task]]), 1 << 40)
+        return weight
+
+    def _take(self, task: int) -> Sequence[int]:
+        """Give a task its rank; return the runnable tasks that should follow at once, the first one last."""
+        self._rank[task] = self._n_ranked
+        self._n_ranked += 1
+        n_open, n_blocked, n_readers = self._n_open, self._n_blocked, self._n_readers
+        closed: list[int] = []  # results all of whose readers could run
+        for dep in self._deps[task]:
+            n_readers[dep] -= 1
+            if n_readers[dep] == 1 and not n_blocked[dep]:
+                closed.append(dep)
+        runnable = -1
+        for reader in self._readers[task]:
+            n_open[reader] -= 1
+            if n_open[reader]:
+                continue
+            runnable = reader
+            for dep in self._deps[reader]:
+                n_blocked[dep] -= 1
+                if not n_blocked[dep]:
+                    closed.append(dep)
+        if runnable >= 0 and n_readers[task] == 1:
+            return (runnable,)  # the only reader: it takes the place of what it reads
+        return self._that_free_room(closed) if closed else ()
+
+    def _that_free_room(self, closed: list[int]) -> list[int]:
+        """Return the readers of results where, together, they let go of as many results as they make."""
+        found: list[int] = []
+        looked_at: set[int] = set()
+        for result in closed:
+            if result in looked_at:
+                continue
+            readers = self._waiting_readers(result)
+            if len(readers) > 1:
+                freed = self._freed_by(readers)
+                looked_at.update(freed)
+                if len(freed) < len(readers):  # not alone, but perhaps with the other readers of what they read
+                    readers = self._with_readers_alike(readers)
+                    freed = self._freed_by(readers)
+                    looked_at.update(freed)
+                if len(freed) < len(readers):
+                    continue
+            found += readers
+        found.reverse()
+        return found
+
+    def _waiting_readers(self, result: int) -> list[int]:
+        return [reader for reader in self._readers[result] if self._rank[reader] < 0]
+
+    def _freed_by(self, readers: Sequence[int]) -> list[int]:
+        """Return the results that nobody needs any more after some readers."""
+        n_reads: dict[int, int] = {}
+        for reader in readers:
+            for dep in self._deps[reader]:
+                n_reads[dep] = n_reads.get(dep, 0) + 1
+        return [dep for dep, count in n_reads.items() if count == self._n_readers[dep]]
+
+    def _with_readers_alike(self, readers: Sequence[int]) -> list[int]:
+        """Return the readers and those of all else that they read, as far as these could run."""
+        found = dict.fromkeys(readers)
+        for dep in dict.fromkeys([dep for reader in readers for dep in self._deps[reader]]):
+            if not self._n_blocked[dep]:
+                found.update(dict.fromkeys(self._waiting_readers(dep)))
+        return list(found)
+
+
+def _topological(deps: Sequence[Sequence[int]]) -> tuple[list[int], list[Sequence[int]]]:
+    """Return the tasks with dependencies first (Kahn's algorithm), and each task's dependants."""
     n_tasks = len(deps)
     dependents: list[list[int] | None] = [None] * n_tasks
     n_open = [0] * n_tasks
@@ -88,4 +172,4 @@ def _topological(deps: Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
                 found.append(dependent)
     if len(found) < n_tasks:
         raise Cycle(next(task for task in range(n_tasks) if n_open[task]))
-    return found, [len(above) if above else 0 for above in dependents]
+    return found, [above or () for above in dependents]
