@@ -29,6 +29,7 @@ from glassloom.array import (
     ma,
     overlapping,
     padding,
+    polynomials,
     products,
     random,
     reducing,
@@ -56,6 +57,7 @@ from glassloom.array.hdf5 import *
 from glassloom.array.histograms import *
 from glassloom.array.overlapping import *
 from glassloom.array.padding import *
+from glassloom.array.polynomials import *
 from glassloom.array.products import *
 from glassloom.array.reducing import *
 from glassloom.array.scans import *
@@ -106,6 +108,7 @@ __all__ += hdf5.__all__
 __all__ += histograms.__all__
 __all__ += overlapping.__all__
 __all__ += padding.__all__
+__all__ += polynomials.__all__
 __all__ += products.__all__
 __all__ += reducing.__all__
 __all__ += scans.__all__

@@ -15,7 +15,7 @@ import numpy as np
 import glassloom.array.nodes.rules  # noqa: F401 - registers the rules
 import glassloom.array.nodes.slice_rules  # noqa: F401 - and those of slices
 from glassloom.array.chunks import normalize_chunks
-from glassloom.array.described import Described
+from glassloom.array.concrete import Concrete
 from glassloom.array.explain import Explanation, explain
 from glassloom.array.methods import FunctionMethods
 from glassloom.array.nodes import assignment, contraction, indexing, reductions, shaping, slicing
@@ -67,7 +67,7 @@ def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return lambda self: apply_ufunc(ufunc, self)
 
 
-class Array(Described, Reducible, FunctionMethods):
+class Array(Concrete, Reducible, FunctionMethods):
     """An array cut into blocks, computed when asked for.
 
     Made by `ones`, `arange`, `from_array`, `random` and others, not by this class.
@@ -113,49 +113,6 @@ class Array(Described, Reducible, FunctionMethods):
         if copy is False:
             raise ValueError("a lazy array has to be computed, so there is no NumPy array without a copy")
         return np.asarray(self.compute(), dtype=dtype)
-
-    def _item(self, what: str) -> Any:
-        if self.size != 1:
-            raise TypeError(f"{what} of an array of shape {self.shape}: only one element can be converted")
-        return np.asarray(self.compute()).reshape(())[()]
-
-    def item(self) -> Any:
-        """Compute the only element and return it as a Python scalar."""
-        return self._item("item()").item()
-
-    def __bool__(self) -> bool:
-        if self.size != 1:
-            raise ValueError(
-                f"the truth of an array with {self.size} elements is ambiguous; use .any() or .all(), then compute()"
-            )
-        return bool(self._item("bool()"))
-
-    def __int__(self) -> int:
-        return int(self._item("int()"))
-
-    def __float__(self) -> float:
-        return float(self._item("float()"))
-
-    def __complex__(self) -> complex:
-        return complex(self._item("complex()"))
-
-    def __format__(self, spec: str) -> str:
-        if not spec:
-            return str(self)
-        if self.ndim:
-            raise TypeError(f"format {spec!r} is of one number, not of an array of shape {self.shape}")
-        return format(self._item("format()"), spec)
-
-    def __round__(self, ndigits: int | None = None) -> Any:
-        if self.ndim:
-            raise TypeError(f"round() is of one number, not of an array of shape {self.shape}; use x.round(decimals)")
-        value = self._item("round()")
-        return round(value) if ndigits is None else round(value, ndigits)
-
-    def __index__(self) -> int:
-        if self.ndim or self.dtype.kind not in "iu":
-            raise TypeError(f"only an integer array without axes can be an index, not {self!r}")
-        return operator.index(self._item("index"))
 
     def compute_chunk_sizes(self, *, scheduler: str | Runtime | None = None) -> Self:
         """Compute the blocks, keep them, and learn their lengths; changes this array and returns it.
@@ -274,6 +231,10 @@ class Array(Described, Reducible, FunctionMethods):
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
         """Return values limited to the range from `min` to `max`."""
+        if self.dtype.kind in "iu":  # Python's integers have no type: those beyond the array's say nothing
+            limits = np.iinfo(self.dtype)
+            min = None if type(min) is int and min <= limits.min else min
+            max = None if type(max) is int and max >= limits.max else max
         result: Any = self
         if min is not None:
             result = np.maximum(result, min)
@@ -334,14 +295,26 @@ class Array(Described, Reducible, FunctionMethods):
         order[one], order[other] = order[other], order[one]
         return self._with_expr(shaping.transpose(self.expr, order))
 
-    def reshape(self, *shape: Any) -> Self:
-        """Return the elements in C order in another shape; one length may be -1."""
+    def reshape(self, *shape: Any, order: str = "C", merge_chunks: bool = True, limit: Any = None) -> Self:
+        """Return the elements in another shape; one length may be -1.
+
+        Parameters
+        ----------
+        order
+            ``"C"``: the last axis changes fastest; or ``"F"``: the first.
+        merge_chunks, limit
+            As Dask's, and without effect: blocks are merged only where the elements of a new one need it.
+        """
         lengths = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
+        if _is_fortran(order, "reshape"):
+            turned = (lengths,) if isinstance(lengths, (int, np.integer)) else tuple(lengths)[::-1]
+            return self.T.reshape(turned).T
         return self._with_expr(shaping.reshape(self.expr, lengths))
 
-    def ravel(self) -> Self:
-        """Return the elements in C order along one axis."""
-        return self._with_expr(shaping.ravel(self.expr)) if self.ndim else self.reshape(1)
+    def ravel(self, order: str = "C") -> Self:
+        """Return the elements along one axis: in C order, or in that of ``"F"``."""
+        whole = self.T if _is_fortran(order, "ravel") else self
+        return self._with_expr(shaping.ravel(whole.expr)) if self.ndim else self.reshape(1)
 
     flatten = ravel
 
@@ -577,6 +550,12 @@ def _reduce(ufunc: np.ufunc, array: Array, axis: Any = 0, **kwargs: Any) -> Any:
     if ufunc.__name__ not in _ASSOCIATIVE or "dtype" in options:
         return NotImplemented
     return Array(reductions.fold(array.expr, ufunc.reduce, ufunc.__name__, axis=axis, **options))
+
+
+def _is_fortran(order: str, what: str) -> bool:
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"{what}: order={order!r} is none of 'C', 'F', 'A' and 'K'")
+    return order == "F"
 
 
 def _names_fields(key: Any) -> bool:

@@ -11,7 +11,6 @@ from glassloom.array.array import Array, asarray, check_device
 from glassloom.array.chunks import normalize_chunks
 from glassloom.array.nodes.base import ArrayExpr
 from glassloom.array.nodes.creation import Arange, FromBlock, Full, from_source
-from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.protocol import implements
 from glassloom.array.sources.choice import source_of
 from glassloom.array.sources.source import Source
@@ -25,12 +24,10 @@ __all__ = [
     "arange",
     "empty",
     "empty_like",
-    "eye",
     "from_array",
     "from_delayed",
     "full",
     "full_like",
-    "linspace",
     "ones",
     "ones_like",
     "zeros",
@@ -226,55 +223,6 @@ def arange(
         raise TypeError(f"arange: dtype={kind} is not a real number's")
     blocks = normalize_chunks(chunks, (length,), kind)
     return Array(Arange(start, step, 0, 1, blocks, kind, _backend_name(like)))
-
-
-def linspace(
-    start: float,
-    stop: float,
-    num: int = 50,
-    *,
-    endpoint: bool = True,
-    chunks: Any = "auto",
-    dtype: Any = None,
-    device: Any = None,
-) -> Array:
-    """Return `num` evenly spaced values from `start` to `stop`.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.linspace(0, 1, 5, chunks=2).compute()
-    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
-    """
-    check_device(device)
-    if num < 0:
-        raise ValueError(f"linspace: num={num} is negative")
-    gaps = num - 1 if endpoint else num
-    step = (stop - start) / gaps if gaps > 0 else math.nan
-    positions = arange(num, chunks=chunks, dtype=float)
-    values = positions * step + float(start) if gaps > 0 else positions + float(start)
-    if endpoint and num > 1:
-        values = Array(elementwise(np.where, (positions == num - 1).expr, float(stop), values.expr))
-    return values if dtype is None else values.astype(dtype)
-
-
-def eye(
-    n: int, m: int | None = None, k: int = 0, *, chunks: Any = "auto", dtype: Any = float, device: Any = None
-) -> Array:
-    """Return an array with ones on a diagonal and zeros elsewhere.
-
-    Examples
-    --------
-    >>> import glassloom.array as ga
-    >>> ga.eye(3, chunks=2).sum().compute()
-    np.float64(3.0)
-    """
-    check_device(device)
-    width = n if m is None else m
-    rows, columns = normalize_chunks(chunks, (n, width), dtype)
-    down = arange(n, chunks=(rows,))[:, None]
-    across = arange(width, chunks=(columns,))[None, :]
-    return (down + max(-n, min(k, width)) == across).astype(dtype)
 
 
 def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None, copy: bool | None = None) -> Array:

@@ -65,8 +65,10 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 @implements(np.clip)
-def clip(array: Any, min: Any = None, max: Any = None) -> Array:
-    """Return values limited to the range from `min` to `max`.
+def clip(
+    array: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None
+) -> Array:
+    """Return values limited to the range from `min` to `max`, or from `a_min` to `a_max`.
 
     Examples
     --------
@@ -74,8 +76,13 @@ def clip(array: Any, min: Any = None, max: Any = None) -> Array:
     >>> ga.clip(ga.arange(5, chunks=2), 1, 3).compute()
     array([1, 1, 2, 3, 3])
     """
-    made: Array = asarray(array).clip(min, max)
-    return made
+    if (a_min is not None or a_max is not None) and (min is not None or max is not None):
+        raise ValueError("clip: give either a_min and a_max, or min and max")
+    made: Array = asarray(array).clip(a_min if min is None else min, a_max if max is None else max)
+    if out is None:
+        return made
+    copyto(out, made)
+    return out
 
 
 @implements(np.round, np.around)

@@ -1,4 +1,4 @@
-"""Arrays made of positions: `meshgrid`, `indices`, `fromfunction`, `tri`, `logspace`, `geomspace`."""
+"""Arrays made of positions: `linspace`, `eye`, `meshgrid`, `indices`, `fromfunction`, `tri`, `logspace`, `geomspace`."""
 
 from __future__ import annotations
 
@@ -7,23 +7,109 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.array import Array, asarray
+from glassloom.array.array import Array, asarray, check_device
 from glassloom.array.chunks import normalize_chunks
-from glassloom.array.creation import arange, eye, linspace, ones
+from glassloom.array.creation import arange, ones
+from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.protocol import implements
-from glassloom.array.shapes import broadcast_to, stack
+from glassloom.array.shapes import broadcast_to, moveaxis, stack
 
 __all__ = [
+    "eye",
     "fromfunction",
     "geomspace",
     "identity",
     "indices",
+    "linspace",
     "logspace",
     "meshgrid",
     "tri",
     "vander",
 ]
+
+
+@implements(np.linspace)
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    chunks: Any = "auto",
+    device: Any = None,
+) -> Any:
+    """Return `num` evenly spaced values from `start` to `stop`.
+
+    Parameters
+    ----------
+    start, stop
+        Numbers or arrays, lazy ones too; of arrays all pairs of ends are taken, side by side.
+    retstep
+        Whether to return the distance of the values too.
+    axis
+        Where the new axis goes if the ends are arrays.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.linspace(0, 1, 5, chunks=2).compute()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    check_device(device)
+    if num < 0:
+        raise ValueError(f"linspace: num={num} is negative")
+    gaps = num - 1 if endpoint else num
+    is_plain = not any(isinstance(end, Array) or np.ndim(end) for end in (start, stop))
+    first, last = (start, stop) if is_plain else (asarray(start), asarray(stop))
+    kind = np.result_type(*(end.dtype if isinstance(end, Array) else np.asarray(end) for end in (first, last)), 1.0)
+    first, last = (kind.type(end) if is_plain else end.astype(kind) for end in (first, last))
+    span = last - first
+    positions = arange(num, chunks=chunks, dtype=float)
+    if span.ndim:
+        positions = positions[(slice(None), *(None,) * span.ndim)]
+    step = span / gaps if gaps > 0 else span * np.nan
+    values = positions * step + first if gaps > 0 else positions + first
+    if endpoint and num > 1:
+        end = last.expr if isinstance(last, Array) else last
+        values = Array(elementwise(np.where, (positions == num - 1).expr, end, values.expr))
+    values = moveaxis(values, 0, axis) if values.ndim > 1 else values
+    if dtype is not None and np.dtype(dtype).kind in "iu":
+        values = np.floor(values)
+    made = values if dtype is None else values.astype(dtype)
+    return (made, step) if retstep else made
+
+
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, chunks: Any = "auto", like: Any = None,
+    device: Any = None,
+) -> Array:  # fmt: skip
+    """Return an array with ones on a diagonal and zeros elsewhere.
+
+    Parameters
+    ----------
+    N, M
+        How many rows and columns; as many columns as rows by default.
+    k
+        Which diagonal: 0 is the main one, positive ones lie above it.
+    like
+        An array whose library makes the blocks, or the library's name.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.eye(3, chunks=2).sum().compute()
+    np.float64(3.0)
+    """
+    check_device(device)
+    width = N if M is None else M
+    rows, columns = normalize_chunks(chunks, (N, width), dtype)
+    down = arange(N, chunks=(rows,), like=like)[:, None]
+    across = arange(width, chunks=(columns,), like=like)[None, :]
+    return (down + max(-N, min(k, width)) == across).astype(dtype)
 
 
 @implements(np.meshgrid)
@@ -108,8 +194,10 @@ def fromfunction(
     return Array(map_blocks(function, grids, kwargs))
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, chunks: Any = "auto") -> Array:
-    """Return ones at and below a diagonal, zeros above.
+def tri(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, chunks: Any = "auto", like: Any = None
+) -> Array:
+    """Return ones at and below a diagonal, zeros above; see `eye` for the parameters.
 
     Examples
     --------
@@ -120,7 +208,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, chunks:
     """
     columns = N if M is None else M
     rows, across = normalize_chunks(chunks, (N, columns), dtype)
-    below = arange(columns, chunks=(across,))[None, :] <= arange(N, chunks=(rows,))[:, None] + k
+    below = arange(columns, chunks=(across,), like=like)[None, :] <= arange(N, chunks=(rows,), like=like)[:, None] + k
     made: Array = below.astype(dtype)
     return made
 

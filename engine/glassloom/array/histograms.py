@@ -37,7 +37,7 @@ def histogram(
     bins
         The number of bins, or their edges.
     range
-        The lowest and the highest edge; by default the smallest and the largest element, which costs another pass.
+        The lowest and the highest edge, which may be lazy; by default the smallest and the largest element, which costs another pass.
     density
         Whether to return a density, whose integral is 1.
     weights
@@ -61,6 +61,8 @@ def histogram(
         kind = asarray(weights).dtype if asarray(weights).dtype.kind in "fc" else kind
     names = [own] * len(nodes)
     options = {"bins": spec, "has_weights": weights is not None, "ndim": whole.ndim}
+    if range is not None and _is_lazy_range(range):
+        range = None
     if spec is None or isinstance(spec, int) and range is None:
         nodes, names = [*nodes, edges.expr], [*names, ("e",)]
         options["bins"] = n_bins
@@ -82,25 +84,29 @@ def _bins(whole: Array, bins: Any, range: Any) -> tuple[int, Any, Array]:
         count = int(bins)
         if count < 1:
             raise ValueError(f"histogram: bins={bins!r} must be at least 1")
+        if range is not None and _is_lazy_range(range):
+            return count, count, _lazy_edges(whole, stack([asarray(end) for end in range]).rechunk(-1), count)
         if range is not None:
             kind = whole.dtype if whole.dtype.kind in "fc" else np.float64
             return count, count, asarray(np.histogram_bin_edges(np.empty(0, dtype=kind), count, tuple(range)))
-        limits = stack([whole.min(), whole.max()]).rechunk(-1)
-        kind = np.histogram_bin_edges(np.ones(1, dtype=whole.dtype), count).dtype
-        made = indexed(
-            edges_between,
-            [limits.expr],
-            [("l",)],
-            ("e",),
-            dtype=kind,
-            kwargs={"bins": count},
-            sizes={"e": (count + 1,)},
-        )
-        return count, count, Array(made)
+        return count, count, _lazy_edges(whole, stack([whole.min(), whole.max()]).rechunk(-1), count)
     edges = asarray(bins).rechunk(-1)
     if edges.ndim != 1 or edges.shape[0] < 2:
         raise ValueError(f"histogram: bins of shape {edges.shape} must be a number, or at least two edges")
     return edges.shape[0] - 1, None, edges
+
+
+def _is_lazy_range(range: Any) -> bool:
+    return isinstance(range, Array) or any(isinstance(end, Array) for end in range)
+
+
+def _lazy_edges(whole: Array, limits: Array, count: int) -> Array:
+    """Return the edges of bins between limits that aren't known yet."""
+    kind = np.histogram_bin_edges(np.ones(1, dtype=whole.dtype), count).dtype
+    made = indexed(
+        edges_between, [limits.expr], [("l",)], ("e",), dtype=kind, kwargs={"bins": count}, sizes={"e": (count + 1,)}
+    )
+    return Array(made)
 
 
 def edges_between(limits: Any, bins: int) -> Any:

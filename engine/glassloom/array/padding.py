@@ -11,6 +11,7 @@ import numpy as np
 from glassloom.array.array import Array, asarray
 from glassloom.array.creation import arange, full
 from glassloom.array.nodes.elementwise import elementwise
+from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import broadcast_to, concatenate, flip
 
@@ -41,7 +42,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     mode
         What they are: ``"constant"`` (with ``constant_values``), ``"empty"``, ``"edge"``, ``"reflect"``,
         ``"symmetric"`` or ``"wrap"``; ``"linear_ramp"`` (with ``end_values``); ``"mean"``, ``"median"``,
-        ``"maximum"`` or ``"minimum"`` of ``stat_length`` elements at the end, by default of all.
+        ``"maximum"`` or ``"minimum"`` of ``stat_length`` elements at the end, by default of all. ``"reflect"`` and
+        ``"symmetric"`` take ``reflect_type="odd"``: twice the element at the end less the reflected ones. Or a
+        function ``f(line, widths, axis, options)`` that fills the ends of a line, with zeros there, in place.
 
     Examples
     --------
@@ -52,24 +55,58 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     array([1., 0., 1., 2., 1.])
     """
     whole = asarray(array)
+    if callable(mode):
+        return _by_function(whole, _widths(pad_width, whole.ndim), mode, options)
     _check_mode(mode, options)
     widths = _widths(pad_width, whole.ndim)
     for axis, (before, behind) in enumerate(widths):
         if before or behind:
-            whole = _padded(whole, axis, before, behind, mode, _of_axis(options, axis, whole.ndim))
+            if options.get("reflect_type") == "odd" and whole.shape[axis] > 1:
+                whole = _oddly(whole, axis, before, behind, mode == "symmetric")
+            else:
+                whole = _padded(whole, axis, before, behind, mode, _of_axis(options, axis, whole.ndim))
     return whole
 
 
 def _check_mode(mode: Any, options: dict[str, Any]) -> None:
-    if callable(mode):
-        raise NotImplementedError("pad: mode as a function; there are " + ", ".join(sorted(_OPTIONS)))
     if mode not in _OPTIONS:
         raise ValueError(f"pad: mode={mode!r} is none of {sorted(_OPTIONS)}")
     allowed = _OPTIONS[mode]
     if set(options) - allowed:
         raise TypeError(f"pad: mode={mode!r} takes {sorted(allowed) or 'no options'}, got {sorted(options)}")
-    if options.get("reflect_type", "even") != "even":
-        raise NotImplementedError(f"pad: reflect_type={options['reflect_type']!r}; only 'even' is there")
+    if options.get("reflect_type", "even") not in ("even", "odd"):
+        raise ValueError(f"pad: reflect_type={options['reflect_type']!r} is neither 'even' nor 'odd'")
+
+
+def _by_function(whole: Array, widths: list[list[int]], function: Any, options: dict[str, Any]) -> Array:
+    """Return the array with zeros around it, into which a function puts values: line by line, axis after axis."""
+    for axis, (before, behind) in enumerate(widths):
+        if before or behind:
+            whole = _padded(whole, axis, before, behind, "constant", {})
+    for axis, width in enumerate(widths):
+        joined = whole.rechunk({axis: -1})
+        call = FillEnds(function, tuple(width), axis, options)
+        whole = Array(map_blocks(call, (joined.expr,), {}, dtype=whole.dtype))
+    return whole
+
+
+class FillEnds:
+    """Calls a function that fills the ends of each line along an axis."""
+
+    __name__ = "pad"
+
+    def __init__(self, function: Any, width: tuple[int, ...], axis: int, options: dict[str, Any]) -> None:
+        self.function, self.width, self.axis, self.options = function, width, axis, options
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.function, self.width, self.axis, self.options)
+
+    def __call__(self, block: Any) -> Any:
+        made = block.copy()
+        lines = np.moveaxis(made, self.axis, -1)
+        for place in np.ndindex(lines.shape[:-1]):
+            self.function(lines[place], self.width, self.axis, self.options)
+        return made
 
 
 def _widths(pad_width: Any, ndim: int) -> list[list[int]]:
@@ -112,6 +149,21 @@ def _by_position(whole: Array, axis: int, before: int, behind: int, mode: str) -
     positions = np.pad(np.arange(operator.index(whole.shape[axis])), (before, behind), mode=mode)  # type: ignore[call-overload]
     front, back = positions[:before], positions[len(positions) - behind :]
     return _between(whole, axis, [whole.take(end, axis=axis) if len(end) else None for end in (front, back)])
+
+
+def _oddly(whole: Array, axis: int, before: int, behind: int, has_edge: bool) -> Array:
+    """Return the array with twice the elements at its ends less its reflection, as often as it takes, as NumPy does."""
+    period = whole.shape[axis]
+    while before or behind:
+        length = whole.shape[axis]
+        most = length // period * period if has_edge else (length - 1) // (period - 1) * (period - 1)
+        n_before, n_behind = min(before, most), min(behind, most)
+        first, skip = 0 if has_edge else 1, length if has_edge else length - 1
+        front = 2 * _slice(whole, axis, 0, 1) - flip(_slice(whole, axis, first, first + n_before), axis)
+        back = 2 * _slice(whole, axis, length - 1, None) - flip(_slice(whole, axis, skip - n_behind, skip), axis)
+        whole = _between(whole, axis, [front if n_before else None, back if n_behind else None])
+        before, behind = before - n_before, behind - n_behind
+    return whole
 
 
 def _filled(whole: Array, axis: int, length: int, value: Any) -> Array | None:

@@ -75,7 +75,9 @@ def outer(left: Any, right: Any) -> Array:
 
 
 @implements(np.einsum)
-def einsum(subscripts: str, *operands: Any, dtype: Any = None, optimize: Any = True) -> Array:
+def einsum(
+    subscripts: str, *operands: Any, dtype: Any = None, optimize: Any = True, order: str = "K", casting: str = "safe"
+) -> Array:
     """Return sums of products in Einstein's notation, such as ``"ij,jk->ik"``.
 
     Parameters
@@ -86,6 +88,10 @@ def einsum(subscripts: str, *operands: Any, dtype: Any = None, optimize: Any = T
         Type of the result.
     optimize
         As for `numpy.einsum`: in which order the blocks of more than two arrays are multiplied.
+    order
+        As NumPy's, and without effect: blocks have no layout in memory that shows.
+    casting
+        Which casts to the type of the result are allowed.
 
     Examples
     --------
@@ -97,7 +103,9 @@ def einsum(subscripts: str, *operands: Any, dtype: Any = None, optimize: Any = T
     arrays = [asarray(operand) for operand in operands]
     names, out = _parse(subscripts, arrays)
     result = np.result_type(*(array.dtype for array in arrays)) if dtype is None else np.dtype(dtype)
-    nodes = [array.astype(result).expr for array in arrays]
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"einsum: order={order!r} is none of 'C', 'F', 'A' and 'K'")
+    nodes = [array.astype(result, casting=casting).expr for array in arrays]
     summed = sorted({name for own in names for name in own} - set(out))
     call = EinsumBlock(",".join(map("".join, names)) + "->" + "".join(out), len(summed), optimize)
     made = indexed(call, nodes, names, (*out, *summed), dtype=result, sizes={name: 1 for name in summed})

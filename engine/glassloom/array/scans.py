@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.array import Array, asarray
-from glassloom.array.elements import where
+from glassloom.array.elements import copyto, where
 from glassloom.array.nodes.base import normalize_axes, normalize_axis
 from glassloom.array.nodes.scans import scan
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import concatenate
+from glassloom.errors import OptionError
 
 __all__ = [
     "cumprod",
@@ -34,12 +35,21 @@ def _scanned(function: Any, ufunc: str, array: Any, axis: int | None, dtype: Any
         whole = whole.ravel()
     place = 0 if axis is None else normalize_axis(axis, whole.ndim)
     result = function(np.ones(1, dtype=whole.dtype), dtype=dtype).dtype
-    return Array(scan(whole.expr, ufunc, place, result))
+    working = np.dtype(np.float32) if result == np.float16 else result  # rounded once, in the end
+    return Array(scan(whole.expr, ufunc, place, working)).astype(result)
 
 
 @implements(np.cumsum)
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None, *, method: str | None = None) -> Array:
     """Return running sums along an axis, or of the flat array.
+
+    Parameters
+    ----------
+    out
+        A lazy array for the result.
+    method
+        As Dask's, ``"sequential"`` or ``"blelloch"``, and without effect: blocks are summed in parallel, and their
+        totals one after the other.
 
     Blocks are summed in parallel, so sums of floats may differ from NumPy's in the last digits.
 
@@ -49,12 +59,12 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
     >>> ga.cumsum(ga.arange(5, chunks=2)).compute()
     array([ 0,  1,  3,  6, 10])
     """
-    return _scanned(np.cumsum, "add", a, axis, dtype)
+    return _put(_scanned(np.cumsum, "add", a, axis, dtype), out, method)
 
 
 @implements(np.cumprod)
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
-    """Return running products along an axis, or of the flat array.
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None, *, method: str | None = None) -> Array:
+    """Return running products along an axis, or of the flat array; see `cumsum` for the parameters.
 
     Examples
     --------
@@ -62,7 +72,16 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
     >>> ga.cumprod(ga.arange(1, 5, chunks=2)).compute()
     array([ 1,  2,  6, 24])
     """
-    return _scanned(np.cumprod, "multiply", a, axis, dtype)
+    return _put(_scanned(np.cumprod, "multiply", a, axis, dtype), out, method)
+
+
+def _put(made: Array, out: Any, method: str | None) -> Array:
+    if method not in (None, "sequential", "blelloch"):
+        raise OptionError(f"method={method!r} is neither 'sequential' nor 'blelloch'")
+    if out is None:
+        return made
+    copyto(out, made)
+    return out
 
 
 def _accumulated(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -83,7 +102,9 @@ def _without_nan(a: Any, identity: int) -> Array:
 
 
 @implements(np.nancumsum)
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
+def nancumsum(
+    a: Any, axis: int | None = None, dtype: Any = None, out: Any = None, *, method: str | None = None
+) -> Array:
     """Return running sums with NaN taken as zero.
 
     Examples
@@ -92,11 +113,13 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
     >>> ga.nancumsum(ga.asarray([1.0, float("nan"), 2.0])).compute()
     array([1., 1., 3.])
     """
-    return cumsum(_without_nan(a, 0), axis, dtype)
+    return cumsum(_without_nan(a, 0), axis, dtype, out, method=method)
 
 
 @implements(np.nancumprod)
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
+def nancumprod(
+    a: Any, axis: int | None = None, dtype: Any = None, out: Any = None, *, method: str | None = None
+) -> Array:
     """Return running products with NaN taken as one.
 
     Examples
@@ -105,7 +128,7 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
     >>> ga.nancumprod(ga.asarray([3.0, float("nan"), 2.0])).compute()
     array([3., 3., 6.])
     """
-    return cumprod(_without_nan(a, 1), axis, dtype)
+    return cumprod(_without_nan(a, 1), axis, dtype, out, method=method)
 
 
 def _with_initial(scanned: Array, axis: int, include: bool, value: int) -> Array:
@@ -212,7 +235,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     Parameters
     ----------
     varargs
-        The distance between elements: one number, or one number for each axis.
+        The distance between elements, or their coordinates along an axis (with one axis): one for all axes, or one for
+        each.
     axis
         An axis, several, or None for all.
     edge_order
@@ -228,14 +252,14 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     axes = normalize_axes(axis, whole.ndim)
     if isinstance(axis, (tuple, list)):
         axes = tuple(normalize_axis(each, whole.ndim) for each in axis)
-    if any(np.ndim(step) for step in varargs):
-        raise NotImplementedError("gradient with coordinates; give the distance between elements as a number")
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError(f"gradient along {len(axes)} axes takes no distance, 1 or {len(axes)}, got {len(varargs)}")
     if edge_order not in (1, 2):
         raise ValueError(f"gradient: edge_order={edge_order!r} is neither 1 nor 2")
     steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
-    whole = whole if whole.dtype.kind in "fc" else whole.astype(float)
+    if whole.dtype.kind == "M":
+        whole = whole.view(np.dtype(whole.dtype.str.replace("M8", "m8")))
+    whole = whole if whole.dtype.kind in "fcm" else whole.astype(float)
     made = tuple(_slope(whole, along, step, edge_order) for along, step in zip(axes, steps, strict=True))
     return made[0] if len(axes) == 1 else made
 
@@ -248,13 +272,65 @@ def _slope(whole: Array, axis: int, step: Any, edge_order: int) -> Array:
         made: Array = whole[(*(slice(None),) * axis, slice(begin, end))]
         return made
 
+    if np.ndim(step):
+        return _slope_at(whole, axis, _steps(step, whole, axis), edge_order, part)
     inside = (part(2, None) - part(None, -2)) / (2.0 * step)
     if edge_order == 1:
         first, last = (part(1, 2) - part(0, 1)) / step, (part(-1, None) - part(-2, -1)) / step
     else:
         first = -1.5 / step * part(0, 1) + 2.0 / step * part(1, 2) - 0.5 / step * part(2, 3)
         last = 0.5 / step * part(-3, -2) - 2.0 / step * part(-2, -1) + 1.5 / step * part(-1, None)
-    return concatenate([first, inside, last], axis).rechunk({axis: whole.chunks[axis]})
+    return _joined_slope(whole, axis, first, inside, last)
+
+
+def _joined_slope(whole: Array, axis: int, first: Any, inside: Any, last: Any) -> Array:
+    made = concatenate([first, inside, last], axis).rechunk({axis: whole.chunks[axis]})
+    return made.astype(whole.dtype) if whole.dtype.kind != "m" else made
+
+
+def _steps(coordinates: Any, whole: Array, axis: int) -> Any:
+    """Return the distances between coordinates along an axis: one number if they are equal and in memory."""
+    points = coordinates if isinstance(coordinates, Array) else np.asarray(coordinates)
+    if points.ndim != 1 or points.shape[0] != whole.shape[axis]:
+        raise ValueError(f"gradient: coordinates of shape {points.shape} for axis {axis} of shape {whole.shape}")
+    points = points.astype(float) if points.dtype.kind in "biu" else points
+    steps = np.diff(points) if isinstance(points, np.ndarray) else diff(points)
+    if isinstance(steps, np.ndarray) and (steps == steps[0]).all():
+        return steps[0]
+    return asarray(steps)[(slice(None), *(None,) * (whole.ndim - axis - 1))]
+
+
+def _slope_at(whole: Array, axis: int, steps: Any, edge_order: int, part: Callable[[Any, Any], Array]) -> Array:
+    """Return the slope between coordinates that are not evenly spaced, with NumPy's weights."""
+    if not np.ndim(steps):
+        return _slope(whole, axis, steps, edge_order)
+
+    def step(begin: int | None, end: int | None) -> Any:
+        return steps[slice(begin, end)]
+
+    before, behind = step(None, -1), step(1, None)
+    inside = (
+        -behind / (before * (before + behind)) * part(None, -2)
+        + (behind - before) / (before * behind) * part(1, -1)
+        + before / (behind * (before + behind)) * part(2, None)
+    )
+    if edge_order == 1:
+        first = (part(1, 2) - part(0, 1)) / step(0, 1)
+        last = (part(-1, None) - part(-2, -1)) / step(-1, None)
+        return _joined_slope(whole, axis, first, inside, last)
+    one, other = step(0, 1), step(1, 2)
+    first = (
+        -(2.0 * one + other) / (one * (one + other)) * part(0, 1)
+        + (one + other) / (one * other) * part(1, 2)
+        - one / (other * (one + other)) * part(2, 3)
+    )
+    one, other = step(-2, -1), step(-1, None)
+    last = (
+        other / (one * (one + other)) * part(-3, -2)
+        - (one + other) / (one * other) * part(-2, -1)
+        + (2.0 * other + one) / (other * (one + other)) * part(-1, None)
+    )
+    return _joined_slope(whole, axis, first, inside, last)
 
 
 @implements(np.trapezoid)

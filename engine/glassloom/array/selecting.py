@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from glassloom.array.nodes.indexed import indexed
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.nodes.points import take_points
 from glassloom.array.protocol import implements
+from glassloom.array.shapes import broadcast_to
 from glassloom.backends.arrays import namespace_of
 
 __all__ = [
@@ -295,9 +297,9 @@ def triu(m: Any, k: int = 0) -> Array:
 
 def _matrix(m: Any, what: str) -> Array:
     whole = asarray(m)
-    if whole.ndim < 2:
-        raise ValueError(f"{what} of an array with {whole.ndim} axes, shape {whole.shape}; it needs at least 2")
-    return whole
+    if not whole.ndim:
+        raise ValueError(f"{what} of an array without axes")
+    return broadcast_to(whole, (operator.index(whole.shape[0]),) * 2) if whole.ndim == 1 else whole
 
 
 def _below(whole: Array, k: int) -> Array:
@@ -308,7 +310,7 @@ def _below(whole: Array, k: int) -> Array:
 
 
 def _where_typed(mask: Array, whole: Array) -> Array:
-    return Array(elementwise(np.where, mask.expr, whole.expr, whole.dtype.type(0)))
+    return Array(elementwise(np.where, mask.expr, whole.expr, np.zeros((), whole.dtype)[()]))
 
 
 @implements(np.diagonal)
@@ -391,8 +393,8 @@ def extract(condition: Any, arr: Any) -> Array:
 
 
 @implements(np.unravel_index)
-def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
-    """Return positions on each axis for positions in the flat array; they aren't checked.
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
+    """Return positions on each axis for positions in the flat array, in C order or in that of ``"F"``.
 
     Examples
     --------
@@ -401,13 +403,29 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     [[1], [2]]
     """
     flat, lengths = asarray(indices), tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    steps = [math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))]
-    return tuple(flat // max(step, 1) % max(length, 1) for step, length in zip(steps, lengths, strict=True))
+    parts = [elementwise(unravel_one, flat.expr, shape=lengths, order=order, axis=axis) for axis in range(len(lengths))]
+    return tuple(map(Array, parts))
+
+
+def unravel_one(block: Any, shape: tuple[int, ...], order: str, axis: int) -> Any:
+    """Return positions on one axis for positions in the flat array."""
+    if not block.size:
+        return block.astype(np.intp)
+    xp = namespace_of(block)
+    return xp.asarray(xp.unravel_index(block, shape, order)[axis])
 
 
 @implements(np.ravel_multi_index)
-def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int]) -> Array:
-    """Return positions in the flat array for positions on each axis; they aren't checked.
+def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int], mode: Any = "raise", order: str = "C") -> Array:
+    """Return positions in the flat array for positions on each axis.
+
+    Parameters
+    ----------
+    mode
+        What becomes of positions beyond an axis: ``"raise"`` (its task fails), ``"wrap"`` or ``"clip"``; or one for
+        each axis.
+    order
+        ``"C"``: the last axis changes fastest; or ``"F"``: the first.
 
     Examples
     --------
@@ -417,10 +435,18 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int]) -> Array:
     """
     if len(multi_index) != len(dims):
         raise ValueError(f"ravel_multi_index: positions on {len(multi_index)} axes for {len(dims)} lengths")
-    flat: Any = 0
-    for position, length in zip(multi_index, dims, strict=True):
-        flat = flat * int(length) + asarray(position)
-    return asarray(flat)
+    nodes = [asarray(position).expr for position in multi_index]
+    lengths = tuple(int(length) for length in dims)
+    return Array(elementwise(ravel_positions, *nodes, dims=lengths, mode=mode, order=order))
+
+
+def ravel_positions(*positions: Any, dims: tuple[int, ...], mode: Any, order: str) -> Any:
+    """Return positions in the flat array for positions on each axis."""
+    xp = namespace_of(positions[0])
+    spread = xp.broadcast_arrays(*positions)
+    if not spread[0].size:
+        return spread[0].astype(np.intp)
+    return xp.asarray(xp.ravel_multi_index(tuple(spread), dims, mode, order))
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None, *, chunks: Any = "auto") -> tuple[Array, ...]:

@@ -88,10 +88,13 @@ def moveaxis(array: Any, source: Any, destination: Any) -> Array:
 
 
 @implements(np.reshape)
-def reshape(array: Any, shape: Any, *, order: str = "C", copy: bool | None = None) -> Array:
-    """Return the elements in C order in another shape; one length may be -1.
+def reshape(
+    array: Any, shape: Any, order: str = "C", *, copy: bool | None = None, merge_chunks: bool = True, limit: Any = None
+) -> Array:
+    """Return the elements in another shape, in C order or in that of ``"F"``; one length may be -1.
 
-    Lazy arrays are never views, so `copy` makes no difference; other orders than ``"C"`` aren't there.
+    Lazy arrays are never views, so `copy` makes no difference; nor do Dask's `merge_chunks` and `limit`: blocks are
+    merged only where the elements of a new one need it.
 
     Examples
     --------
@@ -99,9 +102,7 @@ def reshape(array: Any, shape: Any, *, order: str = "C", copy: bool | None = Non
     >>> ga.reshape(ga.arange(6, chunks=3), (2, 3)).chunks
     ((1, 1), (3,))
     """
-    if order != "C":
-        raise NotImplementedError(f"reshape: order={order!r}; only 'C' is there: transpose before and after for 'F'")
-    return asarray(array).reshape(shape)
+    return asarray(array).reshape(shape, order=order)
 
 
 @implements(np.broadcast_shapes)
@@ -118,8 +119,8 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @implements(np.ravel)
-def ravel(array: Any) -> Array:
-    """Return the elements in C order along one axis.
+def ravel(array: Any, order: str = "C") -> Array:
+    """Return the elements along one axis, in C order or in that of ``"F"``.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def ravel(array: Any) -> Array:
     >>> ga.ravel(ga.ones((2, 3))).shape
     (6,)
     """
-    return asarray(array).ravel()
+    return asarray(array).ravel(order)
 
 
 @implements(np.squeeze)
@@ -206,8 +207,13 @@ def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
 
 
 @implements(np.concatenate)
-def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Array:
+def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Return arrays one after the other along an axis; raveled if `axis` is None.
+
+    Parameters
+    ----------
+    dtype, casting
+        The type of the result, and which casts to it are allowed; by default that which holds all.
 
     Examples
     --------
@@ -215,14 +221,19 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Array:
     >>> ga.concatenate([ga.arange(2), ga.arange(3)]).compute()
     array([0, 1, 0, 1, 2])
     """
-    wholes = [asarray(array) for array in arrays]
+    wholes = _in_type(arrays, dtype, casting)
     if axis is None:
         return Array(joining.concatenate([whole.ravel().expr for whole in wholes], 0))
     return Array(joining.concatenate([whole.expr for whole in wholes], axis))
 
 
+def _in_type(arrays: Sequence[Any], dtype: Any, casting: str) -> list[Array]:
+    wholes = [asarray(array) for array in arrays]
+    return wholes if dtype is None else [whole.astype(dtype, casting=casting) for whole in wholes]
+
+
 @implements(np.stack)
-def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
+def stack(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Return arrays of one shape side by side along a new axis.
 
     Examples
@@ -231,11 +242,11 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     >>> ga.stack([ga.ones(3), ga.zeros(3)]).shape
     (2, 3)
     """
-    return Array(joining.stack([asarray(array).expr for array in arrays], axis))
+    return Array(joining.stack([whole.expr for whole in _in_type(arrays, dtype, casting)], axis))
 
 
 @implements(np.vstack)
-def vstack(arrays: Sequence[Any]) -> Array:
+def vstack(arrays: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Return arrays below each other.
 
     Examples
@@ -245,11 +256,13 @@ def vstack(arrays: Sequence[Any]) -> Array:
     (2, 3)
     """
     wholes = [asarray(array) for array in arrays]
-    return concatenate([whole[None, :] if whole.ndim == 1 else whole for whole in wholes], 0)
+    return concatenate(
+        [whole[(None,) * (2 - whole.ndim)] if whole.ndim < 2 else whole for whole in wholes], 0, dtype, casting
+    )
 
 
 @implements(np.hstack)
-def hstack(arrays: Sequence[Any]) -> Array:
+def hstack(arrays: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Return arrays beside each other.
 
     Examples
@@ -258,8 +271,8 @@ def hstack(arrays: Sequence[Any]) -> Array:
     >>> ga.hstack([ga.ones(3), ga.zeros(2)]).shape
     (5,)
     """
-    wholes = [asarray(array) for array in arrays]
-    return concatenate(wholes, 0 if wholes and wholes[0].ndim == 1 else 1)
+    wholes = [whole if whole.ndim else whole[None] for whole in map(asarray, arrays)]
+    return concatenate(wholes, 0 if wholes and wholes[0].ndim == 1 else 1, dtype, casting)
 
 
 @implements(np.shape)

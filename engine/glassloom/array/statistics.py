@@ -29,15 +29,18 @@ from glassloom.backends.arrays import namespace_of
 from glassloom.expr.blockwise import same_block
 
 __all__ = [
+    "argpartition",
     "argsort",
     "argtopk",
     "average",
     "corrcoef",
     "cov",
+    "lexsort",
     "median",
     "nanmedian",
     "nanpercentile",
     "nanquantile",
+    "partition",
     "percentile",
     "ptp",
     "quantile",
@@ -49,8 +52,11 @@ __all__ = [
 def _quantile(name: str, example: str) -> Callable[..., Array]:
     function = getattr(np, name)
 
-    def quantile_function(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Array:
-        return _of_lines(a, axis, keepdims, function, {"q": _flat(q), "method": method}, np.shape(q))
+    def quantile_function(
+        a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+    ) -> Array:
+        options = {"q": _flat(q), "method": method}
+        return _of_lines(a, axis, keepdims, function, options, np.shape(q), weights)
 
     what = "percentiles (0 to 100)" if "percentile" in name else "quantiles (0 to 1)"
     nan = ", ignoring NaN" if name.startswith("nan") else ""
@@ -70,6 +76,8 @@ def _quantile(name: str, example: str) -> Callable[..., Array]:
         How to interpolate between elements, as for `numpy.{name}`.
     keepdims
         Whether the axes stay with length 1.
+    weights
+        What each element counts, of the array's shape or along one axis; NumPy has it for the method ``"inverted_cdf"``.
 
     Examples
     --------
@@ -118,18 +126,28 @@ def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Array:
     return _of_lines(a, axis, keepdims, np.nanmedian, {}, ())
 
 
-def _of_lines(a: Any, axis: Any, keepdims: bool, function: Any, options: dict[str, Any], new: tuple[int, ...]) -> Array:
+def _of_lines(
+    a: Any, axis: Any, keepdims: bool, function: Any, options: dict[str, Any], new: tuple[int, ...], weights: Any = None
+) -> Array:
     """Return a function of lines along axes, which go away; it may put new axes in front."""
     whole = asarray(a)
     axes = normalize_axes(axis, whole.ndim)
     tiny = np.ones((1,) * max(whole.ndim, 1), dtype=whole.dtype)
-    dtype = np.asarray(function(tiny, **options)).dtype
     own = tuple(range(whole.ndim))
+    nodes, labels = [whole.expr], [own]
+    told = {}
+    if weights is not None:
+        parts = asarray(weights)
+        if parts.shape != whole.shape and (len(axes) != 1 or parts.shape != (whole.shape[axes[0]],)):
+            raise ValueError(f"weights of shape {parts.shape} for axes {axes} of an array of shape {whole.shape}")
+        nodes, labels = [whole.expr, parts.expr], [own, own if parts.ndim == whole.ndim else axes]
+        told = {"weights": np.ones(tiny.shape, parts.dtype)}
+    dtype = np.asarray(function(tiny, **options, **told)).dtype
     front = tuple(f"q{number}" for number in range(len(new)))
     rest = tuple(each for each in own if each not in axes)
     sizes: dict[Any, Any] = {name: (length,) for name, length in zip(front, new, strict=True)}
     call = OfLines(function, axes, frozen(options), dtype, new)
-    made = Array(indexed(call, [whole.expr], [own], (*front, *rest), dtype=dtype, sizes=sizes))
+    made = Array(indexed(call, nodes, labels, (*front, *rest), dtype=dtype, sizes=sizes))
     if not keepdims:
         return made
     return made[(*(slice(None),) * len(front), *(None if each in axes else slice(None) for each in own))]
@@ -150,12 +168,13 @@ class OfLines:
     def __glassloom_tokenize__(self) -> Any:
         return (self.function.__name__, self.axes, self.options, self.dtype, self.new)
 
-    def __call__(self, block: Any) -> Any:
+    def __call__(self, block: Any, *weights: Any) -> Any:
         xp = namespace_of(block)
+        options = {**self.options, "weights": weights[0]} if weights else self.options
         rest = tuple(length for axis, length in enumerate(block.shape) if axis not in self.axes)
         if 0 in rest:  # no lines; NumPy's nan-functions then forget their shape
             return xp.empty((*self.new, *rest), dtype=self.dtype)
-        made = getattr(xp, self.function.__name__)(block, axis=self.axes, **self.options)
+        made = getattr(xp, self.function.__name__)(block, axis=self.axes, **options)
         return xp.asarray(made, dtype=self.dtype).reshape((*self.new, *rest))  # NumPy's type may depend on the values
 
 
@@ -323,7 +342,8 @@ def argsort(a: Any, axis: int | None = -1, *, descending: bool = False, stable: 
     >>> ga.argsort(ga.asarray([3, 1, 2])).compute()
     array([1, 2, 0])
     """
-    whole = asarray(a).ravel() if axis is None else asarray(a)
+    whole = asarray(a)
+    whole = whole.ravel() if axis is None or not whole.ndim else whole
     place = normalize_axis(-1 if axis is None else axis, whole.ndim)
     if descending:
         return _along(whole, place, "argsort_descending", np.intp)
@@ -335,6 +355,65 @@ def argsort_descending(block: Any, axis: int) -> Any:
     xp = namespace_of(block)
     backwards = xp.argsort(xp.flip(block, axis), axis=axis, kind="stable")
     return xp.flip(block.shape[axis] - 1 - backwards, axis)
+
+
+@implements(np.lexsort)
+def lexsort(keys: Any, axis: int = -1) -> Array:
+    """Return the positions that sort by several keys, the last first of all; the axis becomes one block.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.lexsort([ga.asarray([3, 1, 2]), ga.asarray([0, 1, 0])]).compute()
+    array([2, 0, 1])
+    """
+    wholes = [asarray(key) for key in keys]
+    if not wholes or len({whole.shape for whole in wholes}) > 1:
+        raise ValueError(f"lexsort by keys of the shapes {[whole.shape for whole in wholes]}; they must be equal")
+    if not wholes[0].ndim:
+        return asarray(np.intp(0))
+    place = normalize_axis(axis, wholes[0].ndim)
+    own = tuple(range(wholes[0].ndim))
+    inner, out = (tuple(name if each == place else each for each in own) for name in ("line", "new"))
+    made = indexed(
+        lexsort_blocks, [whole.expr for whole in wholes], [inner] * len(wholes), out, dtype=np.intp,
+        kwargs={"axis": place}, sizes={"new": (wholes[0].shape[place],)},
+    )  # fmt: skip
+    return Array(made)
+
+
+def lexsort_blocks(*keys: Any, axis: int) -> Any:
+    """Return the positions that sort blocks by several keys."""
+    return namespace_of(keys[0]).lexsort(keys, axis=axis)
+
+
+@implements(np.partition)
+def partition(a: Any, kth: Any, axis: int | None = -1) -> Array:
+    """Return the elements with those at positions `kth` where sorting puts them, smaller ones before, along an axis,
+    which becomes one block; None takes the flat array.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.partition(ga.asarray([3, 1, 2]), 1).compute()
+    array([1, 2, 3])
+    """
+    whole = asarray(a).ravel() if axis is None else asarray(a)
+    return _along(whole, normalize_axis(-1 if axis is None else axis, whole.ndim), "partition", kth=kth)
+
+
+@implements(np.argpartition)
+def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Array:
+    """Return the positions that `partition` takes the elements from.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.argpartition(ga.asarray([3, 1, 2]), 1).compute()
+    array([1, 2, 0])
+    """
+    whole = asarray(a).ravel() if axis is None else asarray(a)
+    return _along(whole, normalize_axis(-1 if axis is None else axis, whole.ndim), "argpartition", np.intp, kth=kth)
 
 
 @implements("topk")

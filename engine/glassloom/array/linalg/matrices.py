@@ -11,7 +11,7 @@ import numpy as np
 
 from glassloom.array import selecting
 from glassloom.array.array import Array, asarray, matmul
-from glassloom.array.creation import eye
+from glassloom.array.grids import eye
 from glassloom.array.gufuncs import apply_gufunc
 from glassloom.array.linalg.factors import norm
 from glassloom.array.linalg.solving import inv

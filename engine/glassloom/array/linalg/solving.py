@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from glassloom.array.array import Array, asarray, matmul
-from glassloom.array.creation import arange, eye
+from glassloom.array.creation import arange
+from glassloom.array.grids import eye
 from glassloom.array.gufuncs import apply_gufunc
 from glassloom.array.linalg.factors import qr
 from glassloom.array.nodes.base import make_meta

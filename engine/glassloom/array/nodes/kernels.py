@@ -303,6 +303,7 @@ class ArgExtreme(Kernel):
     def combine(self, joined: Partial, axes: Axes) -> Partial:
         values, places = joined
         axes = tuple(axis for axis in axes if values.shape[axis])
+        values = values.astype(object) if values.dtype.kind in "US" else values  # NumPy has no minimum of text
         xp = namespace_of(values)
         extreme = (xp.min if self.smallest else xp.max)(values, axis=axes, keepdims=True)
         is_extreme = (values == extreme) | (values != values)  # if there is NaN, it is the extreme

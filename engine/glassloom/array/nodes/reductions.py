@@ -319,7 +319,9 @@ def fold(
     options = {} if dtype is None else {"dtype": dtype}
     result = _dtype_by_numpy(function, node, **options)
     can_be_nan = node.dtype.kind in "fc"
-    kernel = Fold(function.__name__, ufunc, result if ufunc in ("add", "multiply") else None, skips_nan and can_be_nan)
+    told = _working_dtype(result) if ufunc in ("add", "multiply") else None
+    rounded = result if told is not None and told != result else None
+    kernel = Fold(function.__name__, ufunc, told, skips_nan and can_be_nan, rounded)
     return reduce_with(node, kernel, axes, keepdims, result, split_every)
 
 

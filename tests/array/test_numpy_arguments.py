@@ -1,0 +1,144 @@
+"""NumPy's functions with the arguments and at the edges that people bring along: its results, or its refusals."""
+
+import operator
+
+import glassloom.array as ga
+import numpy as np
+import pytest
+from array_strategies import equal
+
+ZERO = np.array(3)
+SMALL = np.arange(5, dtype="u1")
+TABLE = np.arange(12).reshape(3, 4)
+DATES = np.array(["2000-01-01", "2000-01-04", "2000-01-09", "2000-01-11"], "M8[D]")
+PLACES = np.array([0.0, 1, 3, 4, 9])
+SQUARES = np.arange(5.0) ** 2
+COMPLEX = (np.arange(6) - 2.5) * (1 + 2j)
+
+
+def fill(line, widths, axis, options):
+    line[: widths[0]] = options.get("value", 10)
+    line[len(line) - widths[1] :] = axis
+
+
+CALLS = [
+    *[(name, (ZERO,), {}) for name in ("argsort", "cumsum", "ravel", "flip", "median", "argmax", "atleast_2d", "diagflat",
+                                       "round", "sort", "nonzero", "diag", "tril", "diff")],
+    *[(name, ([ZERO, ZERO],), {}) for name in ("vstack", "hstack", "dstack", "column_stack")],
+    *[("clip", (SMALL, *ends), {}) for ends in ((-1, 3), (2, 300), (-1, None), (None, -1), (-5, -1), (1.5, 3.5), (np.int64(-1), 3),
+                                               (None, None), (300, None))],
+    ("clip", (SMALL,), {"a_min": 1, "a_max": 3}), ("clip", (SMALL,), {"min": 1, "max": 3}),
+    ("clip", (DATES, np.datetime64("2000-01-03"), None), {}),
+    ("tril", (np.arange(3),), {}), ("triu", (np.arange(3), 1), {}), ("tril", (DATES.reshape(2, 2),), {}),
+    ("diag", (DATES,), {}), ("diag", (DATES.reshape(2, 2),), {}), ("diag", (np.array([1, 2], "m8[s]"), 1), {}),
+    ("gradient", (DATES,), {}), ("gradient", (DATES - DATES[0],), {}), ("gradient", (SQUARES, PLACES), {}),
+    ("gradient", (SQUARES, PLACES), {"edge_order": 2}), ("gradient", (TABLE**2, 2.0, PLACES[:4]), {}),
+    ("gradient", (TABLE**2, PLACES[:4]), {"axis": 1}), ("gradient", (SQUARES, np.arange(5) * 2), {}),
+    ("gradient", (SQUARES.astype("f4"),), {}), ("gradient", (SMALL[::-1],), {}),
+    ("interp", (PLACES, [0, 1, 2], [0, 1j, 2]), {}), ("interp", (PLACES, [0, 1, 2], [0, 1, 2]), {"period": 2}),
+    *[(name, args, options) for name in ("argmin", "argmax") for args, options in (
+        ((TABLE,), {"keepdims": True}), ((TABLE, 1), {"keepdims": True}), ((np.array(["b", "a", "c", "a"]),), {}), ((DATES,), {}),
+        ((COMPLEX,), {}), ((TABLE == 5,), {}))],
+    ("linspace", (0, 10, 5), {"dtype": int}), ("linspace", (-3.7, 2, 7), {"dtype": "i8"}), ("linspace", (0, 1j, 3), {}),
+    ("linspace", (np.array([0, 1]), 10, 5), {}), ("linspace", (np.array([0, 1]), np.array([[5], [7]]), 3), {"axis": -1}),
+    ("linspace", (0, 1, 5), {"retstep": True}), ("linspace", (2, 3, 4, False), {}), ("linspace", (2, 3, 1), {}),
+    *[("convolve", (np.arange(7.0), np.arange(3), mode), {}) for mode in ("full", "same", "valid")],
+    *[("convolve", (np.arange(2), np.arange(6), mode), {}) for mode in ("full", "same", "valid")],
+    *[("correlate", (COMPLEX, COMPLEX[:3][::-1], mode), {}) for mode in ("full", "same", "valid")],
+    *[("correlate", (COMPLEX[:2], COMPLEX[:5], mode), {}) for mode in ("full", "same", "valid")],
+    ("lexsort", (np.array([[3, 1, 2, 1], [0, 1, 0, 1]]),), {}), ("lexsort", ([np.arange(4.0)[::-1], DATES],), {}),
+    ("partition", (np.array([3, 1, 2, 5, 0]), 2), {}), ("argpartition", (TABLE[:, ::-1], 1), {"axis": 0}),
+    ("polyval", ([1, 2, 3], SQUARES), {}), ("polyval", (COMPLEX, SQUARES), {}), ("polyval", ([], SMALL), {}),
+    ("einsum", ("ij,jk", TABLE, TABLE.T), {"order": "F"}), ("einsum", ("ij->i", TABLE * 1.0), {"casting": "no"}),
+    ("ravel_multi_index", ((np.array([1, 2]), np.array([2, 3])), (3, 4)), {"order": "F"}),
+    *[("ravel_multi_index", ((np.array([5, 2]), np.array([2, -1])), (3, 4)), {"mode": mode}) for mode in ("clip", "wrap", "raise")],
+    ("unravel_index", (np.array([5, 7]), (3, 4)), {"order": "F"}), ("unravel_index", (np.array([5, 12]), (3, 4)), {}),
+    ("tri", (3, 4, 1, int), {}), ("eye", (3,), {"M": 4}), ("eye", (3, 4, -1, int), {}),
+    ("histogram", (SQUARES, 3, (1, 8)), {}),
+    ("quantile", (PLACES, [0.2, 0.5]), {"weights": SQUARES, "method": "inverted_cdf"}),
+    ("percentile", (TABLE, 30), {"weights": np.array([1.0, 0, 2]), "method": "inverted_cdf", "axis": 0}),
+    ("nanquantile", (TABLE * 1.0, 0.3), {"weights": TABLE + 1.0, "method": "inverted_cdf", "axis": 1}),
+    ("pad", (TABLE, 2, fill), {}), ("pad", (TABLE, ((0, 1), (2, 3)), fill), {"value": 3}),
+    *[("pad", (TABLE, width, mode), {"reflect_type": "odd"}) for mode in ("reflect", "symmetric")
+      for width in (2, ((1, 2), (0, 3)), ((0, 0), (9, 14)))],
+    ("reshape", (TABLE, (4, 3)), {"order": "F"}), ("reshape", (TABLE, -1), {"order": "F"}), ("ravel", (TABLE,), {"order": "F"}),
+    ("concatenate", ([TABLE, TABLE],), {"dtype": "f4"}), ("stack", ([SMALL, SMALL],), {"dtype": float, "axis": 1}),
+    ("hstack", ([SMALL, SMALL],), {"dtype": "i2"}), ("vstack", ([PLACES, PLACES],), {"dtype": "i2", "casting": "unsafe"}),
+    ("vstack", ([PLACES, PLACES],), {"dtype": "i2", "casting": "safe"}),
+]  # fmt: skip
+
+
+def lazily(value):
+    if isinstance(value, np.ndarray):
+        return ga.from_array(value, chunks=2)
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], np.ndarray):
+        return type(value)(map(lazily, value))
+    return value
+
+
+def computed(value):
+    return [each.compute() for each in value] if isinstance(value, (list, tuple)) else value.compute()
+
+
+@pytest.mark.parametrize(("name", "args", "options"), CALLS)
+def test_results_are_numpys(name, args, options):
+    try:
+        expected = getattr(np, name)(*args, **options)
+    except (TypeError, ValueError, OverflowError) as error:
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            computed(getattr(ga, name)(*map(lazily, args), **options))
+        assert str(error)
+        return
+    made = getattr(ga, name)(*map(lazily, args), **options)
+    pairs = list(zip(made, expected, strict=True)) if isinstance(expected, (tuple, list)) else [(made, expected)]
+    exact = name not in ("gradient", "convolve", "correlate", "linspace", "interp")
+    for mine, theirs in pairs:
+        if isinstance(mine, ga.Array):
+            plain = np.asarray(theirs).dtype.kind not in "fc"
+            equal(mine, theirs, **({} if exact or plain else {"rtol": 1e-12, "atol": 1e-12}))
+        else:
+            assert mine == theirs
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_half_precision_is_rounded_once(axis):
+    array = (np.random.default_rng(0).random((60, 30)) * 3).astype("f2")
+    lazy = ga.from_array(array, chunks=(7, 8))
+    wide = array.astype("f8")
+    equal(lazy.sum(axis), wide.sum(axis).astype("f2"))
+    equal(lazy.mean(axis), wide.mean(axis).astype("f2"), rtol=1e-3)
+    equal(ga.nansum(lazy, axis), wide.sum(axis).astype("f2"))
+    equal(lazy[:8, :4].prod(axis), wide[:8, :4].prod(axis).astype("f2"))
+    equal(lazy.cumsum(axis), wide.cumsum(axis).astype("f2"))
+
+
+def test_ends_and_limits_may_be_lazy():
+    x = ga.arange(1.0, 6, chunks=2)
+    equal(np.linspace(x.min(), x.max(), 9), np.linspace(1, 5, 9))
+    equal(ga.linspace(0, x, 3), np.linspace(0, np.arange(1.0, 6), 3))
+    limits = (x.min(), x.max() - 1)
+    for mine, theirs in zip(ga.histogram(x, 4, limits), np.histogram(np.arange(1.0, 6), 4, (1, 4)), strict=True):
+        equal(mine, theirs)
+    equal(ga.gradient(x**2, x * x)[1:-1], np.gradient(np.arange(1.0, 6) ** 2, np.arange(1.0, 6) ** 2)[1:-1], rtol=1e-12)
+
+
+def test_arguments_that_are_dasks_alone():
+    x, array = ga.arange(10, chunks=3).astype(float), np.arange(10.0)
+    for method in ("sequential", "blelloch"):
+        equal(ga.cumsum(x, method=method), array.cumsum())
+        equal(ga.nancumprod(x + 1, method=method), (array + 1).cumprod())
+    for split_every in (2, 4, None):
+        equal(ga.topk(x, 4, split_every=split_every), array[::-1][:4])
+        equal(ga.argtopk(x, -3, split_every=split_every), [0, 1, 2])
+    equal(x.reshape(2, 5, merge_chunks=False), array.reshape(2, 5))
+    with pytest.raises(ValueError, match="method='fast'"):
+        ga.cumsum(x, method="fast")
+
+
+def test_positions_of_equal_elements():
+    array = np.array([3, 1, 3, 3, 1, 2, 1])
+    for chunks in (1, 2, 3, 7):
+        lazy = ga.from_array(array, chunks=chunks)
+        assert array[ga.argtopk(lazy, 3).compute()].tolist() == [3, 3, 3]
+        assert array[ga.argtopk(lazy, -3).compute()].tolist() == [1, 1, 1]
+        assert operator.eq(*(ga.argtopk(ga.from_array(array, chunks=c), 3).compute().tolist() for c in (chunks, 7)))
