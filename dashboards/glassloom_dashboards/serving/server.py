@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import time
 from typing import Any
 from urllib.parse import unquote
@@ -32,18 +33,15 @@ from glassloom_dashboards.serving.loop_lag import LoopLag
 from glassloom_dashboards.serving.page import DEFAULT_THEME
 from glassloom_dashboards.serving.sessions import Viewers, session_of
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",  # Bokeh's pages begin in inline scripts
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "connect-src 'self'",
-        "object-src 'none'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'self'",
-    )
+_POLICY = (
+    "default-src 'self'",
+    "style-src 'self' 'unsafe-inline'",  # BokehJS makes style elements for its shadow roots, our HTML has bars of a width
+    "img-src 'self' data: blob:",
+    "connect-src 'self'",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
 )
 _SEGMENT = "[^/]+"
 _KEEP_ALIVE_MS = 10_000
@@ -51,9 +49,19 @@ _CHECK_SESSIONS_MS = 5_000
 _UNUSED_SESSION_MS = 15_000
 
 
+def security_policy(nonce: str = "") -> str:
+    """Return the Content-Security-Policy of an answer: of one without a nonce no script runs.
+
+    With one, only the scripts that carry it do. ``'self'`` isn't among them: behind Jupyter that is also what users have in
+    their files. ``'unsafe-eval'`` is for BokehJS, which makes functions of the texts of `CustomJS` and its like.
+    """
+    scripts = f"'nonce-{nonce}' 'unsafe-eval'" if nonce else "'none'"
+    return "; ".join((*_POLICY, f"script-src {scripts}"))
+
+
 def set_security_headers(handler: RequestHandler) -> None:
     """Set what every answer of ours carries."""
-    handler.set_header("Content-Security-Policy", CONTENT_SECURITY_POLICY)
+    handler.set_header("Content-Security-Policy", security_policy())
     handler.set_header("X-Content-Type-Options", "nosniff")
     handler.set_header("Referrer-Policy", "no-referrer")
     handler.set_header("Cache-Control", "no-store")
@@ -133,14 +141,18 @@ class DashboardServer(BokehTornado):
         rest = request.path[len(self.prefix) :].lstrip("/")
         return self.hub.watch(unquote(rest.split("/")[0]))
 
-    def opening_html(self, page: str, watched: Watched, theme: str, token: str) -> str:
-        """Return a page as it is before anything of the cluster is drawn; all values are escaped."""
+    def opening_html(self, page: str, watched: Watched, theme: str, token: str, nonce: str) -> str:
+        """Return a page as it is before anything of the cluster is drawn; all values are escaped.
+
+        `nonce` lets its scripts run: see `security_policy`.
+        """
         files = self.resources().js_files
         return template("page.html").render(
             title=f"{ellipsis(watched.record.name, MAX_NAME_LENGTH)} · {TITLES[page]}",
             name=ellipsis(watched.record.name, MAX_NAME_LENGTH),
             theme=theme,
             token=token,
+            nonce=nonce,
             scripts=files,
             cards={card: TITLES[card] for card in LAYOUTS[page].cards},
             grid=LAYOUTS[page].grid,
@@ -254,7 +266,9 @@ class PageHandler(SessionHandler):
             return
         session_id, token = self._new_session()
         self.set_header("Content-Type", "text/html; charset=utf-8")
-        await self.finish(self.application.opening_html(self._page, watched, _theme_of(self), token))
+        nonce = secrets.token_urlsafe(16)
+        self.set_header("Content-Security-Policy", security_policy(nonce))
+        await self.finish(self.application.opening_html(self._page, watched, _theme_of(self), token, nonce))
         await session_of(self.application_context, session_id, self.request, token)
 
     def _new_session(self) -> tuple[ID, str]:
