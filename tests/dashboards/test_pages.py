@@ -635,3 +635,13 @@ def test_what_has_gone_from_the_table_of_tasks_is_still_drawn_and_told_in_bins(m
     assert "older tasks are kept only so" in stream.legend.text
     budget = budget_of(aggregate, STARTED_AT_S, aggregate.tasks.stop_s)
     assert budget.totals["compute"] + budget.totals["transfer"] >= whole_s * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("page", ["workers-memory", "workers-cpu"])
+def test_bars_of_workers_are_as_thick_as_they_need_be_and_share_the_page_if_they_are_many(page):
+    heights = []
+    for workers in (0, 1, 2, 16, 500):
+        plot = Opened(page, aggregate_of(Shape(workers=workers, tasks=0))).card(page).plot
+        heights.append((plot.visible, plot.y_range.start + 0.5, plot.max_height))
+    assert [height[:2] for height in heights] == [(False, 1), (True, 1), (True, 2), (True, 16), (True, 56)]
+    assert heights[2][2] < 150 < heights[3][2] < heights[4][2]

@@ -14,11 +14,11 @@ from bokeh.models import ColumnDataSource, FixedTicker, Range1d
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.parts.card import inner_height_px, inner_width_px
+from glassloom_dashboards.parts.card import inner_width_px
 from glassloom_dashboards.parts.theme import FONT, Palette, glyph_of, middle_cut, plain
 
 MAX_BARS = 60
-MAX_LABELS = 12
+MAX_LABELS = 16
 MAX_LABEL_LENGTH = 14
 BAR_HEIGHT = 0.72
 THIN_FROM_BARS = 30
@@ -26,9 +26,6 @@ THIN_FROM_BARS = 30
 
 MAX_NUMBERED_BARS = 16
 """With more bars there is no room for numbers beside them."""
-
-LEAST_ROWS = 4
-"""A figure has room for so many bars at least, so that one worker's isn't as thick as the page."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ def bar_figure(name: str, label: str) -> figure:
     plot = figure(
         name=name,
         x_range=Range1d(0, 1),
-        y_range=Range1d(LEAST_ROWS - 0.5, -0.5),
+        y_range=Range1d(0.5, -0.5),
         sizing_mode="stretch_both",
         min_height=90,
         min_width=120,
@@ -84,10 +81,17 @@ def bar_figure(name: str, label: str) -> figure:
 
 
 def label_bars(plot: figure, bars: Sequence[Bar], glyphs: Mapping[str, float]) -> None:
-    """Set the range and the labels of the y axis for `bars`, and the thickness of glyphs, given as that of few bars."""
-    rows = max(len(bars), LEAST_ROWS, inner_height_px(plot, 0) // _MAX_ROW_PX)
+    """Set the range and the labels of the y axis for `bars`, and the thickness of glyphs, given as that of few bars.
+
+    The figure is as high as its bars need, or as there is room.
+    """
+    rows = max(len(bars), 1)
     if plot.y_range.start != rows - 0.5:
         plot.y_range.update(start=rows - 0.5, end=-0.5)
+    if plot.max_height != rows * _MAX_ROW_PX + _AXIS_PX:
+        plot.max_height = rows * _MAX_ROW_PX + _AXIS_PX
+    if plot.visible != bool(bars):
+        plot.visible = bool(bars)
     single = all(len(bar.workers) == 1 for bar in bars)
     every = -(-len(bars) // MAX_LABELS) if bars else 1
     labels = {
@@ -107,13 +111,14 @@ def label_bars(plot: figure, bars: Sequence[Bar], glyphs: Mapping[str, float]) -
 
 
 _CHARACTER_PX = 6.2
-_MAX_ROW_PX = 56
+_MAX_ROW_PX = 48
 """The bars of a few workers are no thicker on a high page."""
+_AXIS_PX = 44
 
 
 def size_px(plot: figure) -> dict[str, int]:
     """Return what the labels and numbers of a figure depend on besides its bars."""
-    return {"width": inner_width_px(plot, 0), "height": inner_height_px(plot, 0)}
+    return {"width": inner_width_px(plot, 0)}
 
 
 def add_numbers(plot: figure, source: ColumnDataSource, at: str) -> None:

@@ -110,7 +110,7 @@ def plot_bars(source: ColumnDataSource) -> figure:
 
 def plot_history(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, HoverTool]:
     """Return the figure that draws `history_columns`, and the tool that says its numbers."""
-    lines = time_figure("workers-cpu-history", x_range, sizing_mode="stretch_width", height=110, min_border=2)
+    lines = time_figure("workers-cpu-history", x_range, sizing_mode="stretch_both", min_height=110, min_border=2)
     lines.xaxis.ticker.tickers[0].desired_num_ticks = 5
     lines.yaxis.axis_label = "cores busy"
     lines.yaxis.ticker.desired_num_ticks = 3
