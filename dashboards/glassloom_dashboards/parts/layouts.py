@@ -54,7 +54,7 @@ class Layout:
 COMPOSED = {
     "overview": Layout(("overview overview", "utilisation memory"), heights="max-content minmax(320px, 1fr)"),
     "status": Layout(("task-stream task-stream task-stream", "progress workers-memory workers-cpu")),
-    "gpu": Layout(("gpu-devices", "gpu-time", "gpu-time")),
+    "gpu": Layout(("gpu-devices", "gpu-time"), heights="fit-content(62%) minmax(260px, 1fr)"),
 }
 """The pages of several cards."""
 

@@ -57,7 +57,7 @@ MAX_LANES = 64
 _LEFT_PX = 96
 _RIGHT_PX = {False: 130, True: 196}
 """Room for the last values; those of traffic, both ways, are longer."""
-_LANE_PX = 24
+_LANE_PX = 16
 _TRACK_COLUMNS = ("bottom", "top")
 _NOTE_COLUMNS = ("x", "y", "text")
 _NO_ROWS = {name: np.empty(0, np.float32) for name in RECTANGLE}
