@@ -4,8 +4,9 @@ import glassloom.array as ga
 import numpy as np
 import pytest
 from array_strategies import equal
+from glassloom.array.nodes.base import ArrayExpr
 from glassloom.array.nodes.overlap import window_pieces
-from glassloom.expr import lower, optimize
+from glassloom.expr import lower, optimize, simplify, walk
 from glassloom.graph import Task, layer_name
 
 
@@ -87,3 +88,39 @@ def test_a_task_reads_other_keys_wherever_it_refers_to_them():
     assert other.deps == ("x", "c", "y")
     assert (other.args, other.kwargs) == ((TaskRef("x"), [TaskRef("c"), {"k": TaskRef("x")}]), {"key": TaskRef("y")})
     assert task.reading({"x": "b"}) is task
+
+
+def chained(n):
+    x = ga.from_array(np.arange(1000.0), chunks=500)
+    for _ in range(n):
+        x = (x * 1.5)[1:]
+    return x
+
+
+def test_slices_of_a_chain_are_collected_once(monkeypatch):
+    made = []
+    plans = {n: chained(n) for n in (20, 200)}
+    validate = ArrayExpr.validate
+    monkeypatch.setattr(ArrayExpr, "validate", lambda node: made.append(node) or validate(node))
+    counts = {}
+    for n, x in plans.items():
+        made.clear()
+        (root,) = simplify([x.expr])
+        counts[n] = len(made)
+        assert [node.label for node in walk([root])] == ["from-array", *["multiply"] * n]
+    assert counts[200] <= 10 * counts[20] + 10
+    expected = np.arange(1000.0)
+    for _ in range(20):
+        expected = (expected * 1.5)[1:]
+    equal(plans[20], expected)
+
+
+def test_what_both_neighbours_read_is_made_once(monkeypatch):
+    made = []
+    x = ga.from_array(np.arange(1000.0), chunks=500)
+    for _ in range(30):
+        x = x[1:] + x[:-1] * 0.5
+    validate = ArrayExpr.validate
+    monkeypatch.setattr(ArrayExpr, "validate", lambda node: made.append(node) or validate(node))
+    simplify([x.expr])
+    assert len(made) <= 7 * 30

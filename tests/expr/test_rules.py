@@ -66,3 +66,69 @@ def test_equal_nodes_are_equal_and_different_ones_are_not():
     assert Twice(Leaf(1)) == Twice(Leaf(1))
     assert Twice(Leaf(1)) != Twice(Leaf(1.0))
     assert len({Leaf(1), Leaf(1), Leaf(2)}) == 2
+
+
+class Cut(Expr):
+    parameters = ("below", "start")
+
+
+class Doubled(Expr):
+    parameters = ("below",)
+
+
+def cut_rules():
+    @rule(Cut, Cut, unshared=True)
+    def once(parent, child):
+        return Cut(child.below, parent.start + child.start)
+
+    @rule(Cut, Doubled, unshared=True)
+    def before(parent, child):
+        return Doubled(Cut(child.below, parent.start))
+
+
+def chain_of(n):
+    node = Leaf(0)
+    for _ in range(n):
+        node = Cut(Doubled(node), 1)
+    return node
+
+
+@pytest.mark.parametrize("n", [10, 1000])
+def test_what_goes_down_a_chain_makes_a_few_nodes_for_each_step(n, monkeypatch):
+    cut_rules()
+    root = chain_of(n)
+    made = []
+    monkeypatch.setattr(Expr, "validate", lambda node: made.append(node))
+    (best,) = simplify([root])
+    assert len(made) <= 5 * n
+    node, depth = best, 0
+    while isinstance(node, Doubled):
+        node, depth = node.below, depth + 1
+    assert (depth, type(node), node.start, type(node.below)) == (n, Cut, n, Leaf)
+
+
+def test_what_two_nodes_need_is_not_made_twice_by_what_goes_down():
+    cut_rules()
+    shared = Doubled(Leaf(1))
+    (made,) = simplify([Pair([Cut(shared, 1), Cut(shared, 2)])])
+    assert [item.below for item in made.items] == [shared, shared]
+    top, whole = simplify([Cut(shared, 1), shared])
+    assert (top.below, whole) == (shared, shared)
+
+
+def test_what_becomes_equal_on_the_way_down_is_shared_from_then_on():
+    cut_rules()
+    leaf = Leaf(1)
+    one, other = Cut(Doubled(Doubled(leaf)), 1), Doubled(Cut(Doubled(leaf), 1))
+    first, second = simplify([one, other])
+    assert first.name == second.name
+    assert first.below.below.below == leaf
+
+
+def test_going_down_for_ever_is_a_mistake_that_is_named():
+    @rule(Cut, Leaf, unshared=True)
+    def grow(parent, child):
+        return Cut(Leaf(child.value + 1), parent.start)
+
+    with pytest.raises(RuntimeError, match=r"don't come to an end at Cut\(below="):
+        simplify([Cut(Leaf(0), 1)])

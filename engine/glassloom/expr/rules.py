@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from glassloom.expr.core import Expr, walk
+from glassloom.expr.pushdown import push_down
 
 Rule = Callable[..., Expr | None]
 
@@ -60,7 +61,9 @@ def rule(parent: type[Expr], child: type[Expr] | None = None, *, unshared: bool 
 
 
 def simplify(roots: Sequence[Expr]) -> list[Expr]:
-    """Return the roots with all rules applied until none fits (node by node, dependencies first), then all passes.
+    """Return the roots with all rules applied until none fits, then all passes.
+
+    What is `unshared` is applied from top to bottom first (`pushdown`), then all rules node by node, dependencies first.
 
     Raises
     ------
@@ -68,6 +71,8 @@ def simplify(roots: Sequence[Expr]) -> list[Expr]:
         If the rules don't come to an end, which is a mistake in the rules.
     """
     done: dict[str, Expr] = {}
+    if any(registered.unshared for node in walk(roots) for registered in _rules_for(type(node))):
+        roots = push_down(roots, _apply_first_unshared_rule)
     shared = _shared_names(roots)
     for root in roots:
         _simplify_into(done, root, shared)
@@ -113,12 +118,8 @@ def _simplify_into(done: dict[str, Expr], root: Expr, shared: set[str]) -> None:
 
 
 def _apply_first_rule(node: Expr, shared: set[str]) -> Expr | None:
-    kind = type(node)
-    rules = _rules_by_class.get(kind)
-    if rules is None:
-        rules = _rules_by_class[kind] = [registered for registered in _rules if issubclass(kind, registered.parent)]
     first: Any = node.operands[0] if node.operands else None
-    for _, child, unshared, function in rules:
+    for _, child, unshared, function in _rules_for(type(node)):
         if unshared and getattr(first, "name", None) in shared:
             continue
         if child is None:
@@ -130,3 +131,21 @@ def _apply_first_rule(node: Expr, shared: set[str]) -> Expr | None:
         if better is not None and better.name != node.name:
             return better
     return None
+
+
+def _apply_first_unshared_rule(node: Expr, is_shared: Callable[[Expr], bool]) -> Expr | None:
+    first: Any = node.operands[0] if node.operands else None
+    for _, child, unshared, function in _rules_for(type(node)):
+        if not unshared or child is None or not isinstance(first, child) or is_shared(first):
+            continue
+        better = function(node, first)
+        if better is not None and better.name != node.name:
+            return better
+    return None
+
+
+def _rules_for(kind: type[Expr]) -> list[_Registered]:
+    rules = _rules_by_class.get(kind)
+    if rules is None:
+        rules = _rules_by_class[kind] = [registered for registered in _rules if issubclass(kind, registered.parent)]
+    return rules
