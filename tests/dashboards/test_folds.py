@@ -61,7 +61,7 @@ def test_of_runs_the_newest_are_kept_and_all_are_counted(monkeypatch):
     table = RunTable()
     table.add(run_rows((0, "running", "a"), (1, "running", "b")))
     table.add_layers(Layers([7, 8, 9], ["x"] * 3, [1] * 3, [""] * 3, [0, 1, 1], [[], [], []]))
-    table.add(run_rows((1, "failed", "b"), (2, "finished", "c"), (3, "running", "d")))
+    table.add(run_rows((0, "failed", "a"), (2, "finished", "c"), (3, "running", "d")))
     assert [run.id for run in table.newest_first()] == [3, 2, 1]
     assert (table.forgotten, table.get(0), table.layers_of(0), table.layers_of(1)) == (1, None, [], [8, 9])
     assert {name: count for name, count in table.outcomes.items() if count} == {

@@ -47,8 +47,10 @@ from glassloom_dashboards.folds.durations import Durations
 from glassloom_dashboards.folds.engine_history import EngineHistory
 from glassloom_dashboards.folds.gpu_history import GpuHistory
 from glassloom_dashboards.folds.growing import GrowingTable
+from glassloom_dashboards.folds.layers import Layer as Layer
 from glassloom_dashboards.folds.log_table import LogTable
 from glassloom_dashboards.folds.memory_history import MemoryHistory
+from glassloom_dashboards.folds.older_layers import AT_ONCE, MAX_LAYERS, OLDER, OlderLayers
 from glassloom_dashboards.folds.running_tasks import RunningTasks
 from glassloom_dashboards.folds.runs import HeldBytes, RunTable
 from glassloom_dashboards.folds.task_sums import TaskSums
@@ -63,21 +65,6 @@ _HISTORY_DTYPES = {
     name: "<f8"
     for name in ("at_s", "cpu_percent", "rss_bytes", "managed_bytes", "shared_bytes", "spilled_bytes", "executing")
 }
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A layer of a graph: its operation's name, how many tasks it has, and the user's line that built it.
-
-    ``prefix`` is what its keys have before the index (``""``: not told); ``is_tuple`` whether they are tuples.
-    """
-
-    id: int
-    name: str
-    total: int
-    origin: str
-    prefix: str = ""
-    is_tuple: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,6 +152,9 @@ class ClusterAggregate:
         self.dropped_frames = 0
         self.tasks = TaskTable(hello.started_at_s)
         self.layers: dict[int, Layer] = {}
+        """Those that are kept one by one, in order of their announcement, and `OLDER` for all others."""
+        self.older = OlderLayers(len(STATES))
+        self._fold_at = MAX_LAYERS + AT_ONCE
         self.progress: dict[int, tuple[int, ...]] = {}
         self._sums = [0] * len(STATES)  # of all layers, kept up to date: a cluster may have had 10^5 of them
         self._total = 0
@@ -218,9 +208,9 @@ class ClusterAggregate:
             del self.errors[next(iter(self.errors))]
 
     def layer_name(self, layer: int) -> str:
-        """Return the name of a layer by id, also of one that was never announced."""
+        """Return the name of a layer by id, also of one that was never announced, or isn't kept."""
         known = self.layers.get(layer)
-        return known.name if known else UNKNOWN_LAYER
+        return known.name if known else self.older.name(layer) or UNKNOWN_LAYER
 
     def worker_name(self, worker: int) -> str:
         """Return the name of a worker by id, also after it left."""
@@ -367,6 +357,7 @@ class ClusterAggregate:
         self._saw(self.tasks.stop_s, "tasks")
 
     def _set_layers(self, message: Layers) -> None:
+        self._restore(message.ids)
         prefixes, tuples = message.prefixes or [""] * len(message.ids), message.tuples or [0] * len(message.ids)
         rows = zip(
             message.ids, message.names, message.totals, message.origins, prefixes, map(bool, tuples), strict=True
@@ -380,8 +371,46 @@ class ClusterAggregate:
                 self._known_total += added
             self.layers[layer.id] = layer
         self.versions["layers"] += 1
+        if len(self.layers) > self._fold_at:
+            self._fold_old_layers()
+
+    def _fold_old_layers(self) -> None:
+        """Count the oldest layers that are done together: those of no run that is kept, then those of the oldest runs."""
+        excess = len(self.layers) - MAX_LAYERS
+        done = [layer for layer in self.layers if layer != OLDER and self._is_done(layer)]
+        folded = [layer for layer in done if self.runs.of_layer(layer) is None][:excess]
+        folded += self.runs.forget_oldest(set(done), excess - len(folded))
+        for layer in folded:
+            self.older.add(self.layers.pop(layer), self.progress.pop(layer))
+        self._fold_at = len(self.layers) + AT_ONCE
+        if folded:
+            self.sums.layers.fold(self.layers, max(folded), OLDER)
+            self.durations.fold(self.layers, max(folded), OLDER)
+            self.tasks.finder.fold(folded)
+            self.held.forget(folded)
+            self._show_older()
+
+    def _is_done(self, layer: int) -> bool:
+        """Tell whether no task of a layer is under way, and none of their results is held."""
+        counts = self.progress.get(layer)
+        return counts is not None and not any(counts[: STATES.index("released")]) and not self.held.now.get(layer)
+
+    def _restore(self, layers: Sequence[int]) -> None:
+        """Keep layers by themselves again that were folded, as the cluster tells of them again."""
+        restored = self.older.restore(layers) if self.older.count else []
+        for layer, counts in restored:
+            self.layers[layer.id], self.progress[layer.id] = layer, counts
+        if restored:
+            self._show_older()
+
+    def _show_older(self) -> None:
+        if OLDER not in self.layers:
+            self.layers = {OLDER: self.older.layer} | self.layers
+        self.layers[OLDER], self.progress[OLDER] = self.older.layer, self.older.counts
+        self.versions.update(("layers", "progress", "runs"))
 
     def _set_progress(self, message: Progress) -> None:
+        self._restore(message.layers)
         none = (0,) * len(STATES)
         rows = zip(*(getattr(message, state) for state in STATES), strict=True)
         for layer, counts in zip(message.layers, rows, strict=True):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -158,6 +158,12 @@ class Durations:
 
     def __getitem__(self, layer: int) -> LayerDurations:
         return self._layers.get(layer, NONE)
+
+    def fold(self, kept: Container[int], newest: int, into: int) -> None:
+        """Count the layers up to `newest` that aren't `kept` as one. Which of their tasks took longest isn't kept."""
+        whole = self._layers.setdefault(into, LayerDurations())
+        for layer in [one for one in self._layers if one <= newest and one not in kept and one != into]:
+            whole.include(self._layers.pop(layer))
 
     def add_rows(self, columns: dict[str, NDArray[Any]], index: Sequence[str], first: int) -> None:
         """Add events as `TaskTable.extend` takes them, the first of which is the row `first` of the table."""

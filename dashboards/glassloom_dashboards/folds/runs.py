@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from glassloom_metrics.protocol import Layers, Progress, Runs
 from glassloom_metrics.run_row import RunRow
@@ -128,7 +128,7 @@ class RunTable:
         self._code_characters = 0
         self.outcomes: Counter[str] = Counter()
         self.forgotten = 0
-        self._oldest = 0
+        self._newest_forgotten = -1
         self._latest: list[Run] | None = None  # None: to be looked for
 
     def __len__(self) -> int:
@@ -169,7 +169,7 @@ class RunTable:
         self._latest = None
         for row in zip(*(getattr(message, name) for name in message.__struct_fields__), strict=True):
             run = Run(*row)
-            if run.id < self._oldest:
+            if self._is_forgotten(run.id):
                 continue
             known = self._rows.get(run.id)
             if known is None:
@@ -189,20 +189,40 @@ class RunTable:
         """Note which run new layers belong to."""
         self._latest = None
         for layer, run in zip(message.ids, message.runs, strict=False):  # no runs: not known
-            if run >= self._oldest:
+            if run >= 0 and not self._is_forgotten(run):
                 self._layers.setdefault(run, {})[layer] = None
                 self._run_of[layer] = run
 
+    def forget_oldest(self, done: Container[int], n_layers: int) -> list[int]:
+        """Forget the oldest runs that have ended and have no layers but `done` ones, until these are so many; return them."""
+        gone: list[int] = []
+        for run in list(self._rows.values()):
+            if len(gone) >= n_layers:
+                break
+            layers = self._layers.get(run.id, ())
+            if layers and run.ended_s is not None and all(layer in done for layer in layers):
+                gone += layers
+                self._forget_run(run.id)
+        return gone
+
+    def _forget_run(self, run: int) -> None:
+        self._code_characters -= len(self._rows.pop(run).code)
+        for layer in self._layers.pop(run, ()):
+            self._run_of.pop(layer, None)
+        self._threads.pop(run, None)
+        self._cut.discard(run)
+        self._newest_forgotten = max(self._newest_forgotten, run)
+        self._latest = None
+        self.forgotten += 1
+
+    def _is_forgotten(self, run: int) -> bool:
+        return run <= self._newest_forgotten and run not in self._rows
+
     def _forget(self) -> None:
         while len(self._rows) > MAX_RUNS:
-            oldest = next(iter(self._rows))
-            self._code_characters -= len(self._rows.pop(oldest).code)
-            for layer in self._layers.pop(oldest, ()):
-                self._run_of.pop(layer, None)
-            self._threads.pop(oldest, None)
-            self._cut.discard(oldest)
-            self._oldest = max(self._oldest, oldest + 1)
-            self.forgotten += 1
+            self._forget_run(
+                next((run.id for run in self._rows.values() if run.ended_s is not None), next(iter(self._rows)))
+            )
         while self._code_characters > MAX_CODE_CHARACTERS and self._whole:
             run = self._rows.get(self._whole.popleft())
             if run is not None:
@@ -224,3 +244,9 @@ class HeldBytes:
         for layer, nbytes in zip(message.layers, message.held_bytes, strict=False):
             self.now[layer] = nbytes
             self.peak[layer] = max(nbytes, self.peak.get(layer, 0))
+
+    def forget(self, layers: Iterable[int]) -> None:
+        """Forget layers that hold nothing any more."""
+        for layer in layers:
+            self.now.pop(layer, None)
+            self.peak.pop(layer, None)

@@ -40,6 +40,9 @@ class TaskIndex:
         self._hashes = GrowingTable({"hash": "<u2"})
         self._first_row = 0
         self._blocks: dict[int, array[int]] = {}
+        self._folded: set[int] = set()
+        """The blocks in which layers that were folded have rows."""
+        self._newest_folded = -1
 
     def add(self, layers: NDArray[Any], texts: Sequence[str], first: int) -> None:
         """Add the next rows, of which `first` is the number of the first: their layers, and the rests of their keys."""
@@ -68,11 +71,18 @@ class TaskIndex:
         self._hashes.drop(gone)
         self._first_row = row
         oldest = row // BLOCK_ROWS
+        self._folded = {block for block in self._folded if block >= oldest}
         for layer, blocks in list(self._blocks.items()):
             if blocks[-1] < oldest:
                 del self._blocks[layer]
             elif blocks[0] < oldest:
                 del blocks[: bisect_left(blocks, oldest)]
+
+    def fold(self, layers: Iterable[int]) -> None:
+        """Keep for some layers together where their rows are: it takes longer to find one of them."""
+        for layer in layers:
+            self._folded.update(self._blocks.pop(layer, ()))
+            self._newest_folded = max(self._newest_folded, layer)
 
     def candidates(self, layer: int, text: str) -> NDArray[np.int64]:
         """Return rows that may have this key, all that do among them: those with the same hash, where the layer has rows."""
@@ -85,13 +95,14 @@ class TaskIndex:
 
     def spans(self, layers: Iterable[int]) -> list[Span]:
         """Return where the rows of some layers are, in order: spans that hold others' rows too."""
-        blocks = np.unique(np.concatenate([np.empty(0, np.uint32), *(self._of(layer) for layer in layers)]))
+        asked = list(layers)
+        known = [np.array(self._blocks.get(layer, ()), np.uint32) for layer in asked]
+        if any(layer <= self._newest_folded for layer in asked):
+            known.append(np.fromiter(self._folded, np.uint32))
+        blocks = np.unique(np.concatenate([np.empty(0, np.uint32), *known]))
         if not len(blocks):
             return []
         breaks = np.flatnonzero(np.diff(blocks) > 1) + 1
         parts = np.split(blocks.astype(np.int64), breaks)
         stop = self._first_row + len(self._hashes)
         return [(int(part[0]) * BLOCK_ROWS, min((int(part[-1]) + 1) * BLOCK_ROWS, stop)) for part in parts]
-
-    def _of(self, layer: int) -> NDArray[np.uint32]:
-        return np.array(self._blocks.get(layer, ()), np.uint32)

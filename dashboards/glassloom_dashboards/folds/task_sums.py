@@ -11,7 +11,7 @@ TaskSum(count=2, failed=1, busy_s=3.0, longest_s=2.0, first_s=1.0, last_s=4.0)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,11 @@ class Sums:
     def of(self, ids: Iterable[int]) -> TaskSum:
         """Return the sum over several ids."""
         return sum((self[id_] for id_ in ids), NONE)
+
+    def fold(self, kept: Container[int], newest: int, into: int) -> None:
+        """Count those of the ids up to `newest` that aren't `kept` under one."""
+        gone = [id_ for id_ in self._sums if id_ <= newest and id_ not in kept and id_ != into]
+        self._sums[into] = sum((self._sums.pop(id_) for id_ in gone), self[into])
 
     def add(
         self,

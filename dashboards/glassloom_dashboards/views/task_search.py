@@ -13,6 +13,7 @@ from itertools import islice
 from glassloom_metrics.protocol import Action
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.older_layers import OLDER
 from glassloom_dashboards.folds.running_tasks import LostTask, RunningTask
 from glassloom_dashboards.folds.task_finding import Looked, computed_between, newest_rows, rows_of_key
 from glassloom_dashboards.folds.task_keys import layer_words, splits, tasks_of_key, written_key
@@ -69,7 +70,9 @@ def parse(text: str) -> Query | None:
 
 def layers_named(aggregate: ClusterAggregate, name: str, *, is_whole: bool) -> list[int]:
     """Return the layers with `name` in their name, or of just this name, newest first."""
-    known = reversed(aggregate.layers.values())
+    known = [
+        layer for layer in reversed(aggregate.layers.values()) if layer.id != OLDER
+    ]  # none of its tasks is kept by it
     if is_whole:
         return [layer.id for layer in known if layer.name == name]
     wanted = name.casefold()
