@@ -108,3 +108,10 @@ def test_a_mask_of_the_array_takes_its_own_values():
     lazy = ga.from_array(array, chunks=2)
     lazy[lazy > 5] = lazy[lazy > 5] * 2
     equal(lazy, np.where(array > 5, array * 2, array))
+
+
+@pytest.mark.parametrize("key", [(), ..., np.True_])
+def test_an_array_without_axes_is_assigned_to(key):
+    lazy = ga.from_array(np.array(3.0))
+    lazy[key] = 5
+    equal(lazy, 5.0)

@@ -188,7 +188,9 @@ def vdot(a: Any, b: Any) -> Array:
     >>> ga.vdot(ga.asarray([1j]), ga.asarray([2j])).compute()
     np.complex128(2+0j)
     """
-    return tensordot(np.conjugate(asarray(a).ravel()), asarray(b).ravel(), axes=1)
+    left = asarray(a).ravel()
+    left = left.conj() if left.dtype.kind == "c" else left
+    return tensordot(left, asarray(b).ravel(), axes=1)
 
 
 @implements(np.linalg.vecdot)

@@ -251,7 +251,7 @@ def nanargmax(array: Any, axis: int | None = None, keepdims: bool = False, *, sp
 
 def _with_nan_as(array: Any, value: float) -> Array:
     whole = asarray(array)
-    return where(np.isnan(whole), whole.dtype.type(value), whole) if whole.dtype.kind == "f" else whole
+    return where(np.isnan(whole), whole.dtype.type(value), whole) if whole.dtype.kind in "fc" else whole
 
 
 def moment(

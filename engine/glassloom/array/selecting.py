@@ -73,9 +73,14 @@ def compress(condition: Any, array: Any, axis: int | None = None) -> Array:
     >>> ga.compress([True, False, True], ga.arange(3, chunks=2)).compute()
     array([0, 2])
     """
-    whole = asarray(array) if axis is not None else asarray(array).ravel()
+    whole = asarray(array)
+    whole = whole if axis is not None and whole.ndim else whole.ravel()
     place = 0 if axis is None else normalize_axis(axis, whole.ndim)
     mask = condition.expr if isinstance(condition, Array) else np.asarray(condition, dtype=bool)
+    if isinstance(mask, np.ndarray) and mask.ndim == 1:  # NumPy lets the end of it go
+        missing = operator.index(whole.shape[place]) - len(mask)
+        mask = np.concatenate([mask, np.zeros(max(missing, 0), bool)])
+        mask = mask if missing >= 0 or mask[missing:].any() else mask[:missing]
     return Array(slicing.take(whole.expr, mask, place))
 
 

@@ -67,7 +67,7 @@ class Assign(ArrayExpr):
         found = {}
         for parts in itertools.product(*of_axes):
             numbers, position, places = (
-                tuple(itertools.chain.from_iterable(each)) for each in zip(*parts, strict=True)
+                tuple(itertools.chain.from_iterable(part[which] for part in parts)) for which in range(3)
             )
             found[tuple([numbers[place] for place in order])] = (position, places)
         return found
