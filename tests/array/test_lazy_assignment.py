@@ -77,7 +77,7 @@ def test_lazy_positions_on_several_axes(pair, data):
     array, lazy = pair
     rows, columns = np.array([0, 3, -1]), np.array([4, 0, 1])
     entries = data.draw(st.sampled_from([
-        (rows, columns), (rows, slice(None), np.array([0, 2, 1])), (rows, 2), (slice(1, 3), columns), (rows, slice(0, 2), 1),
+        (rows, columns), (rows, slice(None), np.array([0, 2, 1])), (rows, 2), (-1, columns), (slice(1, 3), columns), (rows, slice(0, 2), 1),
         (2, slice(None), np.array([2, 0])), (rows[:, None], columns[:2]), (slice(None), columns, 1),
     ]))  # fmt: skip
     which = data.draw(st.sampled_from([n for n, entry in enumerate(entries) if isinstance(entry, np.ndarray)]))

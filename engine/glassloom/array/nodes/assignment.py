@@ -274,7 +274,8 @@ def _assign_lazily(node: ArrayExpr, parsed: Parsed, value: ArrayExpr) -> ArrayEx
     entries = [entry for entry in parsed.others if entry is not None]
     index: list[Any] = [slice(None)] * node.ndim
     for axis, entry in zip(rest, entries, strict=True):
-        index[axis] = slice(entry, entry + 1) if isinstance(entry, int) else entry
+        at = entry % node.shape[axis] if isinstance(entry, int) else 0
+        index[axis] = slice(at, at + 1) if isinstance(entry, int) else entry
     if all(entry == slice(None) for entry in index):
         return assign_at_points(node, axes, lists, wanted)
     part = slice_array(node, parsed.selectors(index, node, range(node.ndim)))
