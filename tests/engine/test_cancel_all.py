@@ -47,14 +47,15 @@ def test_all_that_is_not_finished_is_given_up_and_the_rest_stays(client: Client,
 
 def test_many_tasks_that_are_alike_are_given_up_too(client: Client, tmp_path: Path) -> None:
     go = str(tmp_path / "go")
-    slow = client.map(wait_for_file, [go] * 300, range(300))
+    # A layer of its own: tasks that are known to be short are all sent to the workers at once.
+    slow = client.map(wait_for_file, [go] * 300, range(300), key="alike")
     eventually(lambda: client.story(slow[299]).explanation.startswith("ready; no free thread (4 of 4 are taken); "))
     assert client.story(slow[299]).state == "ready"
     assert client.cancel_all() == 300
     assert {future.status for future in slow} == {"cancelled"}
     assert n_unfinished(client) == 0
     Path(go).touch()
-    assert client.gather(client.map(wait_for_file, [go] * 300, range(300))) == [go] * 300
+    assert client.gather(client.map(wait_for_file, [go] * 300, range(300), key="alike")) == [go] * 300
 
 
 def test_the_same_cell_runs_again_right_after(client: Client, tmp_path: Path) -> None:
