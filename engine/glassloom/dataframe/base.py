@@ -1,4 +1,4 @@
-"""What frames, series and indexes share: partitions, rows, blocks. Columns and values are elsewhere."""
+"""`Frame`: the methods that frames, series and indexes share: those about partitions and rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from glassloom.graph import function_label
 
 
 class Frame(Collection, Operators):
-    """A lazy pandas object, cut into partitions."""
+    """A lazy pandas object in partitions."""
 
     _expr: FrameExpr
 
@@ -180,7 +180,7 @@ class Frame(Collection, Operators):
         (3, 4)
         """
         if npartitions is not None or not compute:
-            some = self._ends(n, range(self._count(npartitions)), first_rows)
+            some = self._first_or_last_rows(n, range(self._count(npartitions)), first_rows)
             return some.compute() if compute else some
         return self._search(n, lambda done, count: range(done, min(done + count, self.npartitions)), first_rows)
 
@@ -188,7 +188,7 @@ class Frame(Collection, Operators):
         """Return the last rows, as a pandas object. See `head`."""
         end = self.npartitions
         if npartitions is not None or not compute:
-            some = self._ends(n, range(end - self._count(npartitions), end), last_rows)
+            some = self._first_or_last_rows(n, range(end - self._count(npartitions), end), last_rows)
             return some.compute() if compute else some
         return self._search(n, lambda done, count: range(max(end - done - count, 0), end - done), last_rows)
 
@@ -201,7 +201,7 @@ class Frame(Collection, Operators):
             raise OptionError(f"npartitions={npartitions!r} should be -1 or 1 to {self.npartitions}")
         return npartitions
 
-    def _ends(self, n: int, numbers: range, take: Callable[[FrameExpr, int], FrameExpr]) -> Any:
+    def _first_or_last_rows(self, n: int, numbers: range, take: Callable[[FrameExpr, int], FrameExpr]) -> Any:
         """Return the lazy first or last rows of some partitions."""
         some = take(Partitions(self._expr, tuple(numbers)), n)
         return wrap(some if len(numbers) == 1 else take(join_all(some), n))
@@ -214,7 +214,7 @@ class Frame(Collection, Operators):
         done, count = 0, 1
         while True:
             chosen = numbers(done, count)
-            block = self._ends(n, chosen, take).compute()
+            block = self._first_or_last_rows(n, chosen, take).compute()
             found = [*found, block] if take is first_rows else [block, *found]
             done, count = done + len(chosen), count * 2
             if sum(map(len, found)) >= n or done >= self.npartitions:
@@ -240,7 +240,7 @@ class Frame(Collection, Operators):
 
 
 class Map(BlockOp):
-    """A user's function of each partition."""
+    """A user's function, called with each partition."""
 
     parameters = ("frame", "others", "call", "given_meta")
 
@@ -252,7 +252,7 @@ class Map(BlockOp):
 
 
 class MapKeeping(LabelKeeping):
-    """A user's function of each partition, who said that labels stay in their partitions."""
+    """A user's function, called with each partition, which the user has said keeps index labels in their partitions."""
 
     parameters = ("frame", "others", "call", "given_meta")
 

@@ -1,4 +1,4 @@
-"""What a block-wise frame node calls: a function with blocks and constants put into their places."""
+"""`BlockCall`: the call of a block-wise frame node: a function, with blocks and constants as arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glassloom.graph import function_label
 
 
 class Block:
-    """Stands in a call's arguments for the block of the dependency with this number."""
+    """A placeholder among the arguments of a call: the block of the dependency with this number."""
 
     __slots__ = ("number",)
 

@@ -1,4 +1,4 @@
-"""Columns by name: what is there, and the error for what isn't."""
+"""Look-up of columns by name, and the error for a column that doesn't exist."""
 
 from __future__ import annotations
 

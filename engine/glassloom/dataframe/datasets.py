@@ -1,4 +1,4 @@
-"""Made-up data to try things on."""
+"""Synthetic data for examples and tests."""
 
 from __future__ import annotations
 

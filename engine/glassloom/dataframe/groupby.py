@@ -1,8 +1,8 @@
 """`groupby(...).agg(...)`: each partition is grouped, the groups' partial results are joined by a tree of tasks.
 
 Partial results travel as flat tables, with key columns ``k0, k1...`` and part columns ``p0, p1...``, so that neither
-equal names nor missing keys need care. Whatever pandas decides on (the columns' structure, which keys count) is decided
-by pandas, on a made-up sample of two rows.
+equal names nor missing keys need special cases. What pandas decides (the structure of the columns, which keys count) is
+decided by calling pandas with a synthetic sample of two rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Wanted:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What must be known of each group."""
+        """The partial results that an aggregation needs of each group."""
         if self.how == "mean":
             return ("sum", "count")
         if self.how in ("var", "std"):
@@ -83,7 +83,7 @@ class Plan:
 
 
 class GroupBy:
-    """A frame or series with a grouping, waiting for an aggregation. Made by `DataFrame.groupby`."""
+    """A grouped frame or series, to be aggregated. Made by `DataFrame.groupby`."""
 
     def __init__(
         self, frame: Any, by: Any, *, dropna: bool, sort: bool, observed: bool | None, selection: Any = None

@@ -21,7 +21,7 @@ def concat(frames: Sequence[Any], *, axis: int | str = 0, join: str = "outer") -
     frames
         Lazy or pandas objects.
     axis
-        0 or ``"index"``: one after the other. 1 or ``"columns"``: side by side; they must be cut alike.
+        0 or ``"index"``: one after the other. 1 or ``"columns"``: side by side; their partitions must correspond.
     join
         What to do with columns that not all have: ``"outer"`` fills them with missing values, ``"inner"`` drops them.
 

@@ -1,4 +1,4 @@
-"""What a result will look like: metas given by the user, found out on a made-up sample, and checked at run time."""
+"""Metas describe results before they are computed: given by the user, or inferred from a sample; checked at run time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def parse_meta(meta: Any) -> Any:
 
 
 def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
-    """Return what the call makes of made-up samples of its operands: an empty object, or a scalar.
+    """Return the result of the call for synthetic samples of its operands: an empty object, or a scalar.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
 
 
 def checked(result: Any, meta: Any, who: str) -> Any:
-    """Return the result of a user's function if it is of the kind and has the columns that were announced.
+    """Return the result of a user's function if it is of the kind and has the columns that `meta` says.
 
     Raises
     ------

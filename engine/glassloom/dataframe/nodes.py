@@ -1,6 +1,6 @@
-"""Nodes of frame expressions: what every frame knows of itself, and the block-wise operations.
+"""Nodes of frame expressions: the properties that every frame has, and the block-wise operations.
 
-A frame is a row of partitions. Each node knows, without computing anything:
+A frame is a sequence of partitions. Each node has these properties without computing anything:
 
 * ``meta``: an empty pandas object of the result's kind, columns and dtypes. For a scalar, or a series of one value for
   each column (the sum of a frame): made-up values;
@@ -130,7 +130,7 @@ class Held(FrameExpr):
 
 
 class Constant(FrameExpr):
-    """A scalar that is known already."""
+    """A scalar whose value is known."""
 
     parameters = ("value",)
     divisions = (None, None)
@@ -206,7 +206,7 @@ class LabelKeeping(BlockOp):
 
 
 class Rowwise(LabelKeeping):
-    """A block-wise operation that makes one row of each row, in order, whatever the other rows hold."""
+    """A block-wise operation that computes each row from the row at the same place alone."""
 
     @property
     def keeps_rows(self) -> bool:
@@ -231,7 +231,7 @@ class Rowwise(LabelKeeping):
 
 
 class Columnwise(Rowwise):
-    """A row-wise operation of one frame whose columns are made each of the column of the same name, all alike."""
+    """A row-wise operation of one frame that treats all columns alike, each by itself."""
 
 
 class Projection(FrameBlockwise):
@@ -348,7 +348,7 @@ class Partitions(FrameBlockwise):
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
-        return pick_divisions(self.frame.divisions, self.numbers)
+        return select_divisions(self.frame.divisions, self.numbers)
 
     @property
     def mappings(self) -> list[Mapping]:
@@ -356,11 +356,11 @@ class Partitions(FrameBlockwise):
 
     @property
     def rows(self) -> str:
-        return picked_token(self.frame.rows, self.numbers)
+        return selected_token(self.frame.rows, self.numbers)
 
     @property
     def layout(self) -> str:
-        return picked_token(self.frame.layout, self.numbers)
+        return selected_token(self.frame.layout, self.numbers)
 
     @property
     def lengths(self) -> tuple[int, ...] | None:
@@ -372,7 +372,7 @@ class Partitions(FrameBlockwise):
         return _same
 
 
-def pick_divisions(divisions: Sequence[Any], numbers: Sequence[int]) -> tuple[Any, ...]:
+def select_divisions(divisions: Sequence[Any], numbers: Sequence[int]) -> tuple[Any, ...]:
     """Return the divisions of some partitions: not known unless they follow each other."""
     if not numbers:
         return (None,)
@@ -382,13 +382,13 @@ def pick_divisions(divisions: Sequence[Any], numbers: Sequence[int]) -> tuple[An
     return tuple(divisions[numbers[0] : numbers[-1] + 2])
 
 
-def picked_token(token: str, numbers: Sequence[int] | None) -> str:
+def selected_token(token: str, numbers: Sequence[int] | None) -> str:
     """Return the `rows` or `layout` of some partitions of what has this token."""
     return token if numbers is None else f"partitions-{tokenize(token, tuple(numbers))}"
 
 
 class TreeReduce(FrameExpr):
-    """All blocks of a node made into one: `combine` joins up to `split_every` at a time, `finish` the last of them.
+    """All blocks of a node reduced to one: `combine` takes up to `split_every` at a time, `finish` the last of them.
 
     Both are called with a list of blocks, in the order of the partitions.
     """
@@ -430,7 +430,7 @@ class TreeReduce(FrameExpr):
 
 
 class Chunk(FrameBlockwise):
-    """The first step of a reduction: something small made of each partition. It has no meta: nobody looks at it."""
+    """The first step of a reduction: a small value of each partition. It has no meta: only the next step reads it."""
 
     parameters = ("frame", "others", "call")
 

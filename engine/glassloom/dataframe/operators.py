@@ -16,7 +16,7 @@ _NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
 def _kind(left: Any, right: Any) -> type[Rowwise]:
-    """Return the kind of node: with a number, each column is made of itself alone."""
+    """Return the kind of node: with a number, each column is computed from itself alone."""
     plain = [value for value in (left, right) if not is_node(value)]
     return Columnwise if plain and isinstance(plain[0], _NUMBERS) else Rowwise
 

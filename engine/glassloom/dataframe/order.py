@@ -1,4 +1,4 @@
-"""Making a column the index, and finding out the divisions of a sorted one."""
+"""`set_index`, and the divisions of a sorted column."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _find_divisions(series: FrameExpr, column: Any) -> tuple[Any, ...]:
     DivisionError
         If partitions are empty, unsorted or overlap.
     """
-    ends = wrap(tree(series, Operation(_ends, _flat, _flat), 0, "divisions")).compute()
+    ends = wrap(tree(series, Operation(_first_and_last_label, _flat, _flat), 0, "divisions")).compute()
     for number, end in enumerate(ends):
         if end is None:
             raise DivisionError(f"partition {number} has no rows, so its first {column!r} isn't known; drop it before")
@@ -56,7 +56,7 @@ def _find_divisions(series: FrameExpr, column: Any) -> tuple[Any, ...]:
     return (*(end[0] for end in ends), ends[-1][1])
 
 
-def _ends(block: Any) -> list[Any]:
+def _first_and_last_label(block: Any) -> list[Any]:
     if not len(block):
         return [None]
     is_sorted = bool(block.is_monotonic_increasing and not block.isna().any())

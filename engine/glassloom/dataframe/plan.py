@@ -1,4 +1,4 @@
-"""Passes over a whole plan: filters are applied while reading, and what is read twice is read once."""
+"""Passes over a whole plan: filters are pushed into reads, and reads of the same rows are merged."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def filter_while_reading(roots: Sequence[Expr]) -> list[Expr]:
         for dependency in node.dependencies:
             consumers[dependency.name].append(node)
     root_names = {root.name for root in roots}
-    families = _families(order)
+    by_rows = _reads_by_rows(order)
     new: dict[str, Expr] = {}
-    for reads in families.values():
+    for reads in by_rows.values():
         if reads[0].source.can_filter:
             new.update(_filtered_reads(reads, consumers, root_names))
     return _rebuilt(roots, order, new) if new else list(roots)
@@ -38,10 +38,10 @@ def filter_while_reading(roots: Sequence[Expr]) -> list[Expr]:
 
 @whole_plan
 def read_once(roots: Sequence[Expr]) -> list[Expr]:
-    """Read different columns of the same rows together."""
+    """Merge reads of different columns of the same rows."""
     order = walk(roots)
     new: dict[str, Expr] = {}
-    for reads in _families(order).values():
+    for reads in _reads_by_rows(order).values():
         if len(reads) < 2:
             continue
         names = [reads[0].source.meta.columns if read.columns is None else read.columns for read in reads]
@@ -56,17 +56,17 @@ def read_once(roots: Sequence[Expr]) -> list[Expr]:
     return _rebuilt(roots, order, new) if new else list(roots)
 
 
-def _families(order: Sequence[Expr]) -> dict[str, list[Read]]:
-    """Return the reads by what they have in common: the rows."""
-    families: dict[str, list[Read]] = defaultdict(list)
+def _reads_by_rows(order: Sequence[Expr]) -> dict[str, list[Read]]:
+    """Return the reads, grouped by the rows that they read."""
+    by_rows: dict[str, list[Read]] = defaultdict(list)
     for node in order:
         if isinstance(node, Read) and node.source.can_project:
-            families[node.rows].append(node)
-    return families
+            by_rows[node.rows].append(node)
+    return by_rows
 
 
 def _filtered_reads(reads: list[Read], consumers: dict[str, list[Expr]], root_names: set[str]) -> dict[str, Expr]:
-    """Return what becomes of the filters above a family of reads, or nothing if not all of them can go."""
+    """Return what replaces the filters above reads of the same rows; nothing unless all of them can be pushed."""
     names = {read.name for read in reads}
     below = [node for read in reads for node in consumers[read.name]]
     filters = {node.name: node for node in below if isinstance(node, Filter)}
@@ -94,7 +94,7 @@ def _filtered_reads(reads: list[Read], consumers: dict[str, list[Expr]], root_na
 
 
 def _filtered(frame: Expr, condition: Condition) -> Expr:
-    """Return a read, or a column of one, with rows that fulfil the condition only."""
+    """Return a read, or a column of one, with only the rows that fulfil the condition."""
     if isinstance(frame, Read):
         return frame.with_condition(condition)
     return frame.substitute(lambda read: _filtered(read, condition))

@@ -1,7 +1,7 @@
-"""Reductions: each partition yields a few numbers a column, which a tree of tasks joins.
+"""Reductions: each partition yields a few numbers a column, which a tree of tasks combines.
 
-A reduction is declared as data: what is made of a partition, how such partial results are joined, and what is made of
-the last one. Partitions without rows take no part, so that they don't decide on dtypes.
+A reduction is declared as data: the function of a partition, the function that combines such partial results, and the
+function of the last one. Partitions without rows take no part, so that they don't decide on dtypes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Operation:
 
 
 class Length(FrameExpr):
-    """The number of rows of a frame: a rule says what it is made of."""
+    """The number of rows of a frame. A rewrite rule replaces it by how it is counted."""
 
     parameters = ("frame",)
     operation = "len"
@@ -112,7 +112,7 @@ def _require_numbers(meta: Any, how: str) -> None:
     Raises
     ------
     TypeError
-        If one holds times or durations, whose mean pandas knows and we don't.
+        If one holds times or durations: their means aren't supported.
     """
     frame = _as_frame(meta)
     for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
@@ -175,8 +175,8 @@ def _finish(
     return row
 
 
-def _cell(value: Any, dtype: Any) -> Any:
-    """Return a series of one value, whose dtype says as much as the value does."""
+def _series_of_value(value: Any, dtype: Any) -> Any:
+    """Return a series of one value, whose dtype fits the value."""
     if value is None or value is pd.NA or value is pd.NaT:
         return pd.Series([value], dtype=dtype)
     return pd.Series([value])
@@ -184,7 +184,7 @@ def _cell(value: Any, dtype: Any) -> Any:
 
 def _apply(how: str, names: tuple[str, ...], column: Any, options: dict[str, Any]) -> Any:
     chosen = {name: options[name] for name in names if name in options}
-    return _cell(getattr(column, how)(**chosen), column.dtype)
+    return _series_of_value(getattr(column, how)(**chosen), column.dtype)
 
 
 def _apply_again(how: str, names: tuple[str, ...], cells: list[Any], options: dict[str, Any]) -> Any:
@@ -328,7 +328,7 @@ def _finish_counts(sort: bool, ascending: bool, dropna: bool, normalize: bool, m
 
 
 def keep_some(node: FrameExpr, method: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
-    """Return the node of a method that keeps some rows and can be repeated on what is left: nlargest, drop_duplicates."""
+    """Return the node of a method that selects rows, also among its own results: nlargest, drop_duplicates."""
     again = partial(_repeat, method, options)
     steps = Operation(partial(_keep, method, options), again, again)
     return tree(

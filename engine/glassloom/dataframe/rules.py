@@ -1,6 +1,6 @@
-"""How frame expressions are improved: fewer columns, fewer partitions and fewer rows are read.
+"""Rewrite rules of frame expressions: fewer columns, fewer partitions and fewer rows are read.
 
-Each rule leaves the result as it is, to the last missing value. What needs a look at the whole plan is in `plan.py`.
+Each rule keeps the result the same, missing values included. Passes that need the whole plan are in `plan.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _listed(columns: Any) -> tuple[Any, ...]:
     return tuple(columns) if isinstance(columns, list) else (columns,)
 
 
-# Projections go down: what isn't needed isn't read. (Not below `Partitions`: those go down further.)
+# Projection pushdown: columns that aren't needed aren't read. (Not below `Partitions`: those are pushed further.)
 
 
 @rule(Projection, Read)
@@ -75,7 +75,7 @@ def project_before_assign(node: Projection, inner: Assign) -> Expr | None:
     return Projection(Assign(below, names, values, origin=inner.origin), node.columns, origin=node.origin)
 
 
-# Partitions go down: what isn't needed isn't made.
+# Partition pushdown: partitions that aren't needed aren't computed.
 
 
 @rule(Partitions)
@@ -104,14 +104,14 @@ def choose_before_blockwise(node: Partitions, inner: FrameBlockwise) -> Expr | N
 
     def chosen(dependency: Expr) -> Expr:
         assert isinstance(dependency, FrameExpr)
-        if inner.is_broadcast(dependency) or not _is_cut_like(dependency, inner):
+        if inner.is_broadcast(dependency) or not _has_as_many_partitions(dependency, inner):
             return dependency
         return Partitions(dependency, node.numbers, origin=node.origin)
 
     return inner.substitute(chosen)
 
 
-def _is_cut_like(dependency: FrameExpr, node: FrameExpr) -> bool:
+def _has_as_many_partitions(dependency: FrameExpr, node: FrameExpr) -> bool:
     return dependency.npartitions == node.npartitions
 
 

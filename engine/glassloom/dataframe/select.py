@@ -86,15 +86,15 @@ def _between(block: Any, low: Any, high: Any) -> Any:
 
 def first_rows(node: FrameExpr, n: int) -> FrameExpr:
     """Return the first rows of each partition."""
-    return _some(node, "head", n)
+    return _rows_of_partitions(node, "head", n)
 
 
 def last_rows(node: FrameExpr, n: int) -> FrameExpr:
     """Return the last rows of each partition."""
-    return _some(node, "tail", n)
+    return _rows_of_partitions(node, "tail", n)
 
 
-def _some(node: FrameExpr, method: str, n: int) -> FrameExpr:
+def _rows_of_partitions(node: FrameExpr, method: str, n: int) -> FrameExpr:
     if isinstance(node.meta, pd.Index):
         bounds = slice(None, n) if method == "head" else slice(-n, None)
         return BlockOp(node, (), BlockCall(_sliced, (Block(0), bounds), label=method))

@@ -1,4 +1,4 @@
-"""Nodes that change how a frame is cut, or put frames one after the other."""
+"""Nodes that change the partitions of a frame, or concatenate frames."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Repartition(FrameExpr):
 
     @cached_property
     def bounds(self) -> list[int]:
-        """Where the joined partitions begin, counted in old ones."""
+        """The old partitions at which the new ones begin."""
         old, new = self.frame.npartitions, self.count
         return [old * number // new for number in range(new + 1)]
 
@@ -82,7 +82,7 @@ class Repartition(FrameExpr):
 
 
 class Concat(FrameExpr):
-    """Frames one after the other: all partitions of the first, then all of the second..."""
+    """Frames, concatenated: all partitions of the first, then all of the second..."""
 
     parameters = ("frames", "join")
 
@@ -200,7 +200,7 @@ def _piece(block: Any, piece: int, pieces: int) -> Any:
 
 
 def _conform(block: Any, meta: Any) -> Any:
-    """Return a block with the columns of `meta`, and its dtypes where they came of joining other dtypes."""
+    """Return a block with the columns of `meta`, and its dtypes where concatenating blocks has changed them."""
     if block.index.names != meta.index.names:
         block = block.rename_axis(index=meta.index.names)
     if isinstance(meta, pd.Series):

@@ -1,4 +1,4 @@
-"""How frames show themselves: as text and as HTML, without computing anything."""
+"""Representations of frames as text and as HTML, made without computing anything."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def frame_html(frame: Any) -> str:
         title=type(frame).__name__,
         subtitle=node.label,
         facts=facts,
-        index=_short(_index_name(node.meta)),
+        index=_shortened(_index_name(node.meta)),
         columns=[{"name": name, "full": full, "dtype": dtype} for name, full, dtype in zip(
             names, _full_names(node.meta), dtypes, strict=True)],
         labels=_labels(node),
@@ -64,9 +64,9 @@ def scalar_html(scalar: Any) -> str:
 def _columns(meta: Any) -> tuple[list[str], list[str]]:
     """Return the columns' names and dtypes, shortened, with an ellipsis for those in the middle."""
     if isinstance(meta, pd.DataFrame):
-        pairs = [(_short(name), _short(dtype)) for name, dtype in zip(meta.columns, meta.dtypes, strict=True)]
+        pairs = [(_shortened(name), _shortened(dtype)) for name, dtype in zip(meta.columns, meta.dtypes, strict=True)]
     else:
-        pairs = [(_short("" if meta.name is None else meta.name), _short(meta.dtype))]
+        pairs = [(_shortened("" if meta.name is None else meta.name), _shortened(meta.dtype))]
     if len(pairs) > _SHOWN_COLUMNS:
         half = _SHOWN_COLUMNS // 2
         pairs = [*pairs[:half], ("…", "…"), *pairs[-half:]]
@@ -84,7 +84,7 @@ def _full_names(meta: Any) -> list[str]:
 
 def _labels(node: FrameExpr) -> list[str]:
     """Return the divisions as text, with an ellipsis in the middle; blanks if they are not known."""
-    labels = [_short("" if label is None else label) for label in node.divisions]
+    labels = [_shortened("" if label is None else label) for label in node.divisions]
     if len(labels) > _SHOWN_PARTITIONS + 1:
         half = _SHOWN_PARTITIONS // 2
         labels = [*labels[:half], "…", *labels[-half:]]
@@ -109,7 +109,7 @@ def _index_name(meta: Any) -> Any:
     return "" if index.name is None else index.name
 
 
-def _short(value: Any) -> str:
+def _shortened(value: Any) -> str:
     """Return text of at most a few words, on one line."""
     text = " ".join(str(value).split())
     if isinstance(value, pd.Timestamp) and text.endswith(" 00:00:00"):

@@ -1,4 +1,4 @@
-"""What frames and series do with their values: fill, convert, test, reduce. Column by column, partition by partition."""
+"""`Values`: the methods that frames and series share to fill, convert, test and reduce values, column by column."""
 
 from __future__ import annotations
 

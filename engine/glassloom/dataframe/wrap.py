@@ -1,4 +1,4 @@
-"""From nodes to collections: which class wraps which node, and how arguments become operands."""
+"""From nodes to collections: the class that wraps each kind of node, and arguments as operands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def wraps(kind: str) -> Callable[[type], type]:
 
 
 def wrap(node: FrameExpr) -> Any:
-    """Return the collection around a node. Makes the meta, so that what pandas objects to is raised here."""
+    """Return the collection around a node. Makes the meta, so that pandas raises its errors here."""
     meta = node.meta
     if isinstance(meta, pd.DataFrame):
         return _classes["frame"](node)
@@ -87,12 +87,12 @@ def operate(
     """
     nodes, call = bind(function, args, kwargs or {}, label=label)
     nodes, call = _widest_first(nodes, call)
-    require_aligned([node for node in nodes if _is_cut(node, nodes[0])], call.label)
+    require_aligned([node for node in nodes if _must_correspond(node, nodes[0])], call.label)
     return wrap(kind(nodes[0], tuple(nodes[1:]), call))
 
 
-def _is_cut(node: FrameExpr, widest: FrameExpr) -> bool:
-    """Whether a node has to be cut as the first one is. Scalars needn't; nor does a row of values by column."""
+def _must_correspond(node: FrameExpr, widest: FrameExpr) -> bool:
+    """Whether a node must have the partitions of the first one. Scalars and rows of values by column have one."""
     if not node.has_rows:
         return False
     is_row = isinstance(node.meta, pd.Series) and isinstance(widest.meta, pd.DataFrame) and node.npartitions == 1
@@ -100,7 +100,7 @@ def _is_cut(node: FrameExpr, widest: FrameExpr) -> bool:
 
 
 def _widest_first(nodes: list[FrameExpr], call: BlockCall) -> tuple[list[FrameExpr], BlockCall]:
-    """Return the nodes with the one first that decides on the partitions: a frame, else a series, else a scalar."""
+    """Return the nodes, first the one that decides on the partitions: a frame, else a series, else a scalar."""
 
     def rank(number: int) -> tuple[bool, bool, int]:
         meta = nodes[number].meta

@@ -1,4 +1,4 @@
-"""CSV files, large ones cut into blocks at line ends."""
+"""CSV files; large ones are divided into blocks at line ends."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CsvSource(Source):
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
         meta = self.meta if columns is None else self.meta[list(columns)]
-        options = self.options if not columns else _only(list(columns), self.options)
+        options = self.options if not columns else _options_to_read(list(columns), self.options)
         return BlockCall(_read_block, (Block(0), self.header, meta, options), label=self.label)
 
 
@@ -213,7 +213,7 @@ def _read_block(piece: tuple[str, int, int | None], header: bytes, meta: Any, op
     return _coerce(block[list(meta.columns)], meta, f"{path!r}, bytes {start} to {end or 'end'}")
 
 
-def _only(columns: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+def _options_to_read(columns: list[Any], options: dict[str, Any]) -> dict[str, Any]:
     """Return options that read these columns alone."""
     narrowed = {**options, "usecols": columns}
     if isinstance(options.get("parse_dates"), list):

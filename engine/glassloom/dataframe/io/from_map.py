@@ -109,7 +109,7 @@ def from_map(
         raise ValueError(f"from_map's iterables have different lengths: {lengths}")
     arguments = list(zip(*columns, strict=True))
     made = empty(function(*arguments[0], **kwargs)) if meta is None else parse_meta(meta)
-    source = MapSource(function, arguments, kwargs, made, _known_or_not(divisions, len(arguments)))
+    source = MapSource(function, arguments, kwargs, made, _checked_divisions(divisions, len(arguments)))
     return wrap(Read(source, None, None, None))
 
 
@@ -144,10 +144,10 @@ def from_delayed(
             raise TypeError(f"from_delayed takes delayed calls, got {type(part).__name__}")
     made = empty(many[0].compute()) if meta is None else parse_meta(meta)
     nodes = tuple(delayed(part).expr for part in many)
-    return wrap(FromDelayed(nodes, made, _known_or_not(divisions, len(many))))
+    return wrap(FromDelayed(nodes, made, _checked_divisions(divisions, len(many))))
 
 
-def _known_or_not(divisions: Sequence[Any] | None, npartitions: int) -> tuple[Any, ...]:
+def _checked_divisions(divisions: Sequence[Any] | None, npartitions: int) -> tuple[Any, ...]:
     if divisions is None:
         return (None,) * (npartitions + 1)
     if len(divisions) != npartitions + 1:

@@ -1,4 +1,4 @@
-"""Frames that are in memory already, cut into partitions."""
+"""Frames of pandas objects, which are cut into partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet: folders of files, read by row group with nothing but the footers known beforehand."""
+"""Parquet: folders of files, read by row group. Only the footers are read when the frame is made."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Layout(NamedTuple):
     """How a table becomes a frame.
 
     `index_column` names the column that becomes the index; if None, rows are numbered from `start` in steps of `step`.
-    `casts` are integer and boolean columns that have missing values in some partition and so become what pandas makes
-    of such columns everywhere.
+    `casts` are integer and boolean columns that have missing values in some partition, and get the dtype that pandas
+    gives to such columns in all partitions.
     """
 
     columns: tuple[str, ...]
@@ -85,7 +85,7 @@ class ParquetSource(Source):
         return BlockCall(_read_piece, (Block(0), layout, condition), label=self.label)
 
     def accepts(self, column: Any, operator: str, value: Any) -> bool:
-        """See `Source.accepts`. Missing values compare false both in pandas and in Arrow; "!=" is another matter."""
+        """See `Source.accepts`. Missing values compare false both in pandas and in Arrow; "!=" differs."""
         if operator not in _COMPARISONS or column not in self.schema.names:
             return False
         kind = self.schema.field(column).type
@@ -94,7 +94,7 @@ class ParquetSource(Source):
         if isinstance(value, str):
             return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
         if isinstance(value, int):
-            return (bool(pa.types.is_integer(kind)) and _holds(kind, value)) or (
+            return (bool(pa.types.is_integer(kind)) and _can_hold(kind, value)) or (
                 bool(pa.types.is_float64(kind)) and abs(value) <= 1 << 53
             )
         return isinstance(value, float) and value == value and bool(pa.types.is_float64(kind))
@@ -224,7 +224,7 @@ def _layout(
             raise unknown_columns([index], schema.names)
         index_column = index_name = index
     elif index is None:
-        index_column, index_name, start, step = _noted_index(noted, footers)
+        index_column, index_name, start, step = _index_of_metadata(noted, footers)
     noted_columns = [name for name in noted.get("index_columns", []) if isinstance(name, str)]
     everything = [name for name in schema.names if name != index_column]
     if index is None:
@@ -239,7 +239,7 @@ def _layout(
     )
 
 
-def _noted_index(noted: dict[str, Any], footers: list[Any]) -> tuple[str | None, Any, int, int]:
+def _index_of_metadata(noted: dict[str, Any], footers: list[Any]) -> tuple[str | None, Any, int, int]:
     """Return the index column, the index's name, and the first number and step if there is no column."""
     described = noted.get("index_columns", [])
     if len(described) > 1:
@@ -434,7 +434,7 @@ def _row_labels(numbers: np.ndarray, layout: Layout) -> pd.Index:
     return pd.Index(layout.start + layout.step * numbers, name=layout.index_name)
 
 
-def _holds(kind: pa.DataType, value: int) -> bool:
+def _can_hold(kind: pa.DataType, value: int) -> bool:
     bits = kind.bit_width
     low, high = (
         (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if pa.types.is_signed_integer(kind) else (0, (1 << bits) - 1)

@@ -63,6 +63,6 @@ def natural_key(path: str) -> list[tuple[int, int | str]]:
 
 
 def file_state(path: str) -> tuple[str, int, int]:
-    """Return what tells a file from an earlier version of it: its path, size in bytes and time of change in ns."""
+    """Return the identity of a version of a file: its path, size in bytes and time of change in ns."""
     found = os.stat(path)
     return (os.path.abspath(path), found.st_size, found.st_mtime_ns)

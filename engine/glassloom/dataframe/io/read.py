@@ -1,4 +1,4 @@
-"""The one node that reads: a source, the columns and partitions wanted of it, and a filter to apply while reading."""
+"""`Read`, the only node that reads: a source, the columns and partitions to read, and a filter to apply meanwhile."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from glassloom.dataframe.nodes import FrameBlockwise, pick_divisions, picked_token
+from glassloom.dataframe.nodes import FrameBlockwise, select_divisions, selected_token
 from glassloom.graph import tokenize
 
 
 class Source:
-    """Something that partitions are read from. Immutable; its token says what is in it.
+    """Something that partitions are read from. Immutable; its token identifies its content.
 
     Subclasses set the attributes and say how a piece is read.
     """
@@ -65,7 +65,7 @@ class Read(FrameBlockwise):
     def divisions(self) -> tuple[Any, ...]:
         if self.numbers is None:
             return self.source.divisions
-        return pick_divisions(self.source.divisions, self.numbers)
+        return select_divisions(self.source.divisions, self.numbers)
 
     @property
     def rows(self) -> str:
@@ -75,7 +75,7 @@ class Read(FrameBlockwise):
 
     @property
     def layout(self) -> str:
-        return picked_token(f"rows-{tokenize(self.source)}", self.numbers)
+        return selected_token(f"rows-{tokenize(self.source)}", self.numbers)
 
     @property
     def lengths(self) -> tuple[int, ...] | None:
@@ -99,8 +99,8 @@ class Read(FrameBlockwise):
     def with_numbers(self, numbers: tuple[int, ...]) -> Read:
         """Return some of the partitions, counted among those of this node."""
         own = self.numbers
-        picked = numbers if own is None else tuple(own[number] for number in numbers)
-        return Read(self.source, self.columns, picked, self.condition, origin=self.origin)
+        selected = numbers if own is None else tuple(own[number] for number in numbers)
+        return Read(self.source, self.columns, selected, self.condition, origin=self.origin)
 
     def with_condition(self, condition: tuple[tuple[Any, str, Any], ...]) -> Read:
         """Return the rows that also fulfil `condition`."""

@@ -1,4 +1,4 @@
-"""Writing frames: one file a partition, under a name of its own until all of it is there."""
+"""Writing frames: one file a partition, under a temporary name until it is complete."""
 
 from __future__ import annotations
 
