@@ -14,6 +14,7 @@ import numpy as np
 
 import glassloom.array.nodes.rules  # noqa: F401 - registers the rules
 import glassloom.array.nodes.slice_rules  # noqa: F401 - and those of slices
+import glassloom.array.nodes.source_rules  # noqa: F401 - and those of what is read
 from glassloom.array.chunks import normalize_chunks
 from glassloom.array.concrete import Concrete
 from glassloom.array.explain import Explanation, explain

@@ -11,7 +11,6 @@ from glassloom.array.nodes.rechunk import Merge, Split, rechunk
 from glassloom.array.nodes.reductions import Aggregate, Finish, reduced_array, reduction_of
 from glassloom.array.nodes.shaping import Transpose, transpose
 from glassloom.array.nodes.slicing import NewAxes, Selector, Slice, slice_array
-from glassloom.array.sources.source import slice_of
 from glassloom.expr import rule
 
 _SQUARED_BITWISE = (np.dtype(np.float32), np.dtype(np.float64))
@@ -110,37 +109,6 @@ def slice_of_arange(parent: Slice, child: Arange) -> ArrayExpr | None:
     return Arange(
         child.start, child.step, first, stride, parent.chunks, child.dtype, child.backend, origin=child.origin
     )
-
-
-@rule(Slice, FromArray)
-def slice_of_source(parent: Slice, child: FromArray) -> ArrayExpr | None:
-    """A slice of an array that is in memory is a view of it."""
-    return _from_part(parent, child) if child.source.views_are_free else None
-
-
-@rule(Slice, FromArray, unshared=True)
-def slice_of_stored_source(parent: Slice, child: FromArray) -> ArrayExpr:
-    """Only the slice is read, if no other node reads the blocks that it lies in."""
-    return _from_part(parent, child)
-
-
-def _from_part(parent: Slice, child: FromArray) -> ArrayExpr:
-    entries = iter(parent.index)
-    region = [_narrowed(each, next(entries)) if isinstance(each, range) else each for each in child.region]
-    return FromArray(child.source, tuple(region), parent.chunks, origin=child.origin)
-
-
-def _narrowed(taken: range, selector: Selector) -> int | range:
-    if selector is None:
-        return taken
-    return taken[selector] if isinstance(selector, int) else taken[_key_of(selector)]
-
-
-def _key_of(selector: range) -> slice:
-    """Return a range of positions as a slice."""
-    found = slice_of(selector)
-    assert isinstance(found, slice)
-    return found
 
 
 @rule(Transpose, Transpose)

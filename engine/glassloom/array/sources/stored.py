@@ -62,10 +62,13 @@ class StoredSource(Source):
         return slice(rising[0], rising[-1] + 1), slice_of(inside if selector.step > 0 else inside[::-1])
 
     def _skips(self, axis: int, step: int) -> bool:
-        """Whether asking for every `step`th position reads less than asking for all."""
-        if max(self.unit) > 1:
-            return step > self.unit[axis]
-        return step * math.prod(self.shape[axis + 1 :]) * np.dtype(self.dtype).itemsize > _PAGE_BYTES
+        """Whether less is read, or at least handed over quickly, by asking for every `step`th position."""
+        unit = self.unit[axis]
+        if unit > 1 and step >= unit:
+            return True
+        behind = zip(self.unit[axis + 1 :], self.shape[axis + 1 :], strict=True)
+        n_together = math.prod(unit if unit > 1 else length for unit, length in behind)
+        return step * n_together * np.dtype(self.dtype).itemsize > _PAGE_BYTES
 
 
 def _slice_rising(selector: range) -> slice:
