@@ -96,6 +96,19 @@ def test_several_slices_are_read_together_where_that_is_less():
     assert (chunked.n_calls, chunked.n_read) == (1, 100 * N)
 
 
+def test_chunks_are_not_read_again_for_each_of_the_smaller_blocks_that_they_are_cut_into():
+    data = Counted(VALUES, (100, 1000))
+    for blocks in ((10, 1000), (50, 100), (1000, 10)):
+        data.n_read = data.n_calls = 0
+        lazy = ga.from_array(data, chunks=(100, 1000)).rechunk(blocks)
+        assert lazy.sum().compute() == VALUES.sum()
+        assert (data.n_calls, data.n_read) == (10, N * N)
+    data.n_calls = 0
+    assert ga.from_array(data, chunks=(100, 1000)).rechunk(500).sum().compute() == VALUES.sum()
+    assert data.n_calls == 10
+    assert ga.from_array(Counted(VALUES), chunks=500).rechunk(250).sum().compute() == VALUES.sum()
+
+
 @settings(max_examples=200)
 @given(st.data())
 def test_any_slices_of_slices_of_anything_stored_are_numpys(data):
@@ -106,9 +119,7 @@ def test_any_slices_of_slices_of_anything_stored_are_numpys(data):
     x, expected = ga.from_array(stored_array, chunks=data.draw(chunks_of(shape))), values
     several = []
     for _ in range(data.draw(st.integers(1, 2))):
-        key = tuple(
-            data.draw(slices_of(n) | (st.integers(0, n - 1) if n else slices_of(n))) for n in expected.shape
-        )
+        key = tuple(data.draw(slices_of(n) | (st.integers(0, n - 1) if n else slices_of(n))) for n in expected.shape)
         several.append((x[key], expected[key]))
         if data.draw(st.booleans()):
             x, expected = several[-1]

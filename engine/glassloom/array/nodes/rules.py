@@ -11,6 +11,7 @@ from glassloom.array.nodes.rechunk import Merge, Split, rechunk
 from glassloom.array.nodes.reductions import Aggregate, Finish, reduced_array, reduction_of
 from glassloom.array.nodes.shaping import Transpose, transpose
 from glassloom.array.nodes.slicing import NewAxes, Selector, Slice, slice_array
+from glassloom.array.nodes.source_rules import reads_no_more
 from glassloom.expr import rule
 
 _SQUARED_BITWISE = (np.dtype(np.float32), np.dtype(np.float64))
@@ -160,6 +161,6 @@ def _rechunked(node: Merge | Split) -> ArrayExpr | None:
         return Full(child.fill, node.chunks, child.dtype, child.backend, origin=child.origin)
     if isinstance(child, Arange):
         return Arange(*child.operands[:4], node.chunks, child.dtype, child.backend, origin=child.origin)
-    if isinstance(child, FromArray):
+    if isinstance(child, FromArray) and reads_no_more(child, node.chunks):
         return FromArray(child.source, child.region, node.chunks, origin=child.origin)
     return None

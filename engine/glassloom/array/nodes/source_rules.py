@@ -56,6 +56,14 @@ def read_parts_apart(roots: Sequence[Expr]) -> list[Expr]:
     return [done[root.name] for root in roots]
 
 
+def reads_no_more(source: FromArray, chunks: Chunks) -> bool:
+    """Whether no unit of a source is read more often if it is read in other blocks."""
+    if source.source.views_are_free:
+        return True
+    before, after = (_read_along(source.region, each, source.source.unit) for each in (source.chunks, chunks))
+    return math.prod(map(sum, after)) <= math.prod(map(sum, before))
+
+
 def _is_less_apart(source: FromArray, readers: Sequence[Expr]) -> bool:
     if source.source.views_are_free:
         return False
