@@ -1,5 +1,8 @@
 """What hypothesis draws: arrays of every kind, cut in every way, and what can be done to them."""
 
+import pickle
+
+import cloudpickle
 import glassloom.array as ga
 import numpy as np
 from hypothesis import strategies as st
@@ -12,7 +15,9 @@ def equal(lazy, expected, **tolerance):
     expected = np.asarray(expected)
     assert lazy.dtype == expected.dtype
     assert lazy.shape == expected.shape
-    result = np.asarray(lazy.compute(scheduler="inline"))
+    again = pickle.loads(cloudpickle.dumps(lazy))
+    assert (again.name, again.chunks) == (lazy.name, lazy.chunks)
+    result = np.asarray(again.compute(scheduler="inline"))
     assert result.dtype == expected.dtype
     assert result.shape == expected.shape
     if tolerance:

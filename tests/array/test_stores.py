@@ -106,6 +106,26 @@ def test_targets_that_do_not_say_what_they_write_are_written_by_one_task_at_a_ti
     np.testing.assert_array_equal(np.load(path), VALUES)
 
 
+class Chunked:
+    """A target that says in NumPy's, or in Dask's way how it is cut."""
+
+    def __init__(self, chunks):
+        self.values, self.chunks, self.shape, self.places = np.zeros(VALUES.shape), chunks, VALUES.shape, []
+
+    def __setitem__(self, place, block):
+        self.places.append(place)
+        self.values[place] = block
+
+
+def test_what_chunks_say_is_believed_if_they_are_lengths():
+    lazy = ga.from_array(VALUES, chunks=(7, 60))
+    for chunks, n_blocks in (((12, 60), 4), ((np.int64(12), np.int64(60)), 4), (((24, 24), (60,)), 7), ("auto", 7)):
+        target = Chunked(chunks)
+        ga.store(lazy, target, scheduler="threads")
+        assert len(target.places) == n_blocks
+        np.testing.assert_array_equal(target.values, VALUES)
+
+
 class CountedLock:
     def __init__(self):
         self.count = 0

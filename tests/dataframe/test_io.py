@@ -248,3 +248,11 @@ def test_timeseries_is_the_same_for_the_same_seed_and_as_large_as_it_says():
     assert -1 <= frame.x.min() < -0.99 < 0.99 < frame.x.max() < 1
     with pytest.raises(OptionError, match="end='1999-01-01' should be at least 1D after start"):
         gd.datasets.timeseries(end="1999-01-01")
+
+
+def test_what_is_written_to_a_frame_later_changes_no_result():
+    mine = pd.DataFrame({"x": [1.0, 2, 3]})
+    lazy, held = gd.from_pandas(mine, npartitions=2), gd.from_pandas(mine, npartitions=2).persist()
+    mine.loc[0, "x"] = 9
+    mine["x"] *= 2
+    assert lazy.x.compute().tolist() == held.x.compute().tolist() == [1, 2, 3]

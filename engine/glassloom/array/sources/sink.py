@@ -11,6 +11,7 @@ import numpy as np
 from glassloom.array.chunks import Chunks, starts
 from glassloom.array.sources.locks import TemporaryLock
 from glassloom.array.sources.mapped import MappedPlace, mapped_place
+from glassloom.array.sources.stored import unit_of
 from glassloom.errors import OptionError, ReadError
 from glassloom.graph import random_token
 
@@ -72,11 +73,7 @@ def _begin(entry: Any) -> int:
 
 def writing_unit(target: Any) -> tuple[int, ...] | None:
     """Return the lengths of what a target writes as a whole: of shards, or else of chunks; None if it doesn't say."""
-    for name in ("shards", "chunks"):
-        lengths = getattr(target, name, None)
-        if isinstance(lengths, tuple) and len(lengths) == len(target.shape):
-            return tuple(map(int, lengths))
-    return None
+    return unit_of(target, "shards") or unit_of(target)
 
 
 def identity_of(target: Any) -> Any:

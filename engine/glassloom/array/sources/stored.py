@@ -76,12 +76,14 @@ def _slice_rising(selector: range) -> slice:
     return slice(selector[0], selector[-1] + 1, step)
 
 
-def unit_of(array: Any) -> tuple[int, ...] | None:
+def unit_of(array: Any, attribute: str = "chunks") -> tuple[int, ...] | None:
     """Return the lengths of an array's chunks; None if it has none, or unequal ones."""
-    chunks = getattr(array, "chunks", None)
-    if not isinstance(chunks, tuple) or len(chunks) != len(array.shape):
+    found = getattr(array, attribute, None)
+    if not isinstance(found, tuple) or len(found) != len(array.shape):
         return None
-    return chunks if all(isinstance(length, (int, np.integer)) and length > 0 for length in chunks) else None
+    if not all(isinstance(length, (int, np.integer)) and length > 0 for length in found):
+        return None
+    return tuple(map(int, found))
 
 
 def version_of(array: Any) -> str:

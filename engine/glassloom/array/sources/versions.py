@@ -20,7 +20,7 @@ def file_version(path: str | Path) -> str:
 
 
 def folder_version(path: str | Path) -> str:
-    """Return a token of a folder's path and the last change of each file in it: about a second for 200,000 files."""
+    """Return a token of a folder's path and the last change of each file in it: 1.6 s for 100,000 files."""
     place = os.path.realpath(path)
     stamps = []
     folders = [place]

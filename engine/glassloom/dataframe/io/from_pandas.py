@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import guarded
+from glassloom.backends.sharing import read_only_view
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
@@ -21,7 +22,7 @@ class PandasSource(Source):
     label = "from-pandas"
 
     def __init__(self, data: Any, bounds: tuple[int, ...], divisions: tuple[Any, ...]) -> None:
-        self.data = data
+        self.data = read_only_view(data)  # pandas copies what is written to later
         self.bounds = bounds
         self.meta = data[:0]
         self.divisions = divisions
