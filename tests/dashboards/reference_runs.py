@@ -23,6 +23,9 @@ import glassloom.array as ga
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
+from glassloom_metrics.protocol import WorkerSamples
+from glassloom_metrics.recording import read_recording
+from waiting import eventually
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,11 @@ RUNS = {
 }
 
 
+def samples_since(path: Path, at_s: float) -> int:
+    """Return how many samples of workers a recording holds that were taken after `at_s`."""
+    return sum(isinstance(one, WorkerSamples) and one.at_s > at_s for one in read_recording(path))
+
+
 def record(name: str, path: Path) -> None:
     """Run one of `RUNS` on a cluster of its own, and record that."""
     reference = RUNS[name]
@@ -137,7 +145,8 @@ def record(name: str, path: Path) -> None:
         client.record(path, since_start=True, overwrite=True),
     ):
         reference.run(client, Path(folder))
-        time.sleep(1.0)  # two samples of how it is afterwards
+        ended_s = time.time()
+        eventually(lambda: samples_since(path, ended_s) >= 2, "two samples of how it is afterwards")
 
 
 def main() -> None:

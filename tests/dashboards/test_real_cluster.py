@@ -94,7 +94,7 @@ def test_dashboards_that_stood_still_blame_no_cluster(tab):
     )
     with stopped(tab.process.pid):
         tab.wait_for_function("() => document.getElementById('lost').textContent.includes('are not responding')")
-        time.sleep(2)  # longer than a silent cluster is called live
+        time.sleep(2)  # held still on purpose, for longer than a silent cluster is called live
     tab.wait_for_function("() => document.getElementById('lost').hidden")
     samples = "Bokeh.documents[0].get_model_by_name('workers-cpu-history-source').get_length()"
     before = tab.evaluate(samples)
@@ -116,14 +116,20 @@ def fail_on_three(number: int) -> int:
     return number
 
 
-def stop_process() -> None:
+def wait_for_file(path: str) -> None:
+    while not os.path.exists(path):
+        time.sleep(0.05)
+
+
+def die_when_told(path: str) -> None:
+    """Print a line, and kill the worker once there is a file of this name."""
     print("last words", flush=True)
-    time.sleep(0.3)  # the line is read while the worker lives
+    wait_for_file(path)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.fault("a worker is killed while it is viewed")
-def test_runs_lines_errors_and_the_death_of_a_worker_are_told(tab, cluster):
+def test_runs_lines_errors_and_the_death_of_a_worker_are_told(tab, cluster, tmp_path):
     page = tab.url.removesuffix("/status")
     with Client(cluster, set_as_default=False) as client:
         futures = client.map(fail_on_three, range(5))
@@ -141,10 +147,13 @@ def test_runs_lines_errors_and_the_death_of_a_worker_are_told(tab, cluster):
         tab.get_by_role("button", name="ValueError: three is bad").click()
         tab.locator("pre", has_text="fail_on_three").wait_for()
 
+        dying = client.submit(die_when_told, str(tmp_path / "go"), retries=0)
+        worker = tab.locator(".line.stdout", has_text="last words").locator(".who").inner_text()
+        (tmp_path / "go").touch()  # the task is tried on other workers too, and ends them before their lines are read
         with pytest.raises(WorkerLost):
-            client.submit(stop_process, retries=0).result()
+            dying.result(timeout=40)
         tab.goto(f"{page}/workers")
-        dead = tab.locator("tr.gone", has_text="killed by SIGKILL").first
+        dead = tab.locator("tr.gone", has_text="killed by SIGKILL").filter(has_text=worker)
         dead.locator("button").press("Enter")  # no click: rows move when the next worker joins
         tab.get_by_text("Was there for").wait_for()
         tab.locator(".line", has_text="last words").wait_for()
@@ -154,8 +163,7 @@ def test_runs_lines_errors_and_the_death_of_a_worker_are_told(tab, cluster):
 def one_of(path: str, results: list[bytes]) -> int:
     """Wait until there is a file of this name; whoever waits for this task sees it run."""
     print("waiting for the file")
-    while not os.path.exists(path):
-        time.sleep(0.05)
+    wait_for_file(path)
     return len(results)
 
 
@@ -188,25 +196,21 @@ def test_a_task_is_told_of_while_it_runs_and_after_its_end_with_what_it_waited_f
         tab.wait_for_function(f"() => Bokeh.documents[0]?.get_model_by_name('task-stream-names') && {RUNNING} === 0")
 
 
-def test_what_a_worker_ran_when_it_was_killed_is_told(tab, cluster):
+def test_what_a_worker_ran_when_it_was_killed_is_told(tab, cluster, tmp_path):
     page = tab.url.removesuffix("/status")
     with Client(cluster, set_as_default=False) as client:
-        future = client.submit(die_once_seen, retries=0)
+        future = client.submit(die_when_told, str(tmp_path / "go"), retries=0)
         tab.wait_for_function(f"() => {RUNNING} === 1")
+        (tmp_path / "go").touch()
         with pytest.raises(WorkerLost):
             future.result(timeout=40)
-    tab.goto(f"{page}/task?search=die_once_seen")
+    tab.goto(f"{page}/task?search=die_when_told")
     tab.locator("tr.row", has_text="lost with its worker").first.locator("a").click()
     tab.get_by_text("It has failed for good: its worker left while it ran.").wait_for()
     tab.goto(f"{page}/workers")
     tab.get_by_label("Search names").fill("left")
     tab.locator("tr.gone").first.locator("button").press("Enter")
     tab.get_by_text("What it ran when it left").wait_for()
-
-
-def die_once_seen() -> None:
-    time.sleep(1.5)  # longer than from one sample to the next
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("page", ["memory", "stages", "time-budget"])

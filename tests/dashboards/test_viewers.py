@@ -56,7 +56,8 @@ def test_sessions_that_end_together_leave_others_a_turn_between_any_two(publish)
                 connection.close()
             while any(session.connection_count for session in context.sessions):
                 await asyncio.sleep(0.02)
-            await asyncio.sleep(0.1)  # the last of them has been unused for more than 0 ms
+            while not all(session.milliseconds_since_last_unsubscribe > 0 for session in context.sessions):
+                await asyncio.sleep(0.001)
             ending = asyncio.ensure_future(context._cleanup_sessions(0))
             turns = 0
             while not ending.done():
@@ -86,9 +87,9 @@ def test_twenty_viewers_that_came_and_went_leave_no_callback_and_share_one_subsc
             assert server.hub.watch("c1").viewers == 0
             sessions.clear()
             timers.clear()
-            await asyncio.sleep(0.3)  # longer than the period of a page
-            gc.collect()
-            assert [document() for document in documents] == [None] * 20
+            while any(document() is not None for document in documents):  # what the loop has still to do may hold some
+                gc.collect()
+                await asyncio.sleep(0.05)
 
     asyncio.run(asyncio.wait_for(visit(), 120))
 
@@ -113,10 +114,11 @@ def test_a_loop_that_was_blocked_says_for_how_long():
         while not lag.longest_s(time.monotonic()):
             await asyncio.sleep(0.01)
         before_s = lag.longest_s(time.monotonic())
-        time.sleep(0.5)
-        await asyncio.sleep(0.2)
+        time.sleep(0.5)  # what blocks it
+        while (after_s := lag.longest_s(time.monotonic())) < 0.5 - INTERVAL_S:
+            await asyncio.sleep(0.01)
         watching.cancel()
-        return before_s, lag.longest_s(time.monotonic())
+        return before_s, after_s
 
     before_s, after_s = asyncio.run(asyncio.wait_for(visit(), 60))
-    assert after_s >= max(before_s, 0.5 - INTERVAL_S)
+    assert after_s >= before_s

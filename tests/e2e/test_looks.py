@@ -29,7 +29,7 @@ def test_the_panel_with_and_without_clusters(page, open_lab, keep_picture, publi
     publish_cluster("nightly", "--workers=3", "--started-by=panel", "--busy")
     expect(page.locator(".gl-Card")).to_have_count(3)
     expect(page.locator(".gl-Card-name").nth(1)).to_have_attribute("title", LONG_NAME)
-    page.wait_for_timeout(1500)
+    expect(page.locator(".gl-Card", has_text="done")).to_have_count(3)  # their numbers have come
     assert widest_overflow(page) <= 0
     keep_picture(f"panel-{theme}")
     page.get_by_role("button", name="New", exact=True).click()

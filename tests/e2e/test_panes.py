@@ -8,9 +8,29 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from playwright.sync_api import expect
+from glassloom_dashboards.parts.theme import PALETTES
+from playwright.sync_api import Locator, Page, expect
 
 FIRST_OPENING_MS = 60_000
+DRAWN = """colour => {
+  const doc = window.Bokeh?.documents[0], stream = doc?.get_model_by_name('task-stream')
+  return Boolean(doc?.is_idle && stream?.below[0].major_label_text_color === colour)
+}"""
+SAVED = """async name => {
+  const saved = await window.jupyterapp.serviceManager.workspaces.fetch('default')
+  return JSON.stringify(saved).includes(name)
+}"""
+
+
+def wait_until_drawn(pane: Locator, theme: str) -> None:
+    """Wait until a status page has drawn all it has been sent, in a theme's colours."""
+    frame = pane.locator("iframe").element_handle().content_frame()
+    frame.wait_for_function(DRAWN, arg=PALETTES[theme].muted_text)
+
+
+def wait_until_saved(page: Page, name: str) -> None:
+    """Wait until JupyterLab has saved a layout with a pane of this name, which it does a moment after it has changed."""
+    page.wait_for_function(SAVED, arg=name)
 
 
 def test_the_panel_opens_a_page_of_a_cluster_that_was_started_elsewhere(
@@ -32,21 +52,21 @@ def test_the_panel_opens_a_page_of_a_cluster_that_was_started_elsewhere(
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_page_follows_the_theme_without_being_loaded_again(
-    open_lab, open_pane, set_theme, keep_picture, publish_cluster, page, theme
+    open_lab, open_pane, set_theme, keep_picture, publish_cluster, theme
 ):
     cluster = publish_cluster("nightly", "--tasks=300", "--busy")
     open_lab(theme)
     pane = open_pane(cluster, "status")
     frame = pane.locator("iframe").content_frame
     expect(frame.locator("html")).to_have_attribute("data-theme", theme)
-    page.wait_for_timeout(2000)
+    wait_until_drawn(pane, theme)
     keep_picture(f"status-{theme}")
     frame.locator("body").evaluate("() => { window.wasLoadedOnce = true }")
     other = "dark" if theme == "light" else "light"
     set_theme(other)
     expect(frame.locator("html")).to_have_attribute("data-theme", other)
     assert frame.locator("body").evaluate("() => window.wasLoadedOnce")
-    page.wait_for_timeout(1000)
+    wait_until_drawn(pane, other)
     keep_picture(f"status-{theme}-switched-to-{other}")
 
 
@@ -103,7 +123,7 @@ def test_panes_come_back_with_the_layout(page, lab, open_lab, open_pane, publish
     cluster = publish_cluster("nightly")
     open_lab()
     open_pane(cluster, "workers-cpu")
-    page.wait_for_timeout(2000)  # JupyterLab saves the layout a moment later
+    wait_until_saved(page, "workers-cpu")
     page.goto(lab.address("lab"))
     pane = page.locator(f"#glassloom-{cluster}-workers-cpu")
     expect(pane).to_have_attribute("data-state", "live", timeout=FIRST_OPENING_MS)

@@ -30,7 +30,9 @@ async def test_following_a_cluster_with_a_long_history_does_not_hold_up_the_loop
     workers = list(range(200))
     columns = [[1.0] * 200, *([1] * 200 for _ in range(6))]
     cluster.say(*(WorkerSamples(float(second), workers, *columns) for second in range(500)))
-    await asyncio.sleep(1)  # what the cluster itself does is no part of this; it shares the test's loop
+    await asyncio.sleep(
+        1
+    )  # held on purpose: what the cluster does with its messages, in the test's loop, is no part of this
     async with services.watch.listen() as listener:
         lag = await typical_worst_lag(2)
         (listed,) = json.loads(await listener.next())["clusters"]
