@@ -15,7 +15,8 @@ AFTER_ASKED_S = 1.0
 """A page that stands still is drawn for so long after its viewer has done something: zoomed, opened, searched."""
 _MOVING = ("connecting", "live", "reconnecting")
 _STYLE = """
-:host { font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-muted); align-self: center; }
+:host { align-self: center; }
+.words { font: 12px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-muted); }
 b { font-weight: 600; color: var(--gl-warning); }
 """
 
@@ -75,7 +76,8 @@ class Pause:
     def _html(self) -> Markup:
         aggregate = self._aggregate
         at = clock_text(self._shown_at_s, aggregate.last_at_s)
-        return Markup('<span role="status"><b>Paused</b> at {}</span> · {}').format(at, self._since())
+        status = Markup('<span role="status"><b>Paused</b> at {}</span>').format(at)
+        return Markup('<div class="words">{} · {}</div>').format(status, self._since())
 
     def _since(self) -> str:
         aggregate = self._aggregate

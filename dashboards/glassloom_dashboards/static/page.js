@@ -11,10 +11,10 @@
   const LOOK_EVERY_MS = 500;
   // Three times what the process takes between two frames at most (pacing.py).
   const SILENCE_MS = 6000;
-  const THEMES = ["light", "dark", "high-contrast"];
-  const LOST = "Connection lost. Trying to reconnect …";
+  const THEMES = ['light', 'dark', 'high-contrast'];
+  const LOST = 'Connection lost. Trying to reconnect …';
   const FAILED =
-    "This page could not be opened; the log of the dashboards may say why. Trying again …";
+    'This page could not be opened; the log of the dashboards may say why. Trying again …';
   const alone = window.parent === window;
   let connected = false;
   let heardAtMs = 0;
@@ -24,7 +24,7 @@
 
   const bokehDocument = () =>
     (window.Bokeh && window.Bokeh.documents[0]) || null;
-  const model = (name) => bokehDocument()?.get_model_by_name(name) ?? null;
+  const model = name => bokehDocument()?.get_model_by_name(name) ?? null;
 
   // A pane behind another tab of JupyterLab is hidden though the browser's tab isn't.
   const isVisible = () =>
@@ -35,18 +35,18 @@
   const sayAlive = () => {
     if (connected && !alone && !isSilent()) {
       window.parent.postMessage(
-        { type: "glassloom:alive" },
-        window.location.origin,
+        { type: 'glassloom:alive' },
+        window.location.origin
       );
     }
   };
 
-  const setTheme = (theme) => {
+  const setTheme = theme => {
     if (!THEMES.includes(theme)) {
       return;
     }
     document.documentElement.dataset.theme = theme;
-    const known = model("glassloom-theme");
+    const known = model('glassloom-theme');
     if (known && known.tags[0] !== theme) {
       known.tags = [theme];
     }
@@ -54,28 +54,28 @@
 
   // Alone in a browser nobody else says which theme there is.
   const preferredTheme = () => {
-    const prefers = (what) => window.matchMedia(`(prefers-${what})`).matches;
-    if (!alone || new URLSearchParams(window.location.search).has("theme")) {
+    const prefers = what => window.matchMedia(`(prefers-${what})`).matches;
+    if (!alone || new URLSearchParams(window.location.search).has('theme')) {
       return document.documentElement.dataset.theme;
     }
-    if (prefers("contrast: more")) {
-      return "high-contrast";
+    if (prefers('contrast: more')) {
+      return 'high-contrast';
     }
-    return prefers("color-scheme: dark") ? "dark" : "light";
+    return prefers('color-scheme: dark') ? 'dark' : 'light';
   };
 
   const answer = (number, visible) => {
     const said = `${number} ${visible}`;
     if (connected && said !== answered) {
       answered = said;
-      model("glassloom-shown").tags = [number, visible];
+      model('glassloom-shown').tags = [number, visible];
     }
   };
 
   const onFrame = () => {
     heardAtMs = performance.now();
     showNotice();
-    const number = model("glassloom-frame").tags[0];
+    const number = model('glassloom-frame').tags[0];
     if (isVisible()) {
       // Runs when the browser has got round to drawing, and not at all while it doesn't draw.
       requestAnimationFrame(() => answer(number, true));
@@ -94,62 +94,62 @@
     if (!connected) {
       return;
     }
-    const number = model("glassloom-frame").tags[0];
+    const number = model('glassloom-frame').tags[0];
     if (!isVisible()) {
       answer(number, false);
-    } else if (answered !== null && answered.endsWith("false")) {
+    } else if (answered !== null && answered.endsWith('false')) {
       answer(number, true);
     }
     showNotice();
   };
 
   const showNotice = () => {
-    let words = connected || heardAtMs === 0 ? "" : LOST;
+    let words = connected || heardAtMs === 0 ? '' : LOST;
     words = failed ? FAILED : words;
     if (connected && isSilent()) {
       const seconds = Math.round((performance.now() - heardAtMs) / 1000);
       words = `The dashboards are not responding. What is shown is ${seconds} s old.`;
     }
-    const notice = document.getElementById("lost");
+    const notice = document.getElementById('lost');
     if (notice.textContent !== words) {
       notice.textContent = words;
-      notice.hidden = words === "";
+      notice.hidden = words === '';
     }
   };
 
   // A plot is a picture: its name says its numbers, and a button puts a table in its place.
 
   const nameFigures = () => {
-    for (const [card, words] of model("glassloom-summaries").tags) {
+    for (const [card, words] of model('glassloom-summaries').tags) {
       const body = document.querySelector(`#card-${card} .body`);
       const name = `${document.querySelector(`#card-${card} h2`).textContent}: ${words}`;
-      if (body.getAttribute("aria-label") !== name) {
-        body.setAttribute("aria-label", name);
+      if (body.getAttribute('aria-label') !== name) {
+        body.setAttribute('aria-label', name);
       }
     }
   };
 
-  const tableButtons = () => [...document.querySelectorAll(".as-table")];
+  const tableButtons = () => [...document.querySelectorAll('.as-table')];
 
   const sendTables = () => {
     const shown = tableButtons().filter(
-      (button) => button.getAttribute("aria-pressed") === "true",
+      button => button.getAttribute('aria-pressed') === 'true'
     );
-    model("glassloom-tables").tags = shown.map((button) => button.dataset.card);
+    model('glassloom-tables').tags = shown.map(button => button.dataset.card);
   };
 
-  const toggleTable = (button) => {
-    const shows = button.getAttribute("aria-pressed") !== "true";
-    button.setAttribute("aria-pressed", String(shows));
+  const toggleTable = button => {
+    const shows = button.getAttribute('aria-pressed') !== 'true';
+    button.setAttribute('aria-pressed', String(shows));
     const card = document.getElementById(`card-${button.dataset.card}`);
-    card.dataset.shown = shows ? "table" : "plot";
+    card.dataset.shown = shows ? 'table' : 'plot';
     if (connected) {
       sendTables();
     }
   };
 
-  const onClick = (event) => {
-    const button = event.target.closest?.(".as-table");
+  const onClick = event => {
+    const button = event.target.closest?.('.as-table');
     if (button) {
       toggleTable(button);
     }
@@ -157,9 +157,9 @@
 
   // Alone in a browser nobody else reloads the page once the server is back.
   const reloadWhenBack = async () => {
-    const health = new URL("../health", window.location.href.split(/[?#]/)[0]);
+    const health = new URL('../health', window.location.href.split(/[?#]/)[0]);
     try {
-      if ((await fetch(health, { cache: "no-store" })).ok) {
+      if ((await fetch(health, { cache: 'no-store' })).ok) {
         return window.location.reload();
       }
     } catch {
@@ -178,14 +178,14 @@
 
   const socketUrl = () => {
     const { protocol, host, pathname } = window.location;
-    const scheme = protocol === "https:" ? "wss" : "ws";
-    return `${scheme}://${host}${pathname.replace(/\/+$/, "")}/ws`;
+    const scheme = protocol === 'https:' ? 'wss' : 'ws';
+    return `${scheme}://${host}${pathname.replace(/\/+$/, '')}/ws`;
   };
 
-  const placeOf = (root) => {
-    const places = new Map(model("glassloom-places").tags);
+  const placeOf = root => {
+    const places = new Map(model('glassloom-places').tags);
     return document.getElementById(
-      `${places.get(root.name) ?? "hidden"}-place`,
+      `${places.get(root.name) ?? 'hidden'}-place`
     );
   };
 
@@ -195,18 +195,18 @@
       if (model(`${card}-table`)) {
         button.hidden = false;
         const body = document.querySelector(`#card-${card} .body`);
-        body.setAttribute("role", "figure");
+        body.setAttribute('role', 'figure');
       }
     }
   };
 
   const openDocument = async () => {
     const { token } = JSON.parse(
-      document.getElementById("session").textContent,
+      document.getElementById('session').textContent
     );
     // Bokeh asks for the place of each root by its number, once it has the document.
     const places = new Proxy([], {
-      get: (_, number) => placeOf(bokehDocument().all_roots[number]),
+      get: (_, number) => placeOf(bokehDocument().all_roots[number])
     });
     try {
       await window.Bokeh.embed.add_document_from_session(
@@ -214,23 +214,23 @@
         token,
         document.body,
         places,
-        true,
+        true
       );
     } catch {
       failed = true;
       showNotice();
       return setTimeout(reloadWhenBack, RETRY_EVERY_MS);
     }
-    document.getElementById("opening").hidden = true;
+    document.getElementById('opening').hidden = true;
     onOpened();
   };
 
   const onOpened = () => {
     connected = true;
     heardAtMs = performance.now();
-    bokehDocument().on_event("connection_lost", onLost);
-    model("glassloom-frame").properties.tags.change.connect(onFrame);
-    model("glassloom-summaries").properties.tags.change.connect(nameFigures);
+    bokehDocument().on_event('connection_lost', onLost);
+    model('glassloom-frame').properties.tags.change.connect(onFrame);
+    model('glassloom-summaries').properties.tags.change.connect(nameFigures);
     setTheme(preferredTheme());
     showTableButtons();
     nameFigures();
@@ -239,17 +239,17 @@
     sayAlive();
   };
 
-  window.addEventListener("message", (event) => {
+  window.addEventListener('message', event => {
     const isOurs = event.origin === window.location.origin;
-    if (isOurs && event.data && event.data.type === "glassloom:theme") {
+    if (isOurs && event.data && event.data.type === 'glassloom:theme') {
       setTheme(event.data.theme);
     }
   });
-  document.addEventListener("visibilitychange", look);
-  document.addEventListener("click", onClick);
+  document.addEventListener('visibilitychange', look);
+  document.addEventListener('click', onClick);
   setInterval(sayAlive, ALIVE_EVERY_MS);
   setInterval(look, LOOK_EVERY_MS);
   setTheme(preferredTheme());
   // BokehJS is loaded by then.
-  document.addEventListener("DOMContentLoaded", openDocument);
+  document.addEventListener('DOMContentLoaded', openDocument);
 })();

@@ -160,7 +160,7 @@ class TaskStream:
         style: dict[str, Any] = {"fill_color": {"field": "colour"}, "line_color": {"field": "colour"}}
         bins = plot.quad("left", "right", "top", "bottom", source=self.bins, line_width=1, **style)
         bars: dict[str, Any] = {"y": "lane", "left": "left", "right": "right", "height": LANE_HEIGHT}
-        self._single_glyph = plot.hbar(**bars, source=self.single, line_width=1.0, **style)
+        self._single_glyph = plot.hbar(**bars, source=self.single, line_width=0.75, **style)
         self._failed_glyph = plot.hbar(
             **bars,
             source=self.failed,
@@ -401,7 +401,7 @@ class TaskStream:
         A wider line parts long tasks from the bins around them.
         """
         glyph = self._single_glyph.glyph
-        width = 2.0 if frame.long else 1.0
+        width = 2.0 if frame.long else 0.75
         colour: object = self._palette.background if frame.long else {"field": "colour"}
         if frame.rows is not None and len(frame.rows):
             span_s = max(float(frame.single["right"].max() - frame.single["left"].min()), 1e-9)
