@@ -1,7 +1,8 @@
 """The case ``dashboards-open``: how long a page of a million tasks takes to open, in a real browser, and what it costs.
 
 A log without a head (`log_source.py`) stands behind a real dashboards process. Nobody has looked at it when the first page
-is opened, in a browser that has nothing cached; then the page is opened again in a new tab. Times begin with the navigation.
+is opened, in a browser that has nothing cached; then the page is opened again in new tabs. Times begin with the navigation. Of
+the later openings the last counts: a browser keeps a script's compiled form when it has met the script several times.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.chromium import chromium
+from benchmarks.chromium import chromium_with_profile
 from benchmarks.log_source import CLUSTER_ID
 from benchmarks.meter import Figures
 from benchmarks.steady_load import cpu_s
@@ -26,6 +27,7 @@ TASKS = 10**6
 TASK_MESSAGES = {"5,000 rows": 5_000, "200 rows": 200}
 """How many rows a message has: of tasks that end in great numbers, and of 2,000 a second."""
 
+_MORE_OPENINGS = 3
 _MARKS_JS = """
 window.marks = {}
 {
@@ -64,19 +66,19 @@ def _process(module: str, *arguments: str, **environment: str) -> Iterator[tuple
 
 def opening(rows_a_message: int) -> Figures:
     """Open the status page of 10^6 tasks, and again."""
-    with tempfile.TemporaryDirectory() as runtime:
+    size = {"width": 1200, "height": 800}
+    with tempfile.TemporaryDirectory() as runtime, tempfile.TemporaryDirectory() as profile:
         place = {"JUPYTER_RUNTIME_DIR": runtime}
         with (
             _process("benchmarks.log_source", str(TASKS), str(rows_a_message), **place),
             _process("glassloom_dashboards", "--port", "0", **place) as (dashboards, url),
-            chromium() as browser,
+            chromium_with_profile(profile, viewport=size) as context,
         ):
             base, _, token = url.partition("/?")
             page = f"{base}/{CLUSTER_ID}/status?{token}"
-            context = browser.new_context(viewport={"width": 1200, "height": 800})
             context.add_init_script(_MARKS_JS)
             first = _open(context, page, dashboards)
-            again = _open(context, page, dashboards)
+            again = [_open(context, page, dashboards) for _ in range(_MORE_OPENINGS)][-1]
             lag_s = context.request.get(f"{base}/health").json()["loop_lag_s"]
     return first | {f"again_{name}": value for name, value in again.items()} | {"loop_lag_s": lag_s}
 

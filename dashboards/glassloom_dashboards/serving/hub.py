@@ -32,6 +32,7 @@ from glassloom_metrics.subscriber import subscribe_frames
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.since_begin import SinceBegin
 from glassloom_dashboards.parts.colours import ColourBook
+from glassloom_dashboards.serving.turns import Turns
 
 MAX_ENDED = 8
 """How many ended clusters are kept, so that a long-lived process doesn't hold every cluster that ever was."""
@@ -41,7 +42,7 @@ _LONGEST_RETRY_S = 5.0
 _FOLD_SLICE_S = 0.02
 """How long a backlog may be folded before viewers get their turn."""
 
-_ROWS_AT_ONCE = 2**13
+_ROWS_AT_ONCE = 2**14
 """So many task events of a backlog are folded together: small messages cost several times as much one by one."""
 _INDEPENDENT = (EngineSamples, HostSamples, Log, Position, Progress, WorkerSamples)
 """What says nothing of the task events before it: they may be folded after it."""
@@ -156,10 +157,16 @@ class Hub:
     ----------
     recordings
         Recordings that are shown besides, without being in the registry.
+
+    Attributes
+    ----------
+    turns
+        Told of pages that are being made: reading logs waits for them.
     """
 
     def __init__(self, frames: Frames = subscribe_frames, recordings: Sequence[RecordingRecord] = ()) -> None:
         self._frames = frames
+        self.turns = Turns()
         self.recordings = {record.id: record for record in recordings}
         self._watched: dict[str, Watched] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -212,7 +219,7 @@ class Hub:
         record = watched.record
         try:
             if isinstance(record, RecordingRecord):
-                await _replay(watched, record)
+                await self._replay(watched, record)
             else:
                 await self._follow(watched, record)
         except Exception as error:  # a fault of ours: said on the page, or it would be called live for ever
@@ -266,34 +273,33 @@ class Hub:
                         loop.call_soon(settle)
                     if time.monotonic() > slice_ends_s:
                         watched.settle()
-                        await asyncio.sleep(0)
+                        await self.turns.give_way()
                         slice_ends_s = time.monotonic() + _FOLD_SLICE_S
             finally:
                 watched.settle()
                 aggregate.is_loading = False
 
-
-async def _replay(watched: Watched, record: RecordingRecord) -> None:
-    """Read a recording as far as it goes, in slices."""
-    aggregate = watched.aggregate
-    aggregate.is_loading = True
-    slice_ends_s = time.monotonic() + _FOLD_SLICE_S
-    try:
-        recording = Recording(record.path)
-        for _, payload in recording.frames():
-            watched.take(payload)
-            if time.monotonic() > slice_ends_s:
-                watched.settle()
-                aggregate.set_state("loading")
-                await asyncio.sleep(0)
-                slice_ends_s = time.monotonic() + _FOLD_SLICE_S
-        watched.settle()
-    except (RecordingError, OSError) as error:
-        aggregate.refuse(str(error))
-    else:
-        aggregate.set_recorded(recording.damage)
-    finally:
-        aggregate.is_loading = False
+    async def _replay(self, watched: Watched, record: RecordingRecord) -> None:
+        """Read a recording as far as it goes, in slices."""
+        aggregate = watched.aggregate
+        aggregate.is_loading = True
+        slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+        try:
+            recording = Recording(record.path)
+            for _, payload in recording.frames():
+                watched.take(payload)
+                if time.monotonic() > slice_ends_s:
+                    watched.settle()
+                    aggregate.set_state("loading")
+                    await self.turns.give_way()
+                    slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+            watched.settle()
+        except (RecordingError, OSError) as error:
+            aggregate.refuse(str(error))
+        else:
+            aggregate.set_recorded(recording.damage)
+        finally:
+            aggregate.is_loading = False
 
 
 def is_running(record: ClusterRecord) -> bool:

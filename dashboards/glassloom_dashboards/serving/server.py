@@ -89,7 +89,9 @@ class DashboardServer(BokehTornado):
         self.hub = hub
         self.loop_lag = LoopLag()
         self._gate = gate
-        applications = {f"/{_SEGMENT}/{page.id}": Application(Viewers(page.id, self.cluster_of)) for page in PAGES}
+        applications = {
+            f"/{_SEGMENT}/{page.id}": Application(Viewers(page.id, self.cluster_of, hub.turns)) for page in PAGES
+        }
         super().__init__(
             applications,
             prefix=prefix,

@@ -22,6 +22,7 @@ from tornado.httputil import HTTPServerRequest
 
 from glassloom_dashboards.serving.hub import Watched
 from glassloom_dashboards.serving.page import PageView
+from glassloom_dashboards.serving.turns import Turns
 
 ClusterOf = Callable[[Any], Watched]
 
@@ -77,10 +78,13 @@ class Viewers(Handler):
         Id of the page.
     cluster_of
         Returns the cluster that a request names; raises `ClusterNotFound`.
+    turns
+        Told of each page that is being made.
     """
 
-    def __init__(self, page: str, cluster_of: ClusterOf) -> None:
+    def __init__(self, page: str, cluster_of: ClusterOf, turns: Turns) -> None:
         super().__init__()
+        self._turns = turns
         self._page = page
         self._cluster_of = cluster_of
         self._watched: dict[str, Watched] = {}
@@ -102,7 +106,8 @@ class Viewers(Handler):
         arguments = {name: _text(values[0]) for name, values in request.arguments.items() if values}
         watched.viewers += 1
         try:
-            view = await PageView.opened(self._page, watched.aggregate, watched.colours, arguments)
+            with self._turns.making_page():
+                view = await PageView.opened(self._page, watched.aggregate, watched.colours, arguments)
         except BaseException:
             watched.viewers -= 1
             raise
