@@ -155,7 +155,8 @@ def test_old_times_have_no_single_events_but_bins():
     assert found.tasks.sum() in (10, 11)
 
 
-def test_a_bin_of_many_kinds_keeps_those_that_take_most_time():
+def test_a_bin_of_many_kinds_keeps_those_that_take_most_time(monkeypatch):
+    monkeypatch.setattr(pyramid, "_SUMMED_TOGETHER", 1)  # so that there are bins to merge
     rows = [(0, 10 + layer, 0, layer, 1) for layer in range(36)]
     tasks = table_of(rows, block=4, first_row=36, batch=4)
     found, _, _ = bins_in_view(tasks, np.arange(1), View(ORIGIN_S - 1, ORIGIN_S + 1, 0, 1))

@@ -51,7 +51,7 @@ from glassloom_dashboards.folds.layers import Layer as Layer
 from glassloom_dashboards.folds.log_table import LogTable
 from glassloom_dashboards.folds.memory_history import MemoryHistory
 from glassloom_dashboards.folds.older_layers import AT_ONCE, MAX_LAYERS, OLDER, OlderLayers
-from glassloom_dashboards.folds.running_tasks import RunningTasks
+from glassloom_dashboards.folds.running_tasks import ENDING_COLUMNS, RunningTasks
 from glassloom_dashboards.folds.runs import HeldBytes, RunTable
 from glassloom_dashboards.folds.task_sums import TaskSums
 from glassloom_dashboards.folds.task_table import TaskTable, event_columns
@@ -332,11 +332,19 @@ class ClusterAggregate:
         self.last_at_s = max(self.last_at_s, at_s)
         self.versions[part] += 1
 
-    def add_events(self, messages: Sequence[TaskEvents]) -> None:
+    def add_events(self, messages: Sequence[TaskEvents], running: tuple[Running, int] | None = None) -> None:
         """Take task events into account: messages of the log each of which goes on where the one before ends.
 
         Several at once cost about as much as one: what a message costs besides its rows is paid once.
+
+        Parameters
+        ----------
+        running
+            The last that was told of running tasks since the first of the messages, and the number of the event before which it
+            came: what ended before it says nothing of what runs since.
         """
+        if running is not None:
+            self.apply(running[0])
         first, n_rows = messages[0].first, sum(map(len, messages))
         known = self.tasks.next_row + self.lost_events
         skip = max(known - first, 0)
@@ -352,7 +360,8 @@ class ClusterAggregate:
         self.tasks.extend(columns, index)
         self.sums.add(columns)
         self.durations.add_rows(columns, index, self.tasks.next_row - len(index))
-        if self.running.end(columns, index):
+        since = max(running[1] - first - skip, 0) if running is not None else 0
+        if self.running.end({name: columns[name][since:] for name in ENDING_COLUMNS}, index[since:]):
             self.versions["running"] += 1
         self._saw(self.tasks.stop_s, "tasks")
 

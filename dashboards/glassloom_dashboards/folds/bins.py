@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from glassloom_dashboards.folds.grouping import distinct_of
 from glassloom_dashboards.folds.growing import GrowingTable
 
 Integers = NDArray[np.int64]
@@ -31,6 +32,8 @@ _COLUMN_MASK = _CHUNK_COLUMNS - 1
 _LATEST_US = 3 * 10**14
 """No time is further from the origin: nine years."""
 _SPANS_A_BLOCK = 256
+_CELLS_A_BIN = 4
+_LEAST_CELLS = 4096
 _MOST_PARTS = 8
 """A chunk's parts are merged when there are more."""
 
@@ -77,7 +80,11 @@ class Bins(NamedTuple):
         """Return one bin for each key and column, in their order."""
         if not len(self.key):
             return self
-        return self.take(self._order()).merged()
+        cells = _cells(self.key, self.column)
+        if cells is None:
+            return self.take(self._order()).merged()
+        firsts, *sums = _sums_of_cells(cells, (self.events, self.failed, self.busy_us))
+        return Bins(self.key[firsts], self.column[firsts], *sums)
 
     def _order(self) -> Integers:
         """Return the places of the bins, ordered by key and then by column."""
@@ -99,6 +106,29 @@ class Bins(NamedTuple):
     def widened(self, ratio: int) -> Bins:
         """Return bins so many times as wide; these are in order."""
         return self._replace(column=self.column // ratio).merged()
+
+
+def _cells(key: Integers, column: Integers) -> tuple[Integers, int] | None:
+    """Return the place of each bin in a table of all series, kinds and columns there are, and the table's size, in the order of keys
+    and columns. None if the table would be large beside the bins: sorting is faster then.
+    """
+    first, columns = int(column.min()), int(np.ptp(column)) + 1
+    series, (kinds, kind) = key >> KIND_BITS, distinct_of(key & MAX_KINDS - 1)
+    lowest = int(series.min())
+    size = (int(series.max()) - lowest + 1) * len(kinds) * columns
+    if size > _CELLS_A_BIN * len(key) + _LEAST_CELLS:
+        return None
+    return ((series - lowest) * len(kinds) + kind) * columns + (column - first), size
+
+
+def _sums_of_cells(cells: tuple[Integers, int], values: Sequence[NDArray[Any]]) -> tuple[Integers, ...]:
+    """Return for each cell that has a bin, in order, the place of one of its bins, and the sums of the values of all of them."""
+    cell, size = cells
+    place = np.full(size, -1)
+    place[cell] = np.arange(len(cell))
+    found = np.flatnonzero(place >= 0)
+    # Whole numbers below 2**53 add up exactly as floats, too.
+    return place[found], *(np.bincount(cell, one, size)[found].astype(np.int64) for one in values)
 
 
 def joined_spans(parts: Sequence[Spans]) -> Spans:
@@ -263,6 +293,10 @@ def _merge(parts: Sequence[_Part]) -> _Part:
 
 
 def _sum(code: Integers, events: NDArray[np.uint32], failed: NDArray[np.uint32], busy_us: Integers) -> _Part:
+    cells = _cells(code >> _COLUMN_BITS, code & _COLUMN_MASK)
+    if cells is not None:
+        places, *sums = _sums_of_cells(cells, (events, failed, busy_us))
+        return _Part(code[places], sums[0].astype(np.uint32), sums[1].astype(np.uint32), sums[2])
     order = np.argsort(code, kind="stable")
     code = code[order]
     firsts = np.flatnonzero(np.diff(code, prepend=-1))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +51,8 @@ _SHARE_OF_SHORT = 0.9
 _MOST_PAUSES = 3
 _LEAST_PAUSE = 0.125
 _SMALL_KINDS = 2**20
+_SUMMED_TOGETHER = 8
+"""Of so many blocks at most the bins wait for others before they are put into levels, unless somebody wants to see them."""
 _LEAST_BINS_SHARE = 7 / 8
 _BINS_A_SPAN = 2
 """A span that is kept takes as much memory as so many bins."""
@@ -62,6 +65,14 @@ class Gathered:
     width_us: int
     bins: Bins
     spans: Spans
+
+
+class _Summed(NamedTuple):
+    """A block in bins of its finest level, and its longer spans by the level in which they are put into bins."""
+
+    level: int
+    bins: Bins
+    later: dict[int, Spans]
 
 
 class Pyramid:
@@ -82,10 +93,12 @@ class Pyramid:
         self._numbers: dict[int, int] = {}
         self._number_of_small = np.zeros(0, np.int64)  # the same for kinds below `_SMALL_KINDS`; 0 for unknown ones
         self._added = 0
+        self._waiting: list[_Summed] = []
 
     @property
     def size(self) -> int:
         """How many bins are held, or as much as the same memory."""
+        self._widen()
         return sum(level.size for level in self._levels) + _BINS_A_SPAN * sum(map(len, self._long))
 
     @property
@@ -130,22 +143,38 @@ class Pyramid:
         classes = class_of(spans.stop_us - spans.start_us)
         finest = _finest(spans, classes)
         is_short = classes <= finest
-        bins = bins_of(spans.take(is_short), WIDTHS_US[finest]).summed()
-        later = {number: spans.take(classes == number) for number in np.unique(classes[~is_short]).tolist()}
-        for level in range(finest, _LEVELS):
-            if level > finest:
-                bins = bins.widened(WIDTHS_US[level] // WIDTHS_US[level - 1])
-            if level in later:
-                bins = joined_bins([bins, bins_of(later[level], WIDTHS_US[level])]).summed()
-            if len(bins.key):
-                self._levels[level].add(bins)
-        for number, long in later.items():
-            self._long[number].extend(long)
-        start_us, stop_us = spans.start_us[is_short].min(initial=2**62), spans.stop_us[is_short].max(initial=-(2**62))
+        short = spans if is_short.all() else spans.take(is_short)
+        bins = bins_of(short, WIDTHS_US[finest]).summed()
+        long = () if short is spans else np.unique(classes[~is_short]).tolist()
+        later = {number: spans.take(classes == number) for number in long}
+        self._waiting.append(_Summed(finest, bins, later))
+        if len(self._waiting) >= _SUMMED_TOGETHER:
+            self._widen()
+        for number, some in later.items():
+            self._long[number].extend(some)
+        start_us, stop_us = short.start_us.min(initial=2**62), short.stop_us.max(initial=-(2**62))
         ended_us = spans.stop_us.min(initial=2**62)
         values = (first, stop, finest, start_us, stop_us, ended_us)
         self._blocks.extend({name: np.array([value]) for name, value in zip(_BLOCK, values, strict=True)})
         self._added = stop
+
+    def _widen(self) -> None:
+        """Put the bins of the newest blocks into their levels, those of blocks with bins of one width together: that costs about as
+        much as for one block.
+        """
+        waiting, self._waiting = self._waiting, []
+        for finest in {block.level for block in waiting}:
+            blocks = [block for block in waiting if block.level == finest]
+            bins = joined_bins([block.bins for block in blocks])
+            bins = bins.summed() if len(blocks) > 1 else bins
+            for level in range(finest, _LEVELS):
+                if level > finest:
+                    bins = bins.widened(WIDTHS_US[level] // WIDTHS_US[level - 1])
+                later = [bins_of(block.later[level], WIDTHS_US[level]) for block in blocks if level in block.later]
+                if later:
+                    bins = joined_bins([bins, *later]).summed()
+                if len(bins.key):
+                    self._levels[level].add(bins)
 
     def blocks_between(self, start_us: int, stop_us: int) -> Integers:
         """Return the (first, stop, level) of the blocks of which spans, but long ones, overlap a time or touch it."""
@@ -174,6 +203,7 @@ class Pyramid:
 
         Rows from `first_row` up to `next_row` are there. Spans may reach beyond the times, or only touch them.
         """
+        self._widen()
         level = level_of(width_us)
         first, last = start_us // WIDTHS_US[level], (stop_us - 1) // WIDTHS_US[level]
         parts = [self.long_between(start_us, stop_us, level)]

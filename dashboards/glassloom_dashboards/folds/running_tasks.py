@@ -20,6 +20,8 @@ import numpy as np
 from glassloom_metrics.protocol import Action, Running
 from numpy.typing import NDArray
 
+ENDING_COLUMNS = ("action", "start_s", "worker", "layer")
+"""The columns of task events that `RunningTasks.end` looks at."""
 MAX_LEFT = 200
 """Of how many workers that have left, the last ones, it is known what they ran."""
 _SAME_START_S = 1e-3

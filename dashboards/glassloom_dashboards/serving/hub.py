@@ -15,14 +15,11 @@ from typing import Protocol
 from glassloom_metrics.errors import ClusterNotFound, ConnectionRefused, RecordingError
 from glassloom_metrics.open_recordings import RecordingRecord, find_recording
 from glassloom_metrics.protocol import (
-    EngineSamples,
-    HostSamples,
-    Log,
+    Hello,
     Message,
-    Position,
-    Progress,
+    Running,
     TaskEvents,
-    WorkerSamples,
+    WorkerLeft,
     decode_known,
 )
 from glassloom_metrics.recording import Recording
@@ -44,8 +41,8 @@ _FOLD_SLICE_S = 0.02
 
 _ROWS_AT_ONCE = 2**14
 """So many task events of a backlog are folded together: small messages cost several times as much one by one."""
-_INDEPENDENT = (EngineSamples, HostSamples, Log, Position, Progress, WorkerSamples)
-"""What says nothing of the task events before it: they may be folded after it."""
+_DEPENDENT = (Hello, WorkerLeft)
+"""What is folded only after the task events before it. All else says nothing of them; of `Running` see `ClusterAggregate.add_events`."""
 _LOGGED_MESSAGES = 10
 """How many unreadable messages of a cluster the log has words for; the page counts them all."""
 
@@ -73,6 +70,7 @@ class Watched:
         self.viewers = 0
         self._events: list[TaskEvents] = []
         self._next_event = 0
+        self._running: tuple[Running, int] | None = None
         self._since_begin = SinceBegin() if isinstance(record, RecordingRecord) else None
 
     def fold(self, payload: bytes) -> None:
@@ -98,8 +96,10 @@ class Watched:
     def _take(self, message: Message) -> None:
         if isinstance(message, TaskEvents):
             self._take_events(message)
+        elif isinstance(message, Running) and self._events:
+            self._running = message, self._next_event
         else:
-            if not isinstance(message, _INDEPENDENT):
+            if isinstance(message, _DEPENDENT):
                 self.settle()
             self._apply(message)
 
@@ -131,12 +131,15 @@ class Watched:
     def settle(self) -> None:
         """Fold the task events that `take` has left. Before, nobody asks where to go on reading."""
         events, self._events = self._events, []
+        running, self._running = self._running, None
         try:
             if events:
-                self.aggregate.add_events(events)
+                self.aggregate.add_events(events, running)
         except Exception:  # as above; the others of them can be read
             for message in events:
                 self._apply(message)
+            if running is not None:
+                self._apply(running[0])
 
     def _apply(self, message: Message) -> None:
         try:
