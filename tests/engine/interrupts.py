@@ -187,7 +187,8 @@ def interrupt_after(cell: Callable[[], Any], delay_s: float) -> bool:
             is_running = False
     except KeyboardInterrupt:
         is_running, was_interrupted = False, True
-    timer.cancel()
-    timer.join()
-    signal.signal(signal.SIGINT, before)
+    finally:
+        timer.cancel()
+        timer.join()
+        signal.signal(signal.SIGINT, before)
     return was_interrupted

@@ -1,4 +1,4 @@
-"""Random graphs, clients and faults against the scheduler, the books checked after each step: see `simulator`."""
+"""Random graphs, clients and faults against the scheduler, the invariants checked after each step: see `simulator`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STEPS_EACH = 1000  # 120,000 in all, and those until all is settled
 
 
 @pytest.mark.parametrize("batch", range(N_BATCHES))
-def test_no_wish_result_or_byte_is_lost_whatever_happens(batch: int) -> None:
+def test_no_request_result_or_byte_is_lost_whatever_happens(batch: int) -> None:
     for seed in range(batch * SIMULATIONS_EACH, (batch + 1) * SIMULATIONS_EACH):
         simulation = Simulation(seed)
         try:
