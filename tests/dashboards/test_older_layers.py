@@ -149,9 +149,26 @@ def test_the_layer_that_stands_for_the_older_ones_says_so_on_the_pages():
         assert Opened("stages", aggregate).view._failures == {}
 
 
+def test_the_page_of_a_task_of_an_older_layer_tells_what_is_still_true():
+    with bound(3):
+        aggregate = new_aggregate()
+        for message in all_messages([(RELEASED, 2)] * 30):
+            aggregate.apply(message)
+        assert [aggregate.is_older(layer) for layer in (1, 29, 99, OLDER)] == [True, False, False, False]
+        opened = Opened("task", aggregate)
+        card = opened.card("task")
+        card.view.ask("open", "1:0")
+        opened.update()
+        assert "Its result is no longer held" in card.view.text and "op1" in card.view.text
+        card.view.ask("open", "1:77")
+        opened.update()
+        assert "Its run has ended long ago" in card.view.text
+
+
 def test_names_of_folded_layers_are_bounded():
     older = OlderLayers(6)
     for number in range(MAX_NAMES + 10):
         older.add(Layer(number, f"name {number}", 1, ""), (0, 0, 0, 0, 1, 0))
     assert (older.name(7), older.name(MAX_NAMES + 5), older.name(10**9)) == ("name 7", "", "")
+    assert (older.has(7), older.has(MAX_NAMES + 5), older.has(10**9), older.has(OLDER)) == (True, True, False, False)
     assert (older.count, older.counts[RELEASED]) == (MAX_NAMES + 10, MAX_NAMES + 10)

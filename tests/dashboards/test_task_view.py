@@ -201,6 +201,25 @@ def test_a_failure_of_a_run_that_has_ended_is_for_good_even_if_no_error_names_th
     assert "It has failed for good." in text and "try again" not in text
 
 
+def test_a_failure_beyond_the_listed_keys_is_for_good_if_no_attempt_was_followed_by_another(aggregate):
+    for number in range(3):
+        aggregate.apply(row(number, str(number), 10.0 + number, 1.0, ok=0))
+    keys = ["('load-0011223344556677', 0)"]
+
+    def told(count: int, worker: int) -> None:
+        aggregate.apply(
+            Errors([5], [0], ["ValueError"], ["bad"], ["Traceback"], [worker], [""], [count], [T], [T], [keys])
+        )
+
+    page = Opened("task", aggregate)
+    told(3, 0)
+    assert "It has failed for good." in ask(page, "open", "0:2")
+    for count, worker in ((2, 0), (3, -1)):
+        told(count, worker)
+        text = ask(page, "open", "0:2")
+        assert "Whether it is tried again isn't told" in text and "for good." not in text, "one may be tried again"
+
+
 def test_a_task_that_was_submitted_by_itself_does_not_wait_since_its_run_began(aggregate):
     aggregate.apply(Runs([3], ["submit"], ["x"], [""], [""], [""], [""], [T], [None], ["running"], [7], [0], [0]))
     aggregate.apply(row(0, "1", 10.0, 1.0, ready_wait_s=0.0, sent_wait_s=0.0, bytes_in=0))

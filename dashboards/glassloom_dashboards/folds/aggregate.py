@@ -212,6 +212,10 @@ class ClusterAggregate:
         known = self.layers.get(layer)
         return known.name if known else self.older.name(layer) or UNKNOWN_LAYER
 
+    def is_older(self, layer: int) -> bool:
+        """Tell whether a layer is one of those that are no longer kept by themselves (see `OlderLayers`)."""
+        return layer not in self.layers and self.older.has(layer)
+
     def worker_name(self, worker: int) -> str:
         """Return the name of a worker by id, also after it left."""
         return self.worker_names.get(worker) or f"worker {worker}"

@@ -23,6 +23,8 @@ AT_ONCE = 1_000
 MAX_NAMES = 50_000
 """How many different names are kept."""
 _RESTORABLE = 1_000
+_NO_NAME = 1
+"""The number of the names that were too many; 0: such a layer wasn't folded."""
 
 Counts = tuple[int, ...]
 
@@ -44,8 +46,8 @@ class OlderLayers:
     def __init__(self, states: int) -> None:
         self.count = self.total = 0
         self.counts: Counts = (0,) * states
-        self._names = [""]
-        self._number_of_name = {"": 0}
+        self._names = ["", ""]
+        self._number_of_name: dict[str, int] = {}
         self._name_of = array("I")
         self._newest: OrderedDict[int, tuple[Layer, Counts]] = OrderedDict()
 
@@ -63,12 +65,12 @@ class OlderLayers:
         if len(self._newest) > _RESTORABLE:
             self._newest.popitem(last=False)
         number = self._number_of_name.get(layer.name)
-        if number is None and len(self._names) <= MAX_NAMES:
+        if number is None and len(self._names) < MAX_NAMES:
             number = self._number_of_name[layer.name] = len(self._names)
             self._names.append(layer.name)
         if layer.id >= len(self._name_of):
             self._name_of.extend([0] * (layer.id + 1 - len(self._name_of)))
-        self._name_of[layer.id] = number or 0
+        self._name_of[layer.id] = number or _NO_NAME
 
     def restore(self, layers: Iterable[int]) -> list[tuple[Layer, Counts]]:
         """Return those of some layers that were folded last, which are told of again: they are counted here no more."""
@@ -81,6 +83,10 @@ class OlderLayers:
         self.count += sign
         self.total += sign * layer.total
         self.counts = tuple(map(add, self.counts, (sign * count for count in counts)))
+
+    def has(self, layer: int) -> bool:
+        """Tell whether a layer was ever folded."""
+        return 0 <= layer < len(self._name_of) and self._name_of[layer] > 0
 
     def name(self, layer: int) -> str:
         """Return the name of a layer; ``""`` if it was never folded, or has one name too many."""

@@ -86,6 +86,13 @@ def rows_of(aggregate: ClusterAggregate, runs: list[Run]) -> list[dict[str, obje
     return rows
 
 
+def kind_words(run: Run) -> str:
+    """Return what kind of run it is, and what of a script is told apart no further."""
+    if run.kind != "submit" or run.cell:
+        return run.kind
+    return "submit: all that this line has submitted task by task, in every call of its function"
+
+
 def detail_of(aggregate: ClusterAggregate, run: Run) -> dict[str, object]:
     """Return what is told of a run that is open."""
     layers = [layer_of(aggregate, layer) for layer in aggregate.runs.layers_of(run.id)]
@@ -94,7 +101,7 @@ def detail_of(aggregate: ClusterAggregate, run: Run) -> dict[str, object]:
     names = fit_html([middle_cut(layer.name, 60) for layer in shown], 60, _TEXT_BYTES)
     origins = fit_html([middle_cut(layer.origin, 80) for layer in shown], 80, _TEXT_BYTES)
     facts = [
-        ("Kind", run.kind),
+        ("Kind", kind_words(run)),
         ("Started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started_s))),
         ("After the cluster's start", duration_text(max(run.started_s - aggregate.started_at_s, 0.0))),
         ("Time in tasks", duration_text(busy_s(aggregate, run))),

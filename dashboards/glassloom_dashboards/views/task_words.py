@@ -29,6 +29,11 @@ ICONS = {
     "interrupted": "stopped",
     "unknown": "stopped",
 }
+_NOT_HELD = "Its result is no longer held: nothing needs it any more."
+_UNDECIDED = (
+    "This attempt has failed. Whether it is tried again isn't told: tasks of its layer have failed for good, and only the "
+    "first keys of them are known."
+)
 OUTCOME_WORDS = {"lost": "lost with its worker"}
 
 
@@ -60,10 +65,12 @@ def state_of(aggregate: ClusterAggregate, task: Task) -> State:
             return State("finished", held_words(aggregate, task))
         case "failed" if errors_of(aggregate, task):
             return State("failed", "It has failed for good.")
-        case "failed" if _has_ended(aggregate, task):
+        case "failed" if _has_ended(aggregate, task) or _is_nothing_tried_again(aggregate, task):
             return State("failed", "It has failed for good.")
         case "failed" if aggregate.state in ("ended", "recording"):
             return State("failed", "Its last attempt failed before the cluster ended, or the recording did.")
+        case "failed" if errors_like(aggregate, task):
+            return State("failed", _UNDECIDED)
         case "failed":
             return State("failed", "This attempt has failed; the cluster may try again.")
         case "lost" if errors_of(aggregate, task):
@@ -75,10 +82,19 @@ def state_of(aggregate: ClusterAggregate, task: Task) -> State:
     return State("running", f"It has run for {duration_text(last.stop_s - last.start_s)}.")
 
 
+def _is_nothing_tried_again(aggregate: ClusterAggregate, task: Task) -> bool:
+    """Tell whether as many tasks of a layer have failed for good as attempts have failed: so each of these was the last."""
+    groups = [group for group in aggregate.errors.values() if group.layer == task.layer]
+    failed_for_good = sum(group.count for group in groups if group.worker >= 0)
+    return aggregate.sums.layers[task.layer].failed == failed_for_good == sum(group.count for group in groups)
+
+
 def _has_ended(aggregate: ClusterAggregate, task: Task) -> bool:
     """Tell whether nothing of a task's run, or of its layer, is under way: what has failed isn't tried again."""
     run = aggregate.runs.of_layer(task.layer)
     if run is not None and run.outcome != "running":
+        return True
+    if aggregate.is_older(task.layer):
         return True
     counts = dict(zip(STATES, aggregate.progress.get(task.layer, ()), strict=False))
     return bool(counts) and not counts["waiting"] + counts["ready"] + counts["running"]
@@ -86,6 +102,8 @@ def _has_ended(aggregate: ClusterAggregate, task: Task) -> bool:
 
 def _state_without_rows(aggregate: ClusterAggregate, task: Task) -> State:
     counts = dict(zip(STATES, aggregate.progress.get(task.layer, (0,) * len(STATES)), strict=True))
+    if aggregate.is_older(task.layer):
+        return State("unknown", "Its run has ended long ago; its layer is no longer kept by itself.")
     if task.layer not in aggregate.layers:
         return State("unknown", "This cluster has told of no such layer.")
     if errors_of(aggregate, task):
@@ -104,13 +122,15 @@ def _state_without_rows(aggregate: ClusterAggregate, task: Task) -> State:
 
 def held_words(aggregate: ClusterAggregate, task: Task) -> str:
     """Return where a task's result is, as far as is known."""
+    if aggregate.is_older(task.layer):
+        return _NOT_HELD
     known = aggregate.progress.get(task.layer)
     last = task.last
     counts = dict(zip(STATES, known or (0,) * len(STATES), strict=True))
     if last is None or not counts["memory"] + counts["released"]:
         return "Whether its result is still held isn't known."
     if not counts["memory"]:
-        return "Its result is no longer held: nothing needs it any more."
+        return _NOT_HELD
     if counts["released"]:
         done = counts["memory"] + counts["released"]
         return f"Of the {done:,} results of its layer {counts['memory']:,} are still held; which ones isn't told."
