@@ -32,7 +32,7 @@ from glassloom_dashboards.parts.card import (
 )
 from glassloom_dashboards.parts.scripts import callback, hover, ticks
 from glassloom_dashboards.parts.tables import Table
-from glassloom_dashboards.parts.theme import FONT, Palette, glyph_of, middle_cut, style_figure, tooltip
+from glassloom_dashboards.parts.theme import FONT, Palette, bright_text, glyph_of, middle_cut, style_figure, tooltip
 from glassloom_dashboards.parts.time_view import LABELS, LATEST_RUN
 from glassloom_dashboards.parts.times import about_text, duration_text
 from glassloom_dashboards.views import progress
@@ -218,10 +218,10 @@ class Stages(PlotCard):
         self.boxes.xaxis.axis_line_color = None
         glyph_of(self.boxes, "whisker").line_color = palette.muted_text
         glyph_of(self.boxes, "box").fill_color = palette.many
-        glyph_of(self.boxes, "median").line_color = palette.text
+        glyph_of(self.boxes, "median").line_color = bright_text(palette.many)  # it lies on the box
         glyph_of(self.boxes, "mean").update(fill_color=palette.background, line_color=palette.text)
         glyph_of(self.boxes, "stragglers").update(fill_color=palette.spilled, line_color=palette.background)
-        glyph_of(self.boxes, "words").text_color = palette.muted_text
+        glyph_of(self.boxes, "words").update(text_color=palette.muted_text, background_fill_color=palette.background)
 
     def update(self, now_s: float) -> None:
         """Draw what is new."""

@@ -138,7 +138,7 @@ def add_numbers(plot: figure, source: ColumnDataSource, at: str) -> None:
 
 def paint_numbers(plot: figure, palette: Palette) -> None:
     """Colour the numbers."""
-    glyph_of(plot, "numbers").text_color = palette.muted_text
+    glyph_of(plot, "numbers").update(text_color=palette.muted_text, background_fill_color=palette.background)
 
 
 def has_numbers(bars: Sequence[Bar]) -> bool:
