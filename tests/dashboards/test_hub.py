@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 import synthetic
+from glassloom_dashboards.parts import strip
 from glassloom_dashboards.parts.strip import notices
 from glassloom_dashboards.serving.hub import MAX_ENDED, Hub, Watched
 from glassloom_metrics import publisher
@@ -351,3 +352,34 @@ def test_one_bad_message_among_those_folded_together_is_left_out_alone(monkeypat
         watched.take(encode(message))
     watched.settle()
     assert (len(watched.aggregate.tasks), watched.aggregate.unreadable_messages) == (1, 1)
+
+
+def test_a_page_says_how_much_of_a_long_history_has_been_read_until_all_has(publish, monkeypatch):
+    monkeypatch.setattr(strip, "MANY_EVENTS", 3)
+    publish(Shape(tasks=5))
+    go_on = asyncio.Event()
+
+    async def frames(_record, *, since, log_id):
+        yield encode(Hello(2, "c1", "demo", "processes", 0.0, "log"))
+        for first in (0, 2, 4):
+            yield encode(task_events(first, ["a", "b"], start_s=1.0, duration_s=0.5, ok=1))
+        await go_on.wait()
+        yield encode(Position(1.0, 4))
+        await asyncio.Event().wait()
+
+    async def watch():
+        hub = Hub(frames)
+        aggregate = hub.watch("c1").aggregate
+        shown = strip.Strip(aggregate, full=False)
+        await until(lambda: aggregate.tasks.next_row == 6, "the events")
+        shown.update(0.0)
+        while_reading = shown.div.text
+        go_on.set()
+        await until(lambda: not aggregate.is_loading, "the end of the backlog")
+        shown.update(0.1)
+        await hub.close()
+        return while_reading, shown.div.text
+
+    while_reading, then = asyncio.run(watch())
+    assert "Reading what happened before: 6 task events so far." in while_reading
+    assert "Reading" not in then and "live" in then

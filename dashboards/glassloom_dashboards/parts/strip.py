@@ -17,6 +17,8 @@ from glassloom_dashboards.parts.times import duration_text
 
 MAX_ERROR_LENGTH = 200
 MAX_NAME_LENGTH = 60
+MANY_EVENTS = 20_000
+"""Fewer are read before anybody has seen that they were."""
 MAX_GPUS = 2
 """More devices are told of together."""
 
@@ -54,6 +56,10 @@ def notices(aggregate: ClusterAggregate) -> list[str]:
     said = []
     if aggregate.state == "refused" or aggregate.state == "recording" and aggregate.ended_reason:
         said.append(sentence(aggregate.ended_reason))
+    if reads_history(aggregate):
+        said.append(
+            f"Reading what happened before: {aggregate.tasks.next_row:,} task events so far. Counts and plots are of these."
+        )
     if aggregate.recorded_since_s is not None:
         after_s = max(aggregate.recorded_since_s - aggregate.started_at_s, 0.0)
         said.append(
@@ -68,6 +74,11 @@ def notices(aggregate: ClusterAggregate) -> list[str]:
     if aggregate.dropped_frames:
         said.append("The oldest part of this cluster's log is gone, as the log is bounded: what is shown begins later.")
     return said
+
+
+def reads_history(aggregate: ClusterAggregate) -> bool:
+    """Tell whether so much is being read that a page shows noticeably less than there is."""
+    return aggregate.is_loading and aggregate.tasks.next_row >= MANY_EVENTS
 
 
 def sentence(words: str) -> str:
@@ -177,7 +188,8 @@ class Strip:
         parts = ("life", "workers", "progress", "layers", "samples", "gpus", "errors") if self._full else ("life",)
         self._attention.look(now_s)
         badge = badge_of(self._aggregate, self._attention, now_s)
-        changed = self._seen.changed(versions_of(self._aggregate, *parts))
+        reading = {"history": self._aggregate.tasks.next_row if reads_history(self._aggregate) else -1}
+        changed = self._seen.changed(versions_of(self._aggregate, *parts) | reading)
         if not changed and badge == self._badge:
             return
         self._badge = badge
