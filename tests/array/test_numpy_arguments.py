@@ -142,3 +142,87 @@ def test_positions_of_equal_elements():
         assert array[ga.argtopk(lazy, 3).compute()].tolist() == [3, 3, 3]
         assert array[ga.argtopk(lazy, -3).compute()].tolist() == [1, 1, 1]
         assert operator.eq(*(ga.argtopk(ga.from_array(array, chunks=c), 3).compute().tolist() for c in (chunks, 7)))
+
+
+def test_blocks_of_a_size_and_of_equal_length():
+    x = ga.ones((100, 40), chunks=30)
+    assert x.rechunk((30, 40), balance=True).chunks == ((25, 25, 25, 25), (40,))
+    assert max(np.prod(x.rechunk("auto", block_size_limit="4 kB").chunksize), 1) * 8 <= 4096
+    assert ga.rechunk(x, {0: "auto"}, block_size_limit=8000).chunksize[0] < 30
+    assert ga.asarray([1, 2, 3], chunks=2).chunks == ga.array([1, 2, 3], chunks=2).chunks == ((2, 1),)
+    equal(ga.asarray([1, 2, 3], like="numpy"), [1, 2, 3])
+    equal(ga.array([1.0, 2.0], like=x), [1.0, 2.0])
+    assert ga.tri(3, M=4, like=x).shape == ga.eye(3, M=4, like="numpy").shape == (3, 4)
+
+
+@pytest.mark.parametrize("split_every", [{0: 2, 1: 3}, {1: 2}, {-1: 8}, 3])
+def test_blocks_are_joined_as_many_as_each_axis_says(split_every):
+    array = np.arange(70.0).reshape(10, 7)
+    lazy = ga.from_array(array, chunks=1)
+    for name in ("sum", "max", "mean", "std"):
+        equal(getattr(ga, name)(lazy, split_every=split_every), getattr(np, name)(array), rtol=1e-12)
+        equal(getattr(lazy, name)(1, split_every=split_every), getattr(np, name)(array, 1), rtol=1e-12)
+    with pytest.raises(ValueError, match="split_every=1"):
+        lazy.sum(split_every={0: 1})
+
+
+def test_groups_stay_together():
+    x = ga.arange(12, chunks=4)
+    made = x.shuffle([[0, 4, 8], [1, 5], [2, 6, 10], [11]])
+    equal(made, [0, 4, 8, 1, 5, 2, 6, 10, 11])
+    assert made.chunks == ((3, 2, 4),)
+    table = np.arange(12).reshape(3, 4)
+    equal(ga.from_array(table, chunks=2).shuffle([[3, 0], [1]], axis=1, chunks=1), table[:, [3, 0, 1]])
+
+
+def test_margins_of_each_array():
+    x, y = ga.arange(6, chunks=3), ga.arange(10, 16, chunks=2)
+
+    def add(left, right):
+        return left[1:-1] + right.sum() * 0 + 1
+
+    made = ga.map_overlap(
+        add,
+        x,
+        ga.arange(2, chunks=1),
+        depth=[1, 0],
+        boundary="reflect",
+        align_arrays=False,
+        trim=False,
+        chunks=((3, 3),),
+        dtype=int,
+    )
+    equal(made, np.arange(6) + 1)
+    equal(ga.map_overlap(np.add, x, y, depth=1, boundary="nearest"), np.arange(6) + np.arange(10, 16))
+    with pytest.raises(ValueError, match="arrays of shapes"):
+        ga.map_overlap(np.add, x, ga.arange(1, chunks=1), depth=1)
+
+
+def test_a_drawing_stands_alone():
+    for shape in ((), (3,), (3, 4), (2, 3, 4), (2, 2, 2, 2)):
+        text = ga.ones(shape, chunks=2).to_svg()
+        assert text.startswith('<svg xmlns="http://www.w3.org/2000/svg"') and text.endswith("</svg>")
+
+
+def test_statistics_say_which_nan_policies_are_there():
+    x = ga.arange(5, chunks=2)
+    assert ga.stats.skew(x, nan_policy="propagate").compute() == 0
+    with pytest.raises(NotImplementedError, match="nan_policy='omit'"):
+        ga.stats.describe(x, nan_policy="omit")
+    with pytest.raises(ValueError, match="nan_policy='none'"):
+        ga.stats.ttest_ind(x, x, nan_policy="none")
+
+
+def test_products_of_compressed_factors_may_be_kept():
+    x = ga.random.default_rng(0).normal(size=(60, 40), chunks=20)
+    low = x[:, :3] @ x[:3]
+    for iterator in ("power", "QR"):
+        u, s, vh = ga.linalg.svd_compressed(low, 3, iterator, n_power_iter=2, seed=1, compute=True)
+        np.testing.assert_allclose(((u * s) @ vh).compute(), low.compute(), atol=1e-9)
+
+
+def test_roots_and_reciprocals_are_numpys_for_exponents_of_pythons():
+    for array in (np.array([0.0, -0.0, -np.inf, 4]), np.array([0, 2j, 1 + 1j]), np.array([1.0, 4], "f4")):
+        for exponent in (0.5, -1, 2, 3):
+            with np.errstate(all="ignore"):
+                equal(ga.from_array(array, chunks=2) ** exponent, array**exponent)

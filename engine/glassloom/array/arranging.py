@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.array import Array, asarray
+from glassloom.array.chunks import longest
 from glassloom.array.nodes import slicing
 from glassloom.array.nodes.base import normalize_axis
 from glassloom.array.nodes.mapping import map_blocks
@@ -35,6 +36,7 @@ __all__ = [
     "roll",
     "rollaxis",
     "rot90",
+    "shuffle",
     "split",
     "tile",
     "unstack",
@@ -474,6 +476,37 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         order = np.argsort(np.where(np.asarray(obj) < 0, np.asarray(obj) + length, obj), kind="stable").ravel()
         where[where >= length] = length + order
     return concatenate([whole, spread], place).take(where, axis=place)
+
+
+@implements("shuffle")
+def shuffle(x: Any, indexer: Sequence[Sequence[int]], axis: int = 0, chunks: Any = "auto") -> Array:
+    """Return the elements at groups of positions along an axis, one group after the other; no block cuts a group.
+
+    Parameters
+    ----------
+    indexer
+        The groups: lists of positions.
+    chunks
+        How many elements a block may have, unless one group has more; ``"auto"``: as many as the longest block.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.shuffle(ga.arange(6, chunks=3), [[0, 3], [1, 4], [2, 5]]).compute()
+    array([0, 3, 1, 4, 2, 5])
+    """
+    whole = asarray(x)
+    place = normalize_axis(axis, whole.ndim)
+    limit = longest(whole.chunks[place]) if chunks == "auto" else int(chunks)
+    groups = [np.asarray(group, dtype=np.intp) for group in indexer]
+    lengths: list[int] = []
+    for group in groups:
+        if lengths and lengths[-1] + len(group) <= limit:
+            lengths[-1] += len(group)
+        else:
+            lengths.append(len(group))
+    order = np.concatenate(groups) if groups else np.empty(0, dtype=np.intp)
+    return whole.take(order, axis=place).rechunk({place: tuple(lengths) or (0,)})
 
 
 @implements(np.dsplit)

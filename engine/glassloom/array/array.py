@@ -15,7 +15,7 @@ import numpy as np
 import glassloom.array.nodes.rules  # noqa: F401 - registers the rules
 import glassloom.array.nodes.slice_rules  # noqa: F401 - and those of slices
 import glassloom.array.nodes.source_rules  # noqa: F401 - and those of what is read
-from glassloom.array.chunks import normalize_chunks
+from glassloom.array.chunks import balanced, normalize_chunks, with_size
 from glassloom.array.concrete import Concrete
 from glassloom.array.explain import Explanation, explain
 from glassloom.array.methods import FunctionMethods
@@ -23,14 +23,13 @@ from glassloom.array.nodes import assignment, contraction, indexing, reductions,
 from glassloom.array.nodes.base import normalize_axes, normalize_axis
 from glassloom.array.nodes.creation import from_numpy
 from glassloom.array.nodes.elementwise import Output, astype, elementwise
-from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.protocol import implementation_of
 from glassloom.array.reducible import Reducible
 from glassloom.array.sources.memory import is_array
+from glassloom.backends.arrays import backend_named, backend_of
 from glassloom.backends.standard_ import wrapped
 from glassloom.delayed_call import Delayed
-from glassloom.local.default import Runtime
 from glassloom.units import parse_bytes
 
 __all__ = [
@@ -62,6 +61,13 @@ def _comparison(ufunc: np.ufunc, compare: Callable[[Any, Any], Any]) -> Callable
         return Array(elementwise(compare, *map(operand_of, (self, other))))
 
     return method
+
+
+def _power(self: Any, other: Any) -> Any:
+    """Return ``x ** y``: the root and the reciprocal where the exponent says so, as NumPy's arrays."""
+    if type(other) in (int, float) and self.dtype.kind in "fc" and other in (0.5, -1):
+        return apply_ufunc(np.sqrt if other == 0.5 else np.reciprocal, self)
+    return apply_ufunc(np.power, self, other)
 
 
 def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
@@ -114,27 +120,6 @@ class Array(Concrete, Reducible, FunctionMethods):
         if copy is False:
             raise ValueError("a lazy array has to be computed, so there is no NumPy array without a copy")
         return np.asarray(self.compute(), dtype=dtype)
-
-    def compute_chunk_sizes(self, *, scheduler: str | Runtime | None = None) -> Self:
-        """Compute the blocks, keep them, and learn their lengths; changes this array and returns it.
-
-        Examples
-        --------
-        >>> import glassloom.array as ga
-        >>> x = ga.arange(10, chunks=5)
-        >>> odd = x[x % 2 == 1]
-        >>> odd.shape, odd.compute_chunk_sizes().shape
-        ((nan,), (5,))
-        """
-        held = self.persist(scheduler=scheduler)
-        shapes = map_blocks(_shape_of, (held.expr,), {}, dtype=object, chunks=(1,) * self.ndim)
-        found = self._with_expr(shapes).compute(scheduler=scheduler).reshape(self.numblocks)
-        chunks = []
-        for axis in range(self.ndim):
-            first = tuple(0 if other != axis else slice(None) for other in range(self.ndim))
-            chunks.append(tuple(shape[axis] for shape in found[first]))
-        self._expr = held.expr.rebuild((held.expr.operands[0], tuple(chunks), held.expr.meta))
-        return self
 
     # Operators and protocols.
 
@@ -189,7 +174,7 @@ class Array(Concrete, Reducible, FunctionMethods):
     __rfloordiv__ = _operator(np.floor_divide, is_reflected=True)
     __mod__ = _operator(np.remainder)
     __rmod__ = _operator(np.remainder, is_reflected=True)
-    __pow__ = _operator(np.power)
+    __pow__ = _power
     __rpow__ = _operator(np.power, is_reflected=True)
     __lshift__ = _operator(np.left_shift)
     __rlshift__ = _operator(np.left_shift, is_reflected=True)
@@ -331,7 +316,10 @@ class Array(Concrete, Reducible, FunctionMethods):
         index = tuple(0 if place in axes else None for place in range(self.ndim))
         return self._with_expr(slicing.slice_array(self.expr, index))
 
-    def rechunk(self, chunks: Any = "auto", *, limit: int | str | None = None) -> Self:
+    def rechunk(
+        self, chunks: Any = "auto", *, limit: int | str | None = None, block_size_limit: int | str | None = None,
+        balance: bool = False,
+    ) -> Self:  # fmt: skip
         """Return the same array in other blocks, by way of others in between where a task would read too many.
 
         Parameters
@@ -342,6 +330,10 @@ class Array(Concrete, Reducible, FunctionMethods):
         limit
             How many bytes a task may need for the blocks that it reads and the one that it makes, such as
             ``"1 GiB"``. Default: 1 GiB, or eight times the largest block if that is more.
+        block_size_limit
+            How many bytes a block has at most where `chunks` says ``"auto"``.
+        balance
+            Whether blocks along an axis get about the same length.
 
         Raises
         ------
@@ -359,7 +351,9 @@ class Array(Concrete, Reducible, FunctionMethods):
             kept = dict(enumerate(self.chunks))
             chunks = {**kept, **chunks}
         limit_bytes = None if limit is None else parse_bytes(limit)
-        return self._with_expr(rechunk(self.expr, normalize_chunks(chunks, self.shape, self.dtype), limit_bytes))
+        wanted = chunks if block_size_limit is None else with_size(chunks, block_size_limit)
+        blocks = normalize_chunks(wanted, self.shape, self.dtype)
+        return self._with_expr(rechunk(self.expr, balanced(blocks) if balance else blocks, limit_bytes))
 
     def dot(self, other: Any) -> Any:
         """Return the dot product."""
@@ -382,7 +376,9 @@ class Array(Concrete, Reducible, FunctionMethods):
         return self._with_expr(self.expr)
 
 
-def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: Any = None) -> Array:
+def asarray(
+    value: Any, dtype: Any = None, *, copy: bool | None = None, device: Any = None, chunks: Any = None, like: Any = None
+) -> Array:
     """Return a value as a lazy array: lazy arrays as they are, others in one block.
 
     Parameters
@@ -396,6 +392,10 @@ def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: 
         nobody may change it before it is computed. True: it is copied in any case.
     device
         ``"cpu"`` or None.
+    chunks
+        Lengths of blocks; by default one block, or those of a lazy array.
+    like
+        An array whose library makes the block, or the library's name, such as ``"cupy"``.
 
     Examples
     --------
@@ -404,6 +404,9 @@ def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: 
     array([4, 6])
     """
     check_device(device)
+    if chunks is not None or like is not None:
+        made = asarray(value if _holds_lazy((value,)) else _made_like(value, like), dtype, copy=copy)
+        return made if chunks is None else made.rechunk(chunks)
     if isinstance(value, Array):
         if dtype is None or value.dtype == dtype:
             return value.copy() if copy else value
@@ -427,6 +430,13 @@ def asarray(value: Any, dtype: Any = None, *, copy: bool | None = None, device: 
 
 
 asanyarray = asarray
+
+
+def _made_like(value: Any, like: Any) -> Any:
+    if like is None:
+        return value
+    name = like if isinstance(like, str) else backend_of(like.expr.meta if isinstance(like, Array) else like)
+    return backend_named(name).namespace().asarray(value)
 
 
 def _holds_lazy(values: Any) -> bool:
@@ -573,9 +583,3 @@ def _plain_key(entry: Any) -> Any:
 def view_block(block: Any, dtype: Any) -> Any:
     """Return the same bits as another type."""
     return block.view(dtype)
-
-
-def _shape_of(block: Any) -> Any:
-    found = np.empty((1,) * block.ndim, dtype=object)
-    found[(0,) * block.ndim] = block.shape
-    return found

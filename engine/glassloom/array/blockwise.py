@@ -46,6 +46,7 @@ def map_blocks(
     name: str | None = None,
     token: str | None = None,
     enforce_ndim: bool = False,
+    align_arrays: bool = True,
     **kwargs: Any,
 ) -> Array:
     """Apply a function to each block.
@@ -75,6 +76,8 @@ def map_blocks(
         What to call it in keys and dashboards instead of the function's name; `token` if there is no `name`.
     enforce_ndim
         Whether a task fails if the function returns another number of axes than the result has.
+    align_arrays
+        Whether arrays whose shapes broadcast are rechunked to equal blocks; otherwise blocks go together by number.
     kwargs
         Passed on to the function; lazy values when they are computed.
 
@@ -100,7 +103,7 @@ def map_blocks(
     made = mapping.map_blocks(
         OfNdim(called, ndim_in - len(dropped) + len(added)) if enforce_ndim else called, nodes, kwargs, dtype=dtype,
         chunks=chunks, drop_axis=dropped, new_axis=added, meta=meta, called=name or token,
-        wants_block_id=block_id or "block_id" not in kwargs and takes(function, "block_id"),
+        align_arrays=align_arrays, wants_block_id=block_id or "block_id" not in kwargs and takes(function, "block_id"),
         wants_block_info="block_info" not in kwargs and takes(function, "block_info"),
     )  # fmt: skip
     return Array(made)
@@ -353,7 +356,7 @@ def reduction(
     *,
     combine: Callable[..., Any] | None = None,
     dtype: Any = None,
-    split_every: int | None = None,
+    split_every: int | dict[int, int] | None = None,
     name: str | None = None,
 ) -> Array:
     """Reduce an array with functions of your own, in a tree.
@@ -426,7 +429,7 @@ def coarsen(
     return asarray(reduction(whole.reshape(shape), axis=tuple(groups), **kwargs))
 
 
-def rechunk(x: Any, chunks: Any = "auto") -> Array:
+def rechunk(x: Any, chunks: Any = "auto", **options: Any) -> Array:
     """Return the same array in other blocks; see `Array.rechunk`.
 
     Examples
@@ -435,4 +438,4 @@ def rechunk(x: Any, chunks: Any = "auto") -> Array:
     >>> ga.rechunk(ga.ones(4, chunks=2), 3).chunks
     ((3, 1),)
     """
-    return asarray(x).rechunk(chunks)
+    return asarray(x).rechunk(chunks, **options)

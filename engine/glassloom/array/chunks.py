@@ -90,6 +90,30 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], dtype: Any) -> Chunks:
     )
 
 
+def balanced(chunks: Chunks) -> Chunks:
+    """Return as many blocks along each axis, as equal as can be.
+
+    >>> balanced(((30, 30, 30, 10),))
+    ((25, 25, 25, 25),)
+    """
+    return tuple(_even(blocks) if is_known(blocks) else blocks for blocks in chunks)
+
+
+def _even(blocks: tuple[int, ...]) -> tuple[int, ...]:
+    each, more = divmod(sum(blocks), len(blocks))
+    return (each + 1,) * more + (each,) * (len(blocks) - more)
+
+
+def with_size(chunks: Any, size: int | str) -> Any:
+    """Return chunks in which ``"auto"`` is replaced by a size in bytes."""
+    text = f"{parse_bytes(size)} B"
+    if isinstance(chunks, (tuple, list)):
+        return tuple(text if isinstance(entry, str) and entry == "auto" else entry for entry in chunks)
+    if isinstance(chunks, Mapping):
+        return {axis: text if isinstance(entry, str) and entry == "auto" else entry for axis, entry in chunks.items()}
+    return text if isinstance(chunks, str) and chunks == "auto" else chunks
+
+
 def _entry_of_each_axis(chunks: Any, shape: tuple[int, ...]) -> list[Any]:
     if isinstance(chunks, Mapping):
         wrong = [axis for axis in chunks if not -len(shape) <= axis < len(shape)]

@@ -1,13 +1,16 @@
-"""What an array with one element is as a number of Python: computed at once. `Array` inherits it and `Described`."""
+"""What asks for numbers at once: an array with one element as a number of Python, and lengths that weren't known. `Array`
+inherits it and `Described`."""
 
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from glassloom.array.described import Described
+from glassloom.array.nodes.mapping import map_blocks
+from glassloom.local.default import Runtime
 
 
 class Concrete(Described):
@@ -55,3 +58,30 @@ class Concrete(Described):
         if self.ndim or self.dtype.kind not in "iu":
             raise TypeError(f"only an integer array without axes can be an index, not {self!r}")
         return operator.index(self._item("index"))
+
+    def compute_chunk_sizes(self, *, scheduler: str | Runtime | None = None) -> Self:
+        """Compute the blocks, keep them, and learn their lengths; changes this array and returns it.
+
+        Examples
+        --------
+        >>> import glassloom.array as ga
+        >>> x = ga.arange(10, chunks=5)
+        >>> odd = x[x % 2 == 1]
+        >>> odd.shape, odd.compute_chunk_sizes().shape
+        ((nan,), (5,))
+        """
+        held = self.persist(scheduler=scheduler)
+        shapes = map_blocks(_shape_of, (held.expr,), {}, dtype=object, chunks=(1,) * self.ndim)
+        found = self._with_expr(shapes).compute(scheduler=scheduler).reshape(self.numblocks)
+        chunks = []
+        for axis in range(self.ndim):
+            first = tuple(0 if other != axis else slice(None) for other in range(self.ndim))
+            chunks.append(tuple(shape[axis] for shape in found[first]))
+        self._expr = held.expr.rebuild((held.expr.operands[0], tuple(chunks), held.expr.meta))
+        return self
+
+
+def _shape_of(block: Any) -> Any:
+    found = np.empty((1,) * block.ndim, dtype=object)
+    found[(0,) * block.ndim] = block.shape
+    return found

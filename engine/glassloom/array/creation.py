@@ -264,8 +264,9 @@ def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None, cop
 
 
 def array(
-    object: Any, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, chunks: Any = None, device: Any = None
-) -> Array:
+    object: Any, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, chunks: Any = None, device: Any = None,
+    like: Any = None,
+) -> Array:  # fmt: skip
     """Return a value as a lazy array, copied so that later changes of the value don't show; see `asarray`.
 
     Parameters
@@ -281,7 +282,7 @@ def array(
     >>> ga.array([1, 2, 3], ndmin=2).compute()
     array([[1, 2, 3]])
     """
-    made = asarray(object, dtype, copy=copy, device=device)
+    made = asarray(object, dtype, copy=copy, device=device, like=like)
     made = made[(None,) * (ndmin - made.ndim)] if made.ndim < ndmin else made
     return made if chunks is None else made.rechunk(chunks)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from glassloom.array.chunks import Chunks, longest
@@ -11,6 +12,7 @@ from glassloom.array.nodes.base import ArrayExpr
 from glassloom.backends.standard_ import unwrapped
 from glassloom.collection import Collection
 from glassloom.errors import ChunkError
+from glassloom.reprs.grid import chunk_grid
 
 
 class Described(Collection):
@@ -82,6 +84,11 @@ class Described(Collection):
 
     def _repr_html_(self) -> str:
         return array_html(self.expr)
+
+    def to_svg(self) -> str:
+        """Return the drawing of the blocks that notebooks show, as SVG; of more than three axes the last three."""
+        found: list[str] = re.findall(r"<svg.*?</svg>", str(chunk_grid(self.chunks)), flags=re.DOTALL)
+        return found[-1]
 
     def __len__(self) -> int:
         if not self.ndim:

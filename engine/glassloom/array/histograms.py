@@ -89,6 +89,8 @@ def _bins(whole: Array, bins: Any, range: Any) -> tuple[int, Any, Array]:
         if range is not None:
             kind = whole.dtype if whole.dtype.kind in "fc" else np.float64
             return count, count, asarray(np.histogram_bin_edges(np.empty(0, dtype=kind), count, tuple(range)))
+        if whole.size == 0:
+            return count, None, asarray(np.histogram_bin_edges(np.empty(0, dtype=whole.dtype), count))
         return count, count, _lazy_edges(whole, stack([whole.min(), whole.max()]).rechunk(-1), count)
     edges = asarray(bins).rechunk(-1)
     if edges.ndim != 1 or edges.shape[0] < 2:

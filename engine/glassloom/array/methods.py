@@ -56,6 +56,11 @@ class FunctionMethods:
         """Put a value in place of every element; changes this array."""
         self[...] = value
 
+    def shuffle(self: Any, indexer: Any, axis: int = 0, chunks: Any = "auto") -> Any:
+        """Return the elements at groups of positions along an axis, one group after the other; see
+        `glassloom.array.shuffle`."""
+        return implementation_of("shuffle")(self, indexer, axis, chunks)  # type: ignore[misc]
+
     def sort(self: Any, axis: int = -1) -> None:
         """Sort the elements along an axis, which becomes one block; changes this array."""
         self._expr = implementation_of(np.sort)(self, axis).expr  # type: ignore[misc]

@@ -111,6 +111,7 @@ def map_overlap(
     dtype: Any = None,
     meta: Any = None,
     chunks: Any = None,
+    align_arrays: bool = True,
     **kwargs: Any,
 ) -> Array:
     """Apply a function to blocks that reach into their neighbours, and take the margins off again.
@@ -123,9 +124,11 @@ def map_overlap(
     args
         Arrays of one shape, and other values, which are passed on.
     depth, boundary
-        As for `overlap`.
+        As for `overlap`; or with several arrays a list with one for each of them.
+    align_arrays
+        Whether arrays get equal blocks first; otherwise blocks go together by number.
     trim
-        Whether the margins are taken off; otherwise the function does so, and says `chunks` where lengths change.
+        Whether the margins are taken off, as the first array has them; otherwise the function does so, and says `chunks` where lengths change.
     dtype, meta
         As for `map_blocks`.
 
@@ -139,22 +142,30 @@ def map_overlap(
     """
     if depth is None:
         raise OptionError("map_overlap needs a depth: an integer, one for each axis, or a dict by axis")
-    args = tuple(Array(node) if isinstance(node, ArrayExpr) else node for node in align([
-        arg.expr if isinstance(arg, Array) else arg for arg in args
-    ]))  # fmt: skip
+    if align_arrays:
+        args = tuple(Array(node) if isinstance(node, ArrayExpr) else node for node in align([
+            arg.expr if isinstance(arg, Array) else arg for arg in args
+        ]))  # fmt: skip
     arrays = [arg for arg in args if isinstance(arg, Array)]
     if not arrays:
         raise ValueError("map_overlap needs at least one array")
     ndim = max(array.ndim for array in arrays)
-    depths, ends = _depths(depth, ndim), _boundaries(boundary, ndim)
+    several = [_depths(each, ndim) for each in _of_each_array(depth, len(arrays))]
+    all_ends = [_boundaries(each, ndim) for each in _of_each_array(boundary, len(arrays))]
+    depths, ends = several[0], all_ends[0]
     for arg in arrays:
-        if arg.shape != arrays[0].shape:
+        if align_arrays and arg.shape != arrays[0].shape:
             raise ValueError(f"map_overlap: arrays of shapes {arrays[0].shape} and {arg.shape}")
     if trim and any(0 in blocks and max(d) for blocks, d in zip(arrays[0].chunks, depths, strict=True)):
         raise ChunkError(f"map_overlap of an array of {describe(arrays[0].expr)}: rechunk blocks of length 0 away")
-    extended = [_overlapped(arg, depths, ends) if isinstance(arg, Array) else arg for arg in args]
-    made = map_blocks(function, *extended, dtype=dtype, meta=meta, chunks=chunks, **kwargs)
+    margins = zip(several, all_ends, strict=True)
+    extended = [_overlapped(arg, *next(margins)) if isinstance(arg, Array) else arg for arg in args]
+    made = map_blocks(function, *extended, dtype=dtype, meta=meta, chunks=chunks, align_arrays=False, **kwargs)
     return Array(Trim(made.expr, _margins(arrays[0].chunks, depths, ends))) if trim else made
+
+
+def _of_each_array(value: Any, count: int) -> list[Any]:
+    return value if isinstance(value, list) and count > 1 and len(value) == count else [value] * count
 
 
 def _margins(chunks: Chunks, depths: list[tuple[int, int]], ends: list[Any]) -> Windows:

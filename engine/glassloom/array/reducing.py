@@ -49,7 +49,7 @@ _PARAMETERS = """
     keepdims
         Whether the axes stay with length 1.
     split_every
-        How many blocks a task of the tree joins, by default 16.
+        How many blocks a task of the tree joins, by default 16; or by axis how many along it.
 """
 _NUMPYS_PARAMETERS = """    out, initial, where
         As NumPy's: a lazy array for the result, a value to begin with, and which elements are taken.
@@ -146,7 +146,12 @@ def _nan_reduction(function: Callable[..., Array], what: str, example: str) -> C
 
 
 def _nansum(
-    array: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
+    array: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    split_every: int | dict[int, int] | None = None,
 ) -> Array:
     made = reductions.fold(
         asarray(array).expr, np.nansum, "add", axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every,
@@ -156,7 +161,12 @@ def _nansum(
 
 
 def _nanprod(
-    array: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
+    array: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    split_every: int | dict[int, int] | None = None,
 ) -> Array:
     made = reductions.fold(
         asarray(array).expr, np.nanprod, "multiply", axis=axis, dtype=dtype, keepdims=keepdims,
@@ -165,7 +175,9 @@ def _nanprod(
     return Array(made)
 
 
-def _nanmin(array: Any, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Array:
+def _nanmin(
+    array: Any, axis: Any = None, keepdims: bool = False, *, split_every: int | dict[int, int] | None = None
+) -> Array:
     made = reductions.fold(
         asarray(array).expr, np.nanmin, "fmin", axis=axis, keepdims=keepdims, split_every=split_every,
         empty_is_error=True,
@@ -173,7 +185,9 @@ def _nanmin(array: Any, axis: Any = None, keepdims: bool = False, *, split_every
     return Array(made)
 
 
-def _nanmax(array: Any, axis: Any = None, keepdims: bool = False, *, split_every: int | None = None) -> Array:
+def _nanmax(
+    array: Any, axis: Any = None, keepdims: bool = False, *, split_every: int | dict[int, int] | None = None
+) -> Array:
     made = reductions.fold(
         asarray(array).expr, np.nanmax, "fmax", axis=axis, keepdims=keepdims, split_every=split_every,
         empty_is_error=True,
@@ -182,7 +196,12 @@ def _nanmax(array: Any, axis: Any = None, keepdims: bool = False, *, split_every
 
 
 def _nanmean(
-    array: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, split_every: int | None = None
+    array: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    split_every: int | dict[int, int] | None = None,
 ) -> Array:
     made = reductions.mean(
         asarray(array).expr, axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every, skips_nan=True
@@ -192,20 +211,20 @@ def _nanmean(
 
 def _nanvar(
     array: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *,
-    split_every: int | None = None,
+    split_every: int | dict[int, int] | None = None,
 ) -> Array:  # fmt: skip
     return _nan_variance(array, axis, dtype, ddof, keepdims, split_every, root=False)
 
 
 def _nanstd(
     array: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *,
-    split_every: int | None = None,
+    split_every: int | dict[int, int] | None = None,
 ) -> Array:  # fmt: skip
     return _nan_variance(array, axis, dtype, ddof, keepdims, split_every, root=True)
 
 
 def _nan_variance(
-    array: Any, axis: Any, dtype: Any, ddof: float, keepdims: bool, split_every: int | None, root: bool
+    array: Any, axis: Any, dtype: Any, ddof: float, keepdims: bool, split_every: int | dict[int, int] | None, root: bool
 ) -> Array:
     made = reductions.variance(
         asarray(array).expr, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, split_every=split_every,
@@ -224,7 +243,9 @@ nanstd = _nan_reduction(_nanstd, "Return the standard deviation over axes of wha
 
 
 @implements(np.nanargmin)
-def nanargmin(array: Any, axis: int | None = None, keepdims: bool = False, *, split_every: int | None = None) -> Array:
+def nanargmin(
+    array: Any, axis: int | None = None, keepdims: bool = False, *, split_every: int | dict[int, int] | None = None
+) -> Array:
     """Return where the smallest value is that isn't NaN; 0 where there is only NaN.
 
     Examples
@@ -237,7 +258,9 @@ def nanargmin(array: Any, axis: int | None = None, keepdims: bool = False, *, sp
 
 
 @implements(np.nanargmax)
-def nanargmax(array: Any, axis: int | None = None, keepdims: bool = False, *, split_every: int | None = None) -> Array:
+def nanargmax(
+    array: Any, axis: int | None = None, keepdims: bool = False, *, split_every: int | dict[int, int] | None = None
+) -> Array:
     """Return where the largest value is that isn't NaN; 0 where there is only NaN.
 
     Examples
@@ -256,7 +279,7 @@ def _with_nan_as(array: Any, value: float) -> Array:
 
 def moment(
     array: Any, order: int, axis: Any = None, dtype: Any = None, keepdims: bool = False, ddof: float = 0, *,
-    split_every: int | None = None,
+    split_every: int | dict[int, int] | None = None,
 ) -> Array:  # fmt: skip
     """Return a central moment over axes: the mean of a power of distances from the mean.
 

@@ -187,6 +187,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     array([1, 3, 5])
     """
     whole = asarray(a)
+    if n == 0:
+        return whole
     if n < 0:
         raise ValueError(f"diff: n={n} is negative")
     place = normalize_axis(axis, whole.ndim)

@@ -70,7 +70,7 @@ class DescribeResult(NamedTuple):
     kurtosis: Array
 
 
-def moment(a: Any, order: int = 1, axis: int | None = 0) -> Array:
+def moment(a: Any, order: int = 1, axis: int | None = 0, nan_policy: str = "propagate") -> Array:
     """Return a central moment along an axis: the mean of a power of distances from the mean.
 
     Examples
@@ -79,11 +79,12 @@ def moment(a: Any, order: int = 1, axis: int | None = 0) -> Array:
     >>> ga.stats.moment(ga.arange(5, chunks=2), order=4).compute()
     np.float64(6.8)
     """
+    _check_nan_policy(nan_policy)
     whole, place = _line(a, axis)
     return whole.moment(order, place)
 
 
-def skew(a: Any, axis: int | None = 0, bias: bool = True) -> Array:
+def skew(a: Any, axis: int | None = 0, bias: bool = True, nan_policy: str = "propagate") -> Array:
     """Return the skewness along an axis: the third moment over the second to the power of 3/2.
 
     Parameters
@@ -97,6 +98,7 @@ def skew(a: Any, axis: int | None = 0, bias: bool = True) -> Array:
     >>> ga.stats.skew(ga.asarray([1.0, 2.0, 9.0])).compute().round(6)
     np.float64(0.665469)
     """
+    _check_nan_policy(nan_policy)
     whole, place = _line(a, axis)
     n, second = whole.shape[place], whole.moment(2, place)
     made = whole.moment(3, place) / second**1.5
@@ -105,7 +107,9 @@ def skew(a: Any, axis: int | None = 0, bias: bool = True) -> Array:
     return _unless_constant(made, second, whole, place)
 
 
-def kurtosis(a: Any, axis: int | None = 0, fisher: bool = True, bias: bool = True) -> Array:
+def kurtosis(
+    a: Any, axis: int | None = 0, fisher: bool = True, bias: bool = True, nan_policy: str = "propagate"
+) -> Array:
     """Return the kurtosis along an axis: the fourth moment over the square of the second, less 3.
 
     Parameters
@@ -121,6 +125,7 @@ def kurtosis(a: Any, axis: int | None = 0, fisher: bool = True, bias: bool = Tru
     >>> ga.stats.kurtosis(ga.arange(5, chunks=2)).compute()
     np.float64(-1.3)
     """
+    _check_nan_policy(nan_policy)
     whole, place = _line(a, axis)
     n, second = whole.shape[place], whole.moment(2, place)
     made = whole.moment(4, place) / second**2
@@ -136,7 +141,9 @@ def _unless_constant(made: Array, second: Array, whole: Array, axis: int) -> Arr
     return where(second <= limit, math.nan, made)
 
 
-def describe(a: Any, axis: int | None = 0, ddof: int = 1, bias: bool = True) -> DescribeResult:
+def describe(
+    a: Any, axis: int | None = 0, ddof: int = 1, bias: bool = True, nan_policy: str = "propagate"
+) -> DescribeResult:
     """Return number, extremes, mean, variance, skewness and kurtosis along an axis.
 
     Examples
@@ -145,6 +152,7 @@ def describe(a: Any, axis: int | None = 0, ddof: int = 1, bias: bool = True) -> 
     >>> ga.stats.describe(ga.arange(5, chunks=2)).variance.compute()
     np.float64(2.5)
     """
+    _check_nan_policy(nan_policy)
     whole, place = _line(a, axis)
     extremes = (whole.min(place), whole.max(place))
     return DescribeResult(
@@ -153,7 +161,9 @@ def describe(a: Any, axis: int | None = 0, ddof: int = 1, bias: bool = True) -> 
     )  # fmt: skip
 
 
-def ttest_1samp(a: Any, popmean: Any, axis: int | None = 0, alternative: str = "two-sided") -> TtestResult:
+def ttest_1samp(
+    a: Any, popmean: Any, axis: int | None = 0, alternative: str = "two-sided", nan_policy: str = "propagate"
+) -> TtestResult:
     """Test whether the mean along an axis is `popmean`.
 
     Parameters
@@ -167,13 +177,16 @@ def ttest_1samp(a: Any, popmean: Any, axis: int | None = 0, alternative: str = "
     >>> ga.stats.ttest_1samp(ga.arange(5, chunks=2), 1.0).statistic.compute().round(6)
     np.float64(1.414214)
     """
+    _check_nan_policy(nan_policy)
     whole, place = _line(a, axis)
     n = whole.shape[place]
     statistic = (whole.mean(place) - popmean) / np.sqrt(whole.var(place, ddof=1) / n)
     return _t_test(statistic, n - 1, alternative)
 
 
-def ttest_rel(a: Any, b: Any, axis: int | None = 0, alternative: str = "two-sided") -> TtestResult:
+def ttest_rel(
+    a: Any, b: Any, axis: int | None = 0, alternative: str = "two-sided", nan_policy: str = "propagate"
+) -> TtestResult:
     """Test whether two samples of pairs have the same mean along an axis.
 
     Examples
@@ -182,6 +195,7 @@ def ttest_rel(a: Any, b: Any, axis: int | None = 0, alternative: str = "two-side
     >>> ga.stats.ttest_rel(ga.asarray([1.0, 2.0, 4.0]), ga.asarray([1.0, 1.0, 2.0])).df
     2
     """
+    _check_nan_policy(nan_policy)
     (one, place), (other, _) = _line(a, axis), _line(b, axis)
     if one.shape != other.shape:
         raise ValueError(f"ttest_rel of samples of shapes {one.shape} and {other.shape}; pairs need equal ones")
@@ -189,7 +203,12 @@ def ttest_rel(a: Any, b: Any, axis: int | None = 0, alternative: str = "two-side
 
 
 def ttest_ind(
-    a: Any, b: Any, axis: int | None = 0, equal_var: bool = True, alternative: str = "two-sided"
+    a: Any,
+    b: Any,
+    axis: int | None = 0,
+    equal_var: bool = True,
+    alternative: str = "two-sided",
+    nan_policy: str = "propagate",
 ) -> TtestResult:
     """Test whether two independent samples have the same mean along an axis.
 
@@ -204,6 +223,7 @@ def ttest_ind(
     >>> ga.stats.ttest_ind(ga.arange(4), ga.arange(6)).statistic.compute().round(6)
     np.float64(-0.92376)
     """
+    _check_nan_policy(nan_policy)
     (one, place), (other, _) = _line(a, axis), _line(b, axis)
     n, m = one.shape[place], other.shape[place]
     spread, spread_other = one.var(place, ddof=1), other.var(place, ddof=1)
@@ -316,7 +336,9 @@ def f_pvalue(statistic: Any, df_between: int, df_within: int) -> Any:
     return _special().fdtrc(df_between, df_within, statistic)
 
 
-def skewtest(a: Any, axis: int | None = 0, alternative: str = "two-sided") -> HypothesisResult:
+def skewtest(
+    a: Any, axis: int | None = 0, alternative: str = "two-sided", nan_policy: str = "propagate"
+) -> HypothesisResult:
     """Test whether the skewness along an axis is that of the normal distribution (D'Agostino, 1971).
 
     Examples
@@ -325,6 +347,7 @@ def skewtest(a: Any, axis: int | None = 0, alternative: str = "two-sided") -> Hy
     >>> ga.stats.skewtest(ga.arange(9, chunks=2) ** 2).statistic.compute().round(6)
     np.float64(1.158411)
     """
+    _check_nan_policy(nan_policy)
     whole, place = _line(a, axis)
     n = float(whole.shape[place])
     if n < 8:
@@ -337,7 +360,9 @@ def skewtest(a: Any, axis: int | None = 0, alternative: str = "two-sided") -> Hy
     return _z_test(np.log(scaled + np.sqrt(scaled**2 + 1)) / math.sqrt(0.5 * math.log(w2)), alternative)
 
 
-def kurtosistest(a: Any, axis: int | None = 0, alternative: str = "two-sided") -> HypothesisResult:
+def kurtosistest(
+    a: Any, axis: int | None = 0, alternative: str = "two-sided", nan_policy: str = "propagate"
+) -> HypothesisResult:
     """Test whether the kurtosis along an axis is that of the normal distribution (Anscombe and Glynn, 1983).
 
     Examples
@@ -346,6 +371,7 @@ def kurtosistest(a: Any, axis: int | None = 0, alternative: str = "two-sided") -
     >>> ga.stats.kurtosistest(ga.arange(20, chunks=5)).statistic.compute().round(6)
     np.float64(-1.70581)
     """
+    _check_nan_policy(nan_policy)
     whole, place = _line(a, axis)
     n = float(whole.shape[place])
     if n < 5:
@@ -359,7 +385,7 @@ def kurtosistest(a: Any, axis: int | None = 0, alternative: str = "two-sided") -
     return _z_test((1 - 2 / (9.0 * a_) - term) / math.sqrt(2 / (9.0 * a_)), alternative)
 
 
-def normaltest(a: Any, axis: int | None = 0) -> HypothesisResult:
+def normaltest(a: Any, axis: int | None = 0, nan_policy: str = "propagate") -> HypothesisResult:
     """Test whether skewness and kurtosis along an axis are those of the normal distribution (D'Agostino and Pearson, 1973).
 
     Examples
@@ -368,6 +394,7 @@ def normaltest(a: Any, axis: int | None = 0) -> HypothesisResult:
     >>> ga.stats.normaltest(ga.arange(20, chunks=5)).pvalue.compute().round(6)
     np.float64(0.13587)
     """
+    _check_nan_policy(nan_policy)
     statistic: Any = skewtest(a, axis).statistic ** 2 + kurtosistest(a, axis).statistic ** 2
     return HypothesisResult(statistic, _chi2_pvalue(statistic, 2))
 
@@ -397,6 +424,13 @@ def chi2_pvalue(statistic: Any, df: float) -> Any:
 def _check_alternative(alternative: str) -> None:
     if alternative not in ("two-sided", "less", "greater"):
         raise OptionError(f"alternative={alternative!r} is none of 'two-sided', 'less' and 'greater'")
+
+
+def _check_nan_policy(nan_policy: str) -> None:
+    if nan_policy in ("omit", "raise"):
+        raise NotImplementedError(f"nan_policy={nan_policy!r}; only 'propagate' is there: x[~isnan(x)] leaves NaN out")
+    if nan_policy != "propagate":
+        raise OptionError(f"nan_policy={nan_policy!r} is none of 'propagate', 'omit' and 'raise'")
 
 
 def _line(a: Any, axis: int | None) -> tuple[Array, int]:

@@ -24,6 +24,7 @@ def svd_compressed(
     n_power_iter: int = 0,
     n_oversamples: int = 10,
     seed: Any = None,
+    compute: bool = False,
     *,
     coerce_signs: bool = True,
 ) -> SVDResult:
@@ -47,6 +48,9 @@ def svd_compressed(
         How many columns more than `k` the random matrix has.
     seed
         A number, or a generator of this package.
+    compute
+        Whether products with `a` are computed and kept as they are repeated, so that `a` is read once for each, and the
+        plan stays short.
     coerce_signs
         Whether signs are chosen so that the sum of each right singular vector isn't negative.
 
@@ -68,7 +72,7 @@ def svd_compressed(
         raise OptionError(f"iterator={iterator!r} is neither 'power' nor 'QR'")
     if whole.dtype.kind in "biu":
         whole = whole.astype(float)
-    basis = _range_of(whole, min(k + n_oversamples, min(whole.shape)), iterator, n_power_iter, seed)
+    basis = _range_of(whole, min(k + n_oversamples, min(whole.shape)), iterator, n_power_iter, seed, compute)
     u, s, vh = svd(matmul(_adjoint(basis), whole))
     u, s, vh = matmul(basis, u[:, :k]), s[:k], vh[:k]
     if not coerce_signs:
@@ -77,7 +81,7 @@ def svd_compressed(
     return SVDResult(u * signs, s, signs[:, None] * vh)
 
 
-def _range_of(whole: Array, columns: int, iterator: str, n_power_iter: int, seed: Any) -> Array:
+def _range_of(whole: Array, columns: int, iterator: str, n_power_iter: int, seed: Any, compute: bool) -> Array:
     """Return orthonormal columns that span about what the matrix spans most of."""
     rng = seed if isinstance(seed, RandomState) else default_rng(seed)
     omega = rng.normal(size=(whole.shape[1], columns), chunks=(whole.chunks[1], -1)).astype(whole.dtype)
@@ -88,6 +92,7 @@ def _range_of(whole: Array, columns: int, iterator: str, n_power_iter: int, seed
             sample = matmul(whole, back)
         else:
             sample = matmul(whole, matmul(_adjoint(whole), sample))
+        sample = sample.persist() if compute else sample
     basis: Array = qr(sample).Q
     return basis
 

@@ -89,6 +89,8 @@ class Fold(Kernel):
 
     def finish(self, joined: Partial, axes: Axes) -> Any:
         folded = self.combine(joined, axes)
+        if folded.size == 0:  # along reduced axes without elements nothing was folded
+            folded = folded.reshape(tuple(1 if axis in axes else n for axis, n in enumerate(folded.shape)))
         return folded if self.result is None else folded.astype(self.result)
 
     def _fold(self, block: Any, axes: Axes, dtype: Any) -> Any:

@@ -156,6 +156,7 @@ def map_blocks(
     wants_block_id: bool = False,
     wants_block_info: bool = False,
     called: str | None = None,
+    align_arrays: bool = True,
 ) -> ArrayExpr:
     """Return the node of a function applied to each block. Lazy values among the arguments are passed as a whole.
 
@@ -168,7 +169,7 @@ def map_blocks(
     """
     plain, lazy = split_lazy(kwargs)
     values = [value_node(arg) for arg in args]
-    aligned = _in_step([arg for arg in values if _is_array(arg)], drop_axis)
+    aligned = _in_step([arg for arg in values if _is_array(arg)], drop_axis, align_arrays)
     rest = iter(aligned)
     places = [position for position, arg in enumerate(values) if _is_array(arg)]
     values = [next(rest) if _is_array(arg) else arg for arg in values]
@@ -199,7 +200,7 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, ArrayExpr) and not isinstance(value, Value)
 
 
-def _in_step(arrays: list[Any], drop_axis: tuple[int, ...]) -> list[Any]:
+def _in_step(arrays: list[Any], drop_axis: tuple[int, ...], align_arrays: bool) -> list[Any]:
     """Return arrays with their blocks aligned, one block along axes that go away. Arrays whose shapes don't go together
     are taken block by block if their numbers of blocks do."""
     ndim = max((node.ndim for node in arrays), default=0)
@@ -211,7 +212,10 @@ def _in_step(arrays: list[Any], drop_axis: tuple[int, ...]) -> list[Any]:
         for node in arrays
     ]  # fmt: skip
     try:
-        return align(whole)
+        if align_arrays:
+            return align(whole)
+        np.broadcast_shapes(*(node.numblocks for node in whole))
+        return whole
     except ValueError:
         if not _go_together([node.numblocks for node in whole]):
             raise

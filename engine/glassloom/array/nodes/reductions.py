@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.chunks import Chunks, is_known, starts
-from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, describe, make_meta, normalize_axes
+from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, describe, make_meta, normalize_axes, normalize_axis
 from glassloom.array.nodes.kernels import ArgExtreme, CentralMoment, Fold, Kernel, Mean, Variance
 from glassloom.array.nodes.tiled import TiledFinish, TiledFirstStage
 from glassloom.array.tiled_program import TiledProgram
@@ -269,7 +269,7 @@ def reduce_with(
     axes: tuple[int, ...],
     keepdims: bool,
     dtype: Any,
-    split_every: int | None,
+    split_every: int | dict[int, int] | None,
 ) -> ArrayExpr:
     """Return the reduction of an array by a kernel: a tree in which a task joins about `split_every` blocks."""
     first_stage = ReduceBlocksAt if kernel.needs_position else ReduceBlocks
@@ -277,6 +277,12 @@ def reduce_with(
     several = [axis for axis in axes if partial.numblocks[axis] > 1]
     if not several:
         return Finish(partial, kernel, axes, keepdims, np.dtype(dtype))
+    if isinstance(split_every, dict):
+        limits = {normalize_axis(axis, node.ndim): _checked_split(count) for axis, count in split_every.items()}
+        group = tuple(limits.get(axis, 2) if axis in axes else 1 for axis in range(node.ndim))
+        while any(partial.numblocks[axis] > group[axis] for axis in axes):
+            partial = Combine(partial, kernel, axes, group)
+        return Aggregate(partial, kernel, axes, keepdims, np.dtype(dtype))
     limit = _checked_split(split_every)
     while math.prod(partial.numblocks[axis] for axis in axes) > limit:
         wide = [axis for axis in axes if partial.numblocks[axis] > 1]
@@ -286,7 +292,7 @@ def reduce_with(
     return Aggregate(partial, kernel, axes, keepdims, np.dtype(dtype))
 
 
-def _checked_split(split_every: int | None) -> int:
+def _checked_split(split_every: int | dict[int, int] | None) -> int:
     if split_every is None:
         return DEFAULT_SPLIT_EVERY
     if not isinstance(split_every, (int, np.integer)) or split_every < 2:
@@ -309,7 +315,7 @@ def fold(
     axis: Any,
     dtype: Any = None,
     keepdims: bool = False,
-    split_every: int | None = None,
+    split_every: int | dict[int, int] | None = None,
     skips_nan: bool = False,
     empty_is_error: bool = False,
 ) -> ArrayExpr:
@@ -326,7 +332,7 @@ def fold(
 
 
 def mean(
-    node: ArrayExpr, *, axis: Any, dtype: Any = None, keepdims: bool = False, split_every: int | None = None,
+    node: ArrayExpr, *, axis: Any, dtype: Any = None, keepdims: bool = False, split_every: int | dict[int, int] | None = None,
     skips_nan: bool = False,
 ) -> ArrayExpr:  # fmt: skip
     """Return the mean over axes."""
@@ -338,7 +344,7 @@ def mean(
 
 def variance(
     node: ArrayExpr, *, axis: Any, dtype: Any = None, ddof: float = 0, keepdims: bool = False, root: bool = False,
-    split_every: int | None = None, skips_nan: bool = False,
+    split_every: int | dict[int, int] | None = None, skips_nan: bool = False,
 ) -> ArrayExpr:  # fmt: skip
     """Return the variance over axes, or its square root."""
     axes = normalize_axes(axis, node.ndim)
@@ -350,7 +356,7 @@ def variance(
 
 def moment(
     node: ArrayExpr, *, order: int, axis: Any, dtype: Any = None, ddof: float = 0, keepdims: bool = False,
-    split_every: int | None = None,
+    split_every: int | dict[int, int] | None = None,
 ) -> ArrayExpr:  # fmt: skip
     """Return a central moment over axes: the mean of that power of distances from the mean."""
     if not isinstance(order, (int, np.integer)) or order < 2:
@@ -361,7 +367,12 @@ def moment(
 
 
 def arg_extreme(
-    node: ArrayExpr, *, smallest: bool, axis: Any, keepdims: bool = False, split_every: int | None = None
+    node: ArrayExpr,
+    *,
+    smallest: bool,
+    axis: Any,
+    keepdims: bool = False,
+    split_every: int | dict[int, int] | None = None,
 ) -> ArrayExpr:
     """Return where the smallest or largest value is, along one axis or in the flat array."""
     if isinstance(axis, (tuple, list)):
