@@ -152,6 +152,13 @@ def test_weights_that_are_updated_in_place_count_as_they_were():
     assert [each.compute()[0, 0] for each in found] == [2, 0, -2]
 
 
+def test_lists_and_dicts_among_arguments_count_as_they_were():
+    numbers, named = [1, [2]], {"k": [3]}
+    lazy = ga.map_blocks(lambda block, n, k: block + n[0] + n[1][0] + k[0], ga.ones(2), numbers, **named, dtype=float)
+    numbers[0] = numbers[1][0] = named["k"][0] = 50
+    assert lazy.compute().tolist() == [7, 7]
+
+
 # What is copied, and what isn't.
 
 

@@ -113,11 +113,10 @@ def _is_read_only(buffer: Any) -> bool:
 
 
 def frozen(value: Any) -> Any:
-    """Return an argument of a call with arrays that somebody may write to replaced by copies, also in lists and dicts."""
+    """Return an argument of a call as it is now: lists and dicts, and arrays in them that somebody may write to, are copied."""
     kind = type(value)
     if kind in (list, tuple):
-        items = [frozen(item) for item in value]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else kind(items)
+        return kind([frozen(item) for item in value])
     if kind is dict:
         return {name: frozen(item) for name, item in value.items()}
     return owned(value) if isinstance(value, np.ndarray) else value
