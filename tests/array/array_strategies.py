@@ -17,7 +17,7 @@ def equal(lazy, expected, **tolerance):
     assert lazy.shape == expected.shape
     again = pickle.loads(cloudpickle.dumps(lazy))
     assert (again.name, again.chunks) == (lazy.name, lazy.chunks)
-    result = np.asarray(again.compute(scheduler="inline"))
+    result = np.asarray(lazy.compute(scheduler="inline"))
     assert result.dtype == expected.dtype
     assert result.shape == expected.shape
     if tolerance:
