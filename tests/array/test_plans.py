@@ -175,3 +175,40 @@ def test_the_plan_counts_its_tasks_without_making_them(draw):
         nodes = optimize([array.expr])
         graph, _ = lower(nodes)
         assert sum(node.n_tasks for node in walk(nodes)) == len(graph)
+
+
+SYMMETRIC = {
+    "x.T @ x": lambda x, xp: x.T @ x,
+    "x @ x.T": lambda x, xp: x @ x.T,
+    "tensordot": lambda x, xp: xp.tensordot(x, x, axes=((0,), (0,))),
+    "transposed first": lambda x, xp: x.T @ x.T.T,
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "int64", "bool"])
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_of_a_matrix_times_its_transpose_only_one_triangle_of_blocks_is_made(name, dtype):
+    x = (np.random.default_rng(3).normal(size=(9, 9)) * (3 + 1j)).real.astype(dtype)
+    x = x + 1j * x.T if dtype == "complex128" else x
+    lazy = SYMMETRIC[name](ga.from_array(x, chunks=((2, 3, 4), (2, 3, 4))), ga)
+    graph, _ = lower(optimize([lazy.expr]))
+    assert [layer_name(key[0]) for key in graph.tasks].count("dot") == 6 * 3  # blocks of one triangle, of each sum
+    equal(lazy, SYMMETRIC[name](x, np), rtol=1e-12, atol=1e-12)
+    equal(lazy[1:4, ::-2], SYMMETRIC[name](x, np)[1:4, ::-2], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda x, xp: x @ x,
+        lambda x, xp: x.T @ (x + 1),
+        lambda x, xp: xp.tensordot(x, x.T, axes=((0,), (0,))),
+        lambda x, xp: xp.tensordot(x, x, axes=((0,), (1,))),
+    ],
+)
+def test_other_products_are_made_whole(product):
+    x = np.random.default_rng(3).normal(size=(6, 6))
+    lazy = product(ga.from_array(x, chunks=2), ga)
+    graph, _ = lower(optimize([lazy.expr]))
+    assert [layer_name(key[0]) for key in graph.tasks].count("dot") == 9 * 3
+    equal(lazy, product(x, np), rtol=1e-12, atol=1e-12)

@@ -14,11 +14,13 @@ from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.nodes.kernels import Fold
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.reductions import reduce_with
+from glassloom.array.nodes.shaping import Transpose
 from glassloom.array.nodes.slicing import NewAxes, slice_array
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.blas import sharing_blas
 from glassloom.errors import ChunkError
-from glassloom.expr.blockwise import Mapping
+from glassloom.expr.blockwise import Mapping, block_indices
+from glassloom.graph import Key, Task
 
 
 class BlockProducts(BlockwiseArray):
@@ -101,6 +103,44 @@ class Matmul:
             return namespace_of(left).matmul(left, right)[..., None]
 
 
+class Mirrored(ArrayExpr):
+    """A symmetric matrix of which blocks below the diagonal are those above it, transposed.
+
+    `array` is the whole matrix: of its tasks only those are kept that make the diagonal and what is above it.
+    """
+
+    parameters = ("array",)
+    operation = "mirror"
+
+    array: ArrayExpr
+
+    @cached_property
+    def chunks(self) -> Chunks:
+        return self.array.chunks
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.array.meta
+
+    def tasks(self) -> dict[Key, Task]:
+        below = [(row, column) for row, column in block_indices(self.numblocks) if row > column]
+        return {
+            (self.name, row, column): Task.of_blocks(
+                (self.name, row, column), transposed_block, [(self.array.name, column, row)]
+            )
+            for row, column in below
+        }
+
+    def aliases(self) -> dict[Key, Key]:
+        kept = [(row, column) for row, column in block_indices(self.numblocks) if row <= column]
+        return {(self.name, *index): (self.array.name, *index) for index in kept}
+
+
+def transposed_block(block: Any) -> Any:
+    """Return a block with its two axes exchanged, as an array of its own."""
+    return namespace_of(block).transpose(block, (1, 0)).copy()
+
+
 def tensordot(left: ArrayExpr, right: ArrayExpr, axes: Any = 2) -> ArrayExpr:
     """Return the sum of products over pairs of axes, as `numpy.tensordot`.
 
@@ -120,8 +160,23 @@ def tensordot(left: ArrayExpr, right: ArrayExpr, axes: Any = 2) -> ArrayExpr:
     right_axes = _places(right.ndim, right_free, len(left_free), right_sum, n_free)
     dtype = np.tensordot(_sample(left), _sample(right), axes=(left_sum, right_sum)).dtype
     product = Tensordot(tuple(left_sum), tuple(right_sum))
-    made = BlockProducts(left, right, left_axes, right_axes, product, dtype)
-    return _summed(made, n_free, len(left_sum))
+    made = _summed(BlockProducts(left, right, left_axes, right_axes, product, dtype), n_free, len(left_sum))
+    return Mirrored(made) if _is_symmetric(left, right, made, left_sum, right_sum) else made
+
+
+def _is_symmetric(
+    left: ArrayExpr, right: ArrayExpr, made: ArrayExpr, left_sum: Sequence[int], right_sum: Sequence[int]
+) -> bool:
+    """Whether this is ``x.T @ x`` or ``x @ x.T`` in several blocks, which is half as much work."""
+    if made.ndim != 2 or len(left_sum) != 1 or made.numblocks[0] < 2 or made.dtype.kind not in "biufc":
+        return False
+    if left.name == right.name:  # as in tensordot(x, x, axes=(0, 0))
+        return left_sum[0] == right_sum[0]
+    is_mirror_image = any(
+        isinstance(one, Transpose) and one.axes == (1, 0) and one.array.name == other.name
+        for one, other in ((left, right), (right, left))
+    )
+    return is_mirror_image and left_sum[0] != right_sum[0]
 
 
 def dot(left: ArrayExpr, right: ArrayExpr) -> ArrayExpr:

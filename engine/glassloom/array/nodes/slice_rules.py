@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glassloom.array.chunks import is_known
 from glassloom.array.nodes.base import ArrayExpr
-from glassloom.array.nodes.contraction import BlockProducts
+from glassloom.array.nodes.contraction import BlockProducts, Mirrored
 from glassloom.array.nodes.elementwise import Elementwise
 from glassloom.array.nodes.joining import Concatenate
 from glassloom.array.nodes.rechunk import Merge, Split, rechunk
@@ -56,6 +56,12 @@ def slice_before_products(parent: Slice, child: BlockProducts) -> ArrayExpr | No
                      for skip, axis in zip(is_repeated, axes, strict=True)]  # fmt: skip
         sides.append(slice_array(node, tuple(selectors)))
     return BlockProducts(*sides, *child.operands[2:], origin=child.origin)
+
+
+@rule(Slice, Mirrored, unshared=True)
+def slice_of_mirrored(parent: Slice, child: Mirrored) -> ArrayExpr:
+    """A part of a symmetric matrix is made as that of any other."""
+    return slice_array(child.array, parent.index)
 
 
 @rule(Slice, Concatenate, unshared=True)
