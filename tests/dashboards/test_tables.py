@@ -95,7 +95,7 @@ def test_a_button_puts_a_table_in_the_place_of_the_plot_and_the_plot_back(publis
     publish(Shape(names=(HOSTILE_NAMES[0],)))
     tab.goto(f"{tab.base}/c1/status")
     tab.wait_for_function(
-        "() => document.querySelector('#card-progress .body').ariaLabel.includes('1 layer; tasks done: ')"
+        "() => document.querySelector('#card-progress .body').ariaLabel?.includes('1 layer; tasks done: ')"
     )
     card = tab.locator("#card-progress")
     button = card.get_by_role("button", name="Show Progress as a table")
