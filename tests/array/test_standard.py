@@ -123,3 +123,18 @@ def test_asking_for_no_copy_gives_the_same_array_or_an_error():
     with pytest.raises(ValueError, match="asarray to type f4 of an array of type int64 needs a copy"):
         ga.asarray(x, dtype="f4", copy=False)
     equal(ga.take(x, ga.asarray([2, 0])), [2, 0])
+
+
+def test_expm1_of_complex_infinity_is_what_the_standard_says():
+    inf, nan = float("inf"), float("nan")
+    for argument, real, imaginary in [
+        (complex(0, 0), 0, 0), (complex(-0.0, 0), 0, 0), (complex(inf, 0), inf, 0), (complex(inf, inf), inf, nan),
+        (complex(inf, nan), inf, nan), (complex(-inf, inf), -1, 0), (complex(-inf, nan), -1, 0), (complex(nan, 0), nan, 0),
+        (complex(1, inf), nan, nan), (complex(nan, nan), nan, nan), (complex(inf, 1), inf, inf), (complex(-inf, 1), -1, 0),
+    ]:  # fmt: skip
+        with np.errstate(all="ignore"):
+            made = ga.expm1(ga.from_array(np.array([argument, 1 + 1j]), chunks=1)).compute(scheduler="inline")
+        np.testing.assert_array_equal([made[0].real, made[0].imag], [real, imaginary], err_msg=str(argument))
+        assert made[1] == np.expm1(1 + 1j)
+    numbers = np.linspace(-2, 2, 9) + 1j * np.linspace(3, -1, 9)
+    equal(ga.expm1(ga.from_array(numbers, chunks=4)), np.expm1(numbers), rtol=1e-15)

@@ -22,7 +22,7 @@ from glassloom.array.methods import FunctionMethods
 from glassloom.array.nodes import assignment, contraction, indexing, reductions, shaping, slicing
 from glassloom.array.nodes.base import normalize_axes, normalize_axis
 from glassloom.array.nodes.creation import from_numpy
-from glassloom.array.nodes.elementwise import Output, astype, elementwise
+from glassloom.array.nodes.elementwise import Output, astype, complex_expm1, elementwise
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.protocol import implementation_of
 from glassloom.array.reducible import Reducible
@@ -463,6 +463,8 @@ def apply_ufunc(ufunc: np.ufunc, *inputs: Any, **kwargs: Any) -> Any:
     if not all(map(is_operand, inputs)):
         return NotImplemented
     args = [operand_of(value) for value in inputs]
+    if ufunc is np.expm1 and not kwargs and args[0].dtype.kind == "c":
+        return Array(elementwise(complex_expm1, args[0]))
     if ufunc.nout == 1:
         return Array(elementwise(ufunc, *args, **kwargs))
     return tuple(Array(elementwise(Output(ufunc, number), *args, **kwargs)) for number in range(ufunc.nout))

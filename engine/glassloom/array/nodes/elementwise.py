@@ -13,6 +13,7 @@ from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.tiled import TiledCast, TiledElementwise
 from glassloom.array.sources.memory import frozen
+from glassloom.backends.arrays import namespace_of
 from glassloom.errors import ChunkError
 from glassloom.graph import function_label
 
@@ -133,6 +134,21 @@ def astype(node: ArrayExpr, dtype: Any, casting: str = "unsafe") -> ArrayExpr:
 def cast(block: Any, dtype: Any) -> Any:
     """Return a block in another type."""
     return block.astype(dtype)
+
+
+def complex_expm1(block: Any) -> Any:
+    """Return ``exp(z) - 1``: NumPy's own values, but what C and the array API standard say where it leaves them open: of
+    infinity and NaN, and 0 for the imaginary part of what has none."""
+    if not isinstance(block, np.ndarray):
+        return namespace_of(block).expm1(block)
+    made = np.asarray(np.expm1(block))
+    real, imaginary = block.real, block.imag
+    is_real, is_wild = imaginary == 0, ~np.isfinite(imaginary)
+    made.real = np.where(is_real, np.expm1(real) + 0.0, made.real)  # without the sign of -0
+    made.imag = np.where(is_real, imaginary, made.imag)
+    for end, value in ((np.inf, complex(np.inf, np.nan)), (-np.inf, -1 + 0j)):
+        made[is_wild & (real == end)] = value
+    return made
 
 
 def align(args: Sequence[Any]) -> list[Any]:
