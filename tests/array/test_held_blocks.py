@@ -112,3 +112,8 @@ def test_a_difference_of_neighbours_holds_a_few_blocks(n_threads):
 
 def test_a_product_of_matrices_holds_no_more_products_than_before(x):
     assert most_blocks_held((x @ x).sum()) <= SIDE**2 + SIDE + 2
+
+
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_two_statistics_of_an_array_use_up_each_block_when_it_is_made(x, n_threads):
+    assert most_blocks_held(x.mean(), x.std(), n_threads=n_threads) <= n_threads + 1

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_FEW = 3
+"""That many results of maps of one result, such as partial sums and squares, are thought to take no more room than it."""
+
 
 class Cycle(ValueError):
     """The graph has a cycle; `task` is the position of a task on it or behind it."""
@@ -111,14 +114,14 @@ class _Order:
         return self._that_free_room(closed) if closed else ()
 
     def _that_free_room(self, closed: list[int]) -> list[int]:
-        """Return the readers of results where, together, they let go of as many results as they make."""
+        """Return the readers of results where, together, they let go of as many results as they make, or are few maps."""
         found: list[int] = []
         looked_at: set[int] = set()
         for result in closed:
             if result in looked_at:
                 continue
             readers = self._waiting_readers(result)
-            if len(readers) > 1:
+            if len(readers) > 1 and not self._are_few_maps(readers):
                 freed = self._freed_by(readers)
                 looked_at.update(freed)
                 if len(freed) < len(readers):  # not alone, but perhaps with the other readers of what they read
@@ -130,6 +133,10 @@ class _Order:
             found += readers
         found.reverse()
         return found
+
+    def _are_few_maps(self, readers: Sequence[int]) -> bool:
+        """Tell whether readers read one result only, and are few."""
+        return len(readers) <= _FEW and all([len(self._deps[reader]) == 1 for reader in readers])
 
     def _waiting_readers(self, result: int) -> list[int]:
         return [reader for reader in self._readers[result] if self._rank[reader] < 0]
