@@ -8,8 +8,11 @@ import time
 import weakref
 
 import pytest
+from bokeh.document import Document
 from bokeh_viewers import Serving, serving
 from glassloom_dashboards.serving.loop_lag import INTERVAL_S, LoopLag
+from glassloom_dashboards.serving.page import PageView
+from glassloom_metrics.pages import PAGES
 from synthetic import Shape
 
 MANY = 100
@@ -28,20 +31,48 @@ async def close_all(server: Serving, page: str, connections: list) -> None:
 
 
 @pytest.mark.fault("100 tabs are closed at once")
-def test_closing_a_hundred_tabs_runs_no_garbage_collection(publish, monkeypatch):
+def test_closing_a_hundred_tabs_runs_no_garbage_collection_but_one_after_the_last(publish, monkeypatch):
     publish(Shape(tasks=50))
 
     async def visit() -> tuple[list[int], int, int]:
-        collected: list[int] = []
+        viewers_left: list[int] = []
         async with serving() as server:
             opened = [await server.open("/c1/progress") for _ in range(MANY)]
-            viewers = server.hub.watch("c1").viewers
+            watched = server.hub.watch("c1")
+            viewers = watched.viewers
             with monkeypatch.context() as patch:
-                patch.setattr(gc, "collect", lambda *args: collected.append(1))
+                patch.setattr(gc, "collect", lambda *args: viewers_left.append(watched.viewers))
                 await close_all(server, "progress", opened)
-            return collected, viewers, server.hub.watch("c1").viewers
+            return viewers_left, viewers, watched.viewers
 
-    assert asyncio.run(asyncio.wait_for(visit(), 180)) == ([], MANY, 0)
+    assert asyncio.run(asyncio.wait_for(visit(), 180)) == ([0], MANY, 0)
+
+
+@pytest.mark.parametrize("page", [page.id for page in PAGES])
+def test_a_page_that_was_closed_is_gone_without_a_collection(publish, monkeypatch, page):
+    publish(Shape(tasks=50))
+    parts: list[weakref.ref] = []
+    attach = PageView.attach
+
+    def noted(view: PageView, document: Document) -> None:
+        attach(view, document)
+        parts.extend(weakref.ref(part) for part in (*view.cards, *document.models))
+
+    async def visit() -> list[object]:
+        async with serving() as server:
+            await server.open("/c1/logs" if page != "logs" else "/c1/runs")  # else the last one's end would collect
+            monkeypatch.setattr(PageView, "attach", noted)
+            connection = await server.open(f"/c1/{page}")
+            gc.disable()
+            try:
+                await close_all(server, page, [connection])
+                return [type(part) for ref in parts if (part := ref()) is not None]
+            finally:
+                gc.enable()
+
+    left = asyncio.run(asyncio.wait_for(visit(), 60))
+    assert len(parts) > 20
+    assert left == []
 
 
 @pytest.mark.fault("100 tabs are closed at once")

@@ -206,6 +206,12 @@ class PageView:
         document.on_message("bokeh_event", self.pause.note_event)
         document.add_periodic_callback(self._tick, round(PERIOD_S * 1000))
 
+    def close(self) -> None:
+        """Let go of everything, so that no cycle is left for the garbage collector."""
+        for part in (*self.cards, *self.table_views.values(), self.strip, self.time, self):
+            if part is not None:
+                vars(part).clear()
+
     def _places(self) -> list[list[str]]:
         """Return where in the page's template each root belongs that can be seen."""
         roots: list[tuple[UIElement, str]] = [(self.strip.div, "strip"), (self.pause.body, "pause")]

@@ -27,6 +27,7 @@ from glassloom_dashboards.parts.strip import MAX_NAME_LENGTH
 from glassloom_dashboards.parts.templates import template
 from glassloom_dashboards.parts.theme import PALETTES, ellipsis
 from glassloom_dashboards.serving.bokeh_defaults import remember_defaults
+from glassloom_dashboards.serving.garbage import Garbage
 from glassloom_dashboards.serving.gate import Gate
 from glassloom_dashboards.serving.hub import Hub, Watched
 from glassloom_dashboards.serving.loop_lag import LoopLag
@@ -89,8 +90,10 @@ class DashboardServer(BokehTornado):
         self.hub = hub
         self.loop_lag = LoopLag()
         self._gate = gate
+        garbage = Garbage()
         applications = {
-            f"/{_SEGMENT}/{page.id}": Application(Viewers(page.id, self.cluster_of, hub.turns)) for page in PAGES
+            f"/{_SEGMENT}/{page.id}": Application(Viewers(page.id, self.cluster_of, hub.turns, garbage))
+            for page in PAGES
         }
         super().__init__(
             applications,

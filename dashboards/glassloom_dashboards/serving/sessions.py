@@ -1,7 +1,7 @@
 """Who looks at what: makes a page for each session, counts the viewers of each cluster by them, and lets sessions end cheaply.
 
 Bokeh runs a full garbage collection for each session that ends (twice if its document has callbacks for that). Closing
-twenty tabs then blocks every other page for seconds. Here none is run: the interpreter collects when it finds it due.
+twenty tabs then blocks every other page for seconds. Here none is run while pages are open (`garbage.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from bokeh.server.contexts import ApplicationContext
 from bokeh.server.session import ServerSession
 from tornado.httputil import HTTPServerRequest
 
+from glassloom_dashboards.serving.garbage import Garbage, take_apart
 from glassloom_dashboards.serving.hub import Watched
 from glassloom_dashboards.serving.page import PageView
 from glassloom_dashboards.serving.turns import Turns
@@ -47,12 +48,21 @@ def _without_collection() -> Iterator[None]:
 
 
 class PageDocument(Document):
-    """A document whose end runs no garbage collection."""
+    """A document whose end runs no garbage collection, and leaves nothing to collect."""
+
+    view: PageView | None = None
 
     def destroy(self, session: Any) -> None:
         """Let go of everything; called by Bokeh's session."""
+        models = list(self.models)
         with _without_collection():
             super().destroy(session)
+        self.models._new_models.clear()
+        for model in models:
+            take_apart(model)
+        if self.view is not None:
+            self.view.close()
+            self.view = None
 
 
 async def session_of(
@@ -80,10 +90,13 @@ class Viewers(Handler):
         Returns the cluster that a request names; raises `ClusterNotFound`.
     turns
         Told of each page that is being made.
+    garbage
+        Told of each page that was made, and that has ended.
     """
 
-    def __init__(self, page: str, cluster_of: ClusterOf, turns: Turns) -> None:
+    def __init__(self, page: str, cluster_of: ClusterOf, turns: Turns, garbage: Garbage) -> None:
         super().__init__()
+        self._garbage = garbage
         self._turns = turns
         self._page = page
         self._cluster_of = cluster_of
@@ -95,6 +108,8 @@ class Viewers(Handler):
         view = self._views.pop(doc.session_context.id, None)
         if view is None:  # Bokeh has logged why
             raise RuntimeError(f"page {self._page!r} could not be made")
+        assert isinstance(doc, PageDocument)
+        doc.view = view
         view.attach(doc)
 
     async def on_session_created(self, session_context: SessionContext) -> None:
@@ -112,12 +127,14 @@ class Viewers(Handler):
             watched.viewers -= 1
             raise
         self._views[session_context.id], self._watched[session_context.id] = view, watched
+        self._garbage.page_made()
 
     async def on_session_destroyed(self, session_context: SessionContext) -> None:
         """Count a viewer less, and let others have their turn: Bokeh ends all sessions that are due in one go."""
         watched = self._watched.pop(session_context.id, None)
         if watched is not None:
             watched.viewers -= 1
+            self._garbage.page_ended()
         await asyncio.sleep(0)
 
 
