@@ -3,6 +3,8 @@
 A page has some hundred models of up to a hundred properties. To make and to write one, Bokeh validates the default of each of
 them, most of which are never set: two thirds of the time that opening a page takes here. `remember_defaults` puts memories before
 the functions of Bokeh that do so. Results stay the same; ``tests/dashboards/test_bokeh_defaults.py`` compares them.
+
+These functions are Bokeh's own affair, so nothing is replaced in a version that this was not compared with: pages take longer then.
 """
 
 from __future__ import annotations
@@ -12,14 +14,20 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+import bokeh
 from bokeh.core.has_props import HasProps
 from bokeh.core.property.descriptors import PropertyDescriptor
 from bokeh.core.property.singletons import Undefined
 from bokeh.core.property.wrappers import PropertyValueContainer
 
+KNOWN_VERSIONS = ("3.9.", "3.10.")
+"""What versions of Bokeh begin with whose functions are the ones that are replaced."""
+
 _IMMUTABLE = (bool, float, int, str, type(None))
 
-_overridden_defaults: Any = vars(HasProps)["_overridden_defaults"].__func__
+IS_KNOWN = bokeh.__version__.startswith(KNOWN_VERSIONS)
+
+_overridden_defaults: Any = vars(HasProps)["_overridden_defaults"].__func__ if IS_KNOWN else HasProps
 _remembered_overrides: Any = lru_cache(None)(_overridden_defaults)
 _has_unstable_default = PropertyDescriptor.has_unstable_default
 _instance_default = PropertyDescriptor.instance_default
@@ -28,8 +36,8 @@ _themed_values = HasProps.themed_values
 
 
 def remember_defaults() -> None:
-    """Let Bokeh remember, in this process, from now on."""
-    for owner, name, ours, _ in _REPLACED:
+    """Let Bokeh remember, in this process, from now on; do nothing if its version is not one of `KNOWN_VERSIONS`."""
+    for owner, name, ours, _ in _REPLACED if IS_KNOWN else ():
         setattr(owner, name, ours)
 
 
