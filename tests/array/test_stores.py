@@ -2,9 +2,11 @@
 
 import itertools
 import os
+import pathlib
 import subprocess
 import sys
 import textwrap
+import threading
 
 import glassloom as gl
 import glassloom.array as ga
@@ -14,8 +16,9 @@ import pytest
 import zarr
 from array_strategies import blocks_of
 from glassloom.array.sources.locks import TemporaryLock, locked
-from glassloom.array.sources.sink import MARK, aligned
-from glassloom.errors import ReadError
+from glassloom.array.sources.replacing import Replacement, ZarrReplacement
+from glassloom.array.sources.sink import MARK, aligned, identity_of
+from glassloom.errors import OptionError, ReadError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -190,6 +193,137 @@ def test_what_is_in_this_process_alone_is_written_by_its_threads(client, tmp_pat
         np.testing.assert_array_equal(file["y"][:], VALUES)
 
 
+class OwnMemory:
+    """A target that is nowhere but in its process."""
+
+    def __init__(self):
+        self.values = np.zeros(VALUES.shape)
+
+    def __setitem__(self, place, block):
+        self.values[place] = block
+
+
+@pytest.mark.parametrize("kind", ["fsspec", "logging", "zip", "own"])
+def test_what_is_not_known_to_be_of_all_processes_is_written_by_this_one(kind, client, tmp_path):
+    lazy = ga.from_array(VALUES, chunks=(24, 30))
+    stores = {
+        "fsspec": lambda: zarr.storage.FsspecStore.from_url(f"memory://{tmp_path}"),
+        "logging": lambda: zarr.storage.LoggingStore(zarr.storage.MemoryStore(), log_level="ERROR"),
+        "zip": lambda: zarr.storage.ZipStore(tmp_path / "x.zip", mode="w"),
+    }
+    if kind == "own":
+        target = OwnMemory()
+        ga.store(lazy, target)
+        np.testing.assert_array_equal(target.values, VALUES)
+        return
+    store = stores[kind]()
+    target = zarr.create_array(store, shape=VALUES.shape, dtype=float, chunks=(24, 30))
+    ga.store(lazy, target)
+    np.testing.assert_array_equal(target[:], VALUES)
+    with pytest.raises(OptionError, match="Array of shape .* is in this process alone"):
+        ga.store(lazy, target, scheduler=client)
+    store.close()
+
+
+def test_a_lock_of_this_process_is_held_by_this_process(client, tmp_path):
+    target = zarr.create_array(str(tmp_path / "x.zarr"), shape=VALUES.shape, dtype=float, chunks=(24, 30))
+    ga.store(ga.from_array(VALUES, chunks=(24, 30)), target, lock=threading.Lock())
+    np.testing.assert_array_equal(target[:], VALUES)
+
+
+def test_relative_paths_are_those_of_this_process(client, tmp_path, monkeypatch):
+    lazy = ga.from_array(VALUES, chunks=(24, 30))
+    assert (lazy + 1).sum().compute() == pytest.approx((VALUES + 1).sum())  # the workers run, in another folder
+    monkeypatch.chdir(tmp_path)
+    lazy.to_zarr("x.zarr")
+    target = zarr.create_array("y.zarr", shape=VALUES.shape, dtype=float, chunks=(24, 30))
+    ga.store(lazy, target)
+    ga.to_npy_stack("stack", lazy)
+    ga.to_hdf5("x.h5", "x", lazy)
+    np.save("x.npy", VALUES)
+    mapped = np.load("x.npy", mmap_mode="r")
+    found = [
+        ga.from_zarr("x.zarr"), ga.from_zarr(target), ga.from_array(zarr.open_array("x.zarr", mode="r")),
+        ga.from_npy_stack("stack"), ga.from_hdf5("x.h5", "x"), ga.from_array(mapped, chunks=(24, 30)),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(target[:], VALUES)
+    for read in found:
+        np.testing.assert_array_equal((read + 1).compute(), VALUES + 1)
+
+
+def test_one_array_that_several_paths_lead_to_has_one_lock(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    zarr.create_array("x.zarr", shape=VALUES.shape, dtype=float, chunks=VALUES.shape)
+    (tmp_path / "link").symlink_to("x.zarr")
+    paths = ["x.zarr", str(tmp_path / "x.zarr"), str(tmp_path / "link"), f"file://{tmp_path}/x.zarr"]
+    targets = [zarr.open_array(path) for path in paths]
+    assert {identity_of(target) for target in targets} == {f"file:{tmp_path.resolve()}/x.zarr"}
+    in_memory = zarr.storage.MemoryStore()
+    assert identity_of(zarr.create_array(in_memory, name="a", shape=1, dtype=int)) != identity_of(
+        zarr.create_array(in_memory, name="b", shape=1, dtype=int)
+    )
+    with h5py.File("x.h5", "w") as file:
+        file["x"] = file["y"] = VALUES
+        assert identity_of(file["x"]) == identity_of(file["x"]) != identity_of(file["y"])
+
+
+@pytest.mark.parametrize("freeze", ["mode", "flag"])
+def test_arrays_that_are_read_only_are_refused(freeze, client, tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros(4))
+    target = np.load(tmp_path / "x.npy", mmap_mode="r" if freeze == "mode" else "r+")
+    target.flags.writeable = False
+    for each in (target, target[:], np.broadcast_to(np.zeros(1), 4)):
+        with pytest.raises(ValueError, match=r"the target, an array of shape \(4,\), is read-only"):
+            ga.store(ga.ones(4, chunks=2), each)
+    assert np.load(tmp_path / "x.npy").sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "target", "region"),
+    [
+        ((5,), (3,), None),
+        ((3,), (5,), None),
+        ((4,), (4, 2), None),
+        ((4,), (4,), (slice(0, 2),)),
+        ((4,), (6,), (slice(-2, None),)),
+        ((4,), (6,), (slice(4, 8),)),
+        ((4,), (6,), (slice(4, 0),)),
+        ((4,), (4, 2), (slice(0, 4),)),
+        ((4,), (4, 2), (slice(0, 4), slice(0, 1))),
+        ((4,), (6,), slice(0, 4)),
+        ((4,), (6,), (slice(0, 4, 2),)),
+        ((4,), (6,), (0,)),
+        ((1, 4), (4, 4), (slice(0, 4), slice(0, 4))),
+        ((4,), None, (slice(-4, None),)),
+        ((4,), None, (slice(2, 4),)),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_is_refused_before_anything_is_written(shape, target, region):
+    out = Unshaped() if target is None else np.zeros(target)
+    with pytest.raises(OptionError, match="fit|is no part of|is not a|counts from the end"):
+        ga.store(ga.ones(shape, chunks=1), out, regions=region)
+    assert np.sum(out.values if target is None else out) == 0
+
+
+class Unshaped:
+    def __init__(self):
+        self.values = np.zeros(20)
+
+    def __setitem__(self, place, block):
+        self.values[place] = block
+
+
+def test_regions_may_count_from_the_end():
+    out = np.zeros(6)
+    ga.store(ga.arange(2, chunks=1), out, regions=(slice(-3, -1),))
+    ga.store(ga.full(2, 7, chunks=1), out, regions=(slice(None, 2),))
+    assert out.tolist() == [7, 7, 0, 0, 1, 0]
+    unshaped = Unshaped()
+    ga.store(ga.ones(3, chunks=2), unshaped, regions=(slice(5, None),))
+    assert unshaped.values[5:8].sum() == unshaped.values.sum() == 3
+
+
 # What ends too early
 
 
@@ -273,3 +407,115 @@ def test_what_a_task_fails_to_write_is_not_read_and_may_be_written_again(tmp_pat
     for read in (ga.from_zarr(zarr_path), ga.from_hdf5(hdf5_path, "x"), ga.from_npy_stack(stack_path)):
         assert read.sum().compute() == 16
     assert dict(zarr.open_array(zarr_path).attrs) == {"unit": "m"}
+
+
+def test_a_zarr_array_may_be_overwritten_by_what_is_read_from_it(scheduler, tmp_path):
+    path = str(tmp_path / "x.zarr")
+    with gl.config.set({"compute.scheduler": scheduler} if scheduler == "threads" else {}):
+        for component in (None, "a/b"):
+            ga.to_zarr(ga.arange(6, chunks=3), path, component=component, overwrite=True, zarr_format=2)
+            for url in (path, tmp_path / "x.zarr", f"file://{path}", zarr.storage.LocalStore(path)):
+                before = ga.from_zarr(path, component=component).compute()
+                ga.to_zarr(ga.from_zarr(path, component=component) * 10, url, component=component, overwrite=True)
+                assert ga.from_zarr(path, component=component).compute().tolist() == (before * 10).tolist()
+    assert {each.name for each in tmp_path.iterdir()} == {"x.zarr"}
+
+
+def test_a_zarr_array_that_was_there_stays_until_the_new_one_is_complete(tmp_path):
+    path = str(tmp_path / "x.zarr")
+    ga.to_zarr(ga.arange(4, chunks=2), path)
+    with pytest.raises(RuntimeError, match="no"):
+        ga.to_zarr(ga.ones((4, 4), chunks=2).map_blocks(_fails, dtype=float), path, overwrite=True)
+    assert ga.from_zarr(path).compute().tolist() == [0, 1, 2, 3]
+    assert {each.name for each in tmp_path.iterdir()} == {"x.zarr"}
+    _killed(WRITES["zarr"][0], path)
+    assert ga.from_zarr(path).compute().tolist() == [0, 1, 2, 3]
+
+
+def test_what_is_written_after_its_end_is_removed(tmp_path):
+    place = Replacement(tmp_path / "x")
+    target = ZarrReplacement(zarr.create_array(str(place.folder), shape=4, chunks=2, dtype=float), place.folder)
+    target[:2] = 1
+    assert zarr.open_array(str(place.folder))[:].sum() == 2
+    place.discard()
+    target[2:] = 1
+    place.discard()
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_would_be_erased_before_it_is_read_is_refused():
+    store = zarr.storage.MemoryStore()
+    ga.to_zarr(ga.arange(4, chunks=2), store, component="a/b")
+    for component in ("a/b", "a", None):
+        with pytest.raises(OptionError, match="which overwrite=True would erase first"):
+            ga.to_zarr(ga.from_zarr(store, component="a/b") * 2, store, component=component, overwrite=True)
+    ga.to_zarr(ga.from_zarr(store, component="a/b") * 2, store, component="a/c", overwrite=True)
+    ga.to_zarr(ga.from_zarr(store, component="a/b") * 3, store, component="a/c", overwrite=True)
+    assert ga.from_zarr(store, component="a/c").compute().tolist() == [0, 3, 6, 9]
+
+
+def test_folders_that_are_no_zarr_are_not_overwritten(tmp_path):
+    (tmp_path / "precious.txt").write_text("mine")
+    with pytest.raises(OptionError, match="is neither a Zarr array nor a group"):
+        ga.to_zarr(ga.ones(4), str(tmp_path), overwrite=True)
+    assert (tmp_path / "precious.txt").read_text() == "mine"
+
+
+STACK = '{"chunks": [[2, 2]], "dtype": "<f8", "axis": 0}'
+
+
+@pytest.mark.parametrize(
+    ("info", "other"),
+    [("{}", "0.npy"), ("[]", "0.npy"), ("no", "0.npy"), (STACK, "precious.txt"), (STACK, "2.npy"), (STACK, "0.npy/x")],
+)
+def test_folders_that_hold_anything_but_a_stack_are_not_replaced(info, other, tmp_path):
+    (tmp_path / "info.json").write_text(info)
+    file = tmp_path / other
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("mine")
+    with pytest.raises(OptionError, match="isn't a stack of NPY files, so it is not replaced"):
+        ga.to_npy_stack(tmp_path, ga.ones(4, chunks=2))
+    assert file.read_text() == "mine"
+
+
+def test_a_folder_that_gets_a_file_while_a_stack_is_written_is_not_replaced(tmp_path):
+    path = tmp_path / "x"
+    ga.to_npy_stack(path, ga.zeros(4, chunks=2))
+
+    def adds(block):
+        (path / "precious.txt").write_text("mine")
+        return block
+
+    with pytest.raises(OptionError, match="holds 'precious.txt'"):
+        ga.to_npy_stack(path, ga.ones(4, chunks=2).map_blocks(adds, dtype=float))
+    assert (path / "precious.txt").read_text() == "mine"
+
+
+def test_what_cannot_be_replaced_is_put_back(tmp_path, monkeypatch):
+    path, renamed = tmp_path / "x", pathlib.Path.rename
+    ga.to_npy_stack(path, ga.zeros(4, chunks=2))
+
+    def fails(self, to):
+        if to == path and self.suffix == ".partial":
+            raise OSError("full")
+        return renamed(self, to)
+
+    monkeypatch.setattr(pathlib.Path, "rename", fails)
+    with pytest.raises(OSError, match="full"):
+        ga.to_npy_stack(path, ga.ones(4, chunks=2))
+    assert ga.from_npy_stack(path).compute().sum() == 0
+    assert [each.name for each in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_link_to_a_stack_stays_a_link(tmp_path):
+    ga.to_npy_stack(tmp_path / "x", ga.zeros(4, chunks=2))
+    (tmp_path / "link").symlink_to("x")
+    ga.to_npy_stack(tmp_path / "link", ga.ones(4, chunks=2))
+    assert (tmp_path / "link").is_symlink()
+    assert ga.from_npy_stack(tmp_path / "x").compute().sum() == 4
+
+
+def test_stacks_hold_no_objects(tmp_path):
+    with pytest.raises(TypeError, match="can't write dtype=object"):
+        ga.to_npy_stack(tmp_path / "x", ga.from_array(np.array([None, 1])))
+    assert not list(tmp_path.iterdir())

@@ -12,21 +12,28 @@ from glassloom.array.array import Array, asarray
 from glassloom.array.chunks import is_known, starts
 from glassloom.array.creation import from_array
 from glassloom.array.nodes.base import ArrayExpr, describe, normalize_axis
+from glassloom.array.nodes.creation import FromArray
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.protocol import implements
 from glassloom.array.sources.locks import TemporaryLock
 from glassloom.array.sources.npy_stack import NpyStack, NpyStackWriter
+from glassloom.array.sources.replacing import Replacement, ZarrReplacement
 from glassloom.array.sources.sink import (
     MARK,
     Sink,
     aligned,
     check_complete,
     identity_of,
+    is_known_everywhere,
     is_of_this_process,
     writing_unit,
 )
+from glassloom.array.sources.stored import StoredSource
+from glassloom.array.sources.zarr_store import folder_at, is_node, is_zarr
 from glassloom.collection import compute
-from glassloom.errors import ChunkError
+from glassloom.errors import ChunkError, OptionError
+from glassloom.expr import walk
+from glassloom.local.default import Runtime, choose_runtime
 
 __all__ = [
     "from_npy_stack",
@@ -47,11 +54,14 @@ def store(sources: Any, targets: Any, *, regions: Any = None, lock: Any = True, 
     Parameters
     ----------
     sources, targets
-        An array and what takes ``target[slices] = block``, or lists of them. What is in this process alone (NumPy
-        arrays, open HDF5 files, Zarr arrays in memory) is written by its threads whatever the client; so must be others
-        that can't be pickled, by ``scheduler="threads"``.
+        An array and what takes ``target[slices] = block``, or lists of them. Workers of a client write to what is known
+        to be in files or on a server: memory maps, and Zarr arrays in folders and object stores. All else (NumPy
+        arrays, open HDF5 files, Zarr arrays in memory and ZIP files, objects of other classes) is written by this
+        process's threads.
     regions
-        Where in each target, as a tuple of slices of step 1; the whole by default.
+        Where in each target, as a tuple of slices of step 1, which have the array's shape; the whole by default.
+    scheduler
+        As for `Array.compute`. ``scheduler=client`` lets workers write to objects of other classes, too.
     lock
         Whether one task at a time writes to a target that doesn't say what it writes as a whole, or to which several
         arrays are written. False: tasks write at the same time. Otherwise the lock to use, as a context manager.
@@ -70,15 +80,40 @@ def store(sources: Any, targets: Any, *, regions: Any = None, lock: Any = True, 
     places = list(regions) if isinstance(regions, list) else [regions] * len(arrays)
     if not len(arrays) == len(sinks) == len(places):
         raise ValueError(f"store: {len(arrays)} arrays, {len(sinks)} targets and {len(places)} regions")
-    if scheduler is None and any(map(is_of_this_process, sinks)):
-        scheduler = "threads"
+    runtime = _runtime_that_reaches(sinks, lock, scheduler)
     with ExitStack() as stack:
         locks = _locks(sinks, lock, stack)
         writes = []
         for array, target, place, held in zip(arrays, sinks, places, locks, strict=True):
-            sink = Sink(target, place, array.ndim, held)
+            _check_writable(array.expr)
+            sink = Sink(target, place, array.shape, held)
             writes.append(_write(_in_units(array, sink, writing_unit(target)), sink))
-        compute(*writes, scheduler=scheduler)
+        compute(*writes, scheduler=runtime)
+
+
+def _runtime_that_reaches(targets: list[Any], lock: Any, scheduler: Any) -> Runtime:
+    """Return a runtime whose tasks write to what this process sees: one of other processes only if that is known.
+
+    A runtime that is named is believed to reach targets of other classes.
+    """
+    runtime = choose_runtime(scheduler)
+    if runtime.shares_memory:
+        return runtime
+    if scheduler is None:
+        is_reached = all(map(is_known_everywhere, targets)) and _is_lock_of_all(lock)
+        return runtime if is_reached else choose_runtime("threads")
+    here = next((target for target in targets if is_of_this_process(target)), None)
+    if here is not None:
+        raise OptionError(
+            f"store: {type(here).__name__} of shape {here.shape} is in this process alone, so that tasks of others "
+            "can't write to it; leave scheduler= out, or use scheduler='threads'"
+        )
+    return runtime
+
+
+def _is_lock_of_all(lock: Any) -> bool:
+    """Whether a lock is known to hold tasks of all processes: Python's own, or a copy of another, might hold one's alone."""
+    return isinstance(lock, bool) or type(lock).__module__.startswith("glassloom.")
 
 
 def _locks(targets: list[Any], lock: Any, stack: ExitStack) -> list[Any]:
@@ -96,7 +131,7 @@ def _locks(targets: list[Any], lock: Any, stack: ExitStack) -> list[Any]:
 
 
 def _in_units(array: Array, sink: Sink, unit: tuple[int, ...] | None) -> Array:
-    if unit is None or not all(map(is_known, array.chunks)):
+    if unit is None:
         return array
     return array.rechunk(aligned(array.chunks, unit, sink.begins))
 
@@ -115,12 +150,15 @@ class WriteBlock:
         return np.ones((1,) * block.ndim, dtype=bool)
 
 
-def _write(array: Array, sink: Sink | NpyStackWriter) -> Array:
-    node: ArrayExpr = array.expr
+def _check_writable(node: ArrayExpr) -> None:
     if not all(map(is_known, node.chunks)):
         raise ChunkError(f"an array of {describe(node)} can't be written; call compute_chunk_sizes() first")
     if isinstance(node.meta, np.ma.MaskedArray):
         raise TypeError("files and targets hold no masks; write ga.ma.filled(x, value), and the mask apart")
+
+
+def _write(array: Array, sink: Sink | NpyStackWriter) -> Array:
+    node: ArrayExpr = array.expr
     call = WriteBlock(sink, [starts(blocks) for blocks in node.chunks])
     ones = (1,) * node.ndim
     return Array(map_blocks(call, (node,), {}, dtype=bool, chunks=ones, wants_block_id=True))
@@ -147,6 +185,7 @@ def to_npy_stack(folder: str | Path, x: Any, axis: int = 0) -> None:
     array([0, 1, 2, 3, 4, 5])
     """
     whole = asarray(x)
+    _check_writable(whole.expr)
     place = normalize_axis(axis, whole.ndim)
     blocks = tuple(length for length in whole.chunks[place] if length) or (0,)
     whole = whole.rechunk({other: blocks if other == place else -1 for other in range(whole.ndim)})
@@ -207,18 +246,51 @@ def to_zarr(x: Any, url: Any, *, component: str | None = None, overwrite: bool =
     >>> ga.to_zarr(ga.ones((4, 4), chunks=2), "x.zarr")  # doctest: +SKIP
     """
     whole = asarray(x)
+    _check_writable(whole.expr)
     if hasattr(url, "shape"):
         return store(whole, url)
     zarr = _zarr()
     options.setdefault("chunks", tuple(max(1, *blocks) for blocks in whole.chunks))
     attributes = dict(options.pop("attributes", None) or {})
-    target = zarr.create_array(
-        store=url, name=component, shape=whole.shape, dtype=whole.dtype, overwrite=overwrite,
-        attributes={**attributes, MARK: True}, **options,
-    )  # fmt: skip
+    options |= {"shape": whole.shape, "dtype": whole.dtype, "attributes": {**attributes, MARK: True}}
+    folder = folder_at(url, component) if overwrite else None
+    if folder is not None and folder.exists():
+        _replace_zarr(whole, folder, options)
+        return None
+    if overwrite:
+        _check_not_read(whole, url, component)
+    target = zarr.create_array(store=url, name=component, overwrite=overwrite, **options)
     store(whole, target)
     del target.attrs[MARK]
     return None
+
+
+def _replace_zarr(whole: Array, folder: Path, options: dict[str, Any]) -> None:
+    """Write an array beside one that is there, and put it into its place when it is complete."""
+    if not is_node(folder) and any(folder.iterdir()):
+        raise OptionError(f"{str(folder)!r} is there and is neither a Zarr array nor a group, so it is not overwritten")
+    replacement = Replacement(folder)
+    try:
+        target = _zarr().create_array(store=str(replacement.folder), **options)
+        store(whole, ZarrReplacement(target, replacement.folder))
+        del target.attrs[MARK]
+        replacement.finish()
+    finally:
+        replacement.discard()
+
+
+def _check_not_read(whole: Array, url: Any, component: str | None) -> None:
+    """Raise if an array is read from what would be erased before it is written: of what isn't in local files."""
+    zarr = _zarr()
+    try:
+        there = zarr.open(store=url, path=component, mode="r")
+    except FileNotFoundError:  # what zarr raises of nodes that aren't there
+        return
+    erased = identity_of(there)
+    for node in walk([whole.expr]):
+        source = node.source.array if isinstance(node, FromArray) and isinstance(node.source, StoredSource) else None
+        if is_zarr(source) and f"{identity_of(source)}/".startswith(f"{erased.rstrip('/')}/"):
+            raise OptionError(f"to_zarr: the array is read from {url!r}, which overwrite=True would erase first")
 
 
 def from_zarr(url: Any, *, component: str | None = None, chunks: Any = None, **options: Any) -> Array:

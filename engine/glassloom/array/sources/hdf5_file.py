@@ -60,7 +60,9 @@ def _names(file: Any) -> list[str]:
 
 
 class DataSetTarget:
-    """A data set that is written block by block."""
+    """A data set that is written block by block, by any process."""
+
+    is_everywhere = True
 
     def __init__(self, path: str, name: str) -> None:
         self.path, self.name = path, name

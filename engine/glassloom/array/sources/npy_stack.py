@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from glassloom.array.chunks import Chunks, starts
+from glassloom.array.sources.replacing import Replacement
 from glassloom.array.sources.source import Region, Source, lengths, slice_of
 from glassloom.array.sources.versions import folder_version
 from glassloom.errors import OptionError, ReadError
-from glassloom.graph import random_token
 
 _INFO = "info.json"
 
@@ -29,10 +29,11 @@ class NpyStack(Source):
 
     def __init__(self, root: Path, mmap_mode: Any) -> None:
         try:
-            info = json.loads((root / _INFO).read_text())
+            info = _read_info(root)
         except (OSError, ValueError) as error:
             raise ReadError(f"{str(root)!r} isn't a stack of NPY files: {error}") from error
-        self.root, self.mmap_mode = root, mmap_mode
+        self.root, self.mmap_mode = Path(os.path.realpath(root)), mmap_mode
+        self._inode = os.stat(self.root / _INFO).st_ino
         self.axis = info["axis"]
         self.chunks: Chunks = tuple(tuple(blocks) for blocks in info["chunks"])
         self.shape = tuple(sum(blocks) for blocks in self.chunks)
@@ -66,7 +67,17 @@ class NpyStack(Source):
         number = max(n for n, begin in enumerate(begins) if begin <= first and self.chunks[self.axis][n])
         begin = begins[number]
         inside = own - begin if isinstance(own, int) else range(own.start - begin, own.stop - begin, own.step)
-        file = np.load(self.root / f"{number}.npy", self.mmap_mode)
+        try:
+            file = np.load(self.root / f"{number}.npy", self.mmap_mode)
+            is_same = os.stat(self.root / _INFO).st_ino == self._inode
+        except FileNotFoundError:
+            is_same = False
+        if not is_same:
+            raise ReadError(
+                f"the stack of NPY files in {str(self.root)!r} was replaced or removed; call from_npy_stack again"
+            )
+        if self.mmap_mode == "r+":
+            file.flags.writeable = False  # tasks must not write to the file
         return file[tuple(slice_of(inside if axis == self.axis else each) for axis, each in enumerate(region))]
 
 
@@ -77,20 +88,24 @@ class NpyStackWriter:
     ------
     OptionError
         If there is something else in the place.
+    TypeError
+        If the elements are Python objects.
     """
 
     def __init__(self, root: Path, axis: int, chunks: Chunks, dtype: Any) -> None:
-        if root.exists() and not (root / _INFO).exists():
-            raise OptionError(f"folder={str(root)!r} is there and isn't a stack of NPY files")
-        self.root, self.axis, self.begins = root, axis, starts(chunks[axis])
+        if dtype.hasobject:
+            raise TypeError(
+                f"to_npy_stack can't write dtype={dtype}: Python objects can't be read from NPY files safely"
+            )
+        self._replacement = Replacement(Path(os.path.realpath(root)))
+        self.folder = self._replacement.folder
+        self._check_place()
+        self.axis, self.begins = axis, starts(chunks[axis])
         self._info = {"chunks": chunks, "dtype": np.lib.format.dtype_to_descr(dtype), "axis": axis}
-        root.parent.mkdir(parents=True, exist_ok=True)
-        self._token = random_token()
-        self.folder = root.parent / f".{root.name}-{self._token}.partial"
-        self.folder.mkdir()
+        self.folder.mkdir(parents=True)
 
     def __glassloom_tokenize__(self) -> str:
-        return self._token
+        return self._replacement.token
 
     def put(self, block: Any, begins: tuple[int, ...]) -> None:
         """Write a block to the file of its number."""
@@ -99,10 +114,36 @@ class NpyStackWriter:
     def finish(self) -> None:
         """Put the stack into its place."""
         (self.folder / _INFO).write_text(json.dumps(self._info))
-        if self.root.exists():
-            shutil.rmtree(self.root)
-        self.folder.rename(self.root)
+        self._check_place()
+        self._replacement.finish()
 
     def discard(self) -> None:
         """Remove what was written."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._replacement.discard()
+
+    def _check_place(self) -> None:
+        place = self._replacement.place
+        if not os.path.lexists(place):
+            return
+        try:
+            _check_no_other_files(place, _read_info(place))
+        except (OSError, ValueError) as error:
+            raise OptionError(
+                f"folder={str(place)!r} is there and isn't a stack of NPY files, so it is not replaced: {error}"
+            ) from error
+
+
+def _read_info(root: Path) -> dict[str, Any]:
+    """Return what the file of a stack says about it: raise OSError or ValueError if there is none."""
+    info = json.loads((root / _INFO).read_text())
+    is_stack = isinstance(info, dict) and set(info) == {"chunks", "dtype", "axis"}
+    if not is_stack or not isinstance(info["chunks"], list) or info["axis"] not in range(len(info["chunks"])):
+        raise ValueError(f"{_INFO} is not a stack's")
+    return info
+
+
+def _check_no_other_files(root: Path, info: dict[str, Any]) -> None:
+    allowed = {_INFO, *(f"{number}.npy" for number in range(len(info["chunks"][info["axis"]])))}
+    others = sorted(entry.name for entry in os.scandir(root) if entry.name not in allowed or not entry.is_file())
+    if others:
+        raise ValueError(f"it holds {others[0]!r}, which is not a stack's")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,6 +13,7 @@ from glassloom.array.chunks import Chunks, starts
 from glassloom.array.sources.locks import TemporaryLock
 from glassloom.array.sources.mapped import MappedPlace, mapped_place
 from glassloom.array.sources.stored import unit_of
+from glassloom.array.sources.zarr_store import identity_of_zarr, is_everywhere, is_zarr, with_absolute_path
 from glassloom.errors import OptionError, ReadError
 from glassloom.graph import random_token
 
@@ -26,14 +28,28 @@ class Sink:
     ----------
     region
         A slice of step 1 for each axis; None for the whole.
+    shape
+        The shape of what is written, which must be that of the region.
     lock
         What is held while a block is written: a `TemporaryLock`, a context manager of the user's, or None.
+
+    Raises
+    ------
+    OptionError
+        If the shapes differ, or the region is no tuple of slices of step 1.
+    ValueError
+        If the target is a read-only array.
     """
 
-    def __init__(self, target: Any, region: Any, ndim: int, lock: Any = None) -> None:
+    def __init__(self, target: Any, region: Any, shape: tuple[int, ...], lock: Any = None) -> None:
+        if isinstance(target, np.ndarray) and not target.flags.writeable:
+            raise ValueError(f"store: the target, an array of shape {target.shape}, is read-only")
         place = mapped_place(target) if isinstance(target, np.ndarray) else None
-        self.target = target if place is None else MappedTarget(target, place)
-        self.begins = (0,) * ndim if region is None else tuple(map(_begin, region))
+        if place is not None:
+            self.target: Any = MappedTarget(target, place)
+        else:
+            self.target = with_absolute_path(target) if is_zarr(target) else target
+        self.begins = _begins(region, shape, getattr(target, "shape", None))
         self.lock = lock
         self._token = random_token()
 
@@ -65,10 +81,35 @@ def _reopened(place: MappedPlace, shape: tuple[int, ...], strides: tuple[int, ..
     return MappedTarget(place.view(shape, strides, dtype, mode="r+"), place)
 
 
-def _begin(entry: Any) -> int:
+def _begins(region: Any, shape: tuple[int, ...], of_target: Any) -> tuple[int, ...]:
+    """Return where a region begins, having checked that an array of a shape fits it."""
+    if region is None:
+        if of_target is not None and tuple(of_target) != shape:
+            raise OptionError(f"store: an array of shape {shape} doesn't fit a target of shape {tuple(of_target)}")
+        return (0,) * len(shape)
+    if not isinstance(region, tuple) or len(region) != len(shape):
+        raise OptionError(f"store: region {region!r} is not a tuple of {len(shape)} slices, one for each axis")
+    if of_target is not None and len(of_target) != len(shape):
+        raise OptionError(f"store: a region of {len(shape)} axes is no part of a target of shape {tuple(of_target)}")
+    lengths = (None,) * len(shape) if of_target is None else tuple(of_target)
+    spans = [_span(entry, there, ours) for entry, there, ours in zip(region, lengths, shape, strict=True)]
+    found = tuple(map(len, spans))
+    if found != shape:
+        raise OptionError(f"store: an array of shape {shape} doesn't fit region {region!r}, which has shape {found}")
+    return tuple(span.start for span in spans)
+
+
+def _span(entry: Any, of_target: int | None, of_array: int) -> range:
     if not isinstance(entry, slice) or entry.step not in (None, 1):
-        raise OptionError(f"region entry {entry!r} is not a slice of step 1")
-    return int(entry.start or 0)
+        raise OptionError(f"store: region entry {entry!r} is not a slice of step 1")
+    if of_target is not None:
+        start, stop, _ = entry.indices(of_target)
+        return range(start, max(start, stop))
+    start = int(entry.start or 0)
+    stop = start + of_array if entry.stop is None else int(entry.stop)
+    if start < 0 or stop < 0:
+        raise OptionError(f"store: region entry {entry!r} counts from the end of a target that has no shape")
+    return range(start, max(start, stop))
 
 
 def writing_unit(target: Any) -> tuple[int, ...] | None:
@@ -78,17 +119,31 @@ def writing_unit(target: Any) -> tuple[int, ...] | None:
 
 def identity_of(target: Any) -> Any:
     """Return what is equal for two objects that write to one array."""
-    path = getattr(target, "store_path", None)  # of Zarr
-    return id(target) if path is None else str(path)
+    if is_zarr(target):
+        return identity_of_zarr(target)
+    return ("hdf5", os.path.realpath(target.file.filename), target.name) if _is_h5py(target) else id(target)
 
 
 def is_of_this_process(target: Any) -> bool:
     """Whether what other processes write to a target would be lost, or can't be sent to them."""
     if isinstance(target, np.ndarray):
         return mapped_place(target) is None
-    if type(target).__module__.partition(".")[0] == "h5py":
-        return True
-    return "Memory" in type(getattr(target, "store", None)).__name__
+    if is_zarr(target):
+        return type(target.store).__module__.startswith("zarr.") and not is_everywhere(target)
+    return _is_h5py(target)
+
+
+def is_known_everywhere(target: Any) -> bool:
+    """Whether other processes are known to write to what this one sees: other classes may keep it in their memory."""
+    if isinstance(target, np.ndarray):
+        return mapped_place(target) is not None
+    if is_zarr(target):
+        return is_everywhere(target)
+    return hasattr(type(target), "is_everywhere")
+
+
+def _is_h5py(target: Any) -> bool:
+    return type(target).__module__.partition(".")[0] == "h5py"
 
 
 def aligned(chunks: Chunks, unit: tuple[int, ...], begins: tuple[int, ...]) -> Chunks:

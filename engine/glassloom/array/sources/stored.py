@@ -13,6 +13,7 @@ import numpy as np
 
 from glassloom.array.sources.source import Region, Selector, Source, lengths, slice_of
 from glassloom.array.sources.versions import file_version, folder_version, unknown_version
+from glassloom.array.sources.zarr_store import folder_of, is_zarr, with_absolute_path
 from glassloom.backends.arrays import compact
 from glassloom.graph import tokenize
 
@@ -34,7 +35,7 @@ class StoredSource(Source):
     """
 
     def __init__(self, array: Any, version: str | None = None) -> None:
-        self.array = array
+        self.array = with_absolute_path(array) if is_zarr(array) else array
         self.shape, self.dtype = tuple(array.shape), array.dtype
         self.version = version or version_of(array)
         self.unit = unit_of(array) or (1,) * len(self.shape)
@@ -91,21 +92,17 @@ def version_of(array: Any) -> str:
     own = type(array)
     if hasattr(own, "__glassloom_tokenize__") or hasattr(own, "__dask_tokenize__"):
         return tokenize(array)
-    library = own.__module__.partition(".")[0]
-    if library == "zarr":
+    if is_zarr(array):
         return _version_of_zarr(array)
-    if library == "h5py":
+    if own.__module__.partition(".")[0] == "h5py":
         return _version_of_h5py(array)
     return unknown_version()
 
 
 def _version_of_zarr(array: Any) -> str:
     """Return the version of a Zarr array: of a folder's files; other stores don't say when they were written to."""
-    store = array.store
-    root = getattr(store, "root", None)
-    if type(store).__name__ != "LocalStore" or root is None:
-        return unknown_version()
-    return f"zarr:{folder_version(root / array.path)}"
+    folder = folder_of(array)
+    return unknown_version() if folder is None else f"zarr:{folder_version(folder)}"
 
 
 def _version_of_h5py(data: Any) -> str:
