@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from glassloom_dashboards.folds import pyramid, task_table
 from glassloom_dashboards.folds.lod import (
     MAX_BINS,
     MAX_KINDS,
@@ -16,22 +17,24 @@ from glassloom_dashboards.folds.lod import (
     rows_in_view,
 )
 from glassloom_dashboards.folds.task_table import ACTION_BITS, TaskTable
+from glassloom_metrics.protocol import Action
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 ORIGIN_S = 1_700_000_000.0
 
 
-def table(start_s, length_s, *, lane=None, layer=None, ok=None) -> TaskTable:
+def table(start_s, length_s, *, lane=None, layer=None, ok=None, action=None, names=()) -> TaskTable:
     start_s = np.asarray(start_s, float)
     count = len(start_s)
     tasks = TaskTable(ORIGIN_S)
+    tasks.names.add(range(len(names)), names)
     tasks.extend(
         {
             "layer": np.asarray(layer if layer is not None else np.zeros(count), "u4"),
             "worker": np.asarray(lane if lane is not None else np.zeros(count), "u4"),
             "lane": np.zeros(count, "u2"),
-            "action": np.zeros(count, "u1"),
+            "action": np.asarray(action if action is not None else np.zeros(count), "u1"),
             "start_s": ORIGIN_S + start_s,
             "stop_s": ORIGIN_S + start_s + np.asarray(length_s, float),
             "nbytes": np.zeros(count, "i8"),
@@ -117,6 +120,48 @@ def test_the_rarest_of_too_many_layers_are_shown_as_others():
     bins = bins_in_view(tasks, positions(tasks), View(ORIGIN_S, ORIGIN_S + len(layer), 0, 1))[0]
     assert OTHER_KIND in bins.kind
     assert bins.tasks.sum() == len(layer)
+
+
+def names_of_kinds(tasks, names, bins):
+    return {names[layer] if layer >= 0 else "other" for layer in (bins.kind >> ACTION_BITS).tolist()}
+
+
+@pytest.mark.parametrize("block_rows", [16, 10**6])
+def test_layers_of_one_name_count_as_one_however_many_they_are(monkeypatch, block_rows):
+    monkeypatch.setattr(task_table, "_BLOCK_ROWS", block_rows)
+    monkeypatch.setattr(pyramid, "_SUMMED_TOGETHER", 1)
+    layers, each = 5 * MAX_KINDS, 8
+    names = ["slow"] * layers
+    layer = np.repeat(np.arange(layers), each)
+    tasks = table(np.arange(layers * each), np.full(layers * each, 0.9), layer=layer, names=names)
+    view = View(ORIGIN_S, ORIGIN_S + 100_000, 0, 1)  # of which a bin holds more layers than a bin tells apart
+    for shown in (view, View(ORIGIN_S, ORIGIN_S + layers * each, 0, 1)):
+        bins = bins_in_view(tasks, positions(tasks), shown)[0]
+        assert names_of_kinds(tasks, names, bins) == {"slow"}
+        assert bins.tasks.sum() == layers * each
+
+
+def test_layers_that_are_named_after_their_tasks_count_as_one_too(monkeypatch):
+    monkeypatch.setattr(task_table, "_BLOCK_ROWS", 16)
+    count = 3 * MAX_KINDS
+    tasks = table(np.arange(count), np.ones(count), layer=np.arange(count))
+    tasks.names.add(range(count), ["slow"] * count)
+    bins = bins_in_view(tasks, positions(tasks), View(ORIGIN_S, ORIGIN_S + count, 0, 1))[0]
+    assert set(bins.kind.tolist()) == {0}
+
+
+@pytest.mark.parametrize("block_rows", [16, 10**6])
+def test_what_a_worker_does_beside_computing_is_told_apart_however_many_layers_there_are(monkeypatch, block_rows):
+    monkeypatch.setattr(task_table, "_BLOCK_ROWS", block_rows)
+    monkeypatch.setattr(pyramid, "_SUMMED_TOGETHER", 1)
+    count, actions = 6 * MAX_KINDS, [int(action) for action in Action if action is not Action.COMPUTE]
+    action = np.repeat(actions, -(-count // len(actions)))[:count]
+    names = [f"op{layer}" for layer in range(count)]
+    tasks = table(np.arange(count), np.ones(count), layer=np.arange(count), action=action, names=names)
+    for stop_s in (count, 20 * count):
+        bins = bins_in_view(tasks, positions(tasks), View(ORIGIN_S, ORIGIN_S + stop_s, 0, 1))[0]
+        assert set((bins.kind & (1 << ACTION_BITS) - 1).tolist()) == set(actions)
+        assert any(kind < 0 for kind in bins.kind.tolist()), "the rarest count together"
 
 
 def test_sparse_layer_numbers_are_binned_as_dense_ones():

@@ -371,6 +371,7 @@ class ClusterAggregate:
 
     def _set_layers(self, message: Layers) -> None:
         self._restore(message.ids)
+        self.tasks.names.add(message.ids, message.names)
         prefixes, tuples = message.prefixes or [""] * len(message.ids), message.tuples or [0] * len(message.ids)
         rows = zip(
             message.ids, message.names, message.totals, message.origins, prefixes, map(bool, tuples), strict=True

@@ -19,10 +19,10 @@ Integers = NDArray[np.int64]
 
 KIND_BITS = 24
 MAX_KINDS = 2**KIND_BITS
-OTHER = 0
-"""The number of the kind that stands for many."""
+ACTIONS = 16
+"""The number of a kind is a multiple of this and, in its lower bits, its action. Numbers below stand for many kinds of one action."""
 KINDS_A_BIN = 16
-"""Where more kinds meet in one column of a series, those that take most time are kept; the others are `OTHER` together."""
+"""Where more kinds meet in one column of a series, those that take most time are kept; the others count together by action."""
 LONG = 2
 """A span that is more than so many bins long is not put in bins of that width."""
 
@@ -304,19 +304,20 @@ def _sum(code: Integers, events: NDArray[np.uint32], failed: NDArray[np.uint32],
 
 
 def _with_few_kinds(part: _Part) -> Integers | None:
-    """Return the codes with the kinds that are too many for their bin as `OTHER`; None if there are none."""
+    """Return the codes with the kinds that are too many for their bin counted together by action; None if there are none."""
     kind = part.code >> _COLUMN_BITS & MAX_KINDS - 1
     if len(np.unique(kind)) <= KINDS_A_BIN:
         return None
     place = part.code ^ kind << _COLUMN_BITS
-    order = np.lexsort((-part.busy_us, place))
+    single = np.flatnonzero(kind >= ACTIONS)
+    order = single[np.lexsort((-part.busy_us[single], place[single]))]
     firsts = np.flatnonzero(np.diff(place[order], prepend=-1))
     sizes = np.diff(np.append(firsts, len(order)))
-    if sizes.max() <= KINDS_A_BIN + 1:  # with that for the others
+    if sizes.max(initial=0) <= KINDS_A_BIN:
         return None
-    rank = np.empty(len(order), np.int64)
+    rank = np.zeros(len(kind), np.int64)
     rank[order] = np.arange(len(order)) - np.repeat(firsts, sizes)
-    return np.where(rank >= KINDS_A_BIN, place | OTHER << _COLUMN_BITS, part.code)
+    return np.where(rank >= KINDS_A_BIN, place | (kind & ACTIONS - 1) << _COLUMN_BITS, part.code)
 
 
 class SpanList:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glassloom_dashboards.folds.bins import KIND_BITS, Spans, busy_by_column, sum_by
-from glassloom_dashboards.folds.pyramid import Gathered, Pyramid
+from glassloom_dashboards.folds.pyramid import ACTION_BITS, Gathered
+from glassloom_dashboards.folds.pyramid import OTHER_KIND as OTHER_KIND
 from glassloom_dashboards.folds.task_table import TaskTable
 
 MAX_SINGLE_EVENTS = 4000
@@ -23,12 +24,11 @@ MAX_BINS = 3000
 MAX_BIN_ROWS = 80
 MAX_BIN_COLUMNS = 400
 MAX_KINDS = 128
+"""Of more kinds in view (names of layers, and actions) the rarest count together, by action: see `OTHER_KIND`."""
 LONG_COLUMNS = 4
 """An event that is at least so many bins long can be drawn by itself among bins;"""
 MAX_LONG = 250
 """at most so many are."""
-OTHER_KIND = -1
-"""The kind that stands for all those beyond `MAX_KINDS` in view, and for the rarest of a bin."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -151,7 +151,7 @@ def bins_in_view(tasks: TaskTable, lane_of_thread: Integers, view: View) -> tupl
     That is so where nothing finer is kept: see `Pyramid`.
     """
     gathered, grid, is_coarse = _gathered_in_view(tasks, view)
-    return _bins(gathered, tasks.pyramid, lane_of_thread, grid), grid, is_coarse
+    return _bins(gathered, tasks, lane_of_thread, grid), grid, is_coarse
 
 
 def bins_beside_long(tasks: TaskTable, lane_of_thread: Integers, view: View) -> tuple[Bins, Grid, bool, Integers]:
@@ -163,7 +163,7 @@ def bins_beside_long(tasks: TaskTable, lane_of_thread: Integers, view: View) -> 
     is_long = _are_long(gathered.spans, lane_of_thread, grid) & (gathered.spans.row >= tasks.first_row)
     short = replace(gathered, spans=gathered.spans.take(~is_long))
     rows = np.sort(gathered.spans.row[is_long])
-    return _bins(short, tasks.pyramid, lane_of_thread, grid), grid, is_coarse, rows
+    return _bins(short, tasks, lane_of_thread, grid), grid, is_coarse, rows
 
 
 def _gathered_in_view(tasks: TaskTable, view: View) -> tuple[Gathered, Grid, bool]:
@@ -183,33 +183,31 @@ def _are_long(spans: Spans, lane_of_thread: Integers, grid: Grid) -> NDArray[np.
     return is_long
 
 
-def _bins(gathered: Gathered, pyramid: Pyramid, lane_of_thread: Integers, grid: Grid) -> Bins:
+def _bins(gathered: Gathered, tasks: TaskTable, lane_of_thread: Integers, grid: Grid) -> Bins:
     """Sum up what was gathered in the bins of `grid`."""
     in_rows = _rows_of(gathered.bins.key, lane_of_thread, grid)
     binned, bin_row = gathered.bins.take(in_rows >= 0), in_rows[in_rows >= 0]
     of_spans = _rows_of(gathered.spans.key, lane_of_thread, grid)
     spans, span_row = gathered.spans.take(of_spans >= 0), of_spans[of_spans >= 0]
     mask = (1 << KIND_BITS) - 1
-    weights = sum_by(binned.key & mask, binned.busy_us + 1, pyramid.n_kinds)
-    weights += sum_by(spans.key & mask, spans.stop_us - spans.start_us + 1, pyramid.n_kinds)
-    numbers, place_of_number = _main_kinds(weights)
-    kinds = len(numbers)
+    weights = sum_by(binned.key & mask, binned.busy_us + 1, tasks.pyramid.n_kinds)
+    weights += sum_by(spans.key & mask, spans.stop_us - spans.start_us + 1, tasks.pyramid.n_kinds)
+    kinds, place_of_number = _main_kinds(weights, tasks)
 
     column = binned.column * gathered.width_us // grid.width_us - grid.first
     cell = bin_row * grid.columns + column
     size = grid.rows * grid.columns
-    tasks = sum_by(cell, binned.events, size)
+    events = sum_by(cell, binned.events, size)
     failed = sum_by(cell, binned.failed, size)
     series = place_of_number[binned.key & mask] * grid.rows + bin_row
-    busy_us = sum_by(series * grid.columns + column, binned.busy_us, size * kinds)
-    _count_spans(spans, span_row, tasks, failed, grid)
+    busy_us = sum_by(series * grid.columns + column, binned.busy_us, size * len(kinds))
+    _count_spans(spans, span_row, events, failed, grid)
     series = place_of_number[spans.key & mask] * grid.rows + span_row
-    busy_us += busy_by_column(spans, series, size * kinds, grid.start_us, grid.width_us, grid.columns)
+    busy_us += busy_by_column(spans, series, size * len(kinds), grid.start_us, grid.width_us, grid.columns)
 
-    busy_us = busy_us.reshape(kinds, size)
+    busy_us = busy_us.reshape(len(kinds), size)
     total_us = busy_us.sum(axis=0)
-    used = np.flatnonzero((tasks > 0) | (total_us > 0))
-    dominant = numbers[_place_of_most(busy_us)[used]]
+    used = np.flatnonzero((events > 0) | (total_us > 0))
     low = grid.low + (used // grid.columns) * grid.lanes_a_row
     start_s = grid.origin_s + (grid.first + used % grid.columns) * grid.width_us / 1e6
     return Bins(
@@ -217,8 +215,8 @@ def _bins(gathered: Gathered, pyramid: Pyramid, lane_of_thread: Integers, grid: 
         stop_s=start_s + grid.width_s,
         low=low,
         high=np.minimum(low + grid.lanes_a_row, grid.high),
-        kind=pyramid.kinds(dominant),
-        tasks=tasks[used].astype(np.int64),
+        kind=kinds[_place_of_most(busy_us)[used]],
+        tasks=events[used].astype(np.int64),
         failed=failed[used].astype(np.int64),
         busy_s=total_us[used] / 1e6,
     )
@@ -240,19 +238,22 @@ def _rows_of(key: Integers, lane_of_thread: Integers, grid: Grid) -> Integers:
     return np.where((lane >= grid.low) & (lane < grid.high), (lane - grid.low) // grid.lanes_a_row, -1)
 
 
-def _main_kinds(weights: Floats) -> tuple[Integers, Integers]:
-    """Return the numbers of the kinds that weigh anything, of the heaviest if they are many, and the place of each number there.
+def _main_kinds(weights: Floats, tasks: TaskTable) -> tuple[Integers, Integers]:
+    """Return the kinds that weigh anything, and the place among them of each number of a kind.
 
-    Then the first stands for all others.
+    Layers of one name are one kind. If kinds are many, the lightest are `OTHER_KIND` with their action.
     """
     numbers = np.flatnonzero(weights)
-    if len(numbers) > MAX_KINDS:
-        heaviest = numbers[np.argsort(weights[numbers])[-(MAX_KINDS - 1) :]]
-        numbers = np.union1d(heaviest, [0])  # `bins.OTHER`
     numbers = numbers if len(numbers) else np.zeros(1, np.int64)
-    place = np.zeros(len(weights), np.int64)
-    place[numbers] = np.arange(len(numbers))
-    return numbers, place
+    kinds, place = np.unique(tasks.named(tasks.pyramid.kinds(numbers)), return_inverse=True)
+    if len(kinds) > MAX_KINDS:
+        lightest = np.argsort(np.bincount(place, weights[numbers]))[: 1 + len(kinds) - MAX_KINDS]
+        kinds[lightest] = OTHER_KIND | kinds[lightest] & (1 << ACTION_BITS) - 1
+        kinds, again = np.unique(kinds, return_inverse=True)
+        place = again[place]
+    place_of_number = np.zeros(len(weights), np.int64)
+    place_of_number[numbers] = place
+    return kinds, place_of_number
 
 
 def _count_spans(spans: Spans, row: Integers, tasks: Floats, failed: Floats, grid: Grid) -> None:

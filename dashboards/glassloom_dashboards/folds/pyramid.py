@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from glassloom_dashboards.folds.bins import (
+    ACTIONS,
     KIND_BITS,
     LONG,
     MAX_KINDS,
-    OTHER,
     Bins,
     Integers,
     Level,
@@ -33,6 +33,10 @@ from glassloom_dashboards.folds.bins import (
 )
 from glassloom_dashboards.folds.growing import GrowingTable
 
+ACTION_BITS = 8
+"""A kind is ``layer << ACTION_BITS | action``."""
+OTHER_KIND = -1 << ACTION_BITS
+"""The kind, with its action, that stands for many layers."""
 WIDTHS_US = tuple(step * 10**power for power in range(11) for step in (1, 5))
 """The widths of the levels, up to 14 hours: each is a multiple of the one before."""
 MAX_BINS = 2**21
@@ -89,7 +93,7 @@ class Pyramid:
         self._levels = [Level(width_us) for width_us in WIDTHS_US]
         self._long = [SpanList() for _ in range(_LEVELS + 1)]  # by class
         self._blocks = GrowingTable(dict.fromkeys(_BLOCK, "i8"))
-        self._kinds = np.array([-1])
+        self._kinds = np.array([OTHER_KIND])  # by `number // ACTIONS`
         self._numbers: dict[int, int] = {}
         self._number_of_small = np.zeros(0, np.int64)  # the same for kinds below `_SMALL_KINDS`; 0 for unknown ones
         self._added = 0
@@ -103,12 +107,12 @@ class Pyramid:
 
     @property
     def n_kinds(self) -> int:
-        """How many kinds have numbers, with `OTHER`."""
-        return len(self._kinds)
+        """All numbers of kinds are below."""
+        return len(self._kinds) * ACTIONS
 
     def kinds(self, numbers: Integers) -> Integers:
-        """Return the kinds that have these numbers; -1 for `OTHER`."""
-        return self._kinds[numbers]
+        """Return the kinds that have these numbers; `OTHER_KIND` with the action for what stands for many."""
+        return np.where(numbers < ACTIONS, OTHER_KIND | numbers, self._kinds[numbers // ACTIONS])
 
     def keys(self, series: Integers, kind: Integers) -> Integers:
         """Return keys for series (from 0 on) and kinds (from 0 on); a kind that is new gets a number."""
@@ -129,9 +133,10 @@ class Pyramid:
     def _number(self, kind: int) -> int:
         number = self._numbers.get(kind)
         if number is None:
-            if len(self._kinds) >= MAX_KINDS:
-                return OTHER
-            number = self._numbers[kind] = len(self._kinds)
+            action = min(kind & (1 << ACTION_BITS) - 1, ACTIONS - 1)
+            if self.n_kinds >= MAX_KINDS:
+                return action
+            number = self._numbers[kind] = self.n_kinds | action
             self._kinds = np.append(self._kinds, kind)
         return number
 

@@ -15,7 +15,9 @@ from glassloom_dashboards.folds.event_columns import values_of
 from glassloom_dashboards.folds.grouping import distinct_of
 from glassloom_dashboards.folds.growing import GrowingTable
 from glassloom_dashboards.folds.growing_texts import GrowingTexts
+from glassloom_dashboards.folds.pyramid import ACTION_BITS as ACTION_BITS
 from glassloom_dashboards.folds.pyramid import Pyramid, parts_between_pauses
+from glassloom_dashboards.folds.same_names import SameNames
 from glassloom_dashboards.folds.task_index import TaskIndex
 from glassloom_dashboards.folds.worker_spans import worker_spans
 
@@ -23,8 +25,6 @@ RUN_GAP_S = 2.0
 """After so long without any event, the next one begins a new run."""
 DATA_LANE = PUBLISH_LANE
 """The lane of a worker for what its threads don't do: publishing, spilling, moving data."""
-ACTION_BITS = 8
-"""A kind is ``layer << ACTION_BITS | action``."""
 _EVENT_DTYPES = {
     "layer": "<u4",
     "action": "u1",
@@ -97,8 +97,10 @@ class TaskTable:
     finder
         Where the rows of a key and of a layer are: see `task_finding`.
     pyramid, by_worker
-        Bins of all events, also of rows that have gone. Of the first the series is the thread, the kind as in `kinds_of`; of the
-        second see `worker_spans`.
+        Bins of all events, also of rows that have gone. Of the first the series is the thread, the kind as in `kinds_of`, with
+        the layer that stands for those of its name, as far as names were known then; of the second see `worker_spans`.
+    names
+        Which layers have the same name.
 
     Parameters
     ----------
@@ -111,6 +113,7 @@ class TaskTable:
         self.origin_s = origin_s
         self.pyramid = Pyramid(self.spans)
         self.by_worker = Pyramid(self._worker_spans)
+        self.names = SameNames()
         self._threads: dict[int, int] = {}
         self._workers = np.empty(0, np.uint32)  # by thread
         self._thread_start_s = np.empty(0)
@@ -271,12 +274,16 @@ class TaskTable:
         names = ("layer", "action", "thread", "start_s", "stop_s", "ok")
         layer, action, thread, start_s, stop_s, ok = (self.between(name, first, stop) for name in names)
         return Spans(
-            self.pyramid.keys(thread.astype(np.int64), kinds_of(layer, action)),
+            self.pyramid.keys(thread.astype(np.int64), self.named(kinds_of(layer, action))),
             microseconds(start_s, self.origin_s),
             microseconds(stop_s, self.origin_s),
             ok == 0,
             np.arange(first, stop),
         )
+
+    def named(self, kinds: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return kinds with the layer that stands for all of its name: the same for layers that look the same to a person."""
+        return self.names.first_of(kinds >> ACTION_BITS) << ACTION_BITS | kinds & (1 << ACTION_BITS) - 1
 
     def _worker_spans(self, first: int, stop: int) -> Spans:
         return worker_spans(lambda name: self.between(name, first, stop), first, self.origin_s)

@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.lod import (
-    OTHER_KIND,
     View,
     bins_beside_long,
     rows_in_view,
@@ -27,6 +26,7 @@ from glassloom_dashboards.views.lanes import ThreadSlots
 from glassloom_dashboards.views.stream_waits import WAIT_COLUMNS, wait_columns
 
 LANE_HEIGHT = 0.84
+OTHERS = "other layers"
 INDEX_TEXT_BYTES = 30_000
 MAX_INDEX_LENGTH = 60
 MAX_LEGEND_LAYERS = 8
@@ -81,9 +81,15 @@ class Frame:
 
 def kind_name(kind: int, aggregate: ClusterAggregate) -> tuple[str, str]:
     """Return the layer's name and the action in words."""
-    if kind == OTHER_KIND:
-        return "other layers", "many"
-    return aggregate.layer_name(kind >> ACTION_BITS), ACTION_WORDS[_action(kind)]
+    action = _action(kind)
+    if is_other(kind):
+        return OTHERS, "many" if action is Action.COMPUTE else ACTION_WORDS[action]
+    return aggregate.layer_name(kind >> ACTION_BITS), ACTION_WORDS[action]
+
+
+def is_other(kind: int) -> bool:
+    """Tell whether a kind stands for many layers (see `lod.OTHER_KIND`)."""
+    return kind < 0
 
 
 def name_columns(kinds: Sequence[int], aggregate: ClusterAggregate) -> dict[str, list[Any]]:
@@ -124,9 +130,9 @@ class Drawing:
 
     def colour(self, kind: int, palette: Palette) -> str:
         """Return the colour of a kind: its action's, or of a computation its layer's."""
-        if kind == OTHER_KIND:
-            return palette.many
         fixed = palette.actions.get(_action(kind))
+        if is_other(kind):
+            return fixed or palette.many
         place = self.colours.place(self.aggregate.layer_name(kind >> ACTION_BITS))
         return fixed or (palette.many if place is None else palette.layers[place])
 
@@ -220,7 +226,7 @@ class Drawing:
         """Return the seconds that layers computed, by name."""
         sums: dict[str, float] = {}
         for kind, seconds in busy_s.items():
-            if kind != OTHER_KIND and _action(kind) is Action.COMPUTE:
+            if not is_other(kind) and _action(kind) is Action.COMPUTE:
                 name = self.aggregate.layer_name(kind >> ACTION_BITS)
                 sums[name] = sums.get(name, 0.0) + seconds
         return sums
@@ -231,9 +237,10 @@ class Drawing:
         coloured = [name for name in layers if self.colours.place(name) is not None]
         main = sorted(coloured, key=lambda name: -layers[name])[:MAX_LEGEND_LAYERS]
         entries = [(palette.layers[self.colours.place(name) or 0], name, "") for name in coloured if name in main]
-        if len(coloured) < len(layers) or OTHER_KIND in frame.busy_s:
-            entries.append((palette.many, "other layers", ""))
-        actions = {_action(kind) for kind in frame.busy_s if kind != OTHER_KIND}
+        are_others = any(is_other(kind) and _action(kind) is Action.COMPUTE for kind in frame.busy_s)
+        if len(coloured) < len(layers) or are_others:
+            entries.append((palette.many, OTHERS, ""))
+        actions = set(map(_action, frame.busy_s))
         entries += [
             (colour, ACTION_WORDS[action], "") for action, colour in palette.actions.items() if action in actions
         ]
