@@ -19,7 +19,8 @@ class Recording:
     """The messages of a recording in order, as far as they can be read.
 
     A message of a type that this version doesn't know is left out. One that can't be read is left out and counted. A
-    file that ends within a frame, because its writer was killed, gives what is whole.
+    file that ends within a frame, because its writer was killed, gives what is whole. Of a file that is still being
+    written each iteration gives what was there when it began.
 
     Parameters
     ----------
@@ -59,11 +60,12 @@ class Recording:
         self.damage = ""
         with self._path.open("rb") as file:
             self._check_magic(file)
-            size = os.fstat(file.fileno()).st_size
-            while header := file.read(HEADER_BYTES):
-                start, length = file.tell() - len(header), int.from_bytes(header, "little")
-                if len(header) < HEADER_BYTES or length > size - file.tell():
-                    self._note(f"it ends within a frame that begins at byte {start:,} of {size:,}")
+            size = _size(file)
+            while file.tell() < size:
+                start, header = file.tell(), file.read(HEADER_BYTES)
+                length = int.from_bytes(header, "little")
+                if len(header) < HEADER_BYTES or length > _size(file) - file.tell():
+                    self._note(f"it ends within a frame that begins at byte {start:,} of {_size(file):,}")
                     return
                 payload = file.read(length)
                 if tag_of(payload) == "footer":
@@ -89,6 +91,10 @@ class Recording:
             raise RecordingError(
                 f"{os.fspath(self._path)!r} is a recording of version {magic[-1]}; this Glassloom reads {PROTOCOL_VERSION}"
             )
+
+
+def _size(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size
 
 
 def hello_of(path: str | os.PathLike[str]) -> Hello | None:

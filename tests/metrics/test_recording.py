@@ -49,6 +49,23 @@ def test_a_cut_recording_says_where_it_was_cut(path):
     assert (list(recording), recording.damage) == (MESSAGES, "")
 
 
+def test_a_recording_that_is_written_meanwhile_is_read_as_it_was_and_is_not_called_damaged(path):
+    # More than a file's buffer, so that what is added is seen by who reads on; the first file ends within a frame.
+    logs = [Log(float(number), -1, "info", "line " * 200) for number in range(100)]
+    data = MAGIC + b"".join(frame(encode(log)) for log in logs)
+    half = data.index(frame(encode(logs[50])))
+    for cut in (half, half + 20):
+        path.write_bytes(data[:cut])
+        recording = read_recording(path)
+        messages = iter(recording)
+        read = [next(messages)]
+        with path.open("ab") as file:
+            file.write(data[cut:])
+        read += messages
+        assert (read, recording.damage) == (logs[: 50 + (cut > half)], "")
+        assert (list(recording), recording.damage) == (logs, "")
+
+
 @pytest.mark.parametrize(
     "bad",
     [
