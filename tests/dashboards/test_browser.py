@@ -82,7 +82,7 @@ def test_what_users_name_things_is_shown_as_text(publish, tab):
     tab.wait_for_function(f"() => ({TIPS})().includes('onerror')")
     tip = tab.evaluate(TIPS)
     assert tip.startswith(f"{name}[0]")
-    assert "10.000 s" in tip
+    assert "10 s" in tip
     box = tab.locator("#card-progress .body").bounding_box()
     tab.mouse.move(box["x"] + 60, box["y"] + 20)
     tab.wait_for_function(f"() => ({TIPS})().includes('from')")
@@ -190,3 +190,46 @@ def test_a_cluster_of_another_version_is_told_and_not_called_ended(publish, tab)
     tab.get_by_text(words).first.wait_for()
     assert tab.get_by_text("cannot be read", exact=True).count() == 1
     assert tab.get_by_text("No tasks yet").count() == 0
+
+
+WIDTHS = "() => [document.documentElement.scrollWidth, innerWidth]"
+
+
+@pytest.mark.parametrize("width", [1400, 700])
+def test_the_list_of_clusters_is_as_wide_as_the_window_also_with_long_names(publish, tab, width):
+    publish(Shape(tasks=5), name="n" * 200)
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.goto(f"{tab.base}/")
+    tab.get_by_role("link", name="GPUs over time").wait_for()
+    assert tab.evaluate(WIDTHS) == [width, width]
+
+
+def test_a_page_alone_leads_to_its_siblings_and_to_the_list_and_keeps_the_theme(publish, tab):
+    publish(Shape(tasks=5))
+    tab.goto(f"{tab.base}/c1/stages?theme=dark")
+    pages = tab.get_by_role("navigation", name="Pages of this cluster")
+    pages.get_by_text("Pages").click()
+    assert pages.get_by_role("link", name="Progress and stages").get_attribute("aria-current") == "page"
+    pages.get_by_role("link", name="Runs", exact=True).click()
+    tab.wait_for_url(f"{tab.base}/c1/runs?theme=dark")
+    tab.get_by_role("link", name="Clusters").click()
+    tab.wait_for_url(f"{tab.base}/?theme=dark")
+    tab.get_by_role("link", name="demo").click()
+    tab.wait_for_url(f"{tab.base}/c1/overview?theme=dark")
+
+
+def test_a_pane_has_no_links_to_other_pages_and_no_page_runs_off_the_window_for_them(publish, tab):
+    publish(Shape(tasks=5))
+    tab.set_viewport_size({"width": 700, "height": 900})
+    tab.goto(f"{tab.base}/c1/stages")
+    tab.get_by_text("Pages", exact=True).click()
+    assert tab.evaluate(WIDTHS) == [700, 700]
+    tab.goto(f"{tab.base}/health")  # any page of the same origin will do as the parent
+    tab.evaluate(
+        """source => { document.body.innerHTML = '<iframe width="900" height="600"></iframe>'
+          document.querySelector('iframe').src = source }""",
+        f"{tab.base}/c1/stages",
+    )
+    pane = tab.frame_locator("iframe")
+    pane.get_by_role("button", name="Table").wait_for()
+    assert pane.get_by_text("Pages", exact=True).is_hidden()

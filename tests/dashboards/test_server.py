@@ -129,8 +129,10 @@ def test_a_page_loads_everything_from_its_own_prefix_and_holds_nothing_of_the_re
         f"X-Glassloom-Secret: {SECRET}", "Cookie: login=top-secret-cookie", "Authorization: token top-secret-token",
     )  # fmt: skip
     answer = ask(behind_jupyter, f"{PREFIX}/c1/status?theme=dark", *headers)
-    sources = re.findall(r'(?:src|href)="([^"]+)"', answer.text)
+    sources, links = (re.findall(rf'{name}="([^"]+)"', answer.text) for name in ("src", "href"))
     assert len(sources) == 2 and all(source.startswith(f"{PREFIX}/static/js/") for source in sources)
+    # Jupyter's own panes list the clusters.
+    assert links == [f"{PREFIX}/c1/{page.id}?theme=dark" for page in PAGES]
     assert "http://" not in answer.text.replace("http://www.w3.org", "") and "cdn" not in answer.text
     token = json.loads(re.search(r'"token":("[^"]+")', answer.text)[1])
     for hidden in (SECRET, "top-secret"):

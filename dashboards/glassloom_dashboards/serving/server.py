@@ -90,6 +90,7 @@ class DashboardServer(BokehTornado):
         self.hub = hub
         self.loop_lag = LoopLag()
         self._gate = gate
+        self._lists_clusters = lists_clusters
         garbage = Garbage()
         applications = {
             f"/{_SEGMENT}/{page.id}": Application(Viewers(page.id, self.cluster_of, hub.turns, garbage))
@@ -146,10 +147,10 @@ class DashboardServer(BokehTornado):
         rest = request.path[len(self.prefix) :].lstrip("/")
         return self.hub.watch(unquote(rest.split("/")[0]))
 
-    def opening_html(self, page: str, watched: Watched, theme: str, token: str, nonce: str) -> str:
+    def opening_html(self, page: str, watched: Watched, theme: str, query: str, token: str, nonce: str) -> str:
         """Return a page as it is before anything of the cluster is drawn; all values are escaped.
 
-        `nonce` lets its scripts run: see `security_policy`.
+        `nonce` lets its scripts run: see `security_policy`. `query` asks for the theme, where the page itself was asked for one.
         """
         files = self.resources().js_files
         return template("page.html").render(
@@ -161,12 +162,31 @@ class DashboardServer(BokehTornado):
             scripts=files,
             cards={card: TITLES[card] for card in LAYOUTS[page].cards},
             grid=LAYOUTS[page].grid,
+            clusters_href=f"{self.prefix}/{query}" if self._lists_clusters else "",
+            pages=self._siblings(page, watched.record.id, query),
         )
+
+    def _siblings(self, page: str, cluster: str, query: str) -> list[dict[str, object]]:
+        """Return all pages of a cluster, to go from one to another."""
+        return [
+            {
+                "href": f"{self.prefix}/{cluster}/{one.id}{query}",
+                "title": one.title,
+                "description": one.description,
+                "is_this": one.id == page,
+            }
+            for one in PAGES
+        ]
 
 
 def _theme_of(handler: RequestHandler) -> str:
     theme = handler.get_query_argument("theme", DEFAULT_THEME)
     return theme if theme in PALETTES else DEFAULT_THEME
+
+
+def _theme_query(handler: RequestHandler) -> str:
+    """Return the part of an address that asks for the theme that this one asks for; ``""`` if it asks for none."""
+    return f"?theme={_theme_of(handler)}" if handler.get_query_arguments("theme") else ""
 
 
 class Plain(RequestHandler):
@@ -236,7 +256,7 @@ class ClusterList(Plain):
             if clusters
             else "No cluster is running. This page lists those that this user starts."
         )
-        write_message(self, 200, "Clusters", text, clusters=clusters, pages=PAGES)
+        write_message(self, 200, "Clusters", text, clusters=clusters, pages=PAGES, query=_theme_query(self))
 
 
 def write_message(handler: RequestHandler, status: int, title: str, text: str, **variables: Any) -> None:
@@ -273,7 +293,9 @@ class PageHandler(SessionHandler):
         self.set_header("Content-Type", "text/html; charset=utf-8")
         nonce = secrets.token_urlsafe(16)
         self.set_header("Content-Security-Policy", security_policy(nonce))
-        await self.finish(self.application.opening_html(self._page, watched, _theme_of(self), token, nonce))
+        await self.finish(
+            self.application.opening_html(self._page, watched, _theme_of(self), _theme_query(self), token, nonce)
+        )
         await session_of(self.application_context, session_id, self.request, token)
 
     def _new_session(self) -> tuple[ID, str]:

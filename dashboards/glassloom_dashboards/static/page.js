@@ -250,6 +250,9 @@
   setInterval(sayAlive, ALIVE_EVERY_MS);
   setInterval(look, LOOK_EVERY_MS);
   setTheme(preferredTheme());
+  document.addEventListener('DOMContentLoaded', () => {
+    document.getElementById('ways').hidden = !alone;
+  });
   // BokehJS is loaded by then.
   document.addEventListener('DOMContentLoaded', openDocument);
 })();
