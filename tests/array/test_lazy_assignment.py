@@ -115,3 +115,112 @@ def test_an_array_without_axes_is_assigned_to(key):
     lazy = ga.from_array(np.array(3.0))
     lazy[key] = 5
     equal(lazy, 5.0)
+
+
+ARRAYS = {
+    "i8": np.arange(4), "u1": np.arange(4, dtype="u1"), "f8": np.arange(4.0), "?": np.array([True, False, True, False]),
+    "c16": np.arange(4) * 1j, "M8[D]": np.arange(4).astype("M8[D]"), "m8[s]": np.arange(4).astype("m8[s]"),
+    "U2": np.array(["a", "b", "c", "d"], "U2"),
+}  # fmt: skip
+SCALARS = (np.nan, np.inf, 300, -3, 10**30, 1j, 2.7, True, None, "a", "12", np.float64(np.nan), np.int64(300), np.array(300),
+           np.complex128(1j), np.timedelta64(1, "s"), np.datetime64("2020-01-01"), np.ma.masked)  # fmt: skip
+MASK, PLACES = np.array([True, False, True, False]), np.array([0, 2])
+KEYS = (slice(1, 3), 1, ..., slice(0, 0), [1, 2], MASK)
+
+
+def outcome(call):
+    """Return what a call returns, or the type of what it raises."""
+    try:
+        with np.errstate(all="ignore"):
+            return call()
+    except (TypeError, ValueError, OverflowError, np.ma.MaskError) as error:
+        return type(error)
+
+
+def assigned(array, key, value):
+    array[key] = value
+    return array
+
+
+def as_numpys(expected, found):
+    if isinstance(expected, type) or isinstance(found, type):
+        assert found is expected
+    else:
+        equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Casting complex values")
+@pytest.mark.filterwarnings("ignore:Warning. converting a masked element")
+@pytest.mark.parametrize("dtype", ARRAYS)
+@pytest.mark.parametrize("value", [*SCALARS, [300], [np.nan], [1j], [np.int64(300)], [None]], ids=repr)
+def test_what_does_not_fit_is_refused_at_once_as_numpy_refuses_it(dtype, value):
+    array = ARRAYS[dtype]
+    for key in KEYS:
+        if isinstance(value, list) and key == 1:
+            continue  # an element is no list, where NumPy takes one of length 1 or not
+        expected = outcome(lambda key=key: assigned(array.copy(), key, value))
+        as_numpys(expected, outcome(lambda key=key: assigned(ga.from_array(array, chunks=2), key, value)))
+    for key in (MASK, PLACES):
+        expected = outcome(lambda key=key: assigned(array.copy(), key, value))
+        lazy_key = ga.from_array(key, chunks=2)
+        as_numpys(expected, outcome(lambda key=lazy_key: assigned(ga.from_array(array, chunks=2), key, value)))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Casting complex values")
+@pytest.mark.filterwarnings("ignore:Warning. converting a masked element")
+@pytest.mark.parametrize("dtype", ARRAYS)
+@pytest.mark.parametrize("value", [value for value in SCALARS if np.asarray(value).dtype.kind != "M" and value is not np.ma.masked],
+                         ids=repr)  # fmt: skip
+def test_values_of_new_elements_are_refused_as_numpy_refuses_them(dtype, value):
+    array = ARRAYS[dtype]
+
+    def filled(x):
+        x.fill(value)
+        return x
+
+    for call in (
+        lambda xp, x: filled(x), lambda xp, x: xp.full(3, value, dtype=dtype), lambda xp, x: xp.full_like(x, value),
+        lambda xp, x: xp.pad(x, 1, constant_values=value), lambda xp, x: xp.insert(x, 1, value),
+    ):  # fmt: skip
+        expected = outcome(lambda call=call: call(np, array.copy()))
+        as_numpys(expected, outcome(lambda call=call: call(ga, ga.from_array(array, chunks=2))))
+
+
+@pytest.mark.parametrize("value", [300, np.nan, 1j, np.int64(300), None, 7], ids=repr)
+def test_fields_refuse_what_does_not_fit(value):
+    rows = np.zeros(3, dtype=[("a", "u1"), ("b", "f4")])
+    for key in ("a", "b"):
+        expected = outcome(lambda key=key: assigned(rows.copy(), key, value))
+        found = outcome(lambda key=key: assigned(ga.from_array(rows, chunks=2), key, value))
+        as_numpys(*((each if isinstance(each, type) else each[key]) for each in (expected, found)))
+
+
+@pytest.mark.parametrize("value", [300, -3, np.nan, 2.7, 1j, None, np.int64(300), 7], ids=repr)
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f4"])
+def test_copyto_takes_what_numpy_takes(dtype, value):
+    def copied(xp, x):
+        xp.copyto(x, value)
+        return x
+
+    expected = outcome(lambda: copied(np, np.zeros(3, dtype)))
+    as_numpys(expected, outcome(lambda: copied(ga, ga.zeros(3, dtype=dtype, chunks=2))))
+
+
+def test_arrays_are_cast_as_numpy_casts_them():
+    for value in (np.array([300, 1]), np.array([1.5, 2.5])):
+        expected, lazy = np.zeros(4, "u1"), ga.zeros(4, dtype="u1", chunks=2)
+        expected[1:3] = value
+        lazy[1:3] = ga.from_array(value, chunks=1)
+        equal(lazy, expected)
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_a_mask_of_the_whole_array_takes_one_axis_of_values(is_lazy):
+    array = np.arange(6).reshape(2, 3)
+    mask = array > 1
+    for value in (np.ones((1, 4)), np.ones((1, 1)), [[1]]):
+        with pytest.raises(TypeError, match="0 or 1-dimensional"):
+            array.copy()[mask] = value
+        lazy = ga.from_array(array, chunks=2)
+        with pytest.raises(TypeError, match="0 or 1 axes"):
+            lazy[ga.from_array(mask, chunks=2) if is_lazy else mask] = value

@@ -92,3 +92,57 @@ def test_masks_are_not_lost_in_files(tmp_path):
             write()
     with pytest.raises(TypeError, match=r"weights of shape \(2,\) for an array of shape \(4,\)"):
         ga.ma.average(lazy, weights=[1, 2])
+
+
+VALUES = (
+    7, np.ma.masked, np.ma.masked_array([9], [True]), np.ma.masked_array([8, 9], [True, False]), np.array([3, 4]),
+    np.ma.masked_array(5, True),
+)  # fmt: skip
+MASK = np.array([False, True, False, False, True])
+PLACES = np.array([3, 1])
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("of_masks", [True, False], ids=["masked", "nothing-masked"])
+@pytest.mark.parametrize("dtype", ["i8", "f8"])
+def test_assigned_elements_are_masked_as_numpy_masks_them(value, of_masks, dtype):
+    array = np.ma.masked_array(np.arange(5, dtype=dtype), [0, 1, 0, 1, 0] if of_masks else np.ma.nomask)
+    keys = [(key, key) for key in (slice(1, 3), slice(3, 0, -2), PLACES, MASK)]
+    keys += [(key, ga.from_array(key, chunks=2)) for key in (PLACES, MASK)]
+    if np.size(value) == 1:
+        keys += [(..., ...)]
+    if np.ndim(value) == 0:
+        keys += [(1, 1), (-1, -1)]
+    for key, own in keys:
+        for is_lazy in (False, True):
+            expected, lazy = array.copy(), ga.from_array(array, chunks=2)
+            expected[key] = value
+            lazy[own] = ga.from_array(value, chunks=1) if is_lazy and np.ndim(value) else value
+            same(lazy, expected)
+
+
+def test_masks_stay_where_lazy_masks_replace_others():
+    array = np.ma.masked_array(np.arange(12.0).reshape(3, 4), np.arange(12).reshape(3, 4) % 5 == 0)
+    for key, value in [
+        (lambda x: x > 6, 0), (lambda x: x > 6, np.ma.masked), (lambda x: x[:, 0] > 3, np.arange(4)),
+        (lambda x: (slice(None), x[0] > 1), -1), (lambda x: (1, x[0] > 1), -1),
+        (lambda x: x[:, 1] > 3, np.ma.masked_array(np.arange(4), [0, 1, 1, 0])), (lambda x: x > 100, 5),
+    ]:  # fmt: skip
+        expected, lazy = array.copy(), ga.from_array(array, chunks=2)
+        expected[key(expected)] = value
+        lazy[key(lazy)] = value
+        same(lazy, expected)
+
+
+def test_a_plain_array_takes_what_is_below_a_mask():
+    value = np.ma.masked_array([7, 8], [True, False])
+    for key in (slice(0, 2), [0, 1]):
+        expected, lazy = np.arange(4), ga.arange(4, chunks=2)
+        expected[key] = value
+        lazy[key] = value
+        assert lazy.compute().tolist() == expected.tolist()
+
+
+def test_repeated_arrays_keep_their_masks():
+    row = np.ma.masked_array([1, 2, 3], [True, False, False])
+    same(ga.broadcast_to(ga.from_array(row, chunks=2), (2, 3)), np.ma.stack([row, row]))

@@ -462,7 +462,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     place = 0 if axis is None else normalize_axis(axis, whole.ndim)
     length = operator.index(whole.shape[place])
     is_single = isinstance(obj, (int, np.integer))
-    new = asarray(values).astype(whole.dtype)
+    new = asarray(values, dtype=whole.dtype)  # lists and scalars as their elements are: what doesn't fit is refused
     if is_single and new.ndim == whole.ndim:
         obj = [obj] * new.shape[place]
     where = np.insert(np.arange(length), obj, np.full(np.asarray(np.r_[obj]).size, -1))

@@ -154,10 +154,10 @@ class Array(Concrete, Reducible, FunctionMethods):
         if not isinstance(value, Array) and self.dtype.names is not None and isinstance(value, (tuple, list)):
             value = np.asarray(value, dtype=self.dtype)  # rows of structures are tuples
         if _names_fields(key):
-            self._expr = assignment.assign_fields(self.expr, key, operand_of(value))
+            self._expr = assignment.assign_fields(self.expr, key, _assigned(value))
             return
         keys = tuple(map(_plain_key, key)) if isinstance(key, tuple) else _plain_key(key)
-        self._expr = assignment.assign(self.expr, keys, operand_of(value))
+        self._expr = assignment.assign(self.expr, keys, _assigned(value))
 
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
@@ -481,6 +481,12 @@ def operand_of(value: Any) -> Any:
         return asarray(value).expr
     plain = value if is_array(value) else np.asarray(value)
     return plain[()] if plain.ndim == 0 else asarray(plain).expr
+
+
+def _assigned(value: Any) -> Any:
+    """Return what an assignment takes: the node of an array; scalars and lists of them as they are."""
+    is_plain = isinstance(value, (list, tuple)) and not _holds_lazy(value)
+    return value if is_plain or (isinstance(value, np.ndarray) and not value.ndim) else operand_of(value)
 
 
 def matmul(left: Any, right: Any) -> Array:

@@ -69,8 +69,15 @@ def full(
     if np.ndim(fill_value) != 0:
         raise ValueError(f"fill_value must be one value, got {fill_value!r}; use broadcast_to for an array")
     kind = np.asarray(fill_value).dtype if dtype is None else np.dtype(dtype)
-    value = fill_value.item() if isinstance(fill_value, np.generic) and kind.kind in "biufc" else fill_value
-    return _filled(shape, value, chunks, kind, like)
+    return _filled(shape, _as_element(fill_value, kind), chunks, kind, like)
+
+
+def _as_element(value: Any, dtype: Any) -> Any:
+    """Return a value as `numpy.full` puts it into an array of a type, or raise what NumPy raises."""
+    if dtype.kind not in "biufcmMUS" or (dtype.kind in "US" and not dtype.itemsize):
+        return value
+    made = np.full((), value, dtype=dtype)
+    return made.item() if dtype.kind in "biufc" else made[()]
 
 
 def ones(

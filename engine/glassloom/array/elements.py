@@ -331,6 +331,10 @@ def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) 
     >>> x.compute()
     array([0, 9, 9])
     """
+    if not isinstance(src, Array):
+        fitting = np.zeros(np.shape(src), dst.dtype)
+        np.copyto(fitting, src, casting=casting)  # type: ignore[arg-type]
+        src = fitting
     np.positive(asarray(src), out=dst, where=where, casting=casting)  # type: ignore[call-overload]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from glassloom.array.array import Array, asarray
 from glassloom.array.creation import arange, full
 from glassloom.array.nodes.elementwise import elementwise
+from glassloom.array.nodes.fitting import fitted
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import broadcast_to, concatenate, flip
@@ -121,7 +122,11 @@ def _widths(pad_width: Any, ndim: int) -> list[list[int]]:
 
 def _of_axis(options: dict[str, Any], axis: int, ndim: int) -> dict[str, Ends]:
     """Return the options that differ from end to end, those of an axis alone."""
-    several = {name: value for name, value in options.items() if name != "reflect_type" and value is not None}
+    several = {
+        name: value
+        for name, value in options.items()
+        if name != "reflect_type" and (value is not None or name != "stat_length")
+    }
     return {name: list(np.broadcast_to(np.asarray(value), (ndim, 2))[axis]) for name, value in several.items()}
 
 
@@ -171,8 +176,7 @@ def _filled(whole: Array, axis: int, length: int, value: Any) -> Array | None:
         return None
     shape = tuple(length if each == axis else n for each, n in enumerate(whole.shape))
     chunks = tuple((length,) if each == axis else blocks for each, blocks in enumerate(whole.chunks))
-    value = whole.dtype.type(value) if whole.dtype.kind in "biufc" else value
-    return full(shape, value, chunks=chunks, dtype=whole.dtype, like=whole)
+    return full(shape, fitted(value, whole.dtype)[()], chunks=chunks, dtype=whole.dtype, like=whole)
 
 
 def _ramp(whole: Array, axis: int, length: int, end_value: Any, end: int) -> Array | None:

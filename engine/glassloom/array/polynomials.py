@@ -9,9 +9,11 @@ import numpy as np
 
 from glassloom.array.array import Array, asarray
 from glassloom.array.chunks import starts
+from glassloom.array.nodes.creation import from_numpy
+from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.nodes.indexed import indexed
 from glassloom.array.nodes.overlap import Overlap
-from glassloom.array.padding import pad
+from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.protocol import implements
 from glassloom.backends.arrays import namespace_of
 
@@ -47,12 +49,17 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Array:
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"convolve: mode={mode!r} is none of 'full', 'same' and 'valid'")
     blocks = (*long.chunks[0], m - 1) if m > 1 else long.chunks[0]
-    windows = tuple((start, start + length + m - 1) for start, length in zip(starts(blocks), blocks, strict=True))
+    begins = starts(blocks)
+    windows = tuple(
+        (max(begin - m + 1, 0), max(min(begin + length, n), 0)) for begin, length in zip(begins, blocks, strict=True)
+    )
+    parts = [(begin - window[0], length) for begin, length, window in zip(begins, blocks, windows, strict=True)]
+    wanted = rechunk(from_numpy(np.ravel(parts), copy=False), ((2,) * len(parts),))
     dtype = np.convolve(np.ones(1, long.dtype), np.ones(1, short.dtype)).dtype
-    reached = Overlap(pad(long, m - 1).expr, (windows,))
+    reached = Overlap(long.expr, (windows,))
     whole = Array(indexed(
-        convolve_block, [reached, short.rechunk(-1).expr], [("n",), ("m",)], ("n",), dtype=dtype, sizes={"n": blocks},
-        align=False,
+        convolve_block, [reached, short.rechunk(-1).expr, wanted], [("n",), ("m",), ("n",)], ("n",), dtype=dtype,
+        sizes={"n": blocks}, align=False,
     ))  # fmt: skip
     if mode == "full":
         return whole
@@ -60,12 +67,19 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Array:
     return made
 
 
-def convolve_block(window: Any, short: Any) -> Any:
-    """Return the sums of products of a window where the short sequence lies wholly in it."""
+def convolve_block(window: Any, short: Any, part: Any) -> Any:
+    """Return a part of the sums of products of a window: of the ends of a sequence, or where the short one lies in it.
+
+    `part` is where it begins among the sums, and how many they are. Nothing stands beyond the ends: zeros there would
+    make NaN of infinity.
+    """
     xp = namespace_of(window)
-    if len(window) < len(short):  # a block without elements
-        return xp.convolve(window[:1], short[:1])[:0] if len(window) else window.astype(np.result_type(window, short))
-    return xp.convolve(window, short, mode="valid")
+    if not len(part) or not part[1]:
+        return xp.convolve(xp.ones(1, dtype=window.dtype), short[:1])[:0]
+    begin, length = map(int, part)
+    if begin == len(short) - 1 and begin + length == len(window):
+        return xp.convolve(window, short, mode="valid")
+    return xp.convolve(window, short)[begin : begin + length]
 
 
 @implements(np.correlate)
@@ -80,9 +94,13 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
     """
     one, other = asarray(a).ravel(), asarray(v).ravel()
     if operator.index(other.shape[0]) > operator.index(one.shape[0]):
-        turned: Array = np.conjugate(correlate(other, one, mode)[::-1])
-        return turned
-    return convolve(one, np.conjugate(other)[::-1], mode)
+        return _conjugated(correlate(other, one, mode)[::-1])
+    return convolve(one, _conjugated(other)[::-1], mode)
+
+
+def _conjugated(sequence: Array) -> Array:
+    """Return the conjugate; truth values, of which NumPy makes small integers, as they are."""
+    return asarray(sequence if sequence.dtype.kind == "b" else np.conjugate(sequence))
 
 
 @implements(np.polyval)
@@ -97,7 +115,7 @@ def polyval(p: Any, x: Any) -> Array:
     """
     points: Any = asarray(x)
     coefficients = asarray(p) if isinstance(p, Array) else np.asarray(p)
-    made: Any = points * 0 if points.dtype.kind != "b" else points & False
+    made: Any = Array(elementwise(np.zeros_like, points.expr))  # not `points * 0`, which is NaN for infinity
     for number in range(coefficients.shape[0]):
         made = made * points + coefficients[number]
     return asarray(made)

@@ -318,8 +318,10 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     >>> ga.intersect1d(ga.asarray([3, 1, 3]), ga.asarray([1, 2, 3])).compute()
     array([1, 3])
     """
-    one: Array = unique(ar1)
-    made: Array = one[isin(one, ar2)]
+    one, other = asarray(ar1), asarray(ar2)
+    dtype = np.result_type(one.dtype, other.dtype)
+    found: Array = unique(one.astype(dtype))
+    made: Array = found[isin(found, other.astype(dtype))]
     return made
 
 

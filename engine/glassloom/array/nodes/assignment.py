@@ -12,6 +12,7 @@ from glassloom.array.chunks import Chunks, is_known
 from glassloom.array.nodes.base import ArrayExpr, describe
 from glassloom.array.nodes.creation import from_numpy
 from glassloom.array.nodes.elementwise import elementwise
+from glassloom.array.nodes.fitting import copied_for, fitted, is_masked
 from glassloom.array.nodes.indexed import indexed
 from glassloom.array.nodes.indexing import Parsed, parse
 from glassloom.array.nodes.lazy_assignment import assign_at_points, assign_values_by_mask
@@ -96,7 +97,7 @@ class AssignBlock:
 
     def __call__(self, block: Any, value: Any, places: tuple[Any, ...]) -> Any:
         xp = namespace_of(block)
-        made = block.copy()
+        made = copied_for(block, value)
         where = tuple(place if isinstance(place, slice) else xp.asarray(place) for place in places)
         moved = first_axes(made, self.axes)
         moved[where] = value
@@ -112,7 +113,7 @@ def assign(node: ArrayExpr, key: Any, value: Any) -> ArrayExpr:
     Parameters
     ----------
     value
-        A node, or a scalar.
+        A node, a scalar, or nested lists of scalars.
 
     Raises
     ------
@@ -120,9 +121,33 @@ def assign(node: ArrayExpr, key: Any, value: Any) -> ArrayExpr:
         If the key is none of the array.
     ValueError
         If the value doesn't broadcast to what the key selects.
+    TypeError, ValueError, OverflowError
+        What NumPy raises, if a scalar can't be an element of the array.
     """
-    value_node = value if isinstance(value, ArrayExpr) else from_numpy(np.asarray(value))
     parsed = parse(node, key)
+    if not isinstance(value, ArrayExpr):
+        made = fitted(value, node.dtype, key=_kind_of_key(parsed), has_mask=is_masked(node))
+        value = from_numpy(made, copy=False)
+    if value.ndim > 1 and _is_mask_of_all(key, node):
+        raise TypeError(f"a mask of the whole array takes values with 0 or 1 axes, not {describe(value)}")
+    return _assign(node, parsed, value)
+
+
+def _kind_of_key(parsed: Parsed) -> Any:
+    """Return the key of the same kind for one element: NumPy puts scalars in place in three ways."""
+    if parsed.lists or parsed.mask is not None:
+        return [0]
+    return 0 if parsed.others and all(isinstance(entry, int) for entry in parsed.others) else ...
+
+
+def _is_mask_of_all(key: Any, node: ArrayExpr) -> bool:
+    """Whether a key is one mask, for all axes: NumPy then takes fewer values than for positions."""
+    entry = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+    mask = np.asarray(entry) if isinstance(entry, list) else entry
+    return getattr(mask, "dtype", None) == np.dtype(bool) and mask.ndim == node.ndim > 0
+
+
+def _assign(node: ArrayExpr, parsed: Parsed, value_node: ArrayExpr) -> ArrayExpr:
     if parsed.mask is not None:
         return _assign_by_mask(node, parsed, value_node)
     if any(isinstance(entry, ArrayExpr) for _, entry in parsed.lists):
@@ -139,6 +164,9 @@ def assign_fields(node: ArrayExpr, key: str | list[str], value: Any) -> ArrayExp
     wrong = [name for name in names if name not in (node.dtype.names or ())]
     if wrong:
         raise ValueError(f"no field {wrong[0]!r} in an array of type {node.dtype}")
+    if not isinstance(value, ArrayExpr):
+        np.zeros(np.shape(value), node.dtype)[key] = value  # raises what NumPy does
+        value = from_numpy(np.asarray(value)) if np.ndim(value) else value
     if isinstance(value, ArrayExpr):
         value = _fit(value, node.shape, node)
     return elementwise(replace_fields, node, value, key=key)
@@ -226,6 +254,8 @@ def _assign_by_mask(node: ArrayExpr, parsed: Parsed, value: ArrayExpr) -> ArrayE
         return _assign_masked_values(node, mask, value)
     if value.ndim > n_behind and any(length != 1 for length in value.shape[: value.ndim - n_behind]):
         return assign_values_by_mask(node, mask, axis, _without_axes_in_front(value, axis + 1 + n_behind))
+    if axis and is_masked(mask):
+        mask = elementwise(np.ma.getdata, mask)  # NumPy looks at what a mask itself masks only if it is the whole key
     spread = NewAxes(mask, tuple(range(mask.ndim, mask.ndim + n_behind))) if n_behind else mask
     flat = _fit(value, node.shape[axis + mask.ndim :], node) if value.ndim else value
     return elementwise(replace_where, node, spread, flat)
@@ -241,8 +271,8 @@ def _assign_in_part(node: ArrayExpr, parsed: Parsed, value: ArrayExpr) -> ArrayE
         raise NotImplementedError("a lazy mask and an integer with a slice between them; assign to one after the other")
     part = slice_array(node, parsed.selectors(entries, node, range(node.ndim)))
     at = sum(not isinstance(entry, int) for entry in parsed.others[:axis])
-    key = (*(slice(None),) * at, mask)
-    return assign(node, tuple(entries), assign(part, key, value))
+    key = (*(slice(None),) * at, elementwise(np.ma.getdata, mask) if is_masked(mask) else mask)
+    return assign(node, tuple(entries), _assign(part, parse(part, key), value))
 
 
 def _is_apart(entries: list[Any], axis: int, ndim: int) -> bool:
@@ -316,12 +346,28 @@ def _assign_masked_values(node: ArrayExpr, mask: ArrayExpr, value: ArrayExpr) ->
 
 def assign_masked(block: Any, mask: Any, value: Any) -> Any:
     """Return a block with values, one after the other, where a mask is true."""
-    made = block.copy()
+    made = copied_for(block, value)
     made[mask] = value
     return made
 
 
 def replace_where(block: Any, mask: Any, value: Any) -> Any:
     """Return a block with a value where a mask is true; the type stays the block's."""
+    if isinstance(block, np.ma.MaskedArray):
+        return replace_and_unmask(block, mask, value)
     xp = namespace_of(block)
     return xp.where(mask, xp.asarray(value).astype(block.dtype), block)
+
+
+def replace_and_unmask(block: Any, mask: Any, value: Any) -> Any:
+    """Return a masked array with a value where a mask is true: masked where the value is, and not where it isn't."""
+    made = copied_for(block, value)
+    where = np.broadcast_to(np.ma.getdata(mask), block.shape)
+    values = np.broadcast_to(np.ma.getdata(value), block.shape)[where]
+    if isinstance(value, np.ma.MaskedArray):
+        made[where] = np.ma.masked_array(values, np.broadcast_to(np.ma.getmaskarray(value), block.shape)[where])
+    elif isinstance(mask, np.ma.MaskedArray):
+        made.data[where] = values  # of such a mask NumPy leaves the array's own as it is
+    else:
+        made[where] = values
+    return made

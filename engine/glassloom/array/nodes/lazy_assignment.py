@@ -14,7 +14,8 @@ from glassloom.array.chunks import UNKNOWN, is_known, length_of
 from glassloom.array.nodes.base import ArrayExpr, describe
 from glassloom.array.nodes.collecting import collect
 from glassloom.array.nodes.creation import Arange, from_numpy
-from glassloom.array.nodes.elementwise import astype
+from glassloom.array.nodes.elementwise import astype, elementwise
+from glassloom.array.nodes.fitting import copied_for, is_masked
 from glassloom.array.nodes.indexed import indexed
 from glassloom.array.nodes.points import first_axes
 from glassloom.array.nodes.rechunk import rechunk
@@ -38,7 +39,8 @@ def assign_values_by_mask(node: ArrayExpr, mask: ArrayExpr, axis: int, value: Ar
     for place, along in enumerate(covered):
         if not (is_known(node.chunks[along]) and is_known(mask.chunks[place])):
             raise ChunkError(f"values by a mask in an array of {describe(node)}; call compute_chunk_sizes() first")
-    flat = ravel(mask) if mask.ndim > 1 else mask
+    plain = elementwise(np.ma.getdata, mask) if is_masked(mask) else mask
+    flat = ravel(plain) if mask.ndim > 1 else plain
     running = scan(astype(flat, np.intp), "add", 0, np.intp)
     numbers = reshape(running, mask.shape) if mask.ndim > 1 else running
     labels: tuple[Hashable, ...] = tuple(range(node.ndim))
@@ -80,8 +82,8 @@ class AssignMasked:
             raise ValueError(f"{given} values can't be assigned to the {count} elements where the mask is true")
         if given != 1:
             values = xp.take(values, numbers[mask] - 1, axis=place)
-        made = block.copy()
-        made[(*(slice(None),) * self.axis, mask)] = values
+        made = copied_for(block, values)
+        made[(*(slice(None),) * self.axis, mask) if self.axis else mask] = values
         return made
 
 
@@ -131,7 +133,7 @@ class AssignPoints:
             place = xp.where(positions < 0, positions + length, positions) - (where[0] if len(where) else 0)
             inside = inside & (place >= 0) & (place < len(where))
             places.append(place)
-        made = block.copy()
+        made = copied_for(block, values)
         found = [xp.broadcast_to(place, inside.shape)[inside] for place in places]
         if values.shape[0] not in (1, len(inside)):
             raise ValueError(f"{values.shape[0]} values can't be assigned to {len(inside)} positions")

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from glassloom.array.chunks import UNKNOWN, Chunks, is_known, text_of
 from glassloom.array.nodes.base import ArrayExpr, View, describe, make_meta, normalize_axis
 from glassloom.array.nodes.rechunk import rechunk
@@ -111,6 +113,9 @@ class BroadcastTo(View):
 
 def broadcast_block(block: Any, shape: tuple[int, ...]) -> Any:
     """Return a block repeated to a shape."""
+    if isinstance(block, np.ma.MaskedArray):
+        whole = np.broadcast_to(np.ma.getdata(block), shape)
+        return np.ma.masked_array(whole, np.broadcast_to(np.ma.getmaskarray(block), shape))
     return namespace_of(block).broadcast_to(block, shape)
 
 

@@ -1,0 +1,42 @@
+"""Products of sequences, polynomials and sets at their edges: NumPy's values, and its types."""
+
+import glassloom.array as ga
+import numpy as np
+import pytest
+from array_strategies import equal
+
+SEQUENCES = (
+    [1, 2, 3.0], [np.inf, 1], [np.nan], [1, -np.inf, 2, np.nan, 5, 0, 0], [0, 0.0], [True, True, True, True], [True],
+    [False, True, True], [1, 2, 3], [1j, 2, np.inf],
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_nothing_is_multiplied_beyond_the_ends(name, mode):
+    for one in map(np.array, SEQUENCES):
+        for other in map(np.array, SEQUENCES):
+            expected = getattr(np, name)(one, other, mode)
+            for chunks in (1, 2, 7):
+                equal(
+                    getattr(ga, name)(ga.from_array(one, chunks=chunks), ga.from_array(other, chunks=2), mode), expected
+                )
+
+
+@pytest.mark.parametrize("p", [[], [5], [1, 2], [0.5, 1]], ids=repr)
+@pytest.mark.parametrize("x", [[np.inf, 1, np.nan], [1, 2, 3], [True, False]], ids=repr)
+def test_polynomials_begin_with_zero(p, x):
+    with np.errstate(all="ignore"):
+        equal(ga.polyval(p, ga.from_array(np.array(x), chunks=2)), np.polyval(p, np.array(x)))
+
+
+@pytest.mark.parametrize("name", ["intersect1d", "union1d", "setdiff1d", "setxor1d"])
+@pytest.mark.parametrize("types", [("i8", "f8"), ("f8", "i8"), ("u1", "i2"), ("i4", "c16"), ("?", "i8"), ("u8", "i8")])
+def test_sets_have_the_type_of_both(name, types):
+    one, other = np.array([3, 1, 0, 1]).astype(types[0]), np.array([1, 0, 2]).astype(types[1])
+    expected = getattr(np, name)(one, other)
+    lazy = getattr(ga, name)(ga.from_array(one, chunks=2), ga.from_array(other, chunks=2))
+    found = lazy.compute(scheduler="inline")
+    assert lazy.dtype == found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
