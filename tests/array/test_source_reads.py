@@ -1,6 +1,7 @@
 """How much is read of what is stored: of each slice no more than it must, and what several readers share once."""
 
 import os
+import shutil
 
 import glassloom as gl
 import glassloom.array as ga
@@ -11,6 +12,7 @@ import zarr
 from array_strategies import chunks_of, equal, slices_of
 from glassloom.array.sources import stored
 from glassloom.array.sources.choice import source_of
+from glassloom.errors import ReadError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -236,3 +238,83 @@ class WithToken(Counted):
 
 def test_what_has_a_token_is_named_by_it():
     assert source_of(WithToken(VALUES)).version == source_of(WithToken(VALUES)).version
+
+
+# What is replaced, or would be changed
+
+
+@pytest.mark.parametrize("format", [2, 3])
+def test_a_zarr_array_that_was_replaced_is_not_read_as_the_old_one(tmp_path, format):
+    path = str(tmp_path / "x")
+    ga.to_zarr(ga.arange(6, chunks=3), path, zarr_format=format)
+    _age(tmp_path)
+    lazy = ga.from_zarr(path)
+    zarr.open_array(path).attrs["unit"] = "m"
+    assert lazy.compute().tolist() == [0, 1, 2, 3, 4, 5]
+    ga.to_zarr(ga.arange(10, 13, chunks=3), path, overwrite=True, zarr_format=format)
+    with pytest.raises(ReadError, match="was replaced or removed; call from_zarr again"):
+        lazy.compute()
+    shutil.rmtree(path)
+    with pytest.raises(ReadError, match="was replaced or removed; call from_zarr again"):
+        lazy.compute()
+
+
+@pytest.mark.parametrize("mmap_mode", ["r", "r+", "c", None])
+def test_a_stack_that_was_replaced_is_not_read_as_the_old_one(tmp_path, mmap_mode):
+    ga.to_npy_stack(tmp_path / "x", ga.arange(6, chunks=3))
+    _age(tmp_path)
+    lazy = ga.from_npy_stack(tmp_path / "x", mmap_mode)
+    for other in (ga.arange(4, chunks=4), ga.arange(6, chunks=3)):
+        ga.to_npy_stack(tmp_path / "x", other)
+        with pytest.raises(ReadError, match="was replaced or removed; call from_npy_stack again"):
+            lazy.compute()
+
+
+def test_a_data_set_that_was_replaced_is_not_read_as_the_old_one(tmp_path):
+    ga.to_hdf5(tmp_path / "x.h5", "x", ga.arange(6, chunks=3))
+    lazy = ga.from_hdf5(tmp_path / "x.h5", "x")
+    for other in (np.arange(3), np.arange(6.0), None):
+        with h5py.File(tmp_path / "x.h5", "w") as file:
+            if other is not None:
+                file["x"] = other
+        with pytest.raises(ReadError, match="was replaced; call from_hdf5 again"):
+            lazy.compute()
+
+
+def _doubles(block):
+    block *= 2
+    return block
+
+
+@pytest.mark.parametrize("chunks", [2, 4])
+def test_tasks_cannot_write_to_what_they_are_given(tmp_path, chunks):
+    values = np.arange(4.0)
+    ga.to_npy_stack(tmp_path / "x", ga.from_array(values, chunks=4))
+    for lazy in (
+        ga.from_npy_stack(tmp_path / "x", "r+").rechunk(chunks),
+        ga.from_array(Counted(values), chunks=chunks),
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            lazy.map_blocks(_doubles, dtype=float).compute()
+    assert values.tolist() == np.load(tmp_path / "x" / "0.npy").tolist() == [0, 1, 2, 3]
+    result = ga.from_array(Counted(values), chunks=4).compute()
+    result[:] = 7  # it is the caller's own
+    assert values.tolist() == [0, 1, 2, 3]
+
+
+def test_a_file_is_read_while_it_is_written(tmp_path):
+    path = tmp_path / "x.h5"
+    values = np.arange(60.0)
+    ga.to_hdf5(path, "/x", ga.from_array(values, chunks=2))
+    for number in range(3):
+        x = ga.from_hdf5(path, "/x", chunks=2)
+        ga.to_hdf5(path, {f"/y{number}": x + 1, f"/z{number}": x[::-1]})
+        np.testing.assert_array_equal(ga.from_hdf5(path, f"/y{number}").compute(), values + 1)
+        np.testing.assert_array_equal(ga.from_hdf5(path, f"/z{number}").compute(), values[::-1])
+
+
+@pytest.mark.parametrize("dtype", ["U3", "M8[s]", "m8[s]", "O"])
+def test_what_hdf5_cannot_hold_is_named_before_a_file_is_made(tmp_path, dtype):
+    with pytest.raises(TypeError, match=r"HDF5 can't hold array '/y' of dtype=.*convert it first"):
+        ga.to_hdf5(tmp_path / "x.h5", {"/x": ga.ones(2), "/y": ga.from_array(np.zeros(2, dtype))})
+    assert not list(tmp_path.iterdir())

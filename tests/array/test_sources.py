@@ -291,6 +291,43 @@ def test_a_map_that_can_be_written_to_is_equal_to_nothing_and_read_when_it_is_ne
     assert held[0].compute().tolist() == [0, 1, 2, 3]
 
 
+def _itself(block):
+    return block
+
+
+KEPT = {
+    "all": lambda x: x,
+    "transposed": lambda x: x.T,
+    "new axis": lambda x: x[None],
+    "slice": lambda x: x[1:, ::-1],
+    "reshaped": lambda x: x.reshape(-1),
+    "viewed": lambda x: x.view("i8"),
+    "repeated": lambda x: ga.broadcast_to(x, (2, 4, 4)),
+    "axes swapped": lambda x: ga.swapaxes(x, 0, 1),
+    "mapped": lambda x: x.map_blocks(_itself),
+    "mapped twice": lambda x: x.T.map_blocks(_itself).T,
+    "part of a sum": lambda x: x.T + ga.zeros((4, 4), chunks=4),
+}
+
+
+@pytest.mark.parametrize("way", KEPT)
+@pytest.mark.parametrize("chunks", [2, 4])
+def test_what_is_kept_of_a_map_does_not_change_with_the_file(npy, way, chunks):
+    mapped = np.load(npy, mmap_mode="r+")
+    held = KEPT[way](ga.from_array(mapped, chunks=chunks)).persist(scheduler="threads")
+    before = KEPT[way](ga.from_array(SQUARE, chunks=chunks)).compute()
+    mapped[:] = 7
+    np.testing.assert_array_equal(held.compute(scheduler="threads"), before)
+
+
+def test_what_is_kept_of_a_stack_does_not_change_with_the_files(tmp_path):
+    ga.to_npy_stack(tmp_path / "x", ga.from_array(SQUARE, chunks=2))
+    held = [ga.from_npy_stack(tmp_path / "x").persist(), ga.from_npy_stack(tmp_path / "x").T.persist()]
+    np.load(tmp_path / "x" / "0.npy", mmap_mode="r+")[:] = 7
+    for each, expected in zip(held, (SQUARE, SQUARE.T), strict=True):
+        np.testing.assert_array_equal(each.compute(), expected)
+
+
 def test_worker_processes_open_maps_themselves_and_see_if_the_file_was_replaced(npy, tmp_path):
     with gl.Client(n_workers=1, threads_per_worker=1):
         lazy = ga.from_array(np.load(npy, mmap_mode="r"), chunks=2)

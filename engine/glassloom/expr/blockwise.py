@@ -51,6 +51,11 @@ class Blockwise(Expr):
         return self.function
 
     @property
+    def detach(self) -> Callable[[Any], Any] | None:
+        """What a result is passed through that is kept and may be a view of this node's blocks; None: nothing."""
+        return None
+
+    @property
     def mappings(self) -> list[Mapping]:
         """One mapping for each dependency. Default: the same index, axes aligned at the right, 0 for one block."""
         ndim = len(self.numblocks)
@@ -94,6 +99,24 @@ class Blockwise(Expr):
             keys: list[Key] = [(source, *mapped(index)) for source, mapped in sources]
             tasks[key] = Task.of_blocks(key, function, keys, literals(index))
         return tasks
+
+
+class Detached:
+    """A function whose result is passed through another one before it is kept; see `Blockwise.detach`."""
+
+    __slots__ = ("function", "detach")
+
+    def __init__(self, function: Callable[..., Any], detach: Callable[[Any], Any]) -> None:
+        self.function, self.detach = function, detach
+
+    def __glassloom_tokenize__(self) -> Any:
+        return self.function
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Detached, (self.function, self.detach))
+
+    def __call__(self, *args: Any) -> Any:
+        return self.detach(self.function(*args))
 
 
 def block_indices(numblocks: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -271,10 +294,18 @@ class Fused(Blockwise):
             inputs = [slots[d.name, compose(mapping, m)] for d, m in zip(node.dependencies, node.mappings, strict=True)]
             inputs.extend(range(next_literal, next_literal + n_literals[number]))
             next_literal += n_literals[number]
-            function = node.final_function if node is self.root else node.function
+            function = self._final_function if node is self.root else node.function
             steps.append(Step(function, tuple(inputs), node.tiled))
             slots[node.name, mapping] = n_inputs + number
         return self.root.program_type(n_inputs, tuple(steps), self.label)
+
+    @property
+    def _final_function(self) -> Callable[..., Any]:
+        function = self.root.final_function
+        for detach in {node.detach for node, _ in self.members if node is not self.root} - {None}:
+            assert detach is not None
+            function = Detached(function, detach)
+        return function
 
     @property
     def label(self) -> str:

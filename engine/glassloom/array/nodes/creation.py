@@ -13,6 +13,7 @@ from glassloom.array.chunks import Chunks, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta
 from glassloom.array.nodes.tiled import TiledFull, TiledSame
 from glassloom.array.sources.choice import source_of
+from glassloom.array.sources.mapped import unmapped
 from glassloom.array.sources.source import Region, Source, whole
 from glassloom.backends.arrays import backend_named
 from glassloom.expr import Expr
@@ -138,7 +139,11 @@ class FromArray(BlockwiseArray):
     @cached_property
     def final_function(self) -> Any:
         """A block that is kept must not change with the file that it is a view of."""
-        return self.function if self.source.in_memory else LoadBlock(self.source, copies=self.source.views_are_free)
+        return self.function if self.source.in_memory else LoadBlock(self.source, copies=True)
+
+    @property
+    def detach(self) -> Any:
+        return None if self.source.in_memory else unmapped
 
     @property
     def pickled_bytes(self) -> int:
@@ -169,14 +174,14 @@ class FromArray(BlockwiseArray):
 
 
 class LoadBlock:
-    """Reads a block of an array that isn't in memory."""
+    """Reads a block of an array that isn't in memory; `copies` if it must not be a view of a file."""
 
     def __init__(self, source: Source, copies: bool = False) -> None:
         self.source, self.copies = source, copies
 
     def __call__(self, region: Region) -> Any:
         block = self.source.region(region)
-        return block.copy() if self.copies else block
+        return unmapped(block) if self.copies else block
 
 
 class FromBlock(ArrayExpr):

@@ -1,7 +1,7 @@
 """Data sets of HDF5 files, which one process at a time may have open for writing. Needs the package ``h5py``.
 
-Workers open the file for each block and close it again; the lock of its folder makes writers wait for each other, as
-HDF5's own lock of the file makes a second one fail.
+Workers open the file for each block and close it again; the lock of its folder makes writers wait for each other and for
+readers, as HDF5's own lock of the file makes the second one fail.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from glassloom.array.sources.locks import locked
+import numpy as np
+
+from glassloom.array.sources.locks import locked, read_locked
 from glassloom.array.sources.sink import MARK, check_complete
 from glassloom.array.sources.stored import StoredSource
 from glassloom.array.sources.versions import file_version
@@ -24,8 +26,11 @@ class DataSet:
         self.path, self.name, self.shape, self.dtype, self.chunks = path, name, shape, dtype, chunks
 
     def __getitem__(self, place: Any) -> Any:
-        with h5py_for("from_hdf5").File(self.path, mode="r") as file:
-            return file[self.name][place]
+        with read_locked(Path(self.path).parent), h5py_for("from_hdf5").File(self.path, mode="r") as file:
+            found = file.get(self.name)
+            if getattr(found, "shape", None) != self.shape or found.dtype != self.dtype:
+                raise ReadError(f"data set {self.name!r} of {self.path!r} was replaced; call from_hdf5 again")
+            return found[place]
 
 
 def data_set(filename: str | Path, name: str) -> StoredSource:
@@ -42,7 +47,7 @@ def data_set(filename: str | Path, name: str) -> StoredSource:
     path = Path(filename).resolve()
     try:
         version = file_version(path)
-        with h5py.File(path, mode="r") as file:
+        with read_locked(path.parent), h5py.File(path, mode="r") as file:
             found = file.get(name)
             if not isinstance(found, h5py.Dataset):
                 raise OptionError(f"{str(filename)!r} has no data set {name!r}; there are {sorted(_names(file))}")
@@ -73,7 +78,21 @@ class DataSetTarget:
 
 
 def make_data_sets(path: str, arrays: dict[str, Any], options: dict[str, Any]) -> None:
-    """Make data sets that are marked as incomplete, in a file that is made if it isn't there."""
+    """Make data sets that are marked as incomplete, in a file that is made if it isn't there.
+
+    Raises
+    ------
+    TypeError
+        If HDF5 can't hold the elements of one of the arrays.
+    """
+    for name, array in arrays.items():
+        try:
+            h5py_for("to_hdf5").h5t.py_create(np.dtype(array.dtype), logical=True)
+        except TypeError as error:
+            raise TypeError(
+                f"to_hdf5: HDF5 can't hold array {name!r} of dtype={array.dtype}: {error}; convert it first, "
+                "text by astype('S') and times by astype('int64')"
+            ) from error
     with locked(Path(path).parent), h5py_for("to_hdf5").File(path, mode="a") as file:
         for name, array in arrays.items():
             made = file.require_dataset(name, shape=array.shape, dtype=array.dtype, **options)

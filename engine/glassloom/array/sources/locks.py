@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -18,6 +19,21 @@ def locked(path: str | Path) -> Iterator[None]:
     opened = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)  # closing it gives the lock up, as does the end of the process
+        yield
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def read_locked(path: str | Path) -> Iterator[None]:
+    """Keep writers out that use `locked`, but no other readers. File systems without locks are read without."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_SH)
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
+                raise
         yield
     finally:
         os.close(opened)

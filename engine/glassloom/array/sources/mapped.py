@@ -78,6 +78,20 @@ def _reopened(
     return MappedSource(place.view(shape, strides, dtype), place, version)
 
 
+def unmapped(block: Any) -> Any:
+    """Return a block that doesn't change with a file: a copy, if it is a view of a map.
+
+    >>> unmapped(3), unmapped(np.ones(2))
+    (3, array([1., 1.]))
+    """
+    base = block
+    while isinstance(base, np.ndarray):
+        if isinstance(base, np.memmap):
+            return np.array(block, subok=False)
+        base = base.base
+    return block
+
+
 def mapped_place(array: Any) -> MappedPlace | None:
     """Return where in a file an array lies; None if it is no map of a file, or one whose changes aren't the file's."""
     root = array

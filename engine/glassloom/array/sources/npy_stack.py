@@ -12,7 +12,7 @@ import numpy as np
 from glassloom.array.chunks import Chunks, starts
 from glassloom.array.sources.replacing import Replacement
 from glassloom.array.sources.source import Region, Source, lengths, slice_of
-from glassloom.array.sources.versions import folder_version
+from glassloom.array.sources.versions import folder_version, stamp_of
 from glassloom.errors import OptionError, ReadError
 
 _INFO = "info.json"
@@ -33,7 +33,7 @@ class NpyStack(Source):
         except (OSError, ValueError) as error:
             raise ReadError(f"{str(root)!r} isn't a stack of NPY files: {error}") from error
         self.root, self.mmap_mode = Path(os.path.realpath(root)), mmap_mode
-        self._inode = os.stat(self.root / _INFO).st_ino
+        self._stamp = stamp_of(self.root / _INFO)
         self.axis = info["axis"]
         self.chunks: Chunks = tuple(tuple(blocks) for blocks in info["chunks"])
         self.shape = tuple(sum(blocks) for blocks in self.chunks)
@@ -69,7 +69,7 @@ class NpyStack(Source):
         inside = own - begin if isinstance(own, int) else range(own.start - begin, own.stop - begin, own.step)
         try:
             file = np.load(self.root / f"{number}.npy", self.mmap_mode)
-            is_same = os.stat(self.root / _INFO).st_ino == self._inode
+            is_same = stamp_of(self.root / _INFO) == self._stamp
         except FileNotFoundError:
             is_same = False
         if not is_same:

@@ -13,12 +13,15 @@ import numpy as np
 
 from glassloom.array.sources.source import Region, Selector, Source, lengths, slice_of
 from glassloom.array.sources.versions import file_version, folder_version, unknown_version
-from glassloom.array.sources.zarr_store import folder_of, is_zarr, with_absolute_path
+from glassloom.array.sources.zarr_store import folder_of, is_zarr, layout_of, with_absolute_path
 from glassloom.backends.arrays import compact
+from glassloom.backends.sharing import read_only_view
 from glassloom.graph import tokenize
 
 _PAGE_BYTES = 4096
 """Of what lies on disk in one piece, all of a page is read if anything of it is."""
+_READERS = ("glassloom", "h5py", "zarr")
+"""Packages whose arrays hand out memory that nobody else has."""
 
 
 class StoredSource(Source):
@@ -37,6 +40,7 @@ class StoredSource(Source):
     def __init__(self, array: Any, version: str | None = None) -> None:
         self.array = with_absolute_path(array) if is_zarr(array) else array
         self.shape, self.dtype = tuple(array.shape), array.dtype
+        self._layout = layout_of(self.array) if is_zarr(array) else None
         self.version = version or version_of(array)
         self.unit = unit_of(array) or (1,) * len(self.shape)
 
@@ -44,8 +48,12 @@ class StoredSource(Source):
         shape = lengths(region)
         if 0 in shape:
             return np.empty(shape, self.dtype)
+        if self._layout is not None:
+            self._layout.check(self.array)
         pairs = [self._asked(axis, selector) for axis, selector in enumerate(region)]
         block = np.asarray(self.array[tuple(asked for asked, _ in pairs)])
+        if type(self.array).__module__.partition(".")[0] not in _READERS:
+            block = read_only_view(block)  # it may be what the object itself holds
         taken = tuple(taken for _, taken in pairs)
         if all(each == slice(None) for each in taken):
             return block

@@ -34,6 +34,15 @@ def folder_version(path: str | Path) -> str:
     return _token(place, sorted(stamps))
 
 
+def stamp_of(path: str | Path) -> tuple[int, ...] | None:
+    """Return what tells a file from what was there before; None if there is none. Numbers of inodes come again."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
 def unknown_version() -> str:
     """Return a token that is equal to no other: for what can't say whether it has changed."""
     return random_token()

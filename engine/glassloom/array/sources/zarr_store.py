@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from glassloom.array.sources.versions import stamp_of
+from glassloom.errors import ReadError
+
 _METADATA = ("zarr.json", ".zarray", ".zgroup")
 _SERVERS = {
     "abfs", "abfss", "adl", "az", "ftp", "gcs", "gs", "hdfs", "http", "https", "oci", "oss", "s3", "s3a", "sftp", "ssh",
@@ -81,6 +84,37 @@ def with_absolute_path(array: Any) -> Any:
     absolute = type(store)(store.root.absolute(), read_only=store.read_only)
     mode = "r" if array.read_only else "r+"
     return sys.modules["zarr"].open_array(absolute, path=array.path, mode=mode, zarr_format=array.metadata.zarr_format)
+
+
+class Layout:
+    """What the file of metadata says of a Zarr array in a folder, apart from attributes, when it is opened."""
+
+    def __init__(self, array: Any, path: Path) -> None:
+        self._path, self._stamp, self._metadata = path, stamp_of(path), _without_attributes(array)
+
+    def check(self, array: Any) -> None:
+        """Raise `ReadError` if there is another array by now: its chunks can't be read as those of the old one."""
+        if stamp_of(self._path) == self._stamp:
+            return
+        is_same = False
+        if self._path.exists():
+            again = sys.modules["zarr"].open_array(array.store, path=array.path, mode="r")
+            is_same = _without_attributes(again) == self._metadata
+        if not is_same:
+            raise ReadError(
+                f"the Zarr array in {str(self._path.parent)!r} was replaced or removed; call from_zarr again"
+            )
+
+
+def layout_of(array: Any) -> Layout | None:
+    """Return the layout of a Zarr array in a folder; None if it is elsewhere."""
+    folder = folder_of(array)
+    found = [folder / name for name in ("zarr.json", ".zarray") if (folder / name).exists()] if folder else []
+    return Layout(array, found[0]) if found else None
+
+
+def _without_attributes(array: Any) -> str:
+    return repr({name: value for name, value in array.metadata.to_dict().items() if name != "attributes"})
 
 
 def _protocols(store: Any) -> set[str]:
