@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 from typing import Any
 
@@ -16,6 +17,7 @@ from glassloom_dashboards.serving import page as pages
 from glassloom_dashboards.serving import sessions
 from glassloom_dashboards.serving.hub import Hub
 from glassloom_dashboards.serving.page import PageView
+from glassloom_dashboards.serving.server import PageSocket
 from synthetic import HOSTILE_NAMES, Shape
 
 
@@ -96,13 +98,70 @@ def test_a_page_that_cannot_be_made_ends_its_viewers_connection_and_counts_none(
         monkeypatch.setattr(PageView, "opened", fails)
         async with serving() as server:
             body = await server.get("/c1/status")
-            token = json.loads(re.search(r'"token":("[^"]+")', body)[1])
-            connection = await server.connect("/c1/status", token)
+            connection = await server.connect("/c1/status", token_of(body))
             end = await connection.read_message()
             return end, server.hub.watch("c1").viewers, list(server.context("status").sessions)
 
     assert asyncio.run(asyncio.wait_for(visit(), 60)) == (None, 0, [])
     assert "no colours left" in caplog.text
+
+
+def token_of(body: str) -> str:
+    return json.loads(re.search(r'"token":("[^"]+")', body)[1])
+
+
+def test_a_page_that_is_left_while_it_opens_has_no_viewer_and_leaves_nothing_in_the_log(publish, monkeypatch, caplog):
+    publish(Shape(tasks=5))
+    make, closed, goes_on = PageView.opened, asyncio.Event(), asyncio.Event()
+    on_close = PageSocket.on_close
+
+    async def later(*arguments: Any) -> PageView:
+        await goes_on.wait()
+        return await make(*arguments)
+
+    monkeypatch.setattr(PageView, "opened", later)
+    monkeypatch.setattr(PageSocket, "on_close", lambda socket: (on_close(socket), closed.set()))
+
+    async def visit() -> int:
+        async with serving() as server:
+            token = token_of(await server.get("/c1/status"))
+            connection = await server.connect("/c1/status", token)
+            connection.close()
+            await closed.wait()
+            goes_on.set()
+            context = server.context("status")
+            while not context.sessions:
+                await asyncio.sleep(0)
+            (session,) = context.sessions
+            await session.with_document_locked(session.document.title.upper)  # what waited for it has gone on
+            return session.connection_count
+
+    assert asyncio.run(asyncio.wait_for(visit(), 60)) == 0
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_what_comes_of_a_connection_that_was_found_closed_leaves_nothing_in_the_log(publish, monkeypatch, caplog):
+    publish(Shape(tasks=5))
+    ended = asyncio.Event()
+    on_close = PageSocket.on_close
+    monkeypatch.setattr(PageSocket, "on_close", lambda socket: (on_close(socket), ended.set()))
+
+    async def visit() -> int:
+        async with serving() as server:
+            connection = await server.open("/c1/status")
+            (session,) = server.context("status").sessions
+            (client,) = session._subscribed_connections
+            server.server.client_lost(client)
+            message = client.protocol.create("PULL-DOC-REQ")
+            for fragment in (message.header_json, message.metadata_json, message.content_json):
+                await connection.write_message(fragment)
+            connection.close()
+            await ended.wait()
+            await client._socket.send_message(message)
+            return session.connection_count
+
+    assert asyncio.run(asyncio.wait_for(visit(), 60)) == 0
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 @pytest.mark.parametrize("fails", [True, False])

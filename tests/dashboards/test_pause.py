@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import pytest
 from bokeh.document.events import ModelChangedEvent
 from bokeh.events import ButtonClick
+from bokeh.model import Model
 from browsing import open_tab
 from glassloom_dashboards.parts.pause import AFTER_ASKED_S, PAUSE, RESUME
+from glassloom_dashboards.parts.time_view import ALL
 from glassloom_metrics.protocol import Life, Progress
 from synthetic import STARTED_AT_S, Shape
 from test_pages import Opened, aggregate_of, events
@@ -30,6 +32,11 @@ def press(opened: Opened) -> None:
     button = opened.view.pause.button
     for callback in opened.document.callbacks._message_callbacks["bokeh_event"]:
         callback(ButtonClick(button))
+
+
+def tell(opened: Opened, model: Model, attribute: str, value: object) -> None:
+    """Tell of a change of a model as a browser does."""
+    opened.view._note_change(ModelChangedEvent(opened.document, model, attribute, value, setter=object()))
 
 
 def more(opened: Opened, first: int, count: int) -> None:
@@ -69,8 +76,7 @@ def test_what_a_viewer_does_on_a_paused_page_is_answered_and_the_words_say_as_of
     opened.update()
     source = opened.document.get_model_by_name("task-stream-source")
     tasks = opened.rows("task-stream-source")
-    plot = opened.card("task-stream").plot
-    opened.view._note_change(ModelChangedEvent(opened.document, plot, "inner_width", 900, setter=object()))
+    tell(opened, opened.view.window, "tags", [900, 600])
     opened.update()
     assert len(source.data["left"]) == tasks + 3 and "no task has ended since" in opened.view.pause.words.text
     more(opened, 43, 2)
@@ -78,13 +84,30 @@ def test_what_a_viewer_does_on_a_paused_page_is_answered_and_the_words_say_as_of
     assert len(source.data["left"]) == tasks + 3 and "2 tasks have ended since" in opened.view.pause.words.text
 
 
-def test_the_browsers_word_that_a_frame_has_come_is_no_wish_to_draw():
+@pytest.mark.parametrize("following", [True, False])
+@pytest.mark.parametrize(
+    ("of", "attribute", "value", "by"),
+    [
+        (lambda view, plot: view.shown, "tags", [3, True], "browser"),
+        (lambda view, plot: plot, "inner_width", 900, "browser"),
+        (lambda view, plot: plot.x_range, "end", 9.5, "browser while it follows"),
+        (lambda view, plot: plot.y_range, "start", 3.5, "browser while it follows"),
+        (lambda view, plot: view.time.follow, "active", None, "viewer"),
+        (lambda view, plot: view.window, "tags", [900, 600], "viewer"),
+    ],
+    ids=["answer", "size", "times", "lanes", "buttons", "window"],
+)
+def test_only_what_a_viewer_does_is_drawn_for_and_not_what_the_browser_does_by_itself(
+    of, attribute, value, by, following
+):
     opened = opened_live()
+    view = opened.view
+    view.time.follow.active = ALL if following else None
     press(opened)
     opened.update(AFTER_ASKED_S + 1)
-    shown = opened.view.shown
-    opened.view._note_change(ModelChangedEvent(opened.document, shown, "tags", [3, True], setter=object()))
-    assert opened.view.pause.holds(opened.now_s + 0.1)
+    tell(opened, of(view, opened.card("task-stream").plot), attribute, value)
+    is_own = by == "browser" or (following and by == "browser while it follows")
+    assert view.pause.holds(opened.now_s + 0.1) == is_own
 
 
 def test_a_cluster_that_ends_meanwhile_is_told_of_and_one_that_has_ended_cannot_be_paused():
@@ -123,3 +146,36 @@ def test_a_page_is_paused_and_resumed_from_the_keyboard(publish, tab):
     tab.get_by_role("button", name="Resume").press("Enter")
     tab.wait_for_function(f"before => ({rows})() === before + 7", arg=before)
     tab.get_by_text("ended since").wait_for(state="hidden")
+
+
+PRESS_BEFORE_THE_MOVE = """() => {
+  const inside = root => [...root.querySelectorAll('*')].flatMap(el => [el, ...(el.shadowRoot ? inside(el.shadowRoot) : [])])
+  const button = inside(document).find(el => el.localName === 'button' && el.innerText.includes('Pause'))
+  const follow = glassloom.followTime
+  glassloom.followTime = (models, ...rest) => {
+    if (models.extent.data.right[0] > 100) {
+      glassloom.followTime = follow
+      button.click()
+    }
+    follow(models, ...rest)
+  }
+}"""
+
+
+@pytest.mark.parametrize("page", ["overview", "status", "task-stream"])
+def test_a_paused_page_stands_still_however_its_view_moved_when_it_was_paused(publish, tab, page):
+    cluster = publish(Shape(tasks=50))
+    tab.goto(f"{tab.base}/c1/{page}")
+    tab.get_by_text("All", exact=True).click()
+    tab.get_by_role("button", name="Pause").wait_for()
+    tab.evaluate(PRESS_BEFORE_THE_MOVE)
+    words = tab.get_by_text("ended since")
+    cluster.add(events(50, [(100.0, 110.0)]))
+    words.wait_for()
+    paused_at = words.inner_text().split("·")[0]
+    for batch in range(1, 5):
+        cluster.add(events(44 + 7 * batch, [(100.0 + batch * 10, 101.0 + batch * 10)] * 7))
+        tab.get_by_text(f"{7 * batch} tasks have ended since").wait_for()
+    assert words.inner_text().split("·")[0] == paused_at
+    tab.set_viewport_size({"width": 1100, "height": 700})  # what the viewer does is answered
+    tab.get_by_text("no task has ended since").wait_for()

@@ -92,6 +92,7 @@ class TimeView:
     def __init__(self, aggregate: ClusterAggregate, name: str) -> None:
         self._aggregate = aggregate
         self.name = name
+        self._watched: list[Range1d] = []
         self._moved = False
         self._moved_at_s: float | None = None
         left, right = followed(aggregate, LATEST_RUN)
@@ -127,8 +128,13 @@ class TimeView:
 
     def watch(self, range_: Range1d) -> None:
         """Let a person's moves along another axis, too, be waited for (see `is_moving`)."""
+        self._watched.append(range_)
         for part in ("start", "end"):
             range_.on_change(part, self._on_moved)
+
+    def follows(self, model: object) -> bool:
+        """Tell whether the browser moves this range by itself now, as the cluster goes on; a person has not moved it then."""
+        return self.mode is not None and any(model is range_ for range_ in self._watched)
 
     def _on_moved(self, attr: str, old: object, new: object) -> None:
         self._moved = True

@@ -44,12 +44,17 @@ FRAME_MODEL = "glassloom-frame"
 """Its tag is the number of the frame that was sent last."""
 SHOWN_MODEL = "glassloom-shown"
 """The browser's answer: the number of the frame that it has, and whether the page can be seen."""
+WINDOW_MODEL = "glassloom-window"
+"""The browser's word: the width and height of the window or pane that the page is in."""
 SUMMARIES_MODEL = "glassloom-summaries"
 """Its tags are pairs of a card's id and what it shows in a sentence, for screen readers."""
 TABLES_MODEL = "glassloom-tables"
 """The browser's choice: ids of the cards that are shown as tables."""
 PLACES_MODEL = "glassloom-places"
 """Its tags are pairs of a root's name and where it belongs in ``templates/page.html``; those without are hidden."""
+
+_SIZES = {"inner_width", "inner_height", "outer_width", "outer_height"}
+"""What the browser tells of a plot's size. A header that grows changes it, too, so of the viewer only `WINDOW_MODEL` tells."""
 
 log = logging.getLogger(__name__)
 
@@ -151,6 +156,7 @@ class PageView:
         self.frame = Spacer(name=FRAME_MODEL, tags=[0], visible=False)
         self.shown = Spacer(name=SHOWN_MODEL, tags=[0, True], visible=False)
         self.shown.on_change("tags", self._on_shown)
+        self.window = Spacer(name=WINDOW_MODEL, tags=[], visible=False)
         self.tabular = {card.id: card for card in self.cards if isinstance(card, Tabular)}
         self.table_views = {name: TableView(card, f"{name}-table") for name, card in self.tabular.items()}
         self.summaries = Spacer(name=SUMMARIES_MODEL, tags=[], visible=False)
@@ -188,7 +194,7 @@ class PageView:
         with document.models.freeze():  # else every root makes Bokeh walk all models again
             document.add_root(self.strip.div)
             document.add_root(self.pause.body)
-            for model in (self.theme, self.frame, self.shown, self.summaries, self.tables, self.places):
+            for model in (self.theme, self.frame, self.shown, self.window, self.summaries, self.tables, self.places):
                 document.add_root(model)
             for view in self.table_views.values():
                 document.add_root(view.div)
@@ -280,8 +286,14 @@ class PageView:
     def _note_change(self, event: DocumentChangedEvent) -> None:
         if event.setter is None:
             self._is_changed = True
-        elif getattr(event, "model", None) is not self.shown:  # the viewer has moved, chosen or resized something
+        elif not self._is_browsers_own(event):  # the viewer has moved, chosen or resized something
             self.pause.note_asked()
+
+    def _is_browsers_own(self, event: DocumentChangedEvent) -> bool:
+        """Tell whether a browser's change is none that its viewer made: an answer, a plot's size, a range that follows."""
+        model, attribute = getattr(event, "model", None), getattr(event, "attr", None)
+        follows = self.time is not None and self.time.follows(model)
+        return model is self.shown or attribute in _SIZES or follows
 
     def _on_shown(self, attr: str, old: object, new: list[object]) -> None:
         match new:

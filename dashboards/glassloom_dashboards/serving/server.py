@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
 from bokeh.application import Application
 from bokeh.core.types import ID
+from bokeh.protocol.message import Message
 from bokeh.resources import Resources
 from bokeh.server.tornado import BokehTornado
 from bokeh.server.views.session_handler import SessionHandler
@@ -20,6 +22,7 @@ from glassloom_metrics.errors import ClusterNotFound
 from glassloom_metrics.pages import PAGES
 from tornado.httputil import HTTPMessageDelegate, HTTPServerRequest
 from tornado.web import RequestHandler
+from tornado.websocket import WebSocketClosedError
 
 from glassloom_dashboards.parts.card import TITLES
 from glassloom_dashboards.parts.layouts import LAYOUTS
@@ -312,6 +315,7 @@ class PageSocket(WSHandler):
     """A page's WebSocket."""
 
     application: DashboardServer
+    _is_left = False
 
     async def prepare(self) -> None:
         """Refuse the upgrade if there is no such cluster."""
@@ -326,7 +330,28 @@ class PageSocket(WSHandler):
         """Connect to the session; end the connection if it could not be made, as the browser would wait for ever."""
         try:
             await session_of(self.application_context, get_session_id(token), self.request, token)
-            await super()._async_open(token)
+            if not self._is_left:  # a connection made now would never be told that it is lost
+                await super()._async_open(token)
         except Exception:  # whatever prevented the page from being made
             self.close(1011, "the page could not be made")
             raise
+
+    async def on_message(self, fragment: str | bytes) -> None:
+        """Process a message, unless this connection was found closed: what still comes of it is of no use."""
+        if not self._is_lost():
+            await super().on_message(fragment)
+
+    async def send_message(self, message: Message[Any]) -> None:
+        """Send a message, if the page is still there: that a viewer leaves is no fault, so nothing is logged."""
+        with suppress(WebSocketClosedError):
+            await message.send(self)
+
+    def on_close(self) -> None:
+        """Note that the viewer has left, before or after the connection was made."""
+        self._is_left = True
+        if not self._is_lost():
+            super().on_close()
+
+    def _is_lost(self) -> bool:
+        """Tell whether Bokeh has found the connection closed, when it pinged it, before the end of it came."""
+        return self.connection is not None and self.connection._session is None

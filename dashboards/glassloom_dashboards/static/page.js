@@ -72,6 +72,14 @@
     }
   };
 
+  // A paused page is drawn for its viewer's new size, but not for sizes that it has taken by itself.
+  const sendWindow = () => {
+    if (connected && isVisible()) {
+      const { innerWidth, innerHeight } = window;
+      model('glassloom-window').tags = [innerWidth, innerHeight];
+    }
+  };
+
   const onFrame = () => {
     heardAtMs = performance.now();
     showNotice();
@@ -235,6 +243,7 @@
     showTableButtons();
     nameFigures();
     sendTables();
+    sendWindow();
     onFrame();
     sayAlive();
   };
@@ -247,6 +256,7 @@
   });
   document.addEventListener('visibilitychange', look);
   document.addEventListener('click', onClick);
+  window.addEventListener('resize', sendWindow);
   setInterval(sayAlive, ALIVE_EVERY_MS);
   setInterval(look, LOOK_EVERY_MS);
   setTheme(preferredTheme());
