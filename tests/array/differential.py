@@ -309,6 +309,86 @@ def elements(d: Draw, x: Any) -> Operation:
     ])  # fmt: skip
 
 
+SCALARS = (np.nan, np.inf, -np.inf, 300, -3, 0, 7, 10**30, 1j, 2.7, True, None, "a", "12", np.float64(np.nan), np.int64(300),
+           np.float32(2.5), np.complex128(1j), np.timedelta64(1, "s"), np.datetime64("2020-01-01"), np.array(300), np.array(1.5))  # fmt: skip
+
+
+def scalar_in_place(d: Draw, x: Any) -> Operation:
+    """Return an assignment of a scalar, which fits or doesn't, or its relatives."""
+    value = d.one(SCALARS)
+    kind = d.one(("assign", "assign", "assign", "mask", "positions", "fill", "full", "pad", "list"))
+    if kind == "full":
+        return f"full_like(x, {value!r})", lambda xp, v: xp.full_like(v, value)
+    if kind == "pad":
+        return f"pad(x, 1, {value!r})", lambda xp, v: xp.pad(v, 1, constant_values=value)
+    key = tuple(entry for entry in index_of(d, x) if entry is not None)
+    if kind == "list":
+        value = [value]
+        key = (slice(None, None, d.one((1, 2, -1))),)
+    drawn = d.rng.random(x.shape[:1] if d.chance(0.5) else x.shape) < 0.5
+
+    def put(xp: Any, v: Any) -> Any:
+        made = v.copy()
+        if kind == "fill":
+            made.fill(value)
+        elif kind in ("mask", "positions"):
+            where: Any = drawn if kind == "mask" else drawn.ravel()[: len(x)].nonzero()[0]
+            made[ga.from_array(where, chunks=2) if xp is ga else where] = value
+        else:
+            made[key] = value
+        return made
+
+    return f"{kind}: x[{drawn.shape if kind == 'mask' else key}] = {value!r}", put
+
+
+def masked_in_place(d: Draw, x: Any) -> Operation:
+    """Return assignments to masked arrays, and of them."""
+    array = np.ma.masked_array(x, d.rng.random(x.shape) < d.one((0.0, 0.3, 1.0)))
+    chunks = d.chunks(x.shape)
+    kind = d.one(("key", "key", "own mask", "mask", "mask of rows"))
+    key: Any = tuple(entry for entry in index_of(d, x) if entry is not None)
+    if kind == "own mask" and x.ndim:
+        key = array == array
+    elif kind != "key":
+        kind = "mask" if not x.ndim else kind
+        key = d.rng.random(x.shape[:1] if kind == "mask of rows" else x.shape) < 0.5
+    shape = x[np.ma.getdata(key) if kind == "own mask" else key].shape
+    values, is_hidden = d.values(shape, x.dtype.str), d.rng.random(shape) < 0.4
+    value = d.one((np.ma.masked, 1, values, np.ma.masked_array(values, is_hidden)))
+    is_lazy = d.chance(0.5)
+
+    def put(xp: Any, v: Any) -> Any:
+        made: Any = ga.from_array(array, chunks=chunks) if xp is ga else array.copy()
+        lazy_key = made == made if kind == "own mask" else ga.from_array(key, chunks=2) if kind != "key" else key
+        lazy_value = ga.from_array(value, chunks=2) if is_lazy and np.ndim(value) else value
+        made[lazy_key if xp is ga else key] = lazy_value if xp is ga else value
+        return made
+
+    return f"masked by {kind} {key!r:.80}: {value!r:.80}", put
+
+
+def sequences(d: Draw, x: Any) -> Operation:
+    """Return products of sequences that hold NaN, infinity or truth values, polynomials, and sets of two types."""
+    flat = np.ravel(x)
+    other = d.array((d.integer(1, 4),), d.one((*DTYPES[:-2], "f8", "?", "?")))
+    mode = d.one(("full", "same", "valid"))
+    if flat.dtype.kind in "mM" or flat.dtype == "f2" or other(np).dtype == "f2":
+        return "x", lambda xp, v: v
+    name = d.one(("convolve", "convolve", "correlate", "correlate", "polyval", "intersect1d", "union1d", "setdiff1d"))
+    if name == "polyval":
+        return "polyval(y, x)", lambda xp, v: xp.polyval(other(np), xp.ravel(v))
+    if name.endswith("1d"):
+        return f"{name}(x, y)", lambda xp, v: getattr(xp, name)(xp.ravel(v), other(xp))
+    swap = d.chance(0.5)
+
+    def call(xp: Any, v: Any) -> Any:
+        pair = (xp.ravel(v), other(xp))
+        return getattr(xp, name)(*(pair[::-1] if swap else pair), mode)
+
+    return f"{name}(x, {other(np).dtype}{other(np).shape}, {mode}, {swap})", call
+
+
+CORNERS = (scalar_in_place, masked_in_place, sequences)
 EXACT = (structure, structure, indexing)
 ANY = (unary, binary, binary, reduction, reduction, scan, quantiles, ordering, structure, indexing, assignment, masked, products,
        elements, elements)  # fmt: skip
@@ -321,6 +401,22 @@ class Case:
     text: str
     expected: Any
     found: Any
+    is_strict: bool = False
+    """Whether errors have to be of one type."""
+
+
+def run_corner(seed: int) -> Case:
+    """Return the case of a seed where NumPy refuses values, masks them, or multiplies NaN and infinity."""
+    d = Draw(np.random.default_rng(seed))
+    shape, dtype = d.shape(), d.one(DTYPES)
+    x, chunks = d.values(shape, dtype), d.chunks(shape)
+    call_of = d.one(CORNERS)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        name, call = call_of(d, x)
+        expected = attempt(call, np, x)
+        found = attempt(call, ga, ga.from_array(x, chunks=chunks), compute=True)
+        return Case(f"x = {dtype}{shape} in {chunks}; {name}", expected, found, call_of is scalar_in_place)
 
 
 def run(seed: int) -> Case:
@@ -364,6 +460,8 @@ def computed(value: Any) -> Any:
     if not isinstance(value, ga.Array):
         return value
     result = value.compute(scheduler="inline")
+    if result is np.ma.masked:  # NumPy's one masked element, of no type
+        return np.ma.masked_array(np.zeros((), value.dtype), True)
     said, is_ = (value.dtype, value.shape), (np.asarray(result).dtype, np.shape(result))
     if said[0] != is_[0] or any(n == n and n != m for n, m in zip(said[1], is_[1], strict=True)):
         raise AssertionError(f"the array said {said}, but its value has {is_}")
@@ -375,6 +473,8 @@ def difference(case: Case) -> str | None:
     expected, found = case.expected, case.found
     if isinstance(found, NotImplementedError):
         return None
+    if case.is_strict and isinstance(expected, Exception):
+        return None if type(found) is type(expected) else f"NumPy: {expected!r:.300}\nours:  {found!r:.300}"
     if isinstance(expected, TypeError) and not isinstance(found, AssertionError):
         return (
             None  # some types go through where NumPy refuses them: differences of truth values, products of durations
@@ -387,6 +487,11 @@ def difference(case: Case) -> str | None:
     if isinstance(expected, (tuple, list)):
         pairs = zip(expected, found, strict=True)
         return next((found for found in (difference(Case(case.text, *pair)) for pair in pairs) if found), None)
+    if isinstance(expected, np.ma.MaskedArray):
+        masks = np.ma.getmaskarray(expected), np.ma.getmaskarray(found)
+        if not np.array_equal(*masks):
+            return f"NumPy: masks {masks[0]!r:.300}\nours:  masks {masks[1]!r:.300}"
+        expected, found = (np.where(masks[0], np.zeros((), x.dtype), np.ma.getdata(x)) for x in (expected, found))
     return _unlike(np.asarray(expected), np.asarray(found))
 
 

@@ -7,19 +7,20 @@ import os
 
 import numpy as np
 import pytest
-from differential import Case, difference, run
+from differential import Case, difference, run, run_corner
 
 LONG_TESTS = os.environ.get("GLASSLOOM_LONG_TESTS") == "1"
 N_GROUPS, N_CASES = (40, 500) if LONG_TESTS else (4, 60)
 START = int(np.random.SeedSequence().generate_state(1)[0]) if LONG_TESTS else 0
 
 
+@pytest.mark.parametrize("make", [run, run_corner])
 @pytest.mark.parametrize("group", range(N_GROUPS))
-def test_random_expressions_are_numpys(group):
+def test_random_expressions_are_numpys(group, make):
     first = START + group * N_CASES
     wrong = []
     for seed in range(first, first + N_CASES):
-        case = run(seed)
+        case = make(seed)
         found = difference(case)
         if found is not None:
             wrong.append(f"seed {seed}: {case.text}\n{found}")
@@ -27,12 +28,13 @@ def test_random_expressions_are_numpys(group):
 
 
 def test_seeds_that_once_were_wrong():
-    for seed in ONCE_WRONG:
-        case = run(seed)
+    for seed, make in [*((seed, run) for seed in ONCE_WRONG), *((seed, run_corner) for seed in CORNERS_ONCE_WRONG)]:
+        case = make(seed)
         assert difference(case) is None, f"seed {seed}: {case.text}\n{difference(case)}"
 
 
 ONCE_WRONG = (515, 1176, 1189, 1444, 1470, 1685, 5466)
+CORNERS_ONCE_WRONG = (445, 952)
 
 
 def test_differences_are_seen():

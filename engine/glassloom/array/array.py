@@ -23,6 +23,7 @@ from glassloom.array.nodes import assignment, contraction, indexing, reductions,
 from glassloom.array.nodes.base import normalize_axes, normalize_axis
 from glassloom.array.nodes.creation import from_numpy
 from glassloom.array.nodes.elementwise import Output, astype, complex_expm1, elementwise
+from glassloom.array.nodes.fitting import is_masked
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.protocol import implementation_of
 from glassloom.array.reducible import Reducible
@@ -54,8 +55,10 @@ def _comparison(ufunc: np.ufunc, compare: Callable[[Any, Any], Any]) -> Callable
 
     def method(self: Any, other: Any) -> Any:
         try:
-            if other is not None:
-                return apply_ufunc(ufunc, self, other)
+            if other is not None and not any(
+                isinstance(each, Array) and is_masked(each.expr) for each in (self, other)
+            ):
+                return apply_ufunc(ufunc, self, other)  # of masked elements the operator alone says whether both are
         except TypeError:  # no loop for these types
             pass
         return Array(elementwise(compare, *map(operand_of, (self, other))))

@@ -40,9 +40,9 @@ def assign_values_by_mask(node: ArrayExpr, mask: ArrayExpr, axis: int, value: Ar
         if not (is_known(node.chunks[along]) and is_known(mask.chunks[place])):
             raise ChunkError(f"values by a mask in an array of {describe(node)}; call compute_chunk_sizes() first")
     plain = elementwise(np.ma.getdata, mask) if is_masked(mask) else mask
-    flat = ravel(plain) if mask.ndim > 1 else plain
+    flat = ravel(plain) if mask.ndim != 1 else plain
     running = scan(astype(flat, np.intp), "add", 0, np.intp)
-    numbers = reshape(running, mask.shape) if mask.ndim > 1 else running
+    numbers = reshape(running, mask.shape) if mask.ndim != 1 else running
     labels: tuple[Hashable, ...] = tuple(range(node.ndim))
     behind = labels[axis + mask.ndim :]
     own: tuple[Hashable, ...] = (*labels[:axis], "values", *behind)[max(0, axis + 1 + len(behind) - value.ndim) :]
