@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import zarr
 from array_strategies import chunks_of, equal, slices_of
+from glassloom.array.nodes import source_rules
 from glassloom.array.sources import stored
 from glassloom.array.sources.choice import source_of
-from glassloom.errors import ReadError
+from glassloom.errors import ReadError, SerialisationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -318,3 +319,28 @@ def test_what_hdf5_cannot_hold_is_named_before_a_file_is_made(tmp_path, dtype):
     with pytest.raises(TypeError, match=r"HDF5 can't hold array '/y' of dtype=.*convert it first"):
         ga.to_hdf5(tmp_path / "x.h5", {"/x": ga.ones(2), "/y": ga.from_array(np.zeros(2, dtype))})
     assert not list(tmp_path.iterdir())
+
+
+def test_data_sets_of_open_files_are_read_by_other_processes_if_nobody_writes_to_them(tmp_path):
+    values = np.arange(6.0)
+    with gl.Client(n_workers=1, threads_per_worker=1):
+        with h5py.File(tmp_path / "x.h5", "w") as file:
+            file["x"] = values
+            with pytest.raises(SerialisationError, match="open for writing.*use from_hdf5, or compute with scheduler="):
+                ga.from_array(file["x"], chunks=2).sum().compute()
+            assert ga.from_array(file["x"], chunks=2).sum().compute(scheduler="threads") == 15
+        with h5py.File(tmp_path / "x.h5", "r") as file:
+            assert ga.from_array(file["x"], chunks=2).sum().compute() == 15
+
+
+def test_of_many_slices_each_looks_at_its_own_blocks_alone(monkeypatch):
+    n_looks = []
+    first = source_rules._first
+    monkeypatch.setattr(source_rules, "_first", lambda *args: n_looks.append(1) or first(*args))
+    lazy = ga.from_array(Counted(VALUES[0], chunks=(1,)), chunks=1)
+    parts = [lazy[start : start + 2] for start in range(0, 1000, 10)]
+    found = gl.compute(*parts, scheduler="inline")
+    np.testing.assert_array_equal(
+        np.concatenate(found), np.concatenate([VALUES[0][s : s + 2] for s in range(0, 1000, 10)])
+    )
+    assert 0 < len(n_looks) <= 3 * len(parts)

@@ -229,6 +229,8 @@ def test_a_lock_of_this_process_is_held_by_this_process(client, tmp_path):
     target = zarr.create_array(str(tmp_path / "x.zarr"), shape=VALUES.shape, dtype=float, chunks=(24, 30))
     ga.store(ga.from_array(VALUES, chunks=(24, 30)), target, lock=threading.Lock())
     np.testing.assert_array_equal(target[:], VALUES)
+    with pytest.raises(OptionError, match="holds threads of this process alone"):
+        ga.store(ga.ones((48, 60)), target, lock=threading.Lock(), scheduler=client)
 
 
 def test_relative_paths_are_those_of_this_process(client, tmp_path, monkeypatch):

@@ -102,6 +102,11 @@ def _runtime_that_reaches(targets: list[Any], lock: Any, scheduler: Any) -> Runt
     if scheduler is None:
         is_reached = all(map(is_known_everywhere, targets)) and _is_lock_of_all(lock)
         return runtime if is_reached else choose_runtime("threads")
+    if type(lock).__module__ in ("_thread", "threading"):
+        raise OptionError(
+            f"store: lock={lock!r} holds threads of this process alone; use lock=True or a glassloom.Lock, or leave "
+            "scheduler= out"
+        )
     here = next((target for target in targets if is_of_this_process(target)), None)
     if here is not None:
         raise OptionError(

@@ -9,7 +9,8 @@ from glassloom.array.array import Array, asarray
 from glassloom.array.creation import from_array
 from glassloom.array.files import store
 from glassloom.array.protocol import implements
-from glassloom.array.sources.hdf5_file import DataSetTarget, data_set, finish_data_sets, h5py_for, make_data_sets
+from glassloom.array.sources.data_set import h5py_for
+from glassloom.array.sources.hdf5_file import DataSetTarget, data_set, finish_data_sets, make_data_sets
 
 __all__ = ["from_hdf5", "to_hdf5"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -74,7 +75,10 @@ def _is_less_apart(source: FromArray, readers: Sequence[Expr]) -> bool:
     parts = [_part_of(node, source) for node in slices]
     of_parts = sum(math.prod(map(sum, _read_along(part.region, part.chunks, unit))) for part in parts)
     along = _read_along(source.region, source.chunks, unit)
-    touched = {block for node in slices for block in itertools.product(*map(_blocks, node.index, source.chunks))}
+    begins = [starts(lengths) for lengths in source.chunks]
+    touched = {
+        block for node in slices for block in itertools.product(*map(_blocks, node.index, source.chunks, begins))
+    }
     axes = [axis for axis, taken in enumerate(source.region) if isinstance(taken, range)]
     fixed = math.prod(sum(along[axis]) for axis in range(len(along)) if axis not in axes)
     of_blocks = fixed * sum(
@@ -83,16 +87,20 @@ def _is_less_apart(source: FromArray, readers: Sequence[Expr]) -> bool:
     return of_parts <= of_blocks
 
 
-def _blocks(selector: Selector, lengths: tuple[int, ...]) -> list[int]:
-    """Return the numbers of the blocks of which something is taken."""
-    taken = range(sum(lengths))[selector : selector + 1] if isinstance(selector, int) else selector
-    if taken is None:
+def _blocks(selector: Selector, lengths: tuple[int, ...], begins: list[int]) -> list[int]:
+    """Return the numbers of the blocks of which something is taken; `begins` is where each begins."""
+    if selector is None:
         return list(range(len(lengths)))
+    n = begins[-1] + lengths[-1] if lengths else 0
+    taken = range(n)[selector : selector + 1] if isinstance(selector, int) else selector
+    if not taken:
+        return []
     rising = taken if taken.step > 0 else taken[::-1]
+    between = range(bisect_right(begins, rising[0]) - 1, bisect_right(begins, rising[-1]))
     return [
         number
-        for number, (begin, length) in enumerate(zip(starts(lengths), lengths, strict=True))
-        if range(_first(rising, begin), min(begin + length, rising.stop), rising.step)
+        for number in between
+        if range(_first(rising, begins[number]), min(begins[number] + lengths[number], rising.stop), rising.step)
     ]
 
 

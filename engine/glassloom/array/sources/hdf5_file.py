@@ -12,25 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from glassloom.array.sources.data_set import DataSet, h5py_for
 from glassloom.array.sources.locks import locked, read_locked
 from glassloom.array.sources.sink import MARK, check_complete
 from glassloom.array.sources.stored import StoredSource
 from glassloom.array.sources.versions import file_version
 from glassloom.errors import OptionError, ReadError
-
-
-class DataSet:
-    """A data set of a file that is opened for each block."""
-
-    def __init__(self, path: str, name: str, shape: tuple[int, ...], dtype: Any, chunks: Any) -> None:
-        self.path, self.name, self.shape, self.dtype, self.chunks = path, name, shape, dtype, chunks
-
-    def __getitem__(self, place: Any) -> Any:
-        with read_locked(Path(self.path).parent), h5py_for("from_hdf5").File(self.path, mode="r") as file:
-            found = file.get(self.name)
-            if getattr(found, "shape", None) != self.shape or found.dtype != self.dtype:
-                raise ReadError(f"data set {self.name!r} of {self.path!r} was replaced; call from_hdf5 again")
-            return found[place]
 
 
 def data_set(filename: str | Path, name: str) -> StoredSource:
@@ -104,12 +91,3 @@ def finish_data_sets(path: str, names: Iterable[str]) -> None:
     with locked(Path(path).parent), h5py_for("to_hdf5").File(path, mode="r+") as file:
         for name in names:
             del file[name].attrs[MARK]
-
-
-def h5py_for(what: str) -> Any:
-    """Return the package ``h5py``, which a function needs."""
-    try:
-        import h5py  # optional: only these functions need it
-    except ImportError:
-        raise ImportError(f"{what} needs the package h5py: pip install h5py") from None
-    return h5py

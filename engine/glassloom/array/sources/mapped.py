@@ -17,6 +17,9 @@ from glassloom.graph import tokenize
 class MappedSource(Source):
     """A memory map of a file, or a view of one. A map that can be written to is equal to nothing: nobody knows when it is.
 
+    So is one whose file this process maps for writing, too. What other processes write through maps doesn't always change
+    the time of the file (never that of a file in memory, tmpfs): give such a map a `version`, or copy it.
+
     Its elements are those that the file has when they are read.
     """
 
@@ -51,7 +54,7 @@ class MappedPlace:
 
     def version(self, array: np.ndarray) -> str:
         """Return what stands for the content of an array that begins here."""
-        if not self.is_constant:
+        if not self.is_constant or _is_mapped_for_writing(self.inode):
             return unknown_version()
         return tokenize(file_version(self.path), self.offset, array.shape, array.strides, array.dtype)
 
@@ -108,13 +111,21 @@ def mapped_place(array: Any) -> MappedPlace | None:
     )
 
 
+def _is_mapped_for_writing(inode: int) -> bool:
+    """Whether this process may write to a file through a map; False where the system doesn't say."""
+    return any(int(line.split(None, 5)[4]) == inode for line in _maps() if " rw-s " in line)
+
+
+def _maps() -> list[str]:
+    try:
+        return Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return []
+
+
 def _mapped_inode(address: int, default: int) -> int:
     """Return the number of the file that is mapped at an address; `default` where the system doesn't say."""
-    try:
-        lines = Path("/proc/self/maps").read_text().splitlines()
-    except OSError:
-        return default
-    for line in lines:
+    for line in _maps():
         begin, _, end = line.partition(" ")[0].partition("-")
         if int(begin, 16) <= address < int(end, 16):
             return int(line.split()[4])

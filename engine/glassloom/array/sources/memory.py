@@ -39,7 +39,7 @@ class MemorySource(Source):
 
     @cached_property
     def version(self) -> str:  # type: ignore[override]
-        return self._version or tokenize(self.array)
+        return self._version or (overlapping_version(self.array) if overlaps(self.array) else tokenize(self.array))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restored, (self.array, self.version))
@@ -83,8 +83,50 @@ def owned(array: Any, copy: bool | None = None) -> Any:
         return array.copy()
     repeated = tuple(slice(0, 1) if not stride else slice(None) for stride in array.strides)
     if type(array) is np.ndarray and 0 in array.strides and array.size:
-        return np.broadcast_to(array[repeated].copy(order="K"), array.shape)  # not what is repeated
-    return array.copy(order="K")
+        return np.broadcast_to(_copied(array[repeated]), array.shape)  # not what is repeated
+    return _copied(array)
+
+
+def _copied(array: np.ndarray) -> np.ndarray:
+    """Return a copy; of views that hold elements several times, such as sliding windows, one of what they lie in."""
+    if not overlaps(array):
+        return array.copy(order="K")
+    begin, memory = _span(array)
+    return np.ndarray(array.shape, array.dtype, memory.copy(), begin, array.strides)
+
+
+def overlaps(array: Any) -> bool:
+    """Whether a plain array has more elements than the memory that it lies in."""
+    if type(array) is not np.ndarray or array.dtype.hasobject or not array.size:
+        return False
+    return _bounds(array)[1] < array.nbytes
+
+
+def overlapping_version(array: np.ndarray) -> str:
+    """Return the hash of an array that overlaps itself: of the memory, not of each element as often as it occurs."""
+    begin, memory = _span(array)
+    return tokenize("overlapping", begin, memory, array.shape, array.strides, array.dtype)
+
+
+def _bounds(array: np.ndarray) -> tuple[int, int]:
+    """Return where in the memory that an array lies in its first element begins, and how many bytes that has."""
+    reaches = [stride * (length - 1) for stride, length in zip(array.strides, array.shape, strict=True)]
+    before = -sum(reach for reach in reaches if reach < 0)
+    return before, before + sum(reach for reach in reaches if reach > 0) + array.itemsize
+
+
+class _Memory:
+    """Bytes at an address, as NumPy's array interface says it."""
+
+    def __init__(self, array: np.ndarray, address: int, n_bytes: int) -> None:
+        self._array = array  # kept alive
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (n_bytes,), "data": (address, True)}
+
+
+def _span(array: np.ndarray) -> tuple[int, np.ndarray]:
+    begin, n_bytes = _bounds(array)
+    address = array.__array_interface__["data"][0] - begin
+    return begin, np.asarray(_Memory(array, address, n_bytes))
 
 
 def is_writeable(array: Any) -> bool:
@@ -98,8 +140,8 @@ def is_writeable(array: Any) -> bool:
     if not isinstance(array, np.ndarray):
         return isinstance(array, StandardChunk) or hasattr(array, "__array_function__")
     base: Any = array
-    while isinstance(base, np.ndarray):
-        if base.flags.writeable:
+    while isinstance(base, np.ndarray) or isinstance(getattr(base, "base", None), np.ndarray):  # or as `as_strided` has
+        if isinstance(base, np.ndarray) and base.flags.writeable:
             return True
         base = base.base
     return not (base is None or isinstance(base, bytes) or _is_read_only(base))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from glassloom.array.sources.data_set import reopened
 from glassloom.array.sources.source import Region, Selector, Source, lengths, slice_of
 from glassloom.array.sources.versions import file_version, folder_version, unknown_version
 from glassloom.array.sources.zarr_store import folder_of, is_zarr, layout_of, with_absolute_path
@@ -27,7 +28,8 @@ _READERS = ("glassloom", "h5py", "zarr")
 class StoredSource(Source):
     """Something with ``shape``, ``dtype`` and slicing, of which nothing is in memory.
 
-    Its elements are those that it has when they are read. Pickled as the object that it is.
+    Its elements are those that it has when they are read. Pickled as the object that it is; data sets
+    of h5py as the names of their files.
 
     Parameters
     ----------
@@ -43,6 +45,10 @@ class StoredSource(Source):
         self._layout = layout_of(self.array) if is_zarr(array) else None
         self.version = version or version_of(array)
         self.unit = unit_of(array) or (1,) * len(self.shape)
+
+    def __getstate__(self) -> dict[str, Any]:
+        is_open = type(self.array).__module__.partition(".")[0] == "h5py"
+        return {**self.__dict__, "array": reopened(self.array)} if is_open else self.__dict__
 
     def region(self, region: Region) -> Any:
         shape = lengths(region)
