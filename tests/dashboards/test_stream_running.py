@@ -10,6 +10,8 @@ import pytest
 from bokeh.events import Tap
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.task_waits import bytes_of_codes
+from glassloom_dashboards.parts.colours import rgba
+from glassloom_dashboards.parts.theme import LIGHT
 from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN, span_of
 from glassloom_dashboards.views.stream_running import LOST, MAX_BARS, RUNS
 from glassloom_dashboards.views.stream_waits import NOT_KNOWN, WHYS
@@ -165,3 +167,66 @@ def test_a_frame_of_a_million_tasks_while_some_run_is_cheap():
         took_s.append(time.process_time() - began_s)
     assert len(bars(page)) == 16
     assert min(took_s) < 0.05, took_s  # a few milliseconds on an idle machine
+
+
+def test_what_has_not_ended_is_drawn_and_counted_only_where_it_is_in_view(aggregate):
+    aggregate.apply(events(0, [(1.0, 2.0)], lane=1))
+    aggregate.apply(running(30.0, (0, 1, 0, "3", 28.0), (1, 0, 0, "4", 3.0)))
+    aggregate.apply(WorkerLeft(STARTED_AT_S + 5.0, 1, "killed"))
+    page = Opened("task-stream", aggregate)
+    card = page.card("task-stream")
+    tap(page, 1.5, 1.0)
+    card.follow.active = None
+    for left, right, ends, words in [
+        (0.0, 40.0, [LOST, RUNS], ["1 running", "1 lost"]),
+        (3.5, 4.5, [LOST], ["1 lost"]),
+        (10.0, 20.0, [], []),
+        (29.0, 29.5, [RUNS], ["1 running"]),
+        (31.0, 32.0, [], []),
+    ]:
+        card.plot.x_range.update(start=left, end=right)
+        page.update(1.0)
+        page.update(1.0)
+        assert sorted((bar[3] for bar in bars(page)), reverse=True) == ends, (left, right)
+        assert set(re.findall(r"1 running|1 lost", card.legend.text)) == set(words)
+        assert ("slow" in card.legend.text) == (bool(ends) or left == 0.0)
+        chosen = page.document.get_model_by_name("task-stream-chosen-source").data
+        assert len(chosen["left"]) == (left == 0.0), "the outline of what is out of view would be a line at the edge"
+    assert "1 run" in card.summary() and card.empty.text == ""
+
+
+def test_what_runs_in_lanes_out_of_view_is_not_counted(aggregate):
+    aggregate.apply(running(9.0, (0, 0, 0, "3", 1.0), (1, 1, 0, "4", 1.0)))
+    page = Opened("task-stream", aggregate)
+    card = page.card("task-stream")
+    assert "2 running" in card.legend.text
+    card.follow.active = None
+    card.plot.y_range.update(start=1.5, end=-0.5)
+    page.update(1.0)
+    page.update(1.0)
+    assert "1 running" in card.legend.text and len(bars(page)) == 1
+
+
+def test_lines_part_what_is_wide_and_take_nothing_from_what_is_narrow(aggregate):
+    wide = [(4.0 * n, 4.0 * n + 3.9) for n in range(20)]
+    narrow = [(80 + n / 100, 80 + n / 100 + 0.01) for n in range(9)]
+    narrow.append((81.0, 81.4))  # about three pixels
+    aggregate.apply(events(0, wide + narrow))
+    page = Opened("task-stream", aggregate)
+    card = page.card("task-stream")
+    background = rgba(LIGHT.background)
+    colour, line = (np.asarray(card.single.data[name]) for name in ("colour", "line"))
+    assert set(line[:20].tolist()) == {background}
+    assert (line[20:-1] == colour[20:-1]).all() and background not in colour
+    assert line[-1] == 0, "of neither colour"
+    card.follow.active = None
+    card.plot.x_range.update(start=80.0, end=80.08)
+    page.update(1.0)
+    page.update(1.0)
+    assert set(np.asarray(card.single.data["line"]).tolist()) == {background}, "wide enough now"
+
+
+def test_lanes_share_the_whole_height(aggregate):
+    aggregate.apply(WorkerLeft(STARTED_AT_S + 5.0, 1, "left"))
+    card = Opened("task-stream", aggregate).card("task-stream")
+    assert (card.extent.data["top"], card.extent.data["bottom"]) == ([-0.5], [1.5])

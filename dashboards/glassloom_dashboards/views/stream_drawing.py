@@ -27,11 +27,15 @@ from glassloom_dashboards.views.stream_waits import WAIT_COLUMNS, wait_columns
 
 LANE_HEIGHT = 0.84
 OTHERS = "other layers"
+APART_FROM_PX = 4
+"""A task that is drawn narrower than this, or than up to twice as much, has no outline that parts it from others."""
+HAIR_LINES_IN_APART = 4
+"""If it is narrower than such a part of that, its outline makes it wider."""
 INDEX_TEXT_BYTES = 30_000
 MAX_INDEX_LENGTH = 60
 MAX_LEGEND_LAYERS = 8
 
-SINGLE_COLUMNS = ("left", "right", "lane", "colour", "kind", "nbytes", "ok", "index", *WAIT_COLUMNS)
+SINGLE_COLUMNS = ("left", "right", "lane", "colour", "line", "kind", "nbytes", "ok", "index", *WAIT_COLUMNS)
 BIN_COLUMNS = ("left", "right", "top", "bottom", "colour", "kind", "tasks", "failed", "utilisation")
 FAILED_COLUMNS = ("left", "right", "lane")
 NAME_COLUMNS = ("name", "action", "first", "is_text")
@@ -49,6 +53,11 @@ class KindBook:
     def __init__(self) -> None:
         self.kinds: list[int] = []
         self._numbers: dict[int, int] = {}
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What holds a number: a small type while there are few, as they are sent with each task."""
+        return np.dtype(np.uint16 if len(self.kinds) <= 2**16 else np.uint32)
 
     def number(self, kind: int) -> int:
         """Return the number of `kind`, a new one if it has none."""
@@ -127,6 +136,7 @@ class Drawing:
         self.book = book
         self.running_s: dict[int, float] = {}
         """The time by kind of what hasn't ended, which is drawn besides."""
+        self._apart_s = 0.0
 
     def colour(self, kind: int, palette: Palette) -> str:
         """Return the colour of a kind: its action's, or of a computation its layer's."""
@@ -136,16 +146,19 @@ class Drawing:
         place = self.colours.place(self.aggregate.layer_name(kind >> ACTION_BITS))
         return fixed or (palette.many if place is None else palette.layers[place])
 
-    def columns(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
-        """Return what to draw for `view`."""
+    def columns(self, lanes: ThreadSlots, view: View, palette: Palette, width_px: float) -> Frame:
+        """Return what to draw for `view`, which is so wide on screen."""
         rows = rows_in_view(self.aggregate.tasks, lanes.lane_of_thread, view, len(lanes))
         if rows is None:
             return self._binned(lanes, view, palette)
-        return self._single(rows, lanes, palette)
+        return self._single(rows, lanes, palette, apart_from_s((view.stop_s - view.start_s) / width_px))
 
-    def _single(self, rows: np.ndarray, lanes: ThreadSlots, palette: Palette) -> Frame:
+    def _single(self, rows: np.ndarray, lanes: ThreadSlots, palette: Palette, apart_s: float) -> Frame:
         numbers, colour, busy_s, recoloured = self._kinds(*self._kinds_of_rows(rows), palette)
+        recoloured |= apart_s != self._apart_s
+        self._apart_s = apart_s
         single = self._single_columns(rows, lanes, numbers, colour)
+        single["line"] = line_colours(single["right"] - single["left"], colour, palette, apart_s)
         failed = {name: single[name][single["ok"] == 0] for name in FAILED_COLUMNS}
         return Frame(single, no_rows(BIN_COLUMNS), failed, rows, busy_s, len(rows), 0.0, recoloured)
 
@@ -159,11 +172,13 @@ class Drawing:
         self, rows: np.ndarray, lanes: ThreadSlots, numbers: np.ndarray, colour: np.ndarray
     ) -> dict[str, Any]:
         tasks, started_at_s = self.aggregate.tasks, self.aggregate.started_at_s
+        lane_dtype = np.uint16 if len(lanes) < 2**16 else np.float32  # a frame has 200 kB
         single: dict[str, Any] = {
             "left": tasks.take("start_s", rows) - started_at_s,
             "right": tasks.take("stop_s", rows) - started_at_s,
-            "lane": lanes.lane_of_thread[tasks.take("thread", rows)].astype(np.float32),
+            "lane": lanes.lane_of_thread[tasks.take("thread", rows)].astype(lane_dtype),
             "colour": colour,
+            "line": colour,
             "kind": numbers,
             "nbytes": tasks.take("nbytes", rows).astype(np.float32),
             "ok": tasks.take("ok", rows),
@@ -178,6 +193,7 @@ class Drawing:
         kinds, seconds = np.concatenate([long_kinds, bins.kind]), np.concatenate([long_s, bins.busy_s])
         all_numbers, all_colours, busy_s, recoloured = self._kinds(kinds, seconds, palette)
         single = self._single_columns(rows, lanes, all_numbers[: len(rows)], all_colours[: len(rows)])
+        single["line"] = np.full(len(rows), rgba(palette.background), np.uint32)
         numbers, colour = all_numbers[len(rows) :], all_colours[len(rows) :]
         margin = (1 - LANE_HEIGHT) / 2
         binned: dict[str, Any] = {
@@ -218,7 +234,9 @@ class Drawing:
         for kind, seconds in self.running_s.items():
             sums[kind] = sums.get(kind, 0.0) + seconds
         recoloured = self.colours.show(self._busy_by_layer(sums))
-        numbers = np.array([self.book.number(kind) for kind in listed], np.uint32)
+        before = self.book.dtype
+        numbers = np.array([self.book.number(kind) for kind in listed], np.uint32).astype(self.book.dtype)
+        recoloured |= self.book.dtype != before
         colours = [rgba(self.colour(kind, palette)) for kind in listed]
         return numbers[place], np.array(colours, np.uint32)[place], sums, recoloured
 
@@ -255,6 +273,26 @@ class Drawing:
             long = f", {frame.long:,} longer one{'s' * (frame.long != 1)} singly" if frame.long else ""
             notes.append(f"{frame.events:,} tasks in bins of {span_text(frame.bin_width_s)}{long}; {more}")
         return legend_html(entries, " · ".join(notes))
+
+
+def apart_from_s(pixel_s: float) -> float:
+    """Return how long a task is from which on a line of the background parts it from its neighbours: a line around a narrower one
+    would hide it.
+
+    It doubles at once, so that a view that grows needs new lines seldom.
+
+    >>> apart_from_s(0.25), apart_from_s(0.26)
+    (1.0, 2.0)
+    """
+    return float(2.0 ** np.ceil(np.log2(APART_FROM_PX * max(pixel_s, 1e-9))))
+
+
+def line_colours(long_s: np.ndarray, colour: np.ndarray, palette: Palette, apart_s: float) -> np.ndarray:
+    """Return the colours of the outlines of tasks: of the background, none for narrower ones, and their own for hair lines, which
+    would hardly be seen.
+    """
+    narrow = np.where(long_s >= apart_s / HAIR_LINES_IN_APART, np.uint32(0), colour)
+    return np.where(long_s >= apart_s, np.uint32(rgba(palette.background)), narrow)
 
 
 def no_rows(names: Sequence[str]) -> dict[str, Any]:

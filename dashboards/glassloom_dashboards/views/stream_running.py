@@ -9,6 +9,7 @@ import numpy as np
 from glassloom_metrics.protocol import Action
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.lod import View
 from glassloom_dashboards.folds.running_tasks import RunningTask
 from glassloom_dashboards.folds.task_table import ACTION_BITS
 from glassloom_dashboards.parts.colours import rgba
@@ -45,12 +46,25 @@ def bars_of(aggregate: ClusterAggregate) -> list[Bar]:
     return bars
 
 
-def busy_by_kind(bars: list[Bar]) -> dict[int, float]:
-    """Return the seconds of bars by kind (see `task_table.kinds_of`): layers get colours by how long they take."""
+def in_view(bars: list[Bar], lanes: ThreadSlots, view: View) -> list[Bar]:
+    """Return the bars that are on screen: one that isn't would be drawn as a line at the plot's edge."""
+    shown = set(lanes.keys[view.low : view.high])
+    return [
+        bar
+        for bar in bars
+        if bar.task.started_s <= view.stop_s
+        and bar.until_s >= view.start_s
+        and (bar.task.worker, bar.task.lane) in shown
+    ]
+
+
+def busy_by_kind(bars: list[Bar], view: View) -> dict[int, float]:
+    """Return the seconds on screen of bars by kind (see `task_table.kinds_of`): layers get colours by how long they take."""
     busy_s: dict[int, float] = {}
     for bar in bars:
         kind = kind_of(bar)
-        busy_s[kind] = busy_s.get(kind, 0.0) + bar.until_s - bar.task.started_s
+        inside_s = min(bar.until_s, view.stop_s) - max(bar.task.started_s, view.start_s)
+        busy_s[kind] = busy_s.get(kind, 0.0) + inside_s
     return busy_s
 
 

@@ -65,7 +65,7 @@ from glassloom_dashboards.views.stream_drawing import (
 )
 from glassloom_dashboards.views.stream_hovers import bin_hover, task_hover, unfinished_hover
 from glassloom_dashboards.views.stream_running import COLUMNS as RUNNING_COLUMNS
-from glassloom_dashboards.views.stream_running import INTERRUPTED, LOST, RUNS, Bar, bars_of, busy_by_kind
+from glassloom_dashboards.views.stream_running import INTERRUPTED, LOST, RUNS, Bar, bars_of, busy_by_kind, in_view
 from glassloom_dashboards.views.stream_running import columns as running_columns
 from glassloom_dashboards.views.stream_table import stream_table
 
@@ -77,8 +77,6 @@ CHOSEN_SOURCE = "task-stream-chosen-source"
 TOTAL_SOURCE = "task-stream-total"
 EXTENT_SOURCE = "task-stream-extent"
 
-LEAST_LANES = 4
-SEPARATE_FROM_PX = 5
 NEAR_PX = 4
 """A click so near a task means it."""
 
@@ -107,9 +105,9 @@ class TaskStream:
         self._generation = aggregate.generation
         self._seen_layers = Seen()
         self._bars: list[Bar] = []
+        self._shown = View(0.0, 0.0, 0, 1)
         self._tapped = (0.0, 0.0)
         self._chosen: tuple[int, str, float] | None = None
-        self._separator: object = None
         self.legend = legend_div("task-stream-legend")
         self.empty = empty_div("task-stream-empty")
         self.single = ColumnDataSource(name=SOURCE, data=no_rows(SINGLE_COLUMNS))
@@ -157,10 +155,13 @@ class TaskStream:
 
     def _draw_glyphs(self, plot: figure) -> list[HoverTool]:
         """Add what is drawn to the plot; return the hover tools for it."""
-        style: dict[str, Any] = {"fill_color": {"field": "colour"}, "line_color": {"field": "colour"}}
-        bins = plot.quad("left", "right", "top", "bottom", source=self.bins, line_width=1, **style)
+        fill: dict[str, Any] = {"fill_color": {"field": "colour"}}
+        edges = ("left", "right", "top", "bottom")
+        bins = plot.quad(*edges, source=self.bins, line_width=1, line_color={"field": "colour"}, **fill)
         bars: dict[str, Any] = {"y": "lane", "left": "left", "right": "right", "height": LANE_HEIGHT}
-        self._single_glyph = plot.hbar(**bars, source=self.single, line_width=0.75, **style)
+        self._single_glyph = plot.hbar(
+            **bars, source=self.single, line_width=0.75, line_color={"field": "line"}, **fill
+        )
         self._failed_glyph = plot.hbar(
             **bars,
             source=self.failed,
@@ -268,13 +269,14 @@ class TaskStream:
             return
         if self._generation != self._aggregate.generation:
             self._generation, self._sent_rows = self._aggregate.generation, None
-        self._bars = bars_of(self._aggregate)
-        self._drawing.running_s = busy_by_kind(self._bars)
         self._update_lanes()
         self._update_total()
-        frame = self._drawing.columns(self._lanes, self._view(), self._palette)
+        bars, self._shown = bars_of(self._aggregate), self._view()
+        self._bars = in_view(bars, self._lanes, self._shown)
+        self._drawing.running_s = busy_by_kind(self._bars, self._shown)
+        frame = self._drawing.columns(self._lanes, self._shown, self._palette, inner_width_px(self.plot, 600))
         self._send(frame)
-        waiting = not self._aggregate.tasks.next_row and not self._bars
+        waiting = not self._aggregate.tasks.next_row and not bars
         show_empty(
             self.empty, "No tasks yet" if waiting else "", "Compute something on this cluster to see its threads work."
         )
@@ -305,7 +307,7 @@ class TaskStream:
         return View(started_at_s + left, started_at_s + right, low, max(high, low + 1))
 
     def _bottom(self) -> float:
-        return max(len(self._lanes), LEAST_LANES) - 0.5
+        return max(len(self._lanes), 1) - 0.5
 
     def _send_extent(self) -> None:
         data = {"top": [-0.5], "bottom": [self._bottom()]}
@@ -348,7 +350,8 @@ class TaskStream:
             replace_data(self.bins, frame.bins)
         self._sent_rows = frame.rows
         replace_data(self.failed, frame.failed)
-        self._separate(frame)
+        # A wider line parts long tasks from the bins around them.
+        self._single_glyph.glyph.line_width = 2.0 if frame.long else 0.75
         self._mark_chosen()
         unfinished = [("transparent", words, "unfinished") for words in self._unfinished_words()]
         text = self._drawing.legend(frame, self._palette, unfinished)
@@ -366,7 +369,7 @@ class TaskStream:
         if self._chosen is not None:
             found = attempt_at(self._aggregate, *self._chosen)
             keys = self._lanes.keys
-            if found is not None and (found.worker, found.lane) in keys:
+            if found is not None and (found.worker, found.lane) in keys and self._is_shown(found.start_s, found.stop_s):
                 started_at_s = self._aggregate.started_at_s
                 values = (
                     found.start_s - started_at_s,
@@ -375,6 +378,9 @@ class TaskStream:
                 )
                 rows = {name: [value] for name, value in zip(FAILED_COLUMNS, values, strict=True)}
         replace_data(self.chosen, rows)
+
+    def _is_shown(self, start_s: float, stop_s: float) -> bool:
+        return start_s <= self._shown.stop_s and stop_s >= self._shown.start_s
 
     def _send_single(self, single: dict[str, Any], rows: np.ndarray) -> None:
         """Send all events, or only the last ones if the others are there already."""
@@ -395,30 +401,11 @@ class TaskStream:
         elif kinds:
             self.names.stream(columns)
 
-    def _separate(self, frame: Frame) -> None:
-        """Part neighbouring rectangles by a line of the background, unless they are too narrow for that.
-
-        A wider line parts long tasks from the bins around them.
-        """
-        glyph = self._single_glyph.glyph
-        width = 2.0 if frame.long else 0.75
-        colour: object = self._palette.background if frame.long else {"field": "colour"}
-        if frame.rows is not None and len(frame.rows):
-            span_s = max(float(frame.single["right"].max() - frame.single["left"].min()), 1e-9)
-            if self.follow.active is None:
-                span_s = max(abs(float(self.plot.x_range.end) - float(self.plot.x_range.start)), 1e-9)
-            typical_s = float(np.median(frame.single["right"] - frame.single["left"]))
-            if typical_s / span_s * inner_width_px(self.plot, 600) > SEPARATE_FROM_PX:
-                colour = self._palette.background
-        if self._separator != (colour, width):
-            self._separator = (colour, width)
-            glyph.update(line_color=colour, line_width=width)
-
     def summary(self) -> str:
         """Return how many lanes and tasks there are."""
         counts = self._aggregate.task_counts
         said = [f"{len(self._lanes):,} lanes", f"{self._aggregate.compute_tasks:,} tasks were computed"]
-        running = sum(bar.ends == RUNS for bar in self._bars)
+        running = sum(bar.ends == RUNS for bar in bars_of(self._aggregate))
         said += [f"{running:,} run"] if running else []
         said += [f"{counts[state]:,} {words}" for state, words in ODD_STATES.items() if counts[state]]
         return f"{', '.join(said)}."
