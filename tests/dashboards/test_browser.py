@@ -139,6 +139,7 @@ def test_a_page_says_that_the_connection_was_lost_and_stops_saying_it_is_alive(p
     tab.process.kill()
     tab.wait_for_function("() => !document.getElementById('lost').hidden")
     assert tab.locator("#lost").inner_text() == "Connection lost. Trying to reconnect …"
+    assert [badge.inner_text() for badge in tab.locator(".badge").all() if badge.is_visible()] == ["out of date"]
     tab.wrongs.clear()
 
 
@@ -150,7 +151,9 @@ def test_every_frame_is_answered_and_a_process_that_stands_still_is_said_not_to_
     with stopped(tab.process.pid):
         tab.wait_for_function("() => document.getElementById('lost').textContent.includes('are not responding')")
         assert tab.locator("#lost").is_visible()
+        assert [badge.inner_text() for badge in tab.locator(".badge").all() if badge.is_visible()] == ["out of date"]
     tab.wait_for_function("() => document.getElementById('lost').hidden")
+    assert [badge.inner_text() for badge in tab.locator(".badge").all() if badge.is_visible()] == ["live"]
 
 
 def test_a_pane_that_is_hidden_is_not_drawn_for_and_still_lives(publish, tab):

@@ -19,6 +19,8 @@ MAX_ERROR_LENGTH = 200
 MAX_NAME_LENGTH = 60
 MANY_EVENTS = 20_000
 """Fewer are read before anybody has seen that they were."""
+STALE = Markup('<span class="badge stale">out of date</span>')
+"""Stands in for the badge while the browser hears nothing of this process (``static/page.js``)."""
 MAX_GPUS = 2
 """More devices are told of together."""
 
@@ -26,9 +28,10 @@ STYLE = """
 :host { font: 13px/1.35 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-text); }
 .strip { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 26px; }
 .name { font-weight: 600; font-size: 15px; display: flex; align-items: center; gap: 8px; min-width: 0; overflow-wrap: anywhere; }
-.badge { font-size: 11px; font-weight: 600; padding: 1px 8px; border-radius: 9px; white-space: nowrap; }
+.badge { display: var(--gl-badge, inline); font-size: 11px; font-weight: 600; padding: 1px 8px; border-radius: 9px; white-space: nowrap; }
+.badge.stale { display: var(--gl-badge-stale, none); }
 .badge.live { color: var(--gl-good); background: color-mix(in srgb, var(--gl-good) 14%, transparent); }
-.badge.silent, .badge.refused { color: var(--gl-warning); background: color-mix(in srgb, var(--gl-warning) 16%, transparent); }
+.badge.silent, .badge.refused, .badge.stale { color: var(--gl-warning); background: color-mix(in srgb, var(--gl-warning) 16%, transparent); }
 .badge.ended, .badge.connecting, .badge.reconnecting, .badge.loading, .badge.recording { color: var(--gl-muted); background: var(--gl-track); }
 .fact { display: flex; flex-direction: column; font-variant-numeric: tabular-nums; }
 .fact small { color: var(--gl-muted); font-size: 11px; }
@@ -153,7 +156,7 @@ def _name_html(aggregate: ClusterAggregate, badge: Badge) -> Markup:
     shown = Markup('<span class="badge {}" title="{}">{}</span>').format(
         badge.look, visible(aggregate.ended_reason), badge.words
     )
-    return Markup('<div class="name">{} {}</div>').format(name, shown)
+    return Markup('<div class="name">{} {} {}</div>').format(name, shown, STALE)
 
 
 def _fact(words: str, value: str) -> Markup:

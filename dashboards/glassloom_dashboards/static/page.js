@@ -122,6 +122,8 @@
     if (notice.textContent !== words) {
       notice.textContent = words;
       notice.hidden = words === '';
+      // The strip's badge says so, too: what it says otherwise came before.
+      document.documentElement.toggleAttribute('data-stale', words !== '');
     }
   };
 
