@@ -35,6 +35,15 @@ def test_a_quantile_is_as_exact_as_a_bin_is_narrow(durations_s, share, batch):
     assert all(durations_s[task.row] == task.seconds and task.text == f"{task.seconds}" for task in kept)
 
 
+@pytest.mark.parametrize("length_s", [0.3, 0.5, 0.0021, 12.0])
+def test_the_median_of_tasks_that_take_equally_long_is_just_that(length_s):
+    durations = Durations()
+    durations.add_rows(*computed(np.zeros(30, int), np.array([0.001, length_s, 20.0] * 10)), 0)
+    assert durations[0].quantile(0.5) == length_s
+    durations.fold(frozenset(), 0, 7)
+    assert durations[7].quantile(0.5) == length_s
+
+
 def test_layers_are_apart():
     durations = Durations()
     durations.add(np.array([1, 2, 1]), np.array([1.0, 9.0, 3.0]))

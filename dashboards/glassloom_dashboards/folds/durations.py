@@ -3,14 +3,13 @@
 >>> durations = Durations()
 >>> durations.add(np.full(100, 7), np.linspace(0.5, 1.5, 100))
 >>> round(durations[7].quantile(0.5), 2), round(durations[7].quantile(1.0), 2)
-(1.0, 1.5)
+(0.99, 1.5)
 """
 
 from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from glassloom_dashboards.folds.grouping import distinct_of
 
 BINS_AN_OCTAVE = 8
-"""A bin is 9 % wide, so a quantile is right within 5 %."""
+"""A bin is 9 % wide, and a quantile is between the shortest and the longest of a bin's tasks."""
 _SHORTEST_S = 1e-6
 LONGEST_KEPT = 8
 """How many tasks of a layer are kept by themselves: the longest."""
@@ -43,6 +42,17 @@ class LongTask(NamedTuple):
     text: str
 
 
+class _Bin(NamedTuple):
+    """How many tasks are in a bin, and between which durations."""
+
+    count: int
+    shortest_s: float
+    longest_s: float
+
+
+_EMPTY = _Bin(0, float("inf"), 0.0)
+
+
 class LayerDurations:
     """The durations of one layer's tasks.
 
@@ -53,7 +63,7 @@ class LayerDurations:
     """
 
     def __init__(self) -> None:
-        self._bins: defaultdict[int, int] = defaultdict(int)
+        self._bins: dict[int, _Bin] = {}
         self._cumulated: tuple[list[int], list[int]] | None = None
         self._quantiles: dict[float, float] = {}
         self._longest: list[LongTask] = []
@@ -64,7 +74,8 @@ class LayerDurations:
 
     def add(self, bin_: int, count: int, total_s: float, longest_s: float, shortest_s: float) -> None:
         """Count tasks of one bin."""
-        self._bins[bin_] += count
+        one = self._bins.get(bin_, _EMPTY)
+        self._bins[bin_] = _Bin(one.count + count, min(one.shortest_s, shortest_s), max(one.longest_s, longest_s))
         self._cumulated = None
         self._quantiles.clear()
         self.count += count
@@ -74,8 +85,8 @@ class LayerDurations:
 
     def include(self, other: LayerDurations) -> None:
         """Count the tasks of another layer."""
-        for bin_, count in other._bins.items():
-            self.add(bin_, count, 0.0, other.longest_s, other.shortest_s)
+        for bin_, one in other._bins.items():
+            self.add(bin_, one.count, 0.0, one.longest_s, one.shortest_s)
         self.total_s += other.total_s
 
     def note(self, task: LongTask) -> None:
@@ -108,15 +119,16 @@ class LayerDurations:
         bins, reached = self._sorted()
         wanted = share * self.count
         place = min(bisect_left(reached, wanted), len(bins) - 1)
-        low_s, high_s = bin_start_s(bins[place]), bin_start_s(bins[place] + 1)
-        inside = 1 - (reached[place] - wanted) / self._bins[bins[place]]
-        return min(max(low_s + inside * (high_s - low_s), self.shortest_s), self.longest_s)
+        found = self._bins[bins[place]]
+        rank = found.count - (reached[place] - wanted)
+        inside = max(rank - 1, 0.0) / max(found.count - 1, 1)
+        return found.shortest_s + inside * (found.longest_s - found.shortest_s)
 
     def _sorted(self) -> tuple[list[int], list[int]]:
         """Return the bins in order, and how many tasks are in each or in one before."""
         if self._cumulated is None:
             bins = sorted(self._bins)
-            self._cumulated = bins, list(accumulate(self._bins[bin_] for bin_ in bins))
+            self._cumulated = bins, list(accumulate(self._bins[bin_].count for bin_ in bins))
         return self._cumulated
 
     @property

@@ -37,6 +37,8 @@ LEGEND_STYLE = """
 .legend i.barred { background-image: repeating-linear-gradient(90deg, var(--hatch) 0 1.5px, transparent 1.5px 4px); }
 .legend i.outlined { border: 1px solid var(--gl-outline); }
 .legend i.line { width: 3px; height: 12px; border-radius: 0; }
+.legend i.across { width: 12px; height: 2px; border-radius: 0; }
+.legend i.ring { width: 7px; height: 7px; border-radius: 50%; border: 1px solid var(--gl-text); }
 .legend i.failed { background: repeating-linear-gradient(45deg, var(--gl-failed) 0 2px, #111 2px 4px); }
 .legend i.unfinished { border: 1.5px dashed var(--gl-text); background-image: radial-gradient(var(--gl-text) 1px, transparent 1.2px); background-size: 4px 4px; }
 .legend span.note { white-space: normal; max-width: none; }

@@ -261,7 +261,8 @@ class Stages(PlotCard):
         odd = [state for state in ODD_STATES if any(stage.counts[state] for stage in self._stages)]
         entries = progress.state_entries(palette, odd)
         if any(stage.durations.count for stage in self._stages):
-            entries += [(palette.many, "middle half of durations", ""), (palette.muted_text, "5 to 95 %", "line")]
+            entries += [(palette.many, "middle half of durations", ""), (palette.muted_text, "5 to 95 %", "across")]
+            entries += [(palette.text, "median", "line"), (palette.background, "mean", "ring")]
         late = [one for stage in self._stages for one in stage.longest]
         if late:
             runs = "; ▲ run still" if any(one.runs for one in late) else ""
