@@ -27,6 +27,11 @@ def in_memory_bytes(sample: MeasuredMemory) -> int:
     return sample.managed_bytes + sample.shared_bytes + sample.unmanaged_bytes
 
 
+def limited_bytes(sample: MeasuredMemory) -> int:
+    """Return what a worker's limit is compared with: without shared results, which it lets go of and maps again."""
+    return sample.managed_bytes + sample.unmanaged_bytes
+
+
 def cluster_bytes(samples: Iterable[MeasuredMemory]) -> int:
     """Return the memory that workers take together, with each shared result once."""
     return sum(map(in_memory_bytes, samples))

@@ -10,6 +10,7 @@ from glassloom_dashboards.parts.badge import SILENT_AFTER_S, Badge
 from glassloom_dashboards.parts.strip import facts
 from glassloom_dashboards.views.health import alerts_of, headline_of
 from glassloom_dashboards.views.overview import headroom_of
+from glassloom_dashboards.views.worker_rows import memory_bar, worker_rows
 from glassloom_metrics.protocol import (
     Dropped,
     EngineSamples,
@@ -96,6 +97,30 @@ def test_memory_near_its_limit_spilling_and_pausing_are_alerts():
     ]
     measure(aggregate, 90 * MIB, pressure=Pressure.PAUSED)
     assert words_of(aggregate) == [("bad", "2 workers paused for want of memory: w0, w1.")]
+
+
+def share(aggregate: ClusterAggregate, own: int, shared: int) -> None:
+    aggregate.apply(WorkerSamples(STARTED_AT_S + 5, [0], [0.0], [own + shared], [0], [shared], [0], [0], [0],
+                                  [own], [own], [0]))  # fmt: skip
+
+
+def said_of_memory(aggregate: ClusterAggregate) -> tuple[str, str, str, str]:
+    """Return what the strip, the overview's bar, its note and the row of workers say."""
+    (bar,) = [bar for bar in headroom_of(aggregate) if bar["name"] == "Memory"]
+    row = str(memory_bar(worker_rows(aggregate)[0])["words"])
+    return dict(facts(aggregate))["memory"], str(bar["words"]), str(bar["near"]), row
+
+
+def test_shared_results_count_against_no_limit_and_more_than_the_limit_is_called_over():
+    aggregate = cluster(1)
+    share(aggregate, 60 * MIB, 70 * MIB)
+    words = "130 MiB of 100 MiB, of which 70.0 MiB shared"
+    assert said_of_memory(aggregate) == (words, f"{words}, 40.0 MiB free", "", words)
+    assert words_of(aggregate) == []
+    share(aggregate, 110 * MIB, 0)
+    words = "110 MiB of 100 MiB, 10.0 MiB over"
+    assert said_of_memory(aggregate) == (words, words, "over the limit", words)
+    assert words_of(aggregate) == [("warning", "1 worker over the memory limit: w0.")]
 
 
 def test_failures_come_first_and_lead_to_the_log():

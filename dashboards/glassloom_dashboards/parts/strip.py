@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from glassloom_metrics.gpu_messages import OK, GpuDevice, Reading
-from glassloom_metrics.worker_memory import cluster_bytes
 from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
@@ -11,6 +10,7 @@ from glassloom_dashboards.folds.gpu_history import GpuHistory
 from glassloom_dashboards.folds.task_keys import indices_of
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.card import Seen, html_div, show_html, versions_of
+from glassloom_dashboards.parts.memory_words import of_limit_text
 from glassloom_dashboards.parts.task_links import task_href
 from glassloom_dashboards.parts.theme import bytes_text, ellipsis, visible
 from glassloom_dashboards.parts.times import duration_text
@@ -99,9 +99,7 @@ def facts(aggregate: ClusterAggregate) -> list[tuple[str, str]]:
     counts = aggregate.task_counts
     samples = aggregate.samples.values()
     limits = [worker.memory_limit_bytes for worker in aggregate.workers.values()]
-    memory = bytes_text(cluster_bytes(samples))
-    if limits and all(limits):
-        memory += f" of {bytes_text(sum(limit for limit in limits if limit))}"
+    memory = of_limit_text(samples, sum(limit or 0 for limit in limits) if all(limits) else None)
     shown = [
         ("workers", f"{len(aggregate.workers):,}"),
         ("threads", f"{aggregate.threads:,}"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from glassloom_metrics.gpu_messages import LOST, SILENT
 from glassloom_metrics.protocol import Pressure
-from glassloom_metrics.worker_memory import in_memory_bytes
+from glassloom_metrics.worker_memory import limited_bytes
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.parts.badge import Badge
@@ -73,9 +73,14 @@ def _failures(aggregate: ClusterAggregate) -> Iterator[Alert]:
 def _memory(aggregate: ClusterAggregate) -> Iterator[Alert]:
     paused = [worker for worker, sample in aggregate.samples.items() if sample.pressure >= Pressure.PAUSED]
     near = [worker for worker in aggregate.samples if worker not in paused and _is_near_limit(aggregate, worker)]
+    over = [worker for worker in near if _part_of_limit(aggregate, worker) > 1]
+    near = [worker for worker in near if worker not in over]
     if paused:
         names = _names(map(aggregate.worker_name, paused))
         yield Alert("bad", f"{_count(len(paused), 'worker')} paused for want of memory: {names}.", "memory")
+    if over:
+        names = _names(map(aggregate.worker_name, over))
+        yield Alert("warning", f"{_count(len(over), 'worker')} over the memory limit: {names}.", "memory")
     if near:
         names = _names(map(aggregate.worker_name, near))
         yield Alert("warning", f"{_count(len(near), 'worker')} near the memory limit: {names}.", "memory")
@@ -85,10 +90,14 @@ def _memory(aggregate: ClusterAggregate) -> Iterator[Alert]:
 
 
 def _is_near_limit(aggregate: ClusterAggregate, worker: int) -> bool:
-    sample, joined = aggregate.samples[worker], aggregate.workers.get(worker)
+    return aggregate.samples[worker].pressure == Pressure.HIGH or _part_of_limit(aggregate, worker) >= NEAR_LIMIT
+
+
+def _part_of_limit(aggregate: ClusterAggregate, worker: int) -> float:
+    """Return how much of its limit a worker takes, 0 if it has none."""
+    joined = aggregate.workers.get(worker)
     limit = joined.memory_limit_bytes if joined else None
-    used = in_memory_bytes(sample)
-    return sample.pressure == Pressure.HIGH or bool(limit and used >= NEAR_LIMIT * limit)
+    return limited_bytes(aggregate.samples[worker]) / limit if limit else 0.0
 
 
 def _gpus(aggregate: ClusterAggregate) -> Iterator[Alert]:

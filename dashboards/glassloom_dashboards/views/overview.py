@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from glassloom_metrics.gpu_messages import OK, GpuDevice
-from glassloom_metrics.worker_memory import cluster_bytes
+from glassloom_metrics.worker_memory import MeasuredMemory, cluster_bytes, limited_bytes
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.gpu_history import GpuHistory
@@ -11,6 +13,7 @@ from glassloom_dashboards.folds.runs import Run, joined_text, summed
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.base_cards import HtmlCard
 from glassloom_dashboards.parts.html_body import fit_html
+from glassloom_dashboards.parts.memory_words import of_limit_text
 from glassloom_dashboards.parts.strip import gpu_text, gpus_text
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.templates import render
@@ -68,20 +71,26 @@ def headroom_of(aggregate: ClusterAggregate) -> list[dict[str, object]]:
     """Return a bar for the memory of all workers, for threads, and for each GPU; parts are from 0 to 1, None: unknown."""
     samples = [sample for worker, sample in aggregate.samples.items() if worker in aggregate.workers]
     limits = [worker.memory_limit_bytes or 0 for worker in aggregate.workers.values()]
-    used = cluster_bytes(samples)
+    counted = sum(map(limited_bytes, samples))
     limit = sum(limits) if limits and all(limits) else 0
     rows: list[dict[str, object]] = []
     if samples:
-        free = f"{bytes_text(max(limit - used, 0))} free" if limit else "no limit"
-        of_all = f"{bytes_text(used)} of {bytes_text(limit)}" if limit else bytes_text(used)
-        rows.append(
-            _bar("Memory", used / limit if limit else None, f"{of_all}, {free}", is_near=used > NEAR_LIMIT * limit > 0)
-        )
+        part = counted / limit if limit else None
+        rows.append(_bar("Memory", part, _memory_words(samples, limit), is_near=(part or 0) > NEAR_LIMIT))
         busy, threads = sum(sample.executing for sample in samples), aggregate.threads
         rows.append(_bar("Threads", busy / max(threads, 1), f"{busy:,} of {threads:,} busy"))
         cpu = sum(sample.cpu_percent for sample in samples) / 100
         rows.append(_bar("CPU", cpu / max(threads, 1), f"{cpu:.1f} of {threads:,} cores' worth"))
     return rows + _gpu_bars(aggregate.gpus)
+
+
+def _memory_words(samples: Sequence[MeasuredMemory], limit: int) -> str:
+    """Return what workers take together, and what is free: shared results are among that, and are no worker's burden."""
+    if not limit:
+        return f"{bytes_text(cluster_bytes(samples))}, no limit"
+    free = limit - sum(map(limited_bytes, samples))
+    words = of_limit_text(samples, limit)
+    return f"{words}, {bytes_text(free)} free" if free >= 0 else words
 
 
 def _gpu_bars(history: GpuHistory) -> list[dict[str, object]]:
@@ -110,7 +119,8 @@ def part_in_use(gpu: GpuDevice, history: GpuHistory) -> float | None:
 
 
 def _bar(name: str, part: float | None, words: str, *, is_near: bool = False) -> dict[str, object]:
-    return {"name": name, "part": None if part is None else min(part, 1.0), "words": words, "is_near": is_near}
+    near = "" if not is_near else "over the limit" if (part or 0) > 1 else "near the limit"
+    return {"name": name, "part": None if part is None else min(part, 1.0), "words": words, "near": near}
 
 
 def engine_of(aggregate: ClusterAggregate) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from glassloom_metrics.worker_memory import in_memory_bytes
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, WorkerSample
 from glassloom_dashboards.folds.worker_history import WorkerHistory
+from glassloom_dashboards.parts.memory_words import of_limit_text
 from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import ACTION_WORDS, bytes_text
 from glassloom_dashboards.parts.times import clock_text, duration_text
@@ -49,7 +50,7 @@ class WorkerRow:
 
     @property
     def memory_bytes(self) -> int:
-        """What counts against its limit: results of its own and in shared memory, and unmanaged memory."""
+        """Results of its own and those that it shares, and unmanaged memory."""
         return in_memory_bytes(self.sample)
 
 
@@ -104,11 +105,10 @@ def memory_bar(row: WorkerRow) -> dict[str, Any]:
             ("unmanaged", sample.unmanaged_bytes),
         )
     ]
-    used = bytes_text(row.memory_bytes)
     return {
         "parts": parts,
         "limit": 100 * limit / whole if limit else None,
-        "words": f"{used} of {bytes_text(limit)}" if limit else used,
+        "words": of_limit_text([sample], limit),
         "label": ", ".join(f"{name} {words}" for name, _, words in parts),
     }
 

@@ -14,6 +14,7 @@ from glassloom_dashboards.parts.base_cards import PlotCard
 from glassloom_dashboards.parts.card import (
     replace_data,
 )
+from glassloom_dashboards.parts.memory_words import excess_text
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import (
@@ -91,14 +92,15 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
             stop += row[part]
             row[f"{part}_stop"] = stop
         row["reach"] = max(stop, row["spilled"], limit if known else 0.0)
-        words = memory_text(row["in_memory"], row["spilled"], limit if known else None)
+        excess = excess_text(samples, sum(known)) if known else ""
+        words = memory_text(row["in_memory"], row["spilled"], limit if known else None, "" if count > 1 else excess)
         row["text"] = words if numbered and samples else ""
         for name, value in row.items():
             rows[name].append(value)
     return rows
 
 
-def memory_text(used_bytes: float, spilled_bytes: float, limit_bytes: float | None) -> str:
+def memory_text(used_bytes: float, spilled_bytes: float, limit_bytes: float | None, excess: str = "") -> str:
     """Return the numbers of a bar.
 
     >>> memory_text(2**30, 2**29, 2**31)
@@ -108,7 +110,7 @@ def memory_text(used_bytes: float, spilled_bytes: float, limit_bytes: float | No
     if limit_bytes:
         limit = bytes_text(limit_bytes)
         number, unit = used.split()
-        used = f"{number if limit.endswith(f' {unit}') else used} of {limit}"
+        used = f"{number if limit.endswith(f' {unit}') else used} of {limit}{f', {excess}' if excess else ''}"
     return f"{used}, {bytes_text(spilled_bytes)} on disk" if spilled_bytes else used
 
 
