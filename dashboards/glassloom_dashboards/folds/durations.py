@@ -45,7 +45,7 @@ class LongTask(NamedTuple):
 class _Bin(NamedTuple):
     """How many tasks are in a bin, and between which durations."""
 
-    count: int
+    tasks: int
     shortest_s: float
     longest_s: float
 
@@ -75,7 +75,7 @@ class LayerDurations:
     def add(self, bin_: int, count: int, total_s: float, longest_s: float, shortest_s: float) -> None:
         """Count tasks of one bin."""
         one = self._bins.get(bin_, _EMPTY)
-        self._bins[bin_] = _Bin(one.count + count, min(one.shortest_s, shortest_s), max(one.longest_s, longest_s))
+        self._bins[bin_] = _Bin(one.tasks + count, min(one.shortest_s, shortest_s), max(one.longest_s, longest_s))
         self._cumulated = None
         self._quantiles.clear()
         self.count += count
@@ -86,7 +86,7 @@ class LayerDurations:
     def include(self, other: LayerDurations) -> None:
         """Count the tasks of another layer."""
         for bin_, one in other._bins.items():
-            self.add(bin_, one.count, 0.0, one.longest_s, one.shortest_s)
+            self.add(bin_, one.tasks, 0.0, one.longest_s, one.shortest_s)
         self.total_s += other.total_s
 
     def note(self, task: LongTask) -> None:
@@ -120,15 +120,15 @@ class LayerDurations:
         wanted = share * self.count
         place = min(bisect_left(reached, wanted), len(bins) - 1)
         found = self._bins[bins[place]]
-        rank = found.count - (reached[place] - wanted)
-        inside = max(rank - 1, 0.0) / max(found.count - 1, 1)
+        rank = found.tasks - (reached[place] - wanted)
+        inside = max(rank - 1, 0.0) / max(found.tasks - 1, 1)
         return found.shortest_s + inside * (found.longest_s - found.shortest_s)
 
     def _sorted(self) -> tuple[list[int], list[int]]:
         """Return the bins in order, and how many tasks are in each or in one before."""
         if self._cumulated is None:
             bins = sorted(self._bins)
-            self._cumulated = bins, list(accumulate(self._bins[bin_].count for bin_ in bins))
+            self._cumulated = bins, list(accumulate(self._bins[bin_].tasks for bin_ in bins))
         return self._cumulated
 
     @property
