@@ -245,6 +245,14 @@ def test_utilisation_is_the_share_of_the_threads_time_that_is_computed():
     assert "computing 75 % of the time" in opened.card("utilisation").legend.text
 
 
+def test_a_time_budget_of_no_run_speaks_of_none():
+    aggregate = cluster(1)
+    measure(aggregate, MIB)
+    assert "in all, before any run" in Opened("time-budget", aggregate).card("time-budget").legend.text
+    aggregate.apply(events(0, [(0.0, 4.0)]))
+    assert "in the latest run" in Opened("time-budget", aggregate).card("time-budget").legend.text
+
+
 def test_the_strip_and_the_overview_say_the_same_memory():
     aggregate = cluster(1)
     aggregate.apply(WorkerSamples(STARTED_AT_S, [0], [0.0], [900 * MIB], [10 * MIB], [20 * MIB], [0], [0], [0],

@@ -226,7 +226,12 @@ class TimeBudget(TimeCard):
         self.show_legend(entries, self._whole_text(whole) if totals else "")
 
     def _whole_text(self, whole_s: float) -> str:
-        where = {LATEST_RUN: "the latest run", None: "what is on screen"}.get(self.time.mode, "all")
+        latest = (
+            "the latest run"
+            if self._aggregate.tasks.next_row or self._aggregate.runs.latest()
+            else "all, before any run"
+        )
+        where = {LATEST_RUN: latest, None: "what is on screen"}.get(self.time.mode, "all")
         return f"100 % is {duration_text(whole_s)} of threads in {where}"
 
     def summary(self) -> str:
