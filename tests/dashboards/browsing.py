@@ -53,7 +53,7 @@ def open_tab(browser: Any) -> Iterator[Any]:
         url = process.stdout.readline().strip()
         tab = browser.new_page(viewport={"width": 1200, "height": 800})
         tab.base, tab.process, tab.wrongs = url.split("/?")[0], process, []
-        tab.on("pageerror", lambda error: tab.wrongs.append(str(error)))
+        tab.on("pageerror", lambda error: tab.wrongs.append(f"{error}\n{error.stack}"))
         tab.on("dialog", lambda dialog: (tab.wrongs.append(f"dialog {dialog.message}"), dialog.dismiss()))
         tab.on("console", lambda line: tab.wrongs.append(line.text) if line.type == "error" else None)
         tab.on("request", lambda sent: tab.wrongs.append(sent.url) if not sent.url.startswith(tab.base) else None)

@@ -89,6 +89,8 @@ def test_a_theme_holds_also_after_the_memory_has_been_filled() -> None:
 class Owned(Model):
     """A model with a property that must be set."""
 
+    __view_module__ = "bokeh"  # a page looks for the scripts of modules that have models of their own
+
     owner = Required(String)
     words = List(String, default=["a"])
 

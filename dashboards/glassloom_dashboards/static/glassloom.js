@@ -142,6 +142,7 @@ window.glassloom = (() => {
   // As exactly as it takes to tell the row from its neighbours.
   const started = (seconds, { source }, { index }) =>
     at(seconds, Math.max(source.data.right[index] - seconds, 1e-6) / 10);
+  const sampled = seconds => at(seconds, 0.1);
   const status = ok => (ok ? 'ok' : 'failed');
 
   // Why a task waited: see stream_waits.py for the numbers.
@@ -298,6 +299,7 @@ window.glassloom = (() => {
     openPage,
     openTask,
     reset,
+    sampled,
     secondsTick,
     showLanes,
     showTime,

@@ -151,7 +151,7 @@ class MemoryOverTime(TimeCard):
     def _hovers(self) -> list[HoverTool]:
         line = next(one for one in self.plot.renderers if one.name == "total")
         marks = next(one for one in self.plot.renderers if one.name == "peaks")
-        nbytes, at = hover("bytes"), hover("started")
+        nbytes, at = hover("bytes"), hover("sampled")
         rows = [("at", "@at{custom}"), ("at least", "@low{custom}"), ("on disk", "@spilled{custom}")]
         rows += [("limit", "@limit{custom}"), ("held most by", "@most"), ("paused workers", "@paused{0}")]
         formats = {f"@{name}": nbytes for name in ("total", "low", "spilled", "limit")} | {"@at": at}

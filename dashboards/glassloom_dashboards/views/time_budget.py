@@ -152,7 +152,7 @@ def plot_bins(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, Hover
         )
         for place, part in enumerate(PARTS)
     ]
-    started = hover("started")
+    started = hover("started", source=source)
     rows = [(WORDS[part], f"@{part}{{0.0}} %") for part in PARTS]
     tool = HoverTool(
         renderers=drawn,

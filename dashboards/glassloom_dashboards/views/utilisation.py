@@ -54,7 +54,7 @@ def plot(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, HoverTool]
             left="left", right="right", bottom="compute", top="busy", source=source, line_color=None, name="other"
         ),
     ]
-    started = hover("started")
+    started = hover("started", source=source)
     rows = [("computing", "@compute_percent{0.0} %"), ("moving and reading data", "@other_percent{0.0} %")]
     tool = HoverTool(
         renderers=drawn,
