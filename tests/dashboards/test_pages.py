@@ -184,7 +184,7 @@ def test_long_tasks_among_bins_are_drawn_by_themselves_with_a_gap_around_them():
     assert card.bins.data["tasks"].sum() == MAX_SINGLE_EVENTS + 1
     assert set(card.bins.data["bottom"].round().tolist()) == {0.0}, "none in the other lane"
     assert card.failed.data["left"].tolist() == [20.0]
-    assert card._single_glyph.glyph.line_color == LIGHT.background
+    assert set(single["line"].tolist()) == {rgba(LIGHT.background)}
     assert f"{MAX_SINGLE_EVENTS + 1:,} tasks in bins of 200 ms, 2 longer ones singly" in card.legend.text
     assert opened.update() == 0
 
