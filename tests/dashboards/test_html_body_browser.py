@@ -88,3 +88,22 @@ def test_workers_are_sorted_and_a_dead_one_is_opened_and_closed(publish, tab):
     tab.keyboard.press("Escape")
     tab.get_by_text("1 of 120 match").wait_for()
     assert tab.get_by_label("Search names").input_value() == "left"
+
+
+def test_what_was_typed_just_before_a_click_is_searched_for_too(publish, tab):
+    cluster = publish(Shape(workers=3, tasks=100))
+    cluster.add(WorkerLeft(STARTED_AT_S + 99, 1, "killed"))
+    tab.goto(f"{tab.base}/c1/workers")
+    tab.get_by_text("2 here, 1 left").wait_for()
+    tab.evaluate(
+        """() => {
+            const field = document.querySelector('input[type=search]');
+            field.value = 'left';
+            field.dispatchEvent(new Event('input', { bubbles: true }));
+            document.querySelector('tr.gone button').click();
+        }"""
+    )
+    tab.get_by_role("img", name="Memory: last").wait_for()
+    tab.keyboard.press("Escape")
+    tab.get_by_text("1 of 3 match").wait_for()
+    assert tab.get_by_label("Search names").input_value() == "left"

@@ -130,6 +130,7 @@ def test_the_engine_reads_the_steppable_clock_in_one_place_only() -> None:
     }
     dates_of_files = {
         "glassloom_metrics/open_recordings.py",
+        "glassloom/array/sources/versions.py",
         "glassloom/sampling/nvml_session.py",
         "glassloom/sampling/nvml_simulator.py",
     }

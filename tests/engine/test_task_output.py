@@ -117,6 +117,25 @@ def test_a_full_disk_keeps_nobody_from_printing() -> None:
     assert texts(output) == ["hello"]
 
 
+def test_lines_reach_the_log_whole_where_python_is_unbuffered(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Log(io.RawIOBase):
+        written: list[bytes] = []
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: Any) -> int:
+            self.written.append(bytes(data))
+            return len(data)
+
+    monkeypatch.setattr(logging, "lastResort", logging.lastResort)
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(Log(), write_through=True))  # type: ignore[arg-type]
+    TaskOutput().install()
+    print("a", "line")
+    assert Log.written == [b"a line\n"]
+
+
 def test_the_stream_is_a_text_stream_like_others() -> None:
     stream = CapturedStream("stdout", sys.__stdout__, TaskOutput())  # type: ignore[arg-type]
     assert (stream.encoding, stream.isatty(), stream.writable()) == (sys.__stdout__.encoding, False, True)  # type: ignore[union-attr]

@@ -50,12 +50,15 @@ class TaskOutput:
         self._lines_left = self._chars_left = 0
         self._n_left_out = 0
         self._is_off = False
+        self._originals: list[TextIO] = []
 
     def install(self) -> None:
         """Capture what this process prints and logs from now on."""
         for name in ("stdout", "stderr"):
             original = getattr(sys, name)
-            original.reconfigure(line_buffering=True, errors="backslashreplace")
+            # Whole lines at once, also under PYTHONUNBUFFERED: processes share the log.
+            original.reconfigure(line_buffering=True, write_through=False, errors="backslashreplace")
+            self._originals.append(original)
             setattr(sys, name, CapturedStream(name, original, self))
         logging.lastResort = _LastResort(self, sys.__stderr__ or sys.stderr)
 
@@ -110,6 +113,9 @@ class TaskOutput:
                 if is_meant(key, since_s):
                     del self.partial[key]
                     self._add(number, key[1], text, since_s)
+        for original in self._originals:
+            with contextlib.suppress(OSError, ValueError):
+                original.flush()
 
     def _add(self, number: int, stream: str, line: str, now_s: float) -> None:
         self._begin_window(now_s)
