@@ -7,8 +7,8 @@
   let typed = null;
   let typing = null;
 
-  const model = (name) => window.Bokeh.documents[0].get_model_by_name(name);
-  const keyOf = (node) => node.dataset?.key ?? null;
+  const model = name => window.Bokeh.documents[0].get_model_by_name(name);
+  const keyOf = node => node.dataset?.key ?? null;
 
   // Make `known` like `next`, and keep its elements: they may have the focus, a scroll position or selected text.
 
@@ -73,9 +73,9 @@
   };
 
   const show = (view, html) => {
-    const next = document.createElement("template");
+    const next = document.createElement('template');
     next.innerHTML = html;
-    view.hidden = html === "";
+    view.hidden = html === '';
     const focused = document.activeElement;
     morphChildren(view, next.content);
     if (focused !== document.activeElement && focused?.isConnected) {
@@ -107,82 +107,82 @@
     send(card, action, value);
   };
 
-  const cardOf = (element) => element.closest(".card").id.replace("card-", "");
+  const cardOf = element => element.closest('.card').id.replace('card-', '');
 
   const ask = (element, action, value) => {
     const card = cardOf(element);
     askCard(card, action, value);
-    if (card === "task" && action === "close") {
-      window.history.pushState(null, "", window.glassloom.themed("task"));
+    if (card === 'task' && action === 'close') {
+      window.history.pushState(null, '', window.glassloom.themed('task'));
     }
   };
 
   // A task: on its own page without loading that anew, so that going back works.
 
-  const taskOf = (url) =>
-    new URL(url, window.location.href).searchParams.get("open");
+  const taskOf = url =>
+    new URL(url, window.location.href).searchParams.get('open');
 
-  const follow = (href) => {
-    if (!href.startsWith("task?") || !document.getElementById("card-task")) {
+  const follow = href => {
+    if (!href.startsWith('task?') || !document.getElementById('card-task')) {
       return window.glassloom.openPage(href);
     }
-    window.history.pushState(null, "", window.glassloom.themed(href));
-    askCard("task", "open", taskOf(href) ?? "");
+    window.history.pushState(null, '', window.glassloom.themed(href));
+    askCard('task', 'open', taskOf(href) ?? '');
   };
 
   const onBack = () => {
-    if (document.getElementById("card-task")) {
-      askCard("task", "open", taskOf(window.location.href) ?? "");
+    if (document.getElementById('card-task')) {
+      askCard('task', 'open', taskOf(window.location.href) ?? '');
     }
   };
 
-  const onClick = (event) => {
-    const link = event.target.closest(".view a");
+  const onClick = event => {
+    const link = event.target.closest('.view a');
     const plain = !(event.ctrlKey || event.metaKey || event.shiftKey);
     if (link && plain) {
       event.preventDefault();
-      follow(link.getAttribute("href"));
+      follow(link.getAttribute('href'));
     }
-    const element = link ? null : event.target.closest("[data-ask]");
-    const isRow = element?.tagName === "TR";
-    if (!element || !(isRow || element.tagName === "BUTTON")) {
+    const element = link ? null : event.target.closest('[data-ask]');
+    const isRow = element?.tagName === 'TR';
+    if (!element || !(isRow || element.tagName === 'BUTTON')) {
       return;
     }
     if (!isRow || window.getSelection().isCollapsed) {
-      ask(element, element.dataset.ask, element.dataset.value ?? "");
+      ask(element, element.dataset.ask, element.dataset.value ?? '');
     }
   };
 
-  const onInput = (event) => {
+  const onInput = event => {
     const element = event.target;
-    if (element.tagName === "INPUT" && element.dataset.ask) {
+    if (element.tagName === 'INPUT' && element.dataset.ask) {
       clearTimeout(typing);
       typed = [cardOf(element), element.dataset.ask, element.value];
       typing = setTimeout(askTyped, TYPING_MS);
     }
   };
 
-  const onChange = (event) => {
+  const onChange = event => {
     const element = event.target;
-    if (element.tagName === "SELECT" && element.dataset.ask) {
+    if (element.tagName === 'SELECT' && element.dataset.ask) {
       ask(element, element.dataset.ask, element.value);
     }
   };
 
-  const onKey = (event) => {
-    if (event.key === "Escape") {
-      document.querySelector("[data-escape]")?.click();
+  const onKey = event => {
+    if (event.key === 'Escape') {
+      document.querySelector('[data-escape]')?.click();
     }
   };
 
   // Who scrolls away from the newest lines wants to read: they stop moving.
-  const onScroll = (event) => {
+  const onScroll = event => {
     const lines = event.target;
-    if (lines.dataset?.follow === "true") {
+    if (lines.dataset?.follow === 'true') {
       const below = lines.scrollHeight - lines.scrollTop - lines.clientHeight;
       if (below > AT_END_PX) {
-        lines.dataset.follow = "false";
-        ask(lines, "follow", "pause");
+        lines.dataset.follow = 'false';
+        ask(lines, 'follow', 'pause');
       }
     }
   };
@@ -191,22 +191,22 @@
     if (!window.Bokeh?.documents[0]) {
       return setTimeout(begin, 50);
     }
-    for (const card of document.querySelectorAll(".card")) {
-      const html = model(`${card.id.replace("card-", "")}-html`);
+    for (const card of document.querySelectorAll('.card')) {
+      const html = model(`${card.id.replace('card-', '')}-html`);
       if (html) {
-        const view = document.createElement("div");
-        view.className = ["view", ...html.css_classes].join(" ");
-        card.querySelector(".body").append(view);
+        const view = document.createElement('div');
+        view.className = ['view', ...html.css_classes].join(' ');
+        card.querySelector('.body').append(view);
         html.properties.tags.change.connect(() => show(view, html.tags[0]));
         show(view, html.tags[0]);
       }
     }
-    document.addEventListener("click", onClick);
-    window.addEventListener("popstate", onBack);
-    document.addEventListener("input", onInput);
-    document.addEventListener("change", onChange);
-    document.addEventListener("keydown", onKey);
-    document.addEventListener("scroll", onScroll, true);
+    document.addEventListener('click', onClick);
+    window.addEventListener('popstate', onBack);
+    document.addEventListener('input', onInput);
+    document.addEventListener('change', onChange);
+    document.addEventListener('keydown', onKey);
+    document.addEventListener('scroll', onScroll, true);
   };
 
   begin();
