@@ -398,8 +398,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Array:
     >>> ga.partition(ga.asarray([3, 1, 2]), 1).compute()
     array([1, 2, 3])
     """
-    whole = asarray(a).ravel() if axis is None else asarray(a)
-    return _along(whole, normalize_axis(-1 if axis is None else axis, whole.ndim), "partition", kth=kth)
+    return _partitioned(a, axis, "partition", kth=kth)
 
 
 @implements(np.argpartition)
@@ -412,8 +411,12 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Array:
     >>> ga.argpartition(ga.asarray([3, 1, 2]), 1).compute()
     array([1, 2, 0])
     """
+    return _partitioned(a, axis, "argpartition", np.intp, kth=kth)
+
+
+def _partitioned(a: Any, axis: int | None, *operation: Any, kth: Any) -> Array:
     whole = asarray(a).ravel() if axis is None else asarray(a)
-    return _along(whole, normalize_axis(-1 if axis is None else axis, whole.ndim), "argpartition", np.intp, kth=kth)
+    return _along(whole, normalize_axis(-1 if axis is None else axis, whole.ndim), *operation, kth=kth)
 
 
 @implements("topk")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.chunks import Chunks, is_known
-from glassloom.array.nodes.base import ArrayExpr, describe
+from glassloom.array.chunks import is_known
+from glassloom.array.nodes.base import ArrayExpr, SameChunks, describe
 from glassloom.array.nodes.creation import from_numpy
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.nodes.fitting import copied_for, fitted, is_masked
@@ -26,7 +26,7 @@ from glassloom.errors import ChunkError
 from glassloom.graph import Key, Task
 
 
-class Assign(ArrayExpr):
+class Assign(SameChunks):
     """`value` in place of some elements: at `points` along `axes` (none for plain slices), and where `index` has
     selectors for the other axes. Blocks that nothing changes are the array's own.
 
@@ -40,14 +40,6 @@ class Assign(ArrayExpr):
     axes: tuple[int, ...]
     points: tuple[Positions, ...]
     index: tuple[Selector, ...]
-
-    @cached_property
-    def chunks(self) -> Chunks:
-        return self.array.chunks
-
-    @cached_property
-    def meta(self) -> Any:
-        return self.array.meta
 
     @cached_property
     def _rest(self) -> list[int]:

@@ -95,6 +95,20 @@ class ArrayExpr(Expr):
         return PersistedArray(Persisted(self.name, held), self.chunks, self.meta, origin=self.origin)
 
 
+class SameChunks(ArrayExpr):
+    """A node whose blocks have the shapes and the type of those of its operand `array`."""
+
+    array: ArrayExpr
+
+    @cached_property
+    def chunks(self) -> Chunks:
+        return self.array.chunks
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.array.meta
+
+
 class PersistedArray(ArrayExpr):
     """Blocks that the runtime holds. Keeps the name of the node that made them, so that its keys are theirs."""
 

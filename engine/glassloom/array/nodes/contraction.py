@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.chunks import Chunks, common_refinement, is_known, text_of
-from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta, normalize_axis
+from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, SameChunks, make_meta, normalize_axis
 from glassloom.array.nodes.elementwise import elementwise
 from glassloom.array.nodes.kernels import Fold
 from glassloom.array.nodes.rechunk import rechunk
@@ -103,7 +103,7 @@ class Matmul:
             return namespace_of(left).matmul(left, right)[..., None]
 
 
-class Mirrored(ArrayExpr):
+class Mirrored(SameChunks):
     """A symmetric matrix of which blocks below the diagonal are those above it, transposed.
 
     `array` is the whole matrix: of its tasks only those are kept that make the diagonal and what is above it.
@@ -111,16 +111,6 @@ class Mirrored(ArrayExpr):
 
     parameters = ("array",)
     operation = "mirror"
-
-    array: ArrayExpr
-
-    @cached_property
-    def chunks(self) -> Chunks:
-        return self.array.chunks
-
-    @cached_property
-    def meta(self) -> Any:
-        return self.array.meta
 
     def tasks(self) -> dict[Key, Task]:
         below = [(row, column) for row, column in block_indices(self.numblocks) if row > column]

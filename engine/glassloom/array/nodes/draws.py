@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.chunks import Chunks
-from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, make_meta
+from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, SameChunks, make_meta
 from glassloom.array.nodes.mapping import BLOCK
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.tiled import TiledDraw
@@ -132,23 +132,14 @@ class DrawBlockWith:
         return getattr(self.streams.of_block(number), self.method)(*args, size=shape, **self.kwargs)
 
 
-class PermuteLines(BlockwiseArray):
+class PermuteLines(SameChunks, BlockwiseArray):
     """Each line along an axis, which has one block, in a random order of its own."""
 
     parameters = ("array", "streams", "axis")
     operation = "permuted"
 
-    array: ArrayExpr
     streams: Streams
     axis: int
-
-    @cached_property
-    def chunks(self) -> Chunks:
-        return self.array.chunks
-
-    @cached_property
-    def meta(self) -> Any:
-        return self.array.meta
 
     @cached_property
     def function(self) -> Any:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from glassloom.array.chunks import Chunks, starts
-from glassloom.array.nodes.base import ArrayExpr, make_meta
+from glassloom.array.nodes.base import ArrayExpr, SameChunks, make_meta
 from glassloom.backends.arrays import namespace_of
 from glassloom.backends.blas import one_blas_thread
 from glassloom.graph import Key, Task
@@ -20,20 +20,10 @@ _SMALL = 48
 """Matrices up to this size go to the library's general solver; larger ones are cut in halves."""
 
 
-class PanelFactors(ArrayExpr):
+class PanelFactors(SameChunks):
     """The panels of LU with pivoting, each with its exchange of rows, or of Cholesky: see `LuPanels`, `CholeskyPanels`."""
 
     parameters = ("array",)
-
-    array: ArrayExpr
-
-    @cached_property
-    def chunks(self) -> Chunks:
-        return self.array.chunks
-
-    @cached_property
-    def meta(self) -> Any:
-        return self.array.meta
 
     @property
     def n_tasks(self) -> int:
