@@ -12,6 +12,8 @@ import os
 import secrets
 import sys
 
+from glassloom_metrics.errors import CommandRefused
+from glassloom_metrics.protocol import Command
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, runtime_dir, write_record
 
@@ -20,8 +22,9 @@ from benchmarks.large_log import STARTED_AT_S, recorder_of
 CLUSTER_ID = "bench"
 
 
-async def _no_command(name: str) -> None:
+async def _no_command(command: Command) -> str:
     """Take no commands."""
+    raise CommandRefused(f"no {command.name!r} here")
 
 
 async def publish(tasks: int, rows_a_message: int) -> None:

@@ -18,6 +18,7 @@ from glassloom_metrics.registry import find_record
 
 from glassloom import config
 from glassloom.cluster import LocalCluster, commands
+from glassloom.cluster.doctor_report import doctor_report
 from glassloom.errors import GlassloomError
 from glassloom.recordings.cluster_recording import start_recording
 from glassloom.recordings.replay import dashboards_command
@@ -58,6 +59,10 @@ def _parser() -> argparse.ArgumentParser:
     dashboard.set_defaults(run=_dashboard, parser=dashboard)
 
     _add_recording_commands(commands)
+
+    doctor = commands.add_parser("doctor", help="look for what is broken between a cluster and the panel")
+    doctor.add_argument("cluster", nargs="?", metavar="CLUSTER", help="its name or id; default the newest")
+    doctor.set_defaults(run=_doctor, parser=doctor)
 
     options = commands.add_parser("config", help="show every option, what it is set to and where")
     options.add_argument("name", nargs="?", help="one option only, such as array.chunk-size")
@@ -109,6 +114,9 @@ def _add_cluster_actions(cluster: Any) -> None:
     start.add_argument("--threads-per-worker", type=int)
     start.add_argument("--memory-limit", help="of each worker, such as 4GB; 'none' for no limit")
     start.add_argument("--local-directory", help="where results are spilled")
+    start.add_argument("--minimum", type=int, help="let the number of workers follow the work, from this many")
+    start.add_argument("--maximum", type=int, help="to this many; default the number of CPUs")
+    start.add_argument("--idle-timeout", help="end when idle for so long, such as '30 min'; 'none' for never")
     start.add_argument("--detach", action="store_true", help="return at once; the cluster runs until it is stopped")
     start.add_argument("--json", action="store_true", help="print its id and name as JSON, for programs")
     start.add_argument("--started-by", default="script", choices=["script", "panel"])
@@ -176,17 +184,28 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
+def _doctor(options: argparse.Namespace) -> int:
+    report, is_well = doctor_report(options.cluster)
+    print(report)
+    return 0 if is_well else 1
+
+
 def _config(options: argparse.Namespace) -> int:
     print(repr(config.describe(options.name)))
     return 0
 
 
 def _start(options: argparse.Namespace) -> int:
-    names = ("n_workers", "threads_per_worker", "memory_limit", "local_directory")
+    names = ("n_workers", "threads_per_worker", "memory_limit", "local_directory", "idle_timeout")
     given: dict[str, Any] = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    if options.memory_limit == "none":
-        given["memory_limit"] = None
+    given |= {name: None for name in ("memory_limit", "idle_timeout") if given.get(name) == "none"}
     cluster = LocalCluster(name=options.name, detached=options.detach, started_by=options.started_by, **given)
+    try:
+        if options.minimum is not None or options.maximum is not None:
+            cluster.adapt(options.minimum or 0, options.maximum)
+    except BaseException:  # also an interrupt: nobody would know of it
+        cluster.close()
+        raise
     told = json.dumps({"id": cluster.id, "name": cluster.name}) if options.json else _introduction(cluster, options)
     print(told, flush=True)
     if not options.detach:

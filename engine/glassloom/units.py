@@ -53,6 +53,18 @@ def _unit_bytes(unit: str) -> int | None:
     return int((1024 if binary else 1000) ** (_PREFIXES.index(prefix) + 1))
 
 
+def format_seconds(time_s: float) -> str:
+    """Return a time for people.
+
+    >>> format_seconds(0.5), format_seconds(90), format_seconds(1800), format_seconds(5400)
+    ('0.5 s', '90 s', '30 min', '90 min')
+    """
+    for unit, unit_s in (("h", 3600), ("min", 60)):
+        if time_s >= unit_s and time_s % unit_s == 0:
+            return f"{time_s / unit_s:g} {unit}"
+    return f"{time_s:g} s"
+
+
 def format_bytes(nbytes: float) -> str:
     """Return a size for people, in binary units.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any, NamedTuple
 
 from glassloom_metrics.gpu_messages import GpuDevice, Reading, devices_of, readings_of
@@ -20,9 +19,6 @@ from glassloom_metrics.protocol import (
 )
 from glassloom_metrics.recorder import STATES
 from glassloom_metrics.worker_memory import cluster_bytes, unmanaged_column
-
-HISTORY_SAMPLES = 60
-
 
 MEMORY_PARTS = ("managed", "shared", "spilled", "unmanaged")
 
@@ -59,7 +55,6 @@ class ClusterSummary:
         self.gpu_processes: GpuProcesses | None = None
         self._counts: dict[int, tuple[int, ...]] = {}
         self._totals: dict[int, int] = {}
-        self._cpu_history: deque[float] = deque(maxlen=HISTORY_SAMPLES)
 
     def apply(self, message: Message) -> None:
         """Take the next message of the stream into account."""
@@ -100,7 +95,6 @@ class ClusterSummary:
         for worker, row in zip(message.workers, rows, strict=True):
             if worker in self._workers:
                 self._samples[worker] = _Sample(*row)
-        self._cpu_history.append(round(self.cpu_percent, 1))
 
     @property
     def cpu_percent(self) -> float:
@@ -145,6 +139,5 @@ class ClusterSummary:
             "memory_bytes": cluster_bytes(self._samples.values()),
             "memory_limit_bytes": sum(limit for limit in limits if limit) if limits and all(limits) else None,
             "cpu_percent": round(self.cpu_percent, 1),
-            "cpu_history": list(self._cpu_history),
             "tasks": dict(zip(STATES, totals, strict=True)),
         }

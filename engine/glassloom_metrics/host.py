@@ -73,6 +73,14 @@ def is_running(pid: int, started_s: float) -> bool:
         return True
 
 
+def is_stopped(pid: int) -> bool:
+    """Tell whether a process of this host is stopped by a signal (SIGSTOP, Ctrl-Z) or a debugger."""
+    try:
+        return psutil.Process(pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+    except (psutil.Error, ValueError):
+        return False
+
+
 def process_started_s(pid: int) -> float:
     """Return when process `pid` began; raises `psutil.Error` if there is none.
 

@@ -71,9 +71,22 @@ class Connect(MessageBase, frozen=True, tag="connect"):
 
 
 class Command(MessageBase, frozen=True, tag="command"):
-    """A subscriber asks the cluster for something: ``"shutdown"``."""
+    """A subscriber asks the cluster for something: ``"ping"``, or one of `Settings.commands`, with its arguments by name.
+
+    The cluster answers with the `Outcome` of the same ``request``, unless that is 0.
+    """
 
     name: str
+    arguments: dict[str, int | float | str | None] = {}
+    request: int = 0
+
+
+class Outcome(MessageBase, frozen=True, tag="outcome"):
+    """What a `Command` has done, or why it was refused, as a sentence for people. In no log."""
+
+    request: int
+    text: str
+    refused: bool = False
 
 
 class Refused(MessageBase, frozen=True, tag="refused"):
@@ -336,6 +349,22 @@ class Log(MessageBase, frozen=True, tag="log"):
     index: str = ""
 
 
+class Settings(MessageBase, frozen=True, tag="settings"):
+    """How the cluster is set up now; sent when that changes.
+
+    ``commands`` are the names of `Command` that it takes. The bounds of adaptive scaling are None if it isn't on, and
+    ``idle_timeout_s`` if the cluster doesn't end when idle. ``idle_since_s`` is None while it is in use.
+    """
+
+    at_s: float
+    name: str
+    commands: list[str]
+    adaptive_minimum: int | None = None
+    adaptive_maximum: int | None = None
+    idle_timeout_s: float | None = None
+    idle_since_s: float | None = None
+
+
 class Life(MessageBase, frozen=True, tag="life"):
     """Something happened to the cluster as a whole: ``"started"``, ``"closing"``."""
 
@@ -362,7 +391,9 @@ Message = (
     | Stacks
     | Profile
     | Log
+    | Settings
     | Life
+    | Outcome
     | Refused
     | Position
     | Dropped

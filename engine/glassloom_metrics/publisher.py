@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
 
+from glassloom_metrics.errors import CommandRefused
 from glassloom_metrics.framing import HEADER_BYTES, MAX_FRAME_BYTES, frame
 from glassloom_metrics.peer import require_own
 from glassloom_metrics.protocol import (
@@ -25,6 +26,7 @@ from glassloom_metrics.protocol import (
     Command,
     Connect,
     Message,
+    Outcome,
     Position,
     Refused,
     Request,
@@ -39,7 +41,8 @@ _READ_FRAMES = 64
 _REQUEST_BYTES = 2**20
 _CONNECT_TIMEOUT_S = 10.0
 
-CommandHandler = Callable[[str], Awaitable[None]]
+CommandHandler = Callable[[Command], Awaitable[str]]
+"""Carries a command out; returns what it has done as a sentence, or raises `CommandRefused`."""
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int = MAX_FRAME_BYTES) -> bytes:
@@ -79,7 +82,7 @@ class Publisher:
     secret
         What a connection must show.
     on_command
-        Called with the name of each command that a subscriber sends.
+        Called with each command that a subscriber sends, but ``"ping"``.
     now_s
         The cluster's clock, for heartbeats.
     """
@@ -129,7 +132,7 @@ class Publisher:
         self._tasks.add(task)
         sending = asyncio.ensure_future(self._send(connect, writer))
         try:
-            await self._read_commands(reader)
+            await self._read_commands(reader, writer)
             if self._closing:
                 with contextlib.suppress(ConnectionError):
                     await sending
@@ -204,14 +207,24 @@ class Publisher:
         is_of_this_log = connect.log_id in ("", recorder.hello.log_id) and 0 < connect.since <= len(recorder)
         return connect.since if is_of_this_log else 1
 
-    async def _read_commands(self, reader: asyncio.StreamReader) -> None:
+    async def _read_commands(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             try:
                 request = decode_request(await read_frame(reader, _REQUEST_BYTES))
             except (asyncio.IncompleteReadError, ConnectionError, msgspec.DecodeError):
                 return
             if isinstance(request, Command):
-                await self._on_command(request.name)
+                outcome = await self._obey(request)
+                if request.request and not writer.is_closing():
+                    _write(writer, [outcome])
+
+    async def _obey(self, command: Command) -> Outcome:
+        if command.name == "ping":
+            return Outcome(command.request, "The cluster answers.")
+        try:
+            return Outcome(command.request, await self._on_command(command))
+        except CommandRefused as error:
+            return Outcome(command.request, str(error), refused=True)
 
 
 async def _refuse(writer: asyncio.StreamWriter, refused: Refused) -> None:

@@ -20,6 +20,8 @@ from glassloom_metrics.host import process_started_s as process_started_s
 
 Entry = TypeVar("Entry", bound=msgspec.Struct)
 
+CLUSTER_LOG = "cluster.log"
+"""What a cluster's log is called in its directory."""
 _FOLDER = "glassloom"
 _NO_WORDS = ("no", "n", "false", "off", "0", "0.0")
 
@@ -29,7 +31,8 @@ class ClusterRecord(msgspec.Struct, frozen=True):
 
     ``kind`` is ``"processes"`` or ``"threads"``; ``socket`` the path of the head's UNIX socket; ``secret`` what a
     connection must show (``repr`` doesn't); ``directory`` and ``shm_prefix`` where its files lie; ``started_by`` is
-    ``"notebook"``, ``"script"`` or ``"panel"``; ``host`` is where ``pid`` and ``socket`` mean something.
+    ``"notebook"``, ``"script"`` or ``"panel"``; ``host`` is where ``pid`` and ``socket`` mean something. ``notebook`` and
+    ``script`` are the files that it was started in, of which one at most is known.
     """
 
     id: str
@@ -47,6 +50,8 @@ class ClusterRecord(msgspec.Struct, frozen=True):
     python: str = sys.executable
     version: str = ""
     host: HostIdentity = msgspec.field(default_factory=this_host)
+    notebook: str = ""
+    script: str = ""
 
     def __repr__(self) -> str:
         """Return all fields but the secret: notebooks save what their cells show."""
@@ -73,9 +78,14 @@ def jupyter_runtime_dir() -> Path:
     return Path(data) / "jupyter" / "runtime"
 
 
+def registry_path() -> Path:
+    """Return the directory of the records, whether it is there or not."""
+    return jupyter_runtime_dir() / _FOLDER
+
+
 def runtime_dir() -> Path:
     """Return the directory of the records; it is made, for this user alone, if it isn't there."""
-    path = jupyter_runtime_dir() / _FOLDER
+    path = registry_path()
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.chmod(0o700)
     return path
@@ -116,7 +126,7 @@ def remove_record(cluster_id: str) -> None:
 def remove_entry(name: str) -> None:
     """Remove the file ``name.json`` of the registry; nothing happens if there is none."""
     with contextlib.suppress(OSError):
-        (jupyter_runtime_dir() / _FOLDER / f"{name}.json").unlink()
+        (registry_path() / f"{name}.json").unlink()
 
 
 def read_records() -> list[ClusterRecord]:
@@ -150,7 +160,7 @@ def _read_all() -> list[ClusterRecord]:
 def read_entries(pattern: str, kind: type[Entry]) -> list[Entry]:
     """Return what the files of the registry hold whose names fit a pattern; those that can't be read are left out."""
     entries = []
-    for path in sorted((jupyter_runtime_dir() / _FOLDER).glob(f"{pattern}.json")):
+    for path in sorted(registry_path().glob(f"{pattern}.json")):
         try:
             entries.append(msgspec.json.decode(path.read_bytes(), type=kind))
         except OSError:

@@ -23,6 +23,7 @@ from glassloom_metrics.protocol import (
     Progress,
     Running,
     Runs,
+    Settings,
     Stacks,
     WorkerJoined,
     WorkerLeft,
@@ -82,7 +83,7 @@ class Snapshot:
                     self._errors.update(_columns(message, 0))
                 case Stacks():
                     self._stacks.update(_columns(message, 0))
-                case WorkerSamples() | Running() | HostSamples() | EngineSamples() | Life():
+                case WorkerSamples() | Running() | HostSamples() | EngineSamples() | Settings() | Life():
                     self._latest[type(message)] = message
                 case GpuDevices() | GpuSamples() | GpuProcesses():
                     self._gpus[type(message)] = message

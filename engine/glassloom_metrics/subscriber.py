@@ -7,15 +7,17 @@ async for message in subscribe(find_record("my-cluster")):
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
 
 from glassloom_metrics.errors import CommandRefused, ConnectionRefused, OtherVersion
 from glassloom_metrics.framing import frame
+from glassloom_metrics.host import is_stopped
 from glassloom_metrics.peer import require_own
 from glassloom_metrics.protocol import (
     NOW,
@@ -24,6 +26,7 @@ from glassloom_metrics.protocol import (
     Connect,
     Hello,
     Message,
+    Outcome,
     Position,
     Refused,
     decode_known,
@@ -34,7 +37,7 @@ from glassloom_metrics.registry import ClusterRecord
 
 COMMAND_TIMEOUT_S = 10.0
 """How long a cluster may take to take a command."""
-_READ_BYTES = 2**16
+_REQUEST = 1
 
 _VERSION_OF_CLUSTER = re.compile(r"speaks version \d+ of the protocol, this cluster (\d+)")
 """How a cluster of version 1 refuses callers of other versions: only in words."""
@@ -103,7 +106,12 @@ async def subscribe_frames(
 
 
 async def subscribe(
-    record: ClusterRecord, topics: Sequence[str] | None = None, *, since: int = 0, log_id: str = ""
+    record: ClusterRecord,
+    topics: Sequence[str] | None = None,
+    *,
+    since: int = 0,
+    log_id: str = "",
+    heard: Callable[[], None] | None = None,
 ) -> AsyncIterator[Message]:
     """Yield the cluster's messages; like `subscribe_frames`, decoded, without the `Position`s.
 
@@ -116,8 +124,12 @@ async def subscribe(
     since, log_id
         Number of the frame to begin with, 0 for everything since the cluster's start, `protocol.NOW` for a snapshot and what
         happens from now on; and the log that it is a number in.
+    heard
+        Called with each sign of life: at least once in `protocol.HEARTBEAT_S` while the head answers.
     """
     async for payload in subscribe_frames(record, topics, since=since, log_id=log_id):
+        if heard is not None:
+            heard()
         try:
             message = decode_known(payload)
         except msgspec.DecodeError as error:
@@ -133,20 +145,32 @@ async def _in_time(record: ClusterRecord, timeout_s: float) -> AsyncIterator[Non
         async with asyncio.timeout(timeout_s):
             yield
     except TimeoutError:
+        stopped = "; its process is stopped by a signal" if is_stopped(record.pid) else ""
         raise TimeoutError(
-            f"the head of cluster {record.name!r} (process {record.pid}) didn't answer within {timeout_s:g} s"
+            f"the head of cluster {record.name!r} (process {record.pid}) didn't answer within {timeout_s:g} s{stopped}"
         ) from None
 
 
-async def send_command(record: ClusterRecord, name: str, *, timeout_s: float = COMMAND_TIMEOUT_S) -> None:
-    """Ask the cluster for something (``"shutdown"``); returns once it has taken the command.
+async def send_command(
+    record: ClusterRecord,
+    name: str,
+    arguments: Mapping[str, int | float | str | None] | None = None,
+    *,
+    timeout_s: float = COMMAND_TIMEOUT_S,
+) -> str:
+    """Ask the cluster for something; return what it has done, as a sentence.
+
+    Parameters
+    ----------
+    name, arguments
+        As `protocol.Command`; ``"ping"`` asks for an answer only.
 
     Raises
     ------
     TimeoutError
-        If it doesn't in time: its head is stopped, or busy.
+        If it doesn't answer in time: its head is stopped, or busy.
     CommandRefused
-        If the cluster is a process's pool of threads, which ends with that process.
+        If it doesn't do that, and why; a process's pool of threads takes no commands.
     ConnectionRefused, OSError
         As `subscribe_frames`.
     """
@@ -156,12 +180,26 @@ async def send_command(record: ClusterRecord, name: str, *, timeout_s: float = C
             message = _check_hello(await read_frame(reader), record)
         except asyncio.IncompleteReadError as error:
             raise ConnectionResetError(f"cluster {record.name!r} closed the connection") from error
-        if message.kind == "threads":
+        if message.kind == "threads" and name != "ping":
             raise CommandRefused(
                 f"{record.name!r} is the pool of threads of process {record.pid}: it ends with that process, and can't be "
                 f"asked for {name!r}"
             )
-        writer.write(frame(encode(Command(name))))
+        writer.write(frame(encode(Command(name, dict(arguments or {}), _REQUEST))))
         writer.write_eof()
-        while await reader.read(_READ_BYTES):
-            pass  # it ends the connection when it has read all; who closes it before may be heard by nobody
+        outcome = await _outcome(reader)
+    if outcome is None and name != "shutdown":
+        raise CommandRefused(f"cluster {record.name!r} doesn't know {name!r}: its Glassloom is older than this one")
+    if outcome is not None and outcome.refused:
+        raise CommandRefused(outcome.text)
+    return outcome.text if outcome is not None else ""
+
+
+async def _outcome(reader: asyncio.StreamReader) -> Outcome | None:
+    """Return the cluster's answer; None if it closes the connection without one, as older clusters do when they have read all."""
+    with contextlib.suppress(asyncio.IncompleteReadError, ConnectionResetError):
+        while True:
+            message = decode_known(await read_frame(reader))
+            if isinstance(message, Outcome) and message.request == _REQUEST:
+                return message
+    return None

@@ -1,18 +1,22 @@
-"""What may be done with clusters: list, start, find, shut down. It follows none of them itself (`watch` does)."""
+"""What may be done with clusters: find, command, shut down, kill, read the log of. It follows none of them itself (`watch` does)."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from logging import Logger, LoggerAdapter
+from pathlib import Path
 
-from glassloom_metrics.errors import ClusterNotFound
-from glassloom_metrics.open_recordings import find_recording, withdraw_recording
-from glassloom_metrics.registry import ClusterRecord, read_records
+from glassloom_metrics.errors import ClusterNotFound, CommandRefused
+from glassloom_metrics.registry import CLUSTER_LOG, ClusterRecord, read_records
 from glassloom_metrics.subscriber import send_command
 
-from glassloom_server.launcher import KernelInterpreters, launch_cluster
-from glassloom_server.watch import ClusterWatch
-from glassloom_server.wire import StartRequest
+from glassloom_server.killing import kill_cluster
+from glassloom_server.process_log import last_lines
+
+COMMAND_TIMEOUT_S = 8.0
+"""How long a cluster may take to answer."""
+MAX_LOG_LINES = 10_000
 
 
 class ClusterManager:
@@ -20,35 +24,13 @@ class ClusterManager:
 
     Parameters
     ----------
-    watch
-        What knows the current numbers of each cluster.
-    interpreters
-        Finds the Python of a kernel.
-    working_directory
-        Where new clusters run.
+    command_timeout_s
+        How long a cluster may take to answer.
     """
 
-    def __init__(
-        self,
-        *,
-        watch: ClusterWatch,
-        interpreters: KernelInterpreters,
-        working_directory: str,
-        log: Logger | LoggerAdapter[Logger],
-    ) -> None:
-        self._watch = watch
-        self._interpreters = interpreters
-        self._working_directory = working_directory
+    def __init__(self, *, log: Logger | LoggerAdapter[Logger], command_timeout_s: float = COMMAND_TIMEOUT_S) -> None:
         self._log = log
-
-    async def list(self) -> bytes:
-        """Return all running clusters with their numbers, open recordings and clusters elsewhere, as JSON: see `wire`."""
-        async with self._watch.listen() as listener:
-            return await listener.next()
-
-    async def exposition(self) -> str:
-        """Return the numbers of all running clusters in Prometheus' text format."""
-        return await self._watch.exposition()
+        self._command_timeout_s = command_timeout_s
 
     async def find(self, cluster_id: str) -> ClusterRecord:
         """Return the record of the running cluster of that id (never of that name); raises `ClusterNotFound`."""
@@ -59,29 +41,49 @@ class ClusterManager:
         running = ", ".join(repr(record.id) for record in records) or "none"
         raise ClusterNotFound(f"no cluster {cluster_id!r}; running: {running}")
 
-    async def start(self, request: StartRequest) -> ClusterRecord:
-        """Start a cluster in the environment of a kernel; returns once it is registered.
+    async def command(
+        self, cluster_id: str, name: str, arguments: Mapping[str, int | float | str | None] | None = None
+    ) -> str:
+        """Ask a cluster for something; return what it has done as a sentence.
 
         Raises
         ------
-        KernelUnsuitable
-            If the kernel has no Python.
-        ClusterStartError
-            If the process fails; the message ends with what it wrote to stderr.
+        ClusterNotFound
+            If no such cluster runs.
+        CommandRefused
+            If it doesn't do that, such as a pool of threads.
+        TimeoutError
+            If it doesn't answer in time.
         """
-        interpreter = await asyncio.to_thread(self._interpreters.find, request.kernel_name)
-        cluster_id = await launch_cluster(interpreter, request, directory=self._working_directory)
         record = await self.find(cluster_id)
-        self._log.info("Glassloom cluster %s (%s) started with %s", record.id, record.name, interpreter.python)
-        return record
-
-    async def close_recording(self, recording_id: str) -> None:
-        """Let the dashboards show a recording no more; raises `ClusterNotFound` if none of that id is open."""
-        record = await asyncio.to_thread(find_recording, recording_id)
-        await asyncio.to_thread(withdraw_recording, record)
+        outcome = await send_command(record, name, arguments, timeout_s=self._command_timeout_s)
+        self._log.info("Glassloom cluster %s (%s): %s. %s", record.id, record.name, name, outcome)
+        return outcome
 
     async def shut_down(self, cluster_id: str) -> None:
-        """Ask a cluster to end; raises `ClusterNotFound`, or `CommandRefused` for a pool of threads."""
+        """Ask a cluster to end; raises as `command`."""
+        await self.command(cluster_id, "shutdown")
+
+    async def kill(self, cluster_id: str) -> None:
+        """Kill a cluster's processes and remove its record, whether it answers or not.
+
+        Raises
+        ------
+        ClusterNotFound
+            If no such cluster runs.
+        CommandRefused
+            If it is a pool of threads: its process is the user's own.
+        """
         record = await self.find(cluster_id)
-        await send_command(record, "shutdown")
-        self._log.info("Glassloom cluster %s (%s) was asked to shut down", record.id, record.name)
+        if record.kind != "processes":
+            raise CommandRefused(
+                f"{record.name!r} is the pool of threads of process {record.pid}: it ends with that process"
+            )
+        await asyncio.to_thread(kill_cluster, record)
+        self._log.warning("Glassloom cluster %s (%s) was killed", record.id, record.name)
+
+    async def last_log_lines(self, cluster_id: str, n_lines: int) -> list[str]:
+        """Return the newest lines of a cluster's log; raises `ClusterNotFound`."""
+        record = await self.find(cluster_id)
+        path = Path(record.directory) / CLUSTER_LOG
+        return await asyncio.to_thread(last_lines, path, min(n_lines, MAX_LOG_LINES))

@@ -76,13 +76,14 @@ class DashboardsStatus:
     """How the process stands, and the end of its log, also of what earlier ones have said.
 
     ``state`` is ``"not running"``, ``"running"`` or ``"silent"``; ``ended`` says how often it has ended by itself or was
-    replaced.
+    replaced, ``restart_wait_s`` how long it must not be started yet.
     """
 
     state: str
     pid: int | None
     ended: int
     log: str
+    restart_wait_s: float = 0.0
 
 
 class _Running:
@@ -174,7 +175,14 @@ class DashboardsProcess:
         log = self._process_log
         said = "" if log is None else await asyncio.to_thread(log.tail, _LOG_ANSWER_BYTES)
         unnoted = running is not None and running.has_ended
-        return DashboardsStatus(state, self.pid, self._restarts.ended + unnoted, said)
+        wait_s = self._restarts.wait_s(time.monotonic())
+        return DashboardsStatus(state, self.pid, self._restarts.ended + unnoted, said, wait_s)
+
+    async def ask_for_health(self, timeout_s: float) -> None:
+        """Ask the running process for an answer, as pages do; raises OSError or HTTPClientError if none comes in time."""
+        if self._directory is None:
+            raise FileNotFoundError("the dashboards process was never started")
+        await self._probe(self._directory / "socket", timeout_s)
 
     async def stop(self) -> None:
         """End the process, by force if it doesn't listen, and remove its directory."""

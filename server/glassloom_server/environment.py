@@ -1,4 +1,4 @@
-"""Which environment variables the dashboards process gets: none that hold Jupyter's secrets, as it needs none."""
+"""Which environment variables child processes get: none that hold Jupyter's own secrets."""
 
 from __future__ import annotations
 
@@ -26,6 +26,20 @@ _NAMES = frozenset(
     )
 )
 _PREFIXES = ("GLASSLOOM_", "LC_", "PYTHON")
+
+
+_JUPYTERS_OWN = ("CONFIGPROXY_", "JPY_", "JUPYTERHUB_", "JUPYTER_TOKEN")
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables without those by which Jupyter and its hub tell their server who it is.
+
+    Clusters get the rest, as kernels do: tasks may need the credentials of stores, proxies, libraries' settings.
+
+    >>> without_secrets({"AWS_PROFILE": "me", "JUPYTERHUB_API_TOKEN": "sekret", "JUPYTER_DATA_DIR": "/x"})
+    {'AWS_PROFILE': 'me', 'JUPYTER_DATA_DIR': '/x'}
+    """
+    return {name: value for name, value in environment.items() if not name.startswith(_JUPYTERS_OWN)}
 
 
 def minimal_environment(environment: Mapping[str, str]) -> dict[str, str]:

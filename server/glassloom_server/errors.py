@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from glassloom_metrics.errors import ClusterNotFound, CommandRefused, ConnectionRefused
+from glassloom_metrics.errors import ClusterNotFound, CommandRefused, ConnectionRefused, RecordingError
 
 
 class GlassloomServerError(Exception):
@@ -22,17 +22,34 @@ class KernelUnsuitable(GlassloomServerError):
     """The asked kernel doesn't exist, or has no Python to start a cluster with."""
 
 
+class ProfileNotFound(GlassloomServerError):
+    """There is no profile of that name."""
+
+
+class StartNotFound(GlassloomServerError):
+    """There is no start of that id, or it has become a cluster."""
+
+
+class RecordingNotFound(GlassloomServerError):
+    """There is no such file where recordings may lie."""
+
+
 class DashboardsUnavailable(GlassloomServerError):
     """The dashboards process does not start, or does not answer."""
 
 
 _STATUS_OF: list[tuple[type[Exception], int]] = [
     (ClusterNotFound, 404),
+    (StartNotFound, 404),
+    (RecordingNotFound, 404),
     (KernelUnsuitable, 400),
+    (ProfileNotFound, 400),
+    (RecordingError, 400),
     (RequestMalformed, 400),
     (msgspec.DecodeError, 502),  # what a cluster has answered
     (CommandRefused, 409),
     (ClusterStartError, 500),
+    (PermissionError, 502),  # another user's process listens there
     (DashboardsUnavailable, 503),
     (ConnectionRefused, 502),
     (ConnectionError, 502),

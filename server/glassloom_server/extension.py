@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.utils import url_path_join
-from traitlets import Float, List, Unicode
+from traitlets import Dict, Float, List, Unicode
 
-from glassloom_server.clusters import ClusterManager
-from glassloom_server.dashboards import COMMAND, SILENCE_S, START_TIMEOUT_S, DashboardsProcess
-from glassloom_server.launcher import KernelInterpreters
+from glassloom_server.clusters import COMMAND_TIMEOUT_S, ClusterManager
+from glassloom_server.dashboards import COMMAND, SILENCE_S, DashboardsProcess
+from glassloom_server.dashboards import START_TIMEOUT_S as DASHBOARDS_START_TIMEOUT_S
+from glassloom_server.doctor import Doctor
+from glassloom_server.launcher import START_TIMEOUT_S, KernelInterpreters
+from glassloom_server.profiles import Profiles
 from glassloom_server.proxy import DASHBOARDS_PATH
+from glassloom_server.recordings import Recordings
 from glassloom_server.routes import ROUTES
 from glassloom_server.services import Services
+from glassloom_server.starting import Starter
 from glassloom_server.watch import ClusterWatch
 
 
@@ -28,39 +33,61 @@ class GlassloomServer(ExtensionApp):
     ).tag(config=True)
 
     dashboards_start_timeout_s = Float(
-        START_TIMEOUT_S, help="Seconds that the dashboards process may take to start."
+        DASHBOARDS_START_TIMEOUT_S, help="Seconds that the dashboards process may take to start."
     ).tag(config=True)
     dashboards_silence_s = Float(
         SILENCE_S, help="Seconds without an answer after which the dashboards process is killed, to be started again."
+    ).tag(config=True)
+
+    profiles = List(
+        Dict(),
+        help="Named profiles of new clusters: each a mapping with name, title, description and values, which has any of "
+        "n_workers, threads_per_worker, memory_limit, minimum, maximum, idle_timeout and kernel_name.",
+    ).tag(config=True)
+    start_timeout_s = Float(START_TIMEOUT_S, help="Seconds that a new cluster may take to start.").tag(config=True)
+    command_timeout_s = Float(
+        COMMAND_TIMEOUT_S, help="Seconds that a cluster may take to answer, such as when it is scaled."
+    ).tag(config=True)
+    recordings_dir = Unicode(
+        "", help="Where else there are recordings (.glr) to list, besides the folders below the server's root."
     ).tag(config=True)
 
     def initialize_handlers(self) -> None:
         """Build the managers and add every row of the route table."""
         assert self.serverapp is not None, "Jupyter links the extension before it initialises it"
         settings = self.serverapp.web_app.settings
-        watch = ClusterWatch(log=self.log)
+        root, specs = self.serverapp.root_dir, settings["kernel_spec_manager"]
+        watch = ClusterWatch(log=self.log, root=root)
+        profiles = Profiles(self.profiles, specs=specs, log=self.log)
+        dashboards = DashboardsProcess(
+            prefix=url_path_join(settings["base_url"], DASHBOARDS_PATH),
+            log=self.log,
+            command=self.dashboards_command,
+            start_timeout_s=self.dashboards_start_timeout_s,
+            silence_s=self.dashboards_silence_s,
+        )
         self.services = Services(
-            clusters=ClusterManager(
-                watch=watch,
-                interpreters=KernelInterpreters(
-                    specs=settings["kernel_spec_manager"],
-                    default_kernel_name=settings["kernel_manager"].default_kernel_name,
-                ),
-                working_directory=self.serverapp.root_dir,
-                log=self.log,
-            ),
+            clusters=ClusterManager(log=self.log, command_timeout_s=self.command_timeout_s),
             watch=watch,
-            dashboards=DashboardsProcess(
-                prefix=url_path_join(settings["base_url"], DASHBOARDS_PATH),
+            starter=Starter(
+                profiles=profiles,
+                interpreters=KernelInterpreters(
+                    specs=specs, default_kernel_name=settings["kernel_manager"].default_kernel_name
+                ),
+                watch=watch,
+                directory=root,
                 log=self.log,
-                command=self.dashboards_command,
-                start_timeout_s=self.dashboards_start_timeout_s,
-                silence_s=self.dashboards_silence_s,
+                timeout_s=self.start_timeout_s,
             ),
+            profiles=profiles,
+            recordings=Recordings(root=root, directory=self.recordings_dir),
+            dashboards=dashboards,
+            doctor=Doctor(kernels=settings["kernel_manager"], watch=watch, dashboards=dashboards),
         )
         self.handlers.extend((route.pattern, route.handler, {"services": self.services}) for route in ROUTES)
 
     async def stop_extension(self) -> None:
         """End what the extension started; clusters go on."""
+        await self.services.starter.stop()
         await self.services.dashboards.stop()
         await self.services.watch.stop()

@@ -17,6 +17,7 @@ from typing import IO, Any
 import msgspec
 from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 
+from glassloom_server.environment import without_secrets
 from glassloom_server.errors import ClusterStartError, KernelUnsuitable
 from glassloom_server.wire import StartRequest
 
@@ -72,6 +73,9 @@ def start_command(python: str, request: StartRequest) -> list[str]:
         ("--n-workers", request.n_workers),
         ("--threads-per-worker", request.threads_per_worker),
         ("--memory-limit", request.memory_limit),
+        ("--minimum", request.minimum),
+        ("--maximum", request.maximum),
+        ("--idle-timeout", request.idle_timeout),
     ]
     # One word each: a name such as "--help" stays a name.
     given = [f"{option}={value}" for option, value in options if value is not None]
@@ -82,7 +86,7 @@ async def launch_cluster(
     interpreter: Interpreter, request: StartRequest, *, directory: str, timeout_s: float = START_TIMEOUT_S
 ) -> str:
     """Start a cluster in a session of its own and return its id once it is ready; raises `ClusterStartError`."""
-    environment = {**os.environ, **interpreter.environment}
+    environment = {**without_secrets(os.environ), **interpreter.environment}
     # Files, not pipes: the cluster may go on writing when nobody reads any more.
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         try:
@@ -104,6 +108,9 @@ async def launch_cluster(
             failure = _failure(f"no cluster after {timeout_s:g} s", stderr)  # without what it says of being interrupted
             await _end(process)
             raise ClusterStartError(failure) from error
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
         except EOFError as error:
             reason = f"the cluster's process ended with exit code {process.returncode}"
             raise ClusterStartError(_failure(reason, stderr)) from error

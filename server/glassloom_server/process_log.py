@@ -62,3 +62,14 @@ class ProcessLog:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - max_bytes))
                 said += file.read(max_bytes)
         return said[-max_bytes:].decode(errors="replace")
+
+
+def last_lines(path: Path, n_lines: int) -> list[str]:
+    """Return the newest lines of a file, of which at most the last `MAX_BYTES` bytes are read; none if there is no such file."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - MAX_BYTES))
+        lines = file.read(MAX_BYTES).decode(errors="replace").splitlines()
+        whole = lines[1:] if size > MAX_BYTES else lines
+        return whole[-n_lines:] if n_lines > 0 else []
+    return []

@@ -21,9 +21,9 @@ from jupyter_server_proxy.handlers import ProxyHandler, RewritableResponse
 from tornado.httpclient import HTTPError
 from tornado.websocket import WebSocketError
 
+from glassloom_server.base_handlers import AUTH_RESOURCE, ExpectedErrors
 from glassloom_server.dashboards import SECRET_HEADER
 from glassloom_server.errors import DashboardsUnavailable, status_of
-from glassloom_server.handlers import AUTH_RESOURCE, ExpectedErrors
 from glassloom_server.services import Services
 
 DASHBOARDS_PATH = "glassloom/dash"

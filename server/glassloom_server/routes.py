@@ -4,19 +4,44 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import JupyterHandler
 
-from glassloom_server.handlers import (
+from glassloom_server.base_handlers import GlassloomAPIHandler, authenticated, operation
+from glassloom_server.cluster_handlers import (
+    AdaptHandler,
     ClusterHandler,
+    ClusterLogHandler,
     ClusterMetricsHandler,
     ClustersHandler,
-    DashboardsStatusHandler,
     MetricsHandler,
+    RenameHandler,
+    RestartHandler,
+    ScaleHandler,
+    StartHandler,
+)
+from glassloom_server.openapi import openapi
+from glassloom_server.other_handlers import (
+    DashboardsStatusHandler,
+    DoctorHandler,
     PagesHandler,
+    ProfilesHandler,
     PrometheusHandler,
     RecordingHandler,
+    RecordingsHandler,
 )
 from glassloom_server.proxy import DASHBOARDS_PATH, DashboardFilesHandler, DashboardPageHandler
+
+
+class OpenApiHandler(GlassloomAPIHandler):
+    """This API."""
+
+    @authenticated
+    @authorized
+    @operation()
+    async def get(self) -> None:
+        """Describe it."""
+        self.answer(openapi(ROUTES))
 
 
 class Route(NamedTuple):
@@ -30,6 +55,16 @@ class Route(NamedTuple):
 ROUTES = [
     Route(r"glassloom/api/clusters", ClustersHandler, "glassloom/api/clusters"),
     Route(r"glassloom/api/clusters/([\w-]+)", ClusterHandler, "glassloom/api/clusters/c1"),
+    Route(r"glassloom/api/clusters/([\w-]+)/scale", ScaleHandler, "glassloom/api/clusters/c1/scale"),
+    Route(r"glassloom/api/clusters/([\w-]+)/adapt", AdaptHandler, "glassloom/api/clusters/c1/adapt"),
+    Route(r"glassloom/api/clusters/([\w-]+)/restart", RestartHandler, "glassloom/api/clusters/c1/restart"),
+    Route(r"glassloom/api/clusters/([\w-]+)/rename", RenameHandler, "glassloom/api/clusters/c1/rename"),
+    Route(r"glassloom/api/clusters/([\w-]+)/log", ClusterLogHandler, "glassloom/api/clusters/c1/log"),
+    Route(r"glassloom/api/starts/([\w-]+)", StartHandler, "glassloom/api/starts/s1"),
+    Route(r"glassloom/api/profiles", ProfilesHandler, "glassloom/api/profiles"),
+    Route(r"glassloom/api/recordings", RecordingsHandler, "glassloom/api/recordings"),
+    Route(r"glassloom/api/doctor", DoctorHandler, "glassloom/api/doctor"),
+    Route(r"glassloom/api/openapi\.json", OpenApiHandler, "glassloom/api/openapi.json"),
     Route(r"glassloom/api/dashboards", DashboardsStatusHandler, "glassloom/api/dashboards"),
     Route(r"glassloom/api/pages", PagesHandler, "glassloom/api/pages"),
     Route(r"glassloom/api/recordings/([\w-]+)", RecordingHandler, "glassloom/api/recordings/recording-1"),

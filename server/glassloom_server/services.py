@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 from glassloom_server.clusters import ClusterManager
 from glassloom_server.dashboards import DashboardsProcess
+from glassloom_server.doctor import Doctor
+from glassloom_server.profiles import Profiles
+from glassloom_server.recordings import Recordings
+from glassloom_server.starting import Starter
 from glassloom_server.watch import ClusterWatch
 
 
@@ -15,4 +19,8 @@ class Services:
 
     clusters: ClusterManager
     watch: ClusterWatch
+    starter: Starter
+    profiles: Profiles
+    recordings: Recordings
     dashboards: DashboardsProcess
+    doctor: Doctor

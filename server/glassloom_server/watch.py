@@ -13,61 +13,121 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from logging import Logger, LoggerAdapter
 
 import msgspec
 from glassloom_metrics.errors import ConnectionRefused, MetricsError
-from glassloom_metrics.folds import ClusterSummary
-from glassloom_metrics.open_recordings import read_recording_records
+from glassloom_metrics.open_recordings import RecordingRecord, read_recording_records
 from glassloom_metrics.prometheus import exposition_text
 from glassloom_metrics.protocol import NOW
 from glassloom_metrics.registry import ClusterRecord, read_foreign_records, read_records
 from glassloom_metrics.subscriber import subscribe
 
-from glassloom_server.wire import describe_cluster, describe_elsewhere, describe_recording
+from glassloom_server.cluster_fold import ClusterFold
+from glassloom_server.starts import NO_STARTS, Starts
+from glassloom_server.state import State, alive_message, changes, changes_message, snapshot_message
+from glassloom_server.wire import ElsewhereState, RecordingState
 
 INTERVAL_S = 1.0
+ALIVE_S = 5.0
+"""After how long without a change listeners are told that there was none."""
 LINGER_S = 10.0
 """How long the thread goes on without a listener, so that reloading a page does not lose the history of every cluster."""
 
 _SETTLE_S = 0.3
-_TOPICS = ["samples", "progress", "layers", "worker-joined", "worker-left", "gpu-samples", "errors"]
+_TOPICS = [
+    "samples", "progress", "layers", "worker-joined", "worker-left", "gpus", "gpu-samples", "gpu-processes", "errors",
+    "runs", "settings",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What the thread tells each second: the state, the one before, and the JSON of what differs (empty: nothing)."""
+
+    state: State
+    before: State | None
+    body: bytes
 
 
 class Listener:
-    """Gets the newest state, at most once each; what it is too slow for, it does not see."""
+    """One reader of the stream: a snapshot, then what has changed since it was told last, however slow it is."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._newest: bytes | None = None
-        self._changed = asyncio.Event()
+        self._newest: Tick | None = None
+        self._arrived = asyncio.Event()
+        self._told: State | None = None
+        self._told_at_s = 0.0
+        self._sequence = 0
+
+    async def state(self) -> State:
+        """Return the newest state; waits until there is one."""
+        await self._arrived.wait()
+        assert self._newest is not None, "set before the event"
+        return self._newest.state
 
     async def next(self) -> bytes:
-        """Return the newest state that this listener has not had, as JSON; waits until there is one."""
-        await self._changed.wait()
-        self._changed.clear()
-        assert self._newest is not None, "set before the event"
-        return self._newest
+        """Return the next message of this reader's stream, as JSON; waits until there is one."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            message = await self._message()
+            if message:
+                self._told_at_s = self._loop.time()
+                return message
 
-    def offer(self, state: bytes) -> None:
-        """Make `state` the newest."""
-        self._newest = state
-        self._changed.set()
+    async def _message(self) -> bytes:
+        tick = self._newest
+        assert tick is not None, "set before the event"
+        told, self._told = self._told, tick.state
+        if told is None:
+            self._sequence = 1
+            return await asyncio.to_thread(snapshot_message, tick.state, self._sequence)
+        body = b""
+        if told is tick.before:
+            body = tick.body
+        elif told is not tick.state:  # it was too slow for the ticks between
+            body = await asyncio.to_thread(_body, told, tick.state)
+        if body:
+            self._sequence += 1
+            return changes_message(body, self._sequence)
+        return alive_message(self._sequence) if self._loop.time() - self._told_at_s >= ALIVE_S else b""
 
-    def offer_from_thread(self, state: bytes) -> None:
-        """Make `state` the newest; for the watch's thread."""
+    def offer(self, tick: Tick) -> None:
+        """Make `tick` the newest."""
+        self._newest = tick
+        self._arrived.set()
+
+    def offer_from_thread(self, tick: Tick) -> None:
+        """Make `tick` the newest; for the watch's thread."""
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-            self._loop.call_soon_threadsafe(self.offer, state)
+            self._loop.call_soon_threadsafe(self.offer, tick)
+
+
+def _body(before: State, after: State) -> bytes:
+    told = changes(before, after)
+    return msgspec.json.encode(told) if told else b""
 
 
 class ClusterWatch:
-    """The state of all clusters, shared by everybody who listens."""
+    """The state of all clusters, shared by everybody who listens.
 
-    def __init__(self, *, log: Logger | LoggerAdapter[Logger], interval_s: float = INTERVAL_S) -> None:
+    Parameters
+    ----------
+    root
+        The server's root, to which paths are told relative.
+    """
+
+    def __init__(self, *, log: Logger | LoggerAdapter[Logger], root: str = "", interval_s: float = INTERVAL_S) -> None:
         self._log = log
+        self._root = root
         self._interval_s = interval_s
+        self._starts = NO_STARTS
         self._listeners: list[Listener] = []
         self._follower: _FollowerThread | None = None
         self._ending: asyncio.TimerHandle | None = None
@@ -76,6 +136,12 @@ class ClusterWatch:
     def running(self) -> bool:
         """Whether the thread runs."""
         return self._follower is not None
+
+    def note_starts(self, starts: Starts) -> None:
+        """Tell listeners of these starts, and at once."""
+        self._starts = starts
+        if self._follower is not None:
+            self._follower.wake()
 
     @asynccontextmanager
     async def listen(self, *, linger_s: float = LINGER_S) -> AsyncIterator[Listener]:
@@ -91,10 +157,25 @@ class ClusterWatch:
             if not self._listeners:
                 self._ending = loop.call_later(linger_s, self._end_if_unused)
 
+    async def whole(self) -> bytes:
+        """Return the newest state as JSON, with how long ago each cluster was heard and in use last."""
+        async with self.listen() as listener:
+            state = await listener.state()
+            assert self._follower is not None, "it runs while somebody listens"
+            heard_at_s = self._follower.heard_at_s()
+            return await asyncio.to_thread(lambda: msgspec.json.encode(state.as_of(time.time(), heard_at_s)))
+
+    async def heard_at_s(self, cluster_id: str) -> float | None:
+        """Return when a cluster said something last, since the epoch: what badges show; None if it never has."""
+        async with self.listen() as listener:
+            await listener.state()
+            assert self._follower is not None, "it runs while somebody listens"
+            return self._follower.heard_at_s().get(cluster_id)
+
     async def exposition(self) -> str:
         """Return the newest numbers of all clusters in Prometheus' text format."""
         async with self.listen() as listener:
-            await listener.next()
+            await listener.state()
             assert self._follower is not None, "it runs while somebody listens"
             return self._follower.exposition
 
@@ -109,14 +190,16 @@ class ClusterWatch:
     def _keep_following(self, listener: Listener) -> None:
         self._cancel_ending()
         if self._follower is None or not self._follower.is_alive():
-            self._follower = _FollowerThread(self._publish, interval_s=self._interval_s, log=self._log)
+            self._follower = _FollowerThread(
+                self._publish, lambda: self._starts, root=self._root, interval_s=self._interval_s, log=self._log
+            )
             self._follower.start()
         elif self._follower.newest is not None:
             listener.offer(self._follower.newest)
 
-    def _publish(self, state: bytes) -> None:
+    def _publish(self, tick: Tick) -> None:
         for listener in list(self._listeners):
-            listener.offer_from_thread(state)
+            listener.offer_from_thread(tick)
 
     def _end_if_unused(self) -> None:
         self._ending = None
@@ -131,19 +214,28 @@ class ClusterWatch:
 
 
 class _FollowerThread(threading.Thread):
-    """Folds every cluster's stream; calls `publish` (in this thread) with each state that differs from the last."""
+    """Folds every cluster's stream; calls `publish` (in this thread) each second."""
 
     def __init__(
-        self, publish: Callable[[bytes], None], *, interval_s: float, log: Logger | LoggerAdapter[Logger]
+        self,
+        publish: Callable[[Tick], None],
+        starts: Callable[[], Starts],
+        *,
+        root: str,
+        interval_s: float,
+        log: Logger | LoggerAdapter[Logger],
     ) -> None:
         super().__init__(name="glassloom-watch", daemon=True)
-        self.newest: bytes | None = None
+        self.newest: Tick | None = None
         self.exposition = ""
         self._publish = publish
+        self._starts = starts
+        self._root = root
         self._interval_s = interval_s
         self._log = log
         self._loop = asyncio.new_event_loop()
-        self._end = asyncio.Event()
+        self._is_ending = False
+        self._wake = asyncio.Event()
         self._following: dict[str, _Following] = {}
 
     def run(self) -> None:
@@ -152,17 +244,33 @@ class _FollowerThread(threading.Thread):
 
     def ask_to_end(self) -> None:
         """Let the thread end soon; safe from any thread."""
+        self._is_ending = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Let it look at once; safe from any thread."""
         with contextlib.suppress(RuntimeError):  # it has ended already
-            self._loop.call_soon_threadsafe(self._end.set)
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    def heard_at_s(self) -> dict[str, float | None]:
+        """Return when each cluster said something last; safe from any thread."""
+        return {name: following.fold.heard_at_s for name, following in list(self._following.items())}
 
     async def _follow_registry(self) -> None:
+        next_tick_s = self._loop.time()
         try:
-            while not self._end.is_set():
+            while not self._is_ending:
+                self._wake.clear()
                 is_new = self._update_following(read_records())
                 if is_new:
-                    await self._sleep(_SETTLE_S)  # let the snapshot come in first
-                self._publish_if_changed()
-                await self._sleep(self._interval_s)
+                    await asyncio.sleep(_SETTLE_S)  # let the snapshot come in first
+                now_s = time.time()
+                if self._loop.time() >= next_tick_s:
+                    next_tick_s = max(next_tick_s, self._loop.time() - self._interval_s) + self._interval_s
+                    for following in self._following.values():
+                        following.fold.tick(now_s)
+                self._tell(now_s)
+                await self._sleep(next_tick_s - self._loop.time())
         finally:
             for following in self._following.values():
                 following.task.cancel()
@@ -171,62 +279,80 @@ class _FollowerThread(threading.Thread):
         """Follow what is new, forget what is gone, follow again what broke off; tell whether anything was new."""
         current = {record.id: record for record in records}
         for cluster_id in self._following.keys() - current.keys():
-            self._following.pop(cluster_id).task.cancel()
-        broken = {cluster_id for cluster_id, following in self._following.items() if following.task.done()}
-        new = (current.keys() - self._following.keys()) | broken
-        # Rebuilt in the registry's order, which is the order on screen.
-        self._following = {
-            record.id: self._follow(record) if record.id in new else self._following[record.id] for record in records
-        }
-        return bool(new - broken)
+            self._following[cluster_id].task.cancel()
+        new = current.keys() - self._following.keys()
+        # Rebuilt in the registry's order, which is the order on screen, and replaced as a whole: others look at it.
+        self._following = {record.id: self._follow(record) for record in records}
+        return bool(new)
 
     def _follow(self, record: ClusterRecord) -> _Following:
         before = self._following.get(record.id)
-        return _Following(record, self._log, before.summary.problem if before else "")
+        if before is None:
+            return _Following(ClusterFold(record), self._log)
+        before.fold.record = record  # it may have been renamed
+        return _Following(before.fold, self._log) if before.task.done() else before
 
-    def _publish_if_changed(self) -> None:
-        clusters = [describe_cluster(following.record, following.summary) for following in self._following.values()]
-        state = msgspec.json.encode(
-            {
-                "clusters": clusters,
-                "recordings": [describe_recording(record) for record in read_recording_records()],
-                "elsewhere": [describe_elsewhere(record) for record in read_foreign_records()],
-            }
+    def _tell(self, now_s: float) -> None:
+        before = self.newest.state if self.newest is not None else None
+        state = self._state(now_s)
+        told = changes(before, state) if before is not None else {}
+        folds = [following.fold for following in self._following.values()]
+        self.exposition = exposition_text([(fold.record, fold.summary) for fold in folds])
+        if before is not None and not told:
+            self.newest = Tick(before, before, b"")  # the same state: who has it needn't compare
+        else:
+            self.newest = Tick(state, before, msgspec.json.encode(told) if told else b"")
+        self._publish(self.newest)
+
+    def _state(self, now_s: float) -> State:
+        starts = self._starts()
+        return State(
+            clusters={
+                name: following.fold.state(now_s, start=starts.start_of(name), root=self._root)
+                for name, following in self._following.items()
+            },
+            recordings=[_recording(record) for record in read_recording_records()],
+            elsewhere=[_elsewhere(record) for record in read_foreign_records()],
+            starts=list(starts.open),
         )
-        self.exposition = exposition_text(
-            [(following.record, following.summary) for following in self._following.values()]
-        )
-        if state != self.newest:
-            self.newest = state
-            self._publish(state)
 
     async def _sleep(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._end.wait()
+            async with asyncio.timeout(max(seconds, 0.0)):
+                await self._wake.wait()
 
 
 class _Following:
     """One cluster's stream being folded. If the stream breaks off, the last numbers stay.
 
-    ``problem`` is why it could not be read when it was tried last; it holds until the cluster says something.
+    The summary's ``problem`` is why it could not be read when it was tried last; it holds until the cluster says something.
     """
 
-    def __init__(self, record: ClusterRecord, log: Logger | LoggerAdapter[Logger], problem: str = "") -> None:
-        self.record = record
-        self.summary = ClusterSummary()
-        self.summary.problem = problem
+    def __init__(self, fold: ClusterFold, log: Logger | LoggerAdapter[Logger]) -> None:
+        self.fold = fold
         self._log = log
-        self.task = asyncio.ensure_future(self._fold())
+        self.task = asyncio.ensure_future(self._follow())
 
-    async def _fold(self) -> None:
+    async def _follow(self) -> None:
+        fold = self.fold
         try:
-            async for message in subscribe(self.record, _TOPICS, since=NOW):
-                self.summary.problem = ""
-                self.summary.apply(message)
+            async for message in subscribe(fold.record, _TOPICS, since=NOW, heard=self._heard):
+                fold.apply(message)
         except ConnectionRefused as error:  # of another version, or the record is of another cluster
-            self.summary.problem = str(error)
-            self._log.debug("Glassloom cluster %s refuses to be followed: %s", self.record.id, error)
+            fold.summary.problem = str(error)
+            self._log.debug("Glassloom cluster %s refuses to be followed: %s", fold.record.id, error)
         except (MetricsError, OSError, msgspec.DecodeError) as error:
             # Just starting or just ending; the registry says which with the next look.
-            self._log.debug("Glassloom cluster %s cannot be followed: %s", self.record.id, error)
+            self._log.debug("Glassloom cluster %s cannot be followed: %s", fold.record.id, error)
+
+    def _heard(self) -> None:
+        self.fold.heard_at_s = time.time()
+
+
+def _recording(record: RecordingRecord) -> RecordingState:
+    """Return a recording for readers: no path, but the file's name in the recording's."""
+    return RecordingState(record.id, record.name, record.pid, record.started_at_s, record.opened_at_s)
+
+
+def _elsewhere(record: ClusterRecord) -> ElsewhereState:
+    return ElsewhereState(record.id, record.name, record.host.name, record.started_at_s)

@@ -1,68 +1,288 @@
-"""The types of the REST API: what a request may hold, and what an answer looks like."""
+"""The types of the REST API and of the stream: what requests may hold, and what answers look like. `openapi` is made of them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from glassloom_metrics.folds import ClusterSummary
-from glassloom_metrics.open_recordings import RecordingRecord
-from glassloom_metrics.registry import ClusterRecord
+from msgspec import Meta, Struct
 
 from glassloom_server.errors import RequestMalformed
 
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
-Count = Annotated[int, msgspec.Meta(ge=1, le=4096)]
-ByteSize = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[\w. ]+$")]
+Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
+Count = Annotated[int, Meta(ge=1, le=4096)]
+CountOrNone = Annotated[int, Meta(ge=0, le=4096)]
+ByteSize = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[\w. ]+$")]
+TimeText = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[\w. ]+$")]
+Request = TypeVar("Request", bound=Struct)
 
 
-class StartRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``POST clusters``; what is left out, the engine chooses.
+# Requests
 
-    ``memory_limit`` is that of each worker, such as ``"2 GiB"``. ``kernel_name`` names the kernelspec whose Python runs
-    the cluster.
+
+class StartRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A new cluster; what is left out, the profile says, or else the engine chooses."""
+
+    profile: Annotated[
+        str | None, Meta(title="Profile", description="The named profile whose values these complete")
+    ] = None
+    name: Annotated[Name | None, Meta(title="Name", description="What it is called")] = None
+    n_workers: Annotated[Count | None, Meta(title="Workers", description="Number of worker processes")] = None
+    threads_per_worker: Annotated[Count | None, Meta(title="Threads per worker")] = None
+    memory_limit: Annotated[
+        ByteSize | None, Meta(title="Memory per worker", description="Such as 4 GiB; none for no limit")
+    ] = None
+    minimum: Annotated[
+        CountOrNone | None,
+        Meta(title="At least", description="The least number of workers, which then follows the work"),
+    ] = None
+    maximum: Annotated[
+        Count | None, Meta(title="At most", description="The largest number of workers, which then follows the work")
+    ] = None
+    idle_timeout: Annotated[
+        TimeText | None, Meta(title="End when idle for", description="Such as 30 min; empty: never")
+    ] = None
+    kernel_name: Annotated[
+        str | None, Meta(title="Environment", description="The kernel in whose environment it runs")
+    ] = None
+
+
+class ScaleRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many workers there shall be."""
+
+    n: CountOrNone
+
+
+class AdaptRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Bounds between which the number of workers follows the work; without them it stays as it is from now on."""
+
+    minimum: CountOrNone | None = None
+    maximum: Count | None = None
+
+    def bounds(self) -> dict[str, int | float | str | None]:
+        """Return the bounds, none if there are none; raises `RequestMalformed` if there is one only, or they are the wrong way."""
+        if self.minimum is None and self.maximum is None:
+            return {}
+        if self.minimum is None or self.maximum is None:
+            raise RequestMalformed("both minimum and maximum are needed, or neither to stop")
+        if self.minimum > self.maximum:
+            raise RequestMalformed(f"minimum={self.minimum} is larger than maximum={self.maximum}")
+        return {"minimum": self.minimum, "maximum": self.maximum}
+
+
+class RestartRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Replace all workers: no choice."""
+
+
+class RenameRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a cluster shall be called."""
+
+    name: Name
+
+
+class OpenRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A recording to be shown: a path below the server's root, or in the directory of recordings."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+# The state
+
+
+class Adaptive(Struct, frozen=True):
+    """The bounds between which the number of workers follows the work."""
+
+    minimum: int
+    maximum: int
+
+
+class GpuState(Struct, frozen=True):
+    """A GPU or MIG instance; null is what isn't known."""
+
+    name: str
+    percent: float | None
+    memory_bytes: int | None
+    memory_limit_bytes: int | None
+
+
+class RunState(Struct, frozen=True):
+    """What a person has asked for at one time; times are seconds since the epoch."""
+
+    id: int
+    kind: str
+    label: str
+    notebook: str | None
+    cell_id: str | None
+    started_at: float
+    ended_at: float | None
+    outcome: str
+    tasks_done: int
+    tasks_total: int
+
+
+class ClusterState(Struct, frozen=True):
+    """One running cluster.
+
+    ``can`` has what may be asked of it: ``scale``, ``adapt``, ``restart``, ``rename``, ``shut_down`` and ``log``. ``state`` is
+    ``running``, ``starting`` (nothing was heard of it yet), ``silent`` (it hasn't said anything for some seconds) or ``paused``
+    (all its workers are short of memory and begin no task). ``heard_at``: when it said something last. Readers of the stream get
+    that when something else changes: as long as ``state`` isn't ``silent``, it was heard a few seconds before the stream's last
+    message at most. ``start`` is the id of the start request that it came of. Paths are below the server's root if they can.
     """
 
-    name: Name | None = None
-    n_workers: Count | None = None
-    threads_per_worker: Count | None = None
-    memory_limit: ByteSize | None = None
-    kernel_name: str | None = None
+    id: str
+    name: str
+    kind: str
+    pid: int
+    started_at: float
+    started_by: str
+    kernel_id: str | None
+    notebook: str | None
+    script: str | None
+    start: str | None
+    can: list[str]
+    problem: str
+    state: str
+    heard_at: float | None
+    workers: int
+    threads: int
+    adaptive: Adaptive | None
+    idle_timeout_s: float | None
+    idle_since: float | None
+    memory_bytes: int
+    memory_limit_bytes: int | None
+    spilled_bytes: int
+    cpu_percent: float
+    cpu_history: list[float]
+    gpus: list[GpuState]
+    gpu_history: list[float]
+    tasks: dict[str, int]
+    errors: int
+    runs: list[RunState]
 
 
-def describe_cluster(record: ClusterRecord, summary: ClusterSummary) -> dict[str, Any]:
-    """Return one element of ``{"clusters": [...]}``: no secret, no path."""
-    return {
-        "id": record.id,
-        "name": record.name,
-        "kind": record.kind,
-        "pid": record.pid,
-        "started_at": record.started_at_s,
-        "started_by": record.started_by,
-        "kernel_id": record.kernel_id,
-        **summary.as_dict(),
-    }
+class RecordingState(Struct, frozen=True):
+    """A recording that the dashboards show."""
+
+    id: str
+    name: str
+    pid: int
+    started_at: float
+    opened_at: float
 
 
-def describe_recording(record: RecordingRecord) -> dict[str, Any]:
-    """Return one element of ``{"recordings": [...]}``: no path, but the file's name in the recording's."""
-    return {
-        "id": record.id,
-        "name": record.name,
-        "pid": record.pid,
-        "started_at": record.started_at_s,
-        "opened_at": record.opened_at_s,
-    }
+class ElsewhereState(Struct, frozen=True):
+    """A cluster of another host or container, which can't be reached from here."""
+
+    id: str
+    name: str
+    host: str
+    started_at: float
 
 
-def describe_elsewhere(record: ClusterRecord) -> dict[str, Any]:
-    """Return one element of ``{"elsewhere": [...]}``: a cluster of another host or container, which can't be reached from here."""
-    return {"id": record.id, "name": record.name, "host": record.host.name, "started_at": record.started_at_s}
+class StartState(Struct, frozen=True):
+    """A start that was asked for: ``starting``, or ``failed`` and why. One that has become a cluster isn't told any more."""
+
+    id: str
+    name: str
+    state: str
+    problem: str = ""
+    cluster: str | None = None
 
 
-def decode_start_request(body: bytes) -> StartRequest:
-    """Return the body of ``POST clusters``; an empty one asks for all defaults. Raises `RequestMalformed`."""
+class Clusters(Struct, frozen=True):
+    """The whole state. Each cluster also has ``last_heard_s`` and ``idle_for_s`` here, as of now."""
+
+    clusters: list[ClusterState]
+    recordings: list[RecordingState]
+    elsewhere: list[ElsewhereState]
+    starts: list[StartState]
+
+
+# Other answers
+
+
+class Started(Struct, frozen=True):
+    """A start that was taken up: its id in the state's ``starts``, and what the cluster will be called."""
+
+    id: str
+    name: str
+
+
+class Outcome(Struct, frozen=True):
+    """What was done, as a sentence."""
+
+    outcome: str
+
+
+class LogLines(Struct, frozen=True):
+    """The newest lines of a cluster's log, the newest last."""
+
+    lines: list[str]
+
+
+class Opened(Struct, frozen=True):
+    """A recording that is shown now."""
+
+    id: str
+
+
+class RecordingFile(Struct, frozen=True):
+    """A file that is, or should be, a recording; ``path`` is what to ask for to open it."""
+
+    path: str
+    name: str
+    bytes: int
+    modified_at: float
+    problem: str
+
+
+class RecordingFiles(Struct, frozen=True):
+    """The recordings that there are, the newest first, and where new ones are looked for."""
+
+    recordings: list[RecordingFile]
+    directory: str
+
+
+class Problem(Struct, frozen=True):
+    """Why a request was refused, for the person who made it."""
+
+    message: str
+    reason: str = ""
+
+
+def decode(body: bytes, kind: type[Request]) -> Request:
+    """Return the body of a request; an empty one has all defaults. Raises `RequestMalformed`, in people's words."""
     try:
-        return msgspec.json.decode(body or b"{}", type=StartRequest)
+        return msgspec.json.decode(body or b"{}", type=kind)
     except msgspec.DecodeError as error:
-        raise RequestMalformed(str(error)) from error
+        raise RequestMalformed(_in_words(str(error))) from error
+
+
+_WORDS = {
+    "Expected `int | null`": "should be a whole number",
+    "Expected `int`": "should be a whole number",
+    "Expected `str | null`": "should be text",
+    "Expected `str`": "should be text",
+    "Object contains unknown field": "there is no field",
+    "Object missing required field": "this field is missing:",
+}
+
+
+def _in_words(error: str) -> str:
+    """Return msgspec's message with the field first and without its types.
+
+    >>> _in_words("Expected `int | null`, got `str` - at `$.n_workers`")
+    'n_workers: should be a whole number, got `str`'
+    >>> _in_words("Expected `int` >= 1 - at `$.n_workers`")
+    'n_workers: should be a whole number >= 1'
+    """
+    what, _, where = error.partition(" - at `$.")
+    for theirs, ours in _WORDS.items():
+        what = what.replace(theirs, ours)
+    return f"{where.rstrip('`')}: {what}" if where else what
+
+
+def to_json(value: Any) -> bytes:
+    """Return the JSON of an answer."""
+    return msgspec.json.encode(value)

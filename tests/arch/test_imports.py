@@ -65,7 +65,7 @@ INSIDE_GLASSLOOM = {
         "glassloom.sampling.task_stacks", "glassloom.scheduler", "glassloom.store", "glassloom.worker",
     ),
     "glassloom.head": (
-        *PROCESS, "glassloom.errors", "glassloom.graph", "glassloom.head", "glassloom.protocol", "glassloom.sampling",
+        *PROCESS, "glassloom._names", "glassloom.errors", "glassloom.graph", "glassloom.head", "glassloom.protocol", "glassloom.sampling",
         "glassloom.scheduler", "glassloom.store", "glassloom.units", "glassloom.worker.fork_server",
     ),
     "glassloom.client": (

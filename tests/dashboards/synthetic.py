@@ -16,6 +16,7 @@ from glassloom_metrics.framing import frame
 from glassloom_metrics.gpu_messages import GpuDevice, gpu_devices, gpu_samples
 from glassloom_metrics.protocol import (
     Action,
+    Command,
     Hello,
     Layers,
     Life,
@@ -243,8 +244,9 @@ class ClusterHandle:
         self.run(add())
 
     async def _serve(self) -> None:
-        async def obey(name: str) -> None:
-            self.commands.append(name)
+        async def obey(command: Command) -> str:
+            self.commands.append(command.name)
+            return "done"
 
         self.publisher = Publisher(self.recorder, self.record.secret, obey)
         await self.publisher.serve(self.record.socket)

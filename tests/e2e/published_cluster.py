@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, WorkerJoined, WorkerSamples
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Command, Hello, WorkerJoined, WorkerSamples
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
@@ -77,9 +77,10 @@ async def main() -> None:
 
     ended = asyncio.Event()
 
-    async def on_command(name: str) -> None:
-        if name == "shutdown":
+    async def on_command(command: Command) -> str:
+        if command.name == "shutdown":
             ended.set()
+        return f"{command.name} is done"
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     publisher = Publisher(recorder, "sekret", on_command)

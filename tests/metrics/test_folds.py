@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassloom_metrics.folds import HISTORY_SAMPLES, ClusterSummary
+from glassloom_metrics.folds import ClusterSummary
 from glassloom_metrics.protocol import Life, Progress, WorkerJoined, WorkerLeft, WorkerSamples
 
 
@@ -24,7 +24,7 @@ def summary_of(*messages) -> dict:
 
 def test_a_cluster_that_said_nothing_is_empty():
     assert summary_of(Life(0.0, "started")) == {
-        "problem": "", "workers": 0, "threads": 0, "memory_bytes": 0, "memory_limit_bytes": None, "cpu_percent": 0, "cpu_history": [],
+        "problem": "", "workers": 0, "threads": 0, "memory_bytes": 0, "memory_limit_bytes": None, "cpu_percent": 0,
         "tasks": {"waiting": 0, "ready": 0, "running": 0, "memory": 0, "released": 0, "erred": 0},
     }  # fmt: skip
 
@@ -33,7 +33,7 @@ def test_workers_add_up_while_they_are_there():
     messages = [joined(0), joined(1), samples([0, 1, 8], [10.0, 20.0, 99.0], [5, 6, 99]), samples([0], [40.0], [7])]
     got = summary_of(*messages)
     assert (got["workers"], got["threads"], got["memory_bytes"], got["memory_limit_bytes"]) == (2, 5, 13, 200)
-    assert (got["cpu_percent"], got["cpu_history"]) == (60.0, [30.0, 60.0])
+    assert got["cpu_percent"] == 60.0
     got = summary_of(*messages, WorkerLeft(2.0, 0, "killed"), samples([0, 1], [5.0, 21.0], [1, 8]))
     assert (got["workers"], got["memory_bytes"], got["cpu_percent"]) == (1, 8, 21.0)
 
@@ -48,8 +48,3 @@ def test_progress_counts_the_last_word_of_each_layer():
         Progress(2.0, [0], [0], [3], [1], [2], [1], [1]),
     )
     assert got["tasks"] == {"waiting": 1, "ready": 3, "running": 1, "memory": 2, "released": 1, "erred": 8}
-
-
-def test_the_history_is_bounded():
-    got = summary_of(joined(0), *(samples([0], [float(n)], [1]) for n in range(HISTORY_SAMPLES + 5)))
-    assert got["cpu_history"] == [float(n) for n in range(5, HISTORY_SAMPLES + 5)]

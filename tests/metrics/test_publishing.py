@@ -48,8 +48,11 @@ class Cluster:
             "c1", "demo", "processes", os.getpid(), 0.0, self.path, secret, 0.0, str(directory), ""
         )  # fmt: skip
 
-    async def _handle_command(self, name: str) -> None:
-        self.commands.append(name)
+    async def _handle_command(self, command: Command) -> str:
+        self.commands.append(command.name)
+        if command.arguments:
+            raise CommandRefused(f"no {dict(command.arguments)}")
+        return f"{command.name} is done"
 
     def add(self, *messages) -> None:
         for message in messages:
@@ -288,12 +291,52 @@ def test_a_command_to_a_head_that_does_not_answer_ends_in_time(tmp_path):
     asyncio.run(main())
 
 
-def test_commands_arrive(tmp_path):
+def test_commands_are_answered_in_words(tmp_path):
     async def body(cluster):
-        await send_command(cluster.record, "shutdown")
-        while not cluster.commands:
+        assert await send_command(cluster.record, "shutdown") == "shutdown is done"
+        with pytest.raises(CommandRefused, match=r"^no \{'n': 4\}$"):
+            await send_command(cluster.record, "scale", {"n": 4})
+        assert cluster.commands == ["shutdown", "scale"]
+
+    run(body, tmp_path)
+
+
+def test_a_ping_is_answered_by_pools_of_threads_too_and_is_no_command(tmp_path):
+    async def body(cluster):
+        assert await send_command(cluster.record, "ping") == "The cluster answers."
+        assert cluster.commands == []
+
+    run(body, tmp_path, hello=Hello(2, "c1", "demo", "threads", 0.0, "log1"))
+
+
+def test_an_older_cluster_that_closes_without_an_answer_has_taken_a_shutdown_and_knows_nothing_else(tmp_path):
+    async def main():
+        async def serve(reader, writer):
+            writer.write(frame(encode(HELLO)))
+            await reader.read()
+            writer.close()
+
+        older = await asyncio.start_unix_server(serve, str(tmp_path / "s"))
+        record = Cluster(tmp_path, SECRET).record
+        assert await send_command(record, "shutdown") == ""
+        with pytest.raises(CommandRefused, match="doesn't know 'scale': its Glassloom is older"):
+            await send_command(record, "scale", {"n": 1})
+        older.close()
+
+    asyncio.run(main())
+
+
+def test_every_sign_of_life_is_heard(tmp_path):
+    async def body(cluster):
+        heard = []
+        stream = subscribe(cluster.record, [], heard=lambda: heard.append(1))
+        assert isinstance(await anext(stream), Hello)
+        waiting = asyncio.ensure_future(anext(stream))
+        while len(heard) < 2:  # a position, which isn't yielded
             await asyncio.sleep(0.01)
-        assert cluster.commands == ["shutdown"]
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await stream.aclose()
 
     run(body, tmp_path)
 

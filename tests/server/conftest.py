@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, WorkerJoined, WorkerSamples
+from glassloom_metrics.errors import CommandRefused
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Command, Hello, WorkerJoined, WorkerSamples
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
@@ -43,7 +44,11 @@ class RunningCluster:
     record: ClusterRecord
     recorder: Recorder
     publisher: Publisher
-    commands: list[str] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+
+    @property
+    def asked(self) -> list[tuple[str, dict[str, Any]]]:
+        return [(command.name, dict(command.arguments)) for command in self.commands]
 
     def say(self, *messages: Any) -> None:
         for message in messages:
@@ -70,10 +75,13 @@ def start_cluster(jp_environ: None, jp_asyncio_loop: Any, tmp_path: Path) -> Any
     ) -> RunningCluster:
         recorder = Recorder(Hello(PROTOCOL_VERSION, cluster_id, name, kind, 1.0))
         recorder.record(WorkerJoined(1.0, 0, "w0", os.getpid(), nthreads=2, memory_limit_bytes=1000))
-        commands: list[str] = []
+        commands: list[Command] = []
 
-        async def on_command(command: str) -> None:
+        async def on_command(command: Command) -> str:
             commands.append(command)
+            if command.name == "refuse me":
+                raise CommandRefused("no such command here")
+            return f"{command.name} is done."
 
         publisher = Publisher(recorder, "sekret", on_command)
         socket = str(tmp_path / f"{cluster_id}.sock")
@@ -87,7 +95,7 @@ def start_cluster(jp_environ: None, jp_asyncio_loop: Any, tmp_path: Path) -> Any
             socket=socket,
             secret="sekret",
             started_at_s=float(len(running)),
-            directory=str(tmp_path / "nothing"),
+            directory=str(tmp_path / cluster_id),
             shm_prefix="glassloom-test",
             **fields,
         )

@@ -1,11 +1,16 @@
-"""No route is open: derived from the route table, so that a new one cannot be forgotten."""
+"""No route is open: derived from the route table, so that a new one cannot be forgotten.
+
+One server answers all requests of a test: each is for every row of the table, and names the rows that were wrong.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
-from glassloom_server.handlers import StreamHandler
+from glassloom_server.base_handlers import StreamHandler
 from glassloom_server.proxy import DashboardFilesHandler
 from glassloom_server.routes import ROUTES, Route
 from jupyter_server.auth.authorizer import Authorizer
@@ -35,16 +40,18 @@ def verbs_of(route: Route) -> list[str]:
     ]
 
 
-REQUESTS = [pytest.param(route, verb, id=f"{verb} {route.example}") for route in ROUTES for verb in verbs_of(route)]
+REQUESTS = [(route, verb) for route in ROUTES for verb in verbs_of(route)]
 # A stream answers upgrades only, and checks the origin of those; static files have no WebSocket behind them.
-HTTP_REQUESTS = [request for request in REQUESTS if not issubclass(request.values[0].handler, StreamHandler)]
-SOCKETS = [
-    pytest.param(route, id=route.example) for route in ROUTES if issubclass(route.handler, StreamHandler | ProxyHandler)
-]
-ANSWERED_SOCKETS = [socket for socket in SOCKETS if socket.values[0].handler is not DashboardFilesHandler]
+HTTP_REQUESTS = [(route, verb) for route, verb in REQUESTS if not issubclass(route.handler, StreamHandler)]
+SOCKETS = [route for route in ROUTES if issubclass(route.handler, StreamHandler | ProxyHandler)]
 # Passes the check against forged requests, which would otherwise refuse writes before anybody asks for a login.
 XSRF = {"Cookie": "_xsrf=" + "0" * 32, "X-XSRFToken": "0" * 32}
 EVIL = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+NULL = {"Origin": "null", "Sec-Fetch-Site": "cross-site"}
+WRONG_TOKEN = {"Authorization": "token wrong"}
+
+STRANGERS = [pytest.param({}, id="nobody"), pytest.param(WRONG_TOKEN, id="wrong token")]
+ORIGINS = [pytest.param(EVIL, id="foreign origin"), pytest.param(NULL, id="null origin")]
 
 
 @pytest.fixture
@@ -59,31 +66,95 @@ def body_for(verb: str) -> str | None:
     return "{}" if verb in {"POST", "PUT", "PATCH"} else None
 
 
+async def refusal_of(request: Awaitable[Any]) -> tuple[int, str]:
+    """Return the status of an answer, and where a redirect goes."""
+    try:
+        response = await request
+    except HTTPClientError as error:
+        headers = error.response.headers if error.response is not None else {}
+        return error.code, str(headers.get("Location", ""))
+    return getattr(response, "code", 101), ""
+
+
+async def wrong_ones(
+    asked: list[tuple[str, Awaitable[Any]]], is_right: Callable[[int, str], bool]
+) -> list[tuple[str, int]]:
+    """Return the requests that were answered otherwise than they should be, with the status."""
+    answers = [(name, await refusal_of(request)) for name, request in asked]
+    assert answers, "something was asked"
+    return [(name, code) for name, (code, where) in answers if not is_right(code, where)]
+
+
+def is_refused(code: int, where: str) -> bool:
+    return code == 403 or (code == 302 and "/login" in where)
+
+
+@pytest.fixture
+def ask(http_server_client, jp_base_url) -> Callable[..., Awaitable[Any]]:
+    """Send a request to a route."""
+
+    def ask(route: Route, verb: str, headers: dict[str, str]) -> Awaitable[Any]:
+        return http_server_client.fetch(
+            jp_base_url + route.example, method=verb, headers=headers, body=body_for(verb), follow_redirects=False
+        )
+
+    return ask
+
+
+@pytest.fixture
+def upgrade(http_server_client, jp_http_port, jp_base_url) -> Callable[..., Awaitable[Any]]:
+    """Ask a route for a WebSocket."""
+
+    def upgrade(route: Route, headers: dict[str, str], path: str = "") -> Awaitable[Any]:
+        url = f"ws://localhost:{jp_http_port}{jp_base_url}{path or route.example}"
+        return websocket_connect(HTTPRequest(url, headers=headers))
+
+    return upgrade
+
+
+@pytest.fixture
+def nothing_happens(services, jp_asyncio_loop, start_cluster):
+    """A cluster that is there to be misused; fails the test if it was, or if anything was started."""
+    cluster = jp_asyncio_loop.run_until_complete(start_cluster())
+    yield
+    assert cluster.asked == []
+    assert services.dashboards.pid is None, "refused before the dashboards are started"
+    assert services.starter._starts.open == ()
+
+
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.example)
 def test_the_example_of_a_row_matches_its_pattern_and_no_other(route):
     assert [row for row in ROUTES if re.fullmatch(row.pattern, route.example)] == [route]
 
 
 def test_every_row_is_asked_for_something():
-    assert len(REQUESTS) >= len(ROUTES)
-    assert len(HTTP_REQUESTS) >= 7
-    assert len(SOCKETS) == len(ANSWERED_SOCKETS) + 1 == 4
+    assert {route.example for route, _ in REQUESTS} == {route.example for route in ROUTES}
+    assert len(HTTP_REQUESTS) >= 20
+    assert len(SOCKETS) == 4
 
 
-@pytest.mark.parametrize(("route", "verb"), REQUESTS)
-async def test_a_request_without_a_login_is_refused(
-    jp_fetch, http_server_client, jp_base_url, route, verb, start_cluster
-):
-    await start_cluster()
-    with pytest.raises(HTTPClientError) as caught:
-        await http_server_client.fetch(
-            jp_base_url + route.example, method=verb, headers=XSRF, body=body_for(verb), follow_redirects=False
-        )
-    refused_with = caught.value.code
-    if refused_with == 302:
-        assert "/login" in caught.value.response.headers["Location"]
-    else:
-        assert refused_with == 403
+@pytest.mark.parametrize("headers", STRANGERS)
+async def test_requests_without_a_login_are_refused(nothing_happens, ask, headers):
+    asked = [(f"{verb} {route.example}", ask(route, verb, {**XSRF, **headers})) for route, verb in REQUESTS]
+    assert await wrong_ones(asked, is_refused) == []
+
+
+@pytest.mark.parametrize("headers", STRANGERS)
+async def test_upgrades_without_a_login_are_refused(nothing_happens, upgrade, headers):
+    asked = [(route.example, upgrade(route, headers)) for route in SOCKETS]
+    assert await wrong_ones(asked, lambda code, _: code == 403) == []
+
+
+@pytest.mark.parametrize("headers", ORIGINS)
+async def test_logged_in_requests_from_elsewhere_are_refused(nothing_happens, ask, cookies, headers):
+    asked = [(f"{verb} {route.example}", ask(route, verb, {**cookies, **headers})) for route, verb in HTTP_REQUESTS]
+    assert await wrong_ones(asked, lambda code, _: code in (403, 404)) == []
+
+
+@pytest.mark.parametrize("headers", ORIGINS)
+async def test_logged_in_upgrades_from_elsewhere_are_refused(nothing_happens, upgrade, cookies, headers):
+    asked = [(route.example, upgrade(route, {**cookies, **headers})) for route in SOCKETS]
+    assert await wrong_ones(asked, lambda code, _: code == 403) == []
 
 
 class DenyAll(Authorizer):
@@ -91,67 +162,23 @@ class DenyAll(Authorizer):
         return resource != "glassloom"
 
 
-@pytest.mark.parametrize(("route", "verb"), HTTP_REQUESTS)
-async def test_a_user_who_is_not_allowed_is_refused(jp_serverapp, jp_fetch, route, verb, start_cluster):
-    await start_cluster()
+async def test_a_user_who_is_not_allowed_is_refused_before_anything_happens(
+    nothing_happens, jp_serverapp, jp_fetch, jp_ws_fetch
+):
     jp_serverapp.web_app.settings["authorizer"] = DenyAll(identity_provider=jp_serverapp.identity_provider)
-    with pytest.raises(HTTPClientError) as caught:
-        await jp_fetch(*route.example.split("/"), method=verb, body=body_for(verb))
-    assert caught.value.code == 403
+    asked = [
+        (f"{verb} {route.example}", jp_fetch(*route.example.split("/"), method=verb, body=body_for(verb)))
+        for route, verb in HTTP_REQUESTS
+    ]
+    upgrades = [(f"upgrade {route.example}", jp_ws_fetch(*route.example.split("/"))) for route in SOCKETS]
+    assert await wrong_ones(asked + upgrades, lambda code, _: code == 403) == []
 
 
-@pytest.mark.parametrize("route", SOCKETS)
-async def test_an_upgrade_by_a_user_who_is_not_allowed_is_refused(jp_serverapp, jp_ws_fetch, route, start_cluster):
+async def test_the_same_upgrades_with_a_login_and_from_here_are_let_in(jp_http_port, cookies, upgrade, start_cluster):
     await start_cluster()
-    jp_serverapp.web_app.settings["authorizer"] = DenyAll(identity_provider=jp_serverapp.identity_provider)
-    with pytest.raises(HTTPClientError) as caught:
-        await jp_ws_fetch(*route.example.split("/"))
-    assert caught.value.code == 403
-
-
-@pytest.mark.parametrize(("route", "verb"), HTTP_REQUESTS)
-async def test_a_logged_in_request_from_another_origin_is_refused(
-    http_server_client, jp_base_url, cookies, route, verb, start_cluster
-):
-    await start_cluster()
-    with pytest.raises(HTTPClientError) as caught:
-        await http_server_client.fetch(
-            jp_base_url + route.example, method=verb, headers={**cookies, **EVIL}, body=body_for(verb)
-        )
-    assert caught.value.code in {403, 404}
-
-
-def socket_request(jp_http_port, jp_base_url, route: Route, headers: dict[str, str]) -> HTTPRequest:
-    return HTTPRequest(f"ws://localhost:{jp_http_port}{jp_base_url}{route.example}", headers=headers)
-
-
-@pytest.mark.parametrize("route", SOCKETS)
-async def test_an_upgrade_without_a_login_is_refused(
-    http_server_client, jp_http_port, jp_base_url, route, start_cluster
-):
-    await start_cluster()
-    with pytest.raises(HTTPClientError) as caught:
-        await websocket_connect(socket_request(jp_http_port, jp_base_url, route, {}))
-    assert caught.value.code == 403
-
-
-@pytest.mark.parametrize("route", SOCKETS)
-async def test_an_upgrade_from_another_origin_is_refused(
-    http_server_client, jp_http_port, jp_base_url, cookies, route, start_cluster
-):
-    await start_cluster()
-    with pytest.raises(HTTPClientError) as caught:
-        await websocket_connect(socket_request(jp_http_port, jp_base_url, route, {**cookies, **EVIL}))
-    assert caught.value.code == 403
-
-
-@pytest.mark.parametrize("route", ANSWERED_SOCKETS)
-async def test_the_same_upgrade_with_a_login_and_from_here_is_let_in(
-    http_server_client, jp_http_port, jp_base_url, cookies, route, start_cluster
-):
-    await start_cluster()
-    example = route._replace(example=route.example.replace("/status", "/status/ws"))
     headers = {**cookies, "Origin": f"http://localhost:{jp_http_port}"}
-    socket = await websocket_connect(socket_request(jp_http_port, jp_base_url, example, headers))
-    assert await socket.read_message()
-    socket.close()
+    for route in SOCKETS:
+        if route.handler is not DashboardFilesHandler:
+            socket = await upgrade(route, headers, route.example.replace("/status", "/status/ws"))
+            assert await socket.read_message()
+            socket.close()

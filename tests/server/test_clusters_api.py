@@ -5,39 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
+import time
 from pathlib import Path
 
 import pytest
 from glassloom_metrics import publisher
+from glassloom_metrics.gpu_messages import GpuDevice, gpu_devices, gpu_samples
 from glassloom_metrics.pages import PAGES
-from glassloom_metrics.protocol import PROTOCOL_VERSION
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Runs, Settings, WorkerSamples
 from tornado.httpclient import HTTPClientError
 
-READY = """
-sys.path[:0] = os.environ["PYTHONPATH_OF_TEST"].split(os.pathsep)
-from glassloom_metrics.registry import ClusterRecord, process_started_s, write_record
-from pathlib import Path
-Path(os.environ["ARGV_FILE"]).write_text(json.dumps(sys.argv[1:]))
-name = next((a.split("=", 1)[1] for a in sys.argv if a.startswith("--name=")), "unnamed")
-pid = int(os.environ["TEST_PID"])
-write_record(ClusterRecord("new1", name, "processes", pid, process_started_s(pid), "/nowhere", "s", 5.0, "/nowhere", "x"))
-print("a line that is not ours")
-print(json.dumps({"id": "new1", "name": name}), flush=True)
-"""
+
+def a_gpu() -> GpuDevice:
+    unknown = ["not supported"] * 6
+    return GpuDevice(0, "GPU-1", "H200", 0, -1, 1000, *unknown, "ok", 0.0, "")
 
 
-@pytest.fixture
-def argv_file(monkeypatch, tmp_path) -> Path:
-    path = tmp_path / "argv.json"
-    monkeypatch.setenv("ARGV_FILE", str(path))
-    monkeypatch.setenv("TEST_PID", str(os.getpid()))
-    monkeypatch.setenv("PYTHONPATH_OF_TEST", os.pathsep.join(sys.path))
-    return path
-
-
-async def post(jp_fetch, **body):
-    return await jp_fetch("glassloom", "api", "clusters", method="POST", body=json.dumps(body))
+async def command(jp_fetch, verb: str, **body):
+    return await jp_fetch("glassloom", "api", "clusters", "c1", verb, method="POST", body=json.dumps(body))
 
 
 async def refusal(awaitable) -> tuple[int, str]:
@@ -48,34 +33,74 @@ async def refusal(awaitable) -> tuple[int, str]:
 
 async def test_no_clusters_are_an_empty_list(jp_fetch):
     response = await jp_fetch("glassloom", "api", "clusters")
-    assert json.loads(response.body) == {"clusters": [], "recordings": [], "elsewhere": []}
+    assert json.loads(response.body) == {"clusters": [], "recordings": [], "elsewhere": [], "starts": []}
     assert response.headers["Content-Type"] == "application/json"
 
 
-async def test_a_cluster_is_listed_with_its_numbers_and_without_its_secret(jp_fetch, start_cluster):
-    cluster = await start_cluster(name="<b>Ωmega</b>", started_by="script", kernel_id="k1")
-    cluster.sample(cpu_percent=150.0, rss_bytes=700)
+async def test_a_cluster_is_listed_with_all_that_it_told_and_without_its_secret(jp_fetch, jp_root_dir, start_cluster):
+    notebook = str(jp_root_dir / "work" / "taxi.ipynb")
+    cluster = await start_cluster(name="<b>Ωmega</b>", started_by="notebook", kernel_id="k1", notebook=notebook)
+    cluster.say(
+        Settings(2.0, "loom", ["scale", "adapt", "shutdown", "levitate"], 1, 4, 600.0, time.time() - 30),
+        gpu_devices(2.0, "1", "", [a_gpu()]),
+        gpu_samples(2.0, {0: {"utilization_percent": 40.0, "memory_used_bytes": "not supported"}}),
+        Runs([3], ["compute"], ["# taxis\ndf.mean()"], [notebook], ["cell1"], ["k1"], [""], [5.0], [None], ["running"], [9], [4], [0]),
+        WorkerSamples(0.0, [0], [150.0], [700], [0], [0], [20], [0], [0]),
+    )  # fmt: skip
     response = await jp_fetch("glassloom", "api", "clusters")
-    assert json.loads(response.body)["clusters"] == [
-        {
-            "id": "c1",
-            "name": "<b>Ωmega</b>",
-            "kind": "processes",
-            "pid": os.getpid(),
-            "started_at": 0.0,
-            "started_by": "script",
-            "kernel_id": "k1",
-            "problem": "",
-            "workers": 1,
-            "threads": 2,
-            "memory_bytes": 700,
-            "memory_limit_bytes": 1000,
-            "cpu_percent": 150.0,
-            "cpu_history": [150.0],
-            "tasks": {"waiting": 0, "ready": 0, "running": 0, "memory": 0, "released": 0, "erred": 0},
-        }
-    ]
+    (told,) = json.loads(response.body)["clusters"]
+    assert 0 <= told.pop("last_heard_s") < 60 and told.pop("heard_at") > told.pop("idle_since")
+    assert 30 <= told.pop("idle_for_s") < 90
+    assert told == {
+        "id": "c1",
+        "name": "<b>Ωmega</b>",
+        "kind": "processes",
+        "pid": os.getpid(),
+        "started_at": 0.0,
+        "started_by": "notebook",
+        "kernel_id": "k1",
+        "notebook": "work/taxi.ipynb",
+        "script": None,
+        "start": None,
+        "can": ["scale", "adapt", "shut_down", "log"],
+        "problem": "",
+        "state": "running",
+        "workers": 1,
+        "threads": 2,
+        "adaptive": {"minimum": 1, "maximum": 4},
+        "idle_timeout_s": 600.0,
+        "memory_bytes": 700,
+        "memory_limit_bytes": 1000,
+        "spilled_bytes": 20,
+        "cpu_percent": 150.0,
+        "cpu_history": [150.0],
+        "gpus": [{"name": "H200", "percent": 40.0, "memory_bytes": None, "memory_limit_bytes": 1000}],
+        "gpu_history": [40.0],
+        "tasks": {"waiting": 0, "ready": 0, "running": 0, "memory": 0, "released": 0, "erred": 0},
+        "errors": 0,
+        "runs": [
+            {
+                "id": 3,
+                "kind": "compute",
+                "label": "df.mean()",
+                "notebook": "work/taxi.ipynb",
+                "cell_id": "cell1",
+                "started_at": 5.0,
+                "ended_at": None,
+                "outcome": "running",
+                "tasks_done": 4,
+                "tasks_total": 9,
+            }
+        ],
+    }
     assert b"sekret" not in response.body
+
+
+async def test_what_a_cluster_cannot_do_is_not_offered(jp_fetch, start_cluster):
+    await start_cluster("c1", kind="threads")
+    await start_cluster("c2")  # an older one, which doesn't tell
+    response = await jp_fetch("glassloom", "api", "clusters")
+    assert [told["can"] for told in json.loads(response.body)["clusters"]] == [[], ["shut_down", "log"]]
 
 
 @pytest.mark.fault("a cluster speaks an older or newer version of the protocol only")
@@ -115,15 +140,70 @@ async def test_deleting_a_cluster_asks_it_to_shut_down(jp_fetch, start_cluster):
     other = await start_cluster("c2")
     response = await jp_fetch("glassloom", "api", "clusters", "c1", method="DELETE")
     assert response.code == 204
-    assert (cluster.commands, other.commands) == (["shutdown"], [])
+    assert (cluster.asked, other.asked) == ([("shutdown", {})], [])
 
 
-async def test_a_pool_of_threads_cannot_be_deleted(jp_fetch, start_cluster):
+@pytest.mark.parametrize(
+    ("verb", "body", "asked"),
+    [
+        ("scale", {"n": 4}, ("scale", {"n": 4})),
+        ("scale", {"n": 0}, ("scale", {"n": 0})),
+        ("adapt", {"minimum": 1, "maximum": 8}, ("adapt", {"minimum": 1, "maximum": 8})),
+        ("adapt", {}, ("adapt", {})),
+        ("restart", {}, ("restart", {})),
+        ("rename", {"name": "Ωmega"}, ("rename", {"name": "Ωmega"})),
+    ],
+)
+async def test_a_command_reaches_the_cluster_and_its_outcome_is_told(jp_fetch, start_cluster, verb, body, asked):
+    cluster = await start_cluster()
+    response = await command(jp_fetch, verb, **body)
+    assert json.loads(response.body) == {"outcome": f"{verb} is done."}
+    assert cluster.asked == [asked]
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "message"),
+    [
+        ("scale", {"n": -1}, "n: should be a whole number >= 0"),
+        ("scale", {"n": "four"}, "n: should be a whole number, got `str`"),
+        ("scale", {}, "this field is missing: `n`"),
+        ("adapt", {"minimum": 3, "maximum": 2}, "minimum=3 is larger than maximum=2"),
+        ("adapt", {"minimum": 3}, "both minimum and maximum are needed, or neither to stop"),
+        ("restart", {"why": "so"}, "there is no field `why`"),
+        ("rename", {"name": ""}, "name: should be text of length >= 1"),
+    ],
+)
+async def test_a_command_without_sense_is_refused_before_the_cluster_hears_of_it(
+    jp_fetch, start_cluster, verb, body, message
+):
+    cluster = await start_cluster()
+    assert await refusal(command(jp_fetch, verb, **body)) == (400, message)
+    assert cluster.asked == []
+
+
+async def test_a_pool_of_threads_takes_no_command_and_is_not_killed(jp_fetch, start_cluster):
     cluster = await start_cluster(name="threads-7", kind="threads")
-    code, message = await refusal(jp_fetch("glassloom", "api", "clusters", "c1", method="DELETE"))
+    one = ("glassloom", "api", "clusters", "c1")
+    code, message = await refusal(jp_fetch(*one, method="DELETE"))
     assert code == 409
     assert message.startswith(f"'threads-7' is the pool of threads of process {os.getpid()}: it ends with that process")
-    assert cluster.commands == []
+    assert (await refusal(jp_fetch(*one, method="DELETE", params={"kill": "true"})))[0] == 409
+    assert (await refusal(command(jp_fetch, "scale", n=2)))[0] == 409
+    assert cluster.asked == []
+
+
+async def test_the_newest_lines_of_a_clusters_log_are_told(jp_fetch, start_cluster):
+    cluster = await start_cluster()
+    one = ("glassloom", "api", "clusters", "c1", "log")
+    assert json.loads((await jp_fetch(*one)).body) == {"lines": []}
+    directory = Path(cluster.record.directory)
+    directory.mkdir()
+    (directory / "cluster.log").write_bytes(b"".join(b"line %d\n" % number for number in range(600)) + b"caf\xff\n")
+    lines = json.loads((await jp_fetch(*one)).body)["lines"]
+    assert (len(lines), lines[0], lines[-1]) == (500, "line 101", "caf\ufffd")
+    assert json.loads((await jp_fetch(*one, params={"lines": "2"})).body) == {"lines": ["line 599", "caf\ufffd"]}
+    refused = await refusal(jp_fetch(*one, params={"lines": "all"}))
+    assert refused == (400, "lines='all' should be a whole number, 0 or more")
 
 
 async def test_deleting_an_unknown_cluster_says_which_ones_run(jp_fetch, start_cluster):
@@ -131,80 +211,6 @@ async def test_deleting_an_unknown_cluster_says_which_ones_run(jp_fetch, start_c
     for unknown in ("c1", "loom"):
         code, message = await refusal(jp_fetch("glassloom", "api", "clusters", unknown, method="DELETE"))
         assert (code, message) == (404, f"no cluster '{unknown}'; running: 'c2'")
-
-
-async def test_a_cluster_is_started_with_the_kernels_python_and_the_asked_options(
-    jp_fetch, install_kernel, fake_python, argv_file
-):
-    install_kernel("mine", fake_python(READY))
-    response = await post(
-        jp_fetch, name="--help", n_workers=3, threads_per_worker=2, memory_limit="1.5 GiB", kernel_name="mine"
-    )
-    assert (response.code, json.loads(response.body)) == (201, {"id": "new1", "name": "--help"})
-    assert json.loads(argv_file.read_text()) == [
-        "-m",
-        "glassloom",
-        "cluster",
-        "start",
-        "--json",
-        "--detach",
-        "--started-by=panel",
-        "--name=--help",
-        "--n-workers=3",
-        "--threads-per-worker=2",
-        "--memory-limit=1.5 GiB",
-    ]
-
-
-async def test_a_start_that_fails_answers_with_what_the_process_said(jp_fetch, install_kernel, fake_python):
-    install_kernel("broken", fake_python("sys.exit('MemoryLimitError: 3 EiB is more than this machine has')"))
-    code, message = await refusal(post(jp_fetch, kernel_name="broken"))
-    assert code == 500
-    assert (
-        message
-        == "the cluster's process ended with exit code 1:\nMemoryLimitError: 3 EiB is more than this machine has"
-    )
-
-
-async def test_a_request_that_the_engine_refuses_is_answered_with_its_words_alone(
-    jp_fetch, install_kernel, fake_python
-):
-    install_kernel("mine", fake_python("sys.exit('a warning\\nglassloom: \\'lots\\' is not a size')"))
-    assert await refusal(post(jp_fetch, kernel_name="mine")) == (500, "'lots' is not a size")
-
-
-async def test_a_kernel_without_its_interpreter_is_named(jp_fetch, install_kernel):
-    install_kernel("gone", "/nowhere/python")
-    code, message = await refusal(post(jp_fetch, kernel_name="gone"))
-    assert (code, message) == (500, "could not run /nowhere/python: No such file or directory")
-
-
-async def test_an_unknown_kernel_is_refused_with_the_installed_ones(jp_fetch, install_kernel):
-    install_kernel("mine", "python")
-    code, message = await refusal(post(jp_fetch, kernel_name="other"))
-    assert code == 400
-    assert message.startswith("no kernel 'other'; installed: ")
-    assert "mine" in message
-
-
-async def test_a_kernel_of_another_language_is_refused(jp_fetch, install_kernel):
-    install_kernel("rr", "R", language="R")
-    assert await refusal(post(jp_fetch, kernel_name="rr")) == (400, "kernel 'rr' runs 'R'; a cluster needs Python")
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ('{"n_workers": 0}', "Expected `int` >= 1 - at `$.n_workers`"),
-        ('{"n_workers": "two"}', "Expected `int | null`, got `str` - at `$.n_workers`"),
-        ('{"workers": 2}', "Object contains unknown field `workers`"),
-        ('{"name": ""}', "Expected `str` of length >= 1 - at `$.name`"),
-        ("{", "Input data was truncated"),
-    ],
-)
-async def test_a_bad_request_is_refused_with_the_field(jp_fetch, body, message):
-    request = jp_fetch("glassloom", "api", "clusters", method="POST", body=body)
-    assert await refusal(request) == (400, message)
 
 
 async def test_prometheus_gets_the_numbers_of_all_clusters(jp_fetch, jp_serverapp, start_cluster):

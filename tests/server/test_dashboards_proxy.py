@@ -346,7 +346,13 @@ async def test_the_process_gets_no_secret_of_jupyters_environment(jp_fetch, serv
 
 async def test_the_status_tells_of_no_process_and_starts_none(jp_fetch, services):
     response = await jp_fetch("glassloom", "api", "dashboards")
-    assert json.loads(response.body) == {"state": "not running", "pid": None, "ended": 0, "log": ""}
+    assert json.loads(response.body) == {
+        "state": "not running",
+        "pid": None,
+        "ended": 0,
+        "log": "",
+        "restart_wait_s": 0.0,
+    }
     assert services.dashboards.pid is None
 
 

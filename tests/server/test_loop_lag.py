@@ -35,6 +35,6 @@ async def test_following_a_cluster_with_a_long_history_does_not_hold_up_the_loop
     )  # held on purpose: what the cluster does with its messages, in the test's loop, is no part of this
     async with services.watch.listen() as listener:
         lag = await typical_worst_lag(2)
-        (listed,) = json.loads(await listener.next())["clusters"]
+        (listed,) = json.loads(await listener.next())["state"]["clusters"]
     assert listed["workers"] == 1
     assert lag < LAG_LIMIT_S

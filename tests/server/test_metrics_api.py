@@ -8,29 +8,126 @@ import threading
 
 import pytest
 from glassloom_metrics.protocol import Hello, Position, WorkerJoined, WorkerSamples, decode
+from glassloom_metrics.registry import runtime_dir
+from glassloom_server import cluster_fold, watch
 from tornado.httpclient import HTTPClientError
 
 
-async def next_clusters(socket, predicate):
-    """Return the clusters of the first message for which the predicate holds."""
-    async with asyncio.timeout(10):
-        while True:
-            clusters = json.loads(await socket.read_message())["clusters"]
-            if predicate(clusters):
-                return clusters
+class Reader:
+    """Follows the stream as the front end does."""
+
+    def __init__(self, socket) -> None:
+        self._socket = socket
+        self.sequence = 0
+        self.clusters: dict[str, dict] = {}
+        self.kinds: list[str] = []
+
+    async def read(self) -> dict:
+        message = json.loads(await self._socket.read_message())
+        assert message["version"] == 2
+        self.kinds.append(message["type"])
+        if message["type"] == "alive":
+            assert message["sequence"] == self.sequence
+            return message
+        assert message["sequence"] == self.sequence + 1
+        self.sequence += 1
+        if message["type"] == "snapshot":
+            self.clusters = {cluster["id"]: cluster for cluster in message["state"]["clusters"]}
+        for name, fields in message.get("clusters", {}).items():
+            self.clusters[name] = {**self.clusters.get(name, {}), **(fields or {})}
+            if fields is None:
+                del self.clusters[name]
+        assert message.get("order", list(self.clusters)) == list(self.clusters)
+        return message
+
+    async def until(self, predicate) -> list[dict]:
+        """Return the clusters once the predicate holds."""
+        async with asyncio.timeout(20):
+            await self.read()
+            while not predicate(list(self.clusters.values())):
+                await self.read()
+        return list(self.clusters.values())
 
 
 async def test_a_new_cluster_its_numbers_and_its_end_are_told(jp_ws_fetch, start_cluster):
     socket = await jp_ws_fetch("glassloom", "api", "metrics")
-    assert await next_clusters(socket, lambda clusters: True) == []
+    reader = Reader(socket)
+    assert await reader.until(lambda clusters: True) == []
     cluster = await start_cluster()
-    (listed,) = await next_clusters(socket, lambda clusters: clusters)
+    (listed,) = await reader.until(lambda clusters: clusters)
     assert (listed["id"], listed["threads"]) == ("c1", 2)
     cluster.sample(cpu_percent=42.0, rss_bytes=9)
-    (listed,) = await next_clusters(socket, lambda clusters: clusters[0]["cpu_percent"])
+    (listed,) = await reader.until(lambda clusters: clusters[0]["cpu_percent"])
     assert (listed["cpu_percent"], listed["memory_bytes"]) == (42.0, 9)
     await cluster.end()
-    assert await next_clusters(socket, lambda clusters: not clusters) == []
+    assert await reader.until(lambda clusters: not clusters) == []
+    assert reader.kinds[0] == "snapshot" and set(reader.kinds[1:]) == {"changes"}
+    socket.close()
+
+
+async def test_a_reader_that_hears_of_no_change_hears_that_there_is_none(jp_ws_fetch, start_cluster, monkeypatch):
+    monkeypatch.setattr(watch, "ALIVE_S", 0.5)
+    await start_cluster()
+    socket = await jp_ws_fetch("glassloom", "api", "metrics")
+    reader = Reader(socket)
+    async with asyncio.timeout(20):
+        while reader.kinds[-2:] != ["alive", "alive"]:
+            await reader.read()
+    assert list(reader.clusters) == ["c1"]
+    socket.close()
+
+
+async def test_a_reader_that_is_too_slow_is_told_all_changes_at_once(services, start_cluster):
+    cluster = await start_cluster()
+    async with services.watch.listen() as quick, services.watch.listen() as slow:
+        first = json.loads(await slow.next())
+        assert (first["type"], first["sequence"]) == ("snapshot", 1)
+        await quick.next()
+        for cpu_percent in (40.0, 80.0):
+            cluster.sample(cpu_percent=cpu_percent, rss_bytes=9)
+            while f'"cpu_percent":{cpu_percent}' not in (await quick.next()).decode():
+                pass
+        second = json.loads(await slow.next())
+    assert (second["type"], second["sequence"]) == ("changes", 2)
+    assert second["clusters"]["c1"]["cpu_percent"] == 80.0
+
+
+async def test_fifty_clusters_are_told_and_one_that_changes_costs_little(jp_ws_fetch, start_cluster):
+    clusters = [await start_cluster(f"c{number:02}") for number in range(50)]
+    socket = await jp_ws_fetch("glassloom", "api", "metrics")
+    reader = Reader(socket)
+    listed = await reader.until(lambda clusters: len(clusters) == 50 and all(each["threads"] for each in clusters))
+    assert [each["id"] for each in listed] == [f"c{number:02}" for number in range(50)]
+    clusters[7].sample(cpu_percent=42.0, rss_bytes=9)
+    async with asyncio.timeout(20):
+        while "c07" not in (message := await reader.read()).get("clusters", {}):
+            pass
+    assert list(message["clusters"]) == ["c07"]
+    assert len(json.dumps(message)) < 500
+    socket.close()
+
+
+async def test_a_stray_file_in_the_registry_hides_nothing(jp_fetch, start_cluster):
+    await start_cluster()
+    registry = runtime_dir()
+    (registry / "cluster-folder.json").mkdir()
+    (registry / "cluster-text.json").write_text("no record")
+    (registry / "cluster-bytes.json").write_bytes(b"\xff\x00")
+    (registry / "cluster-pid.json").write_bytes(
+        (registry / "cluster-c1.json").read_bytes().replace(b'"pid": ', b'"pid": -')
+    )
+    (registry / "cluster-link.json").symlink_to("/nowhere")
+    listed = json.loads((await jp_fetch("glassloom", "api", "clusters")).body)["clusters"]
+    assert [cluster["id"] for cluster in listed] == ["c1"]
+
+
+async def test_a_cluster_that_says_nothing_is_told_to_be_silent(jp_ws_fetch, services, start_cluster, monkeypatch):
+    monkeypatch.setattr(cluster_fold, "SILENT_S", 0.3)
+    await start_cluster()  # whose heartbeat comes each second, so it is silent in between
+    socket = await jp_ws_fetch("glassloom", "api", "metrics")
+    reader = Reader(socket)
+    (listed,) = await reader.until(lambda clusters: clusters and clusters[0]["state"] == "silent")
+    assert await services.watch.heard_at_s("c1") >= listed["heard_at"] - 0.1
     socket.close()
 
 
@@ -38,7 +135,7 @@ async def test_any_number_of_sockets_share_one_sampler(jp_ws_fetch, services, st
     await start_cluster()
     sockets = [await jp_ws_fetch("glassloom", "api", "metrics") for _ in range(5)]
     for socket in sockets:
-        await next_clusters(socket, lambda clusters: clusters)
+        await Reader(socket).until(lambda clusters: clusters)
     follower = services.watch._follower
     assert follower.name == "glassloom-watch"
     assert [thread for thread in threading.enumerate() if thread.name == "glassloom-watch"] == [follower]
@@ -63,7 +160,7 @@ async def test_a_listener_that_comes_back_within_the_linger_finds_the_same_sampl
         await listener.next()
     follower = services.watch._follower
     async with services.watch.listen(linger_s=0) as listener:
-        assert json.loads(await listener.next()) == {"clusters": [], "recordings": [], "elsewhere": []}
+        assert json.loads(await listener.next())["type"] == "snapshot"
         assert services.watch._follower is follower
 
 
@@ -71,7 +168,7 @@ async def test_a_cluster_that_refuses_us_is_still_listed(jp_ws_fetch, start_clus
     cluster = await start_cluster()
     cluster.publisher._secret = "another"
     socket = await jp_ws_fetch("glassloom", "api", "metrics")
-    (listed,) = await next_clusters(socket, lambda clusters: clusters)
+    (listed,) = await Reader(socket).until(lambda clusters: clusters)
     assert (listed["name"], listed["workers"], listed["memory_limit_bytes"]) == ("loom", 0, None)
     socket.close()
 

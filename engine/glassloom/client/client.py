@@ -72,7 +72,7 @@ class Client(
     address
         A `LocalCluster`, or the name or id of a running cluster of this user. None: start a `LocalCluster` with the
         other options, which ends when the client is closed.
-    n_workers, threads_per_worker, memory_limit, name, local_directory, spill_compression, resources, env, timeout
+    n_workers, threads_per_worker, memory_limit, name, local_directory, spill_compression, resources, env, idle_timeout, timeout
         As in `LocalCluster`, with the same defaults, and so are the next four: ``config.get(...)`` in the signature names
         the option of `glassloom.config` that is the default. Only for a cluster that this client starts.
     memory_target_fraction, memory_spill_fraction, memory_pause_fraction, memory_terminate_fraction
@@ -122,6 +122,7 @@ class Client(
         spill_compression: str | None | Configured = Configured("cluster.spill-compression"),
         resources: Resources | None = None,
         env: Mapping[str, str] | None = None,
+        idle_timeout: float | str | None | Configured = Configured("cluster.idle-timeout"),
         timeout: float | str | Configured = Configured("cluster.start-timeout"),
         asynchronous: bool = False,
         set_as_default: bool = True,
@@ -141,6 +142,7 @@ class Client(
             spill_compression=spill_compression,
             resources=resources,
             env=env,
+            idle_timeout=idle_timeout,
             timeout=timeout,
         )
         self.asynchronous = asynchronous

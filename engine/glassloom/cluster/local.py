@@ -70,6 +70,11 @@ class LocalCluster:
         takes the place of another has its resources. Tasks find their worker's as ``get_worker().resources``.
     env
         Environment variables of the cluster's processes, besides this process's own; such as ``{"OMP_NUM_THREADS": "4"}``.
+    idle_timeout
+        How long the cluster may be idle before it ends by itself: seconds, or text such as ``"30 min"``; None: for ever. It is
+        idle while no task waits or runs, no client holds a result, a failed task or a dataset (a `Future`, what `persist`
+        gave, what was published or scattered), and no client asks it for anything or waits for it. A client that is only
+        connected doesn't keep it. Clients are told why it ended. Default: ``cluster.idle-timeout`` (None).
     timeout
         How long the cluster may take to start: seconds, or text such as ``"2 min"``. Default: ``cluster.start-timeout``
         (60 s).
@@ -110,6 +115,7 @@ class LocalCluster:
         spill_compression: str | None | Configured = Configured("cluster.spill-compression"),
         resources: Resources | None = None,
         env: Mapping[str, str] | None = None,
+        idle_timeout: float | str | None | Configured = Configured("cluster.idle-timeout"),
         timeout: float | str | Configured = Configured("cluster.start-timeout"),
         detached: bool = False,
         started_by: str | None = None,
@@ -129,6 +135,7 @@ class LocalCluster:
             spill_compression=spill_compression,
             resources=resources,
             env=env,
+            idle_timeout=idle_timeout,
             timeout=timeout,
             detached=detached,
             started_by=started_by,

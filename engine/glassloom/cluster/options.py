@@ -14,7 +14,7 @@ from glassloom import config
 from glassloom._names import check_encodable
 from glassloom.config import Configured, chosen
 from glassloom.errors import OptionError
-from glassloom.protocol.identity import kernel_id
+from glassloom.protocol.identity import kernel_id, notebook, script
 from glassloom.protocol.options import SPILL_CODECS, HeadOptions, MemoryLimits, checked_worker_resources
 from glassloom.sampling.limits import cpu_count, memory_limit_bytes, process_memory_limit_bytes
 from glassloom.units import format_bytes, parse_bytes, parse_seconds
@@ -43,6 +43,7 @@ class ClusterOptions:
     spill_compression: str | None | Configured = Configured("cluster.spill-compression")
     resources: Resources | None = None
     env: Mapping[str, str] | None = None
+    idle_timeout: float | str | None | Configured = Configured("cluster.idle-timeout")
     timeout: float | str | Configured = Configured("cluster.start-timeout")
     detached: bool = False
     started_by: str | None = None
@@ -79,6 +80,14 @@ class ClusterOptions:
             raise OptionError(f"timeout={self.timeout!r} should be above 0")
         return time_s
 
+    @property
+    def _idle_timeout_s(self) -> float | None:
+        idle_timeout: Any = chosen(self.idle_timeout)
+        time_s = parse_seconds("idle_timeout", idle_timeout)
+        if time_s is not None and not time_s:
+            raise OptionError(f"idle_timeout={self.idle_timeout!r} should be above 0, or None for no end")
+        return time_s
+
     def values(self) -> dict[str, Any]:
         """Return all options by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -109,6 +118,9 @@ class ClusterOptions:
             preload=tuple(module for module in _PRELOADED if module in sys.modules),
             started_by=self.started_by or ("notebook" if kernel_id() else "script"),
             kernel_id=kernel_id(),
+            notebook=notebook(),
+            script="" if self.started_by == "panel" else script(),
+            idle_timeout_s=self._idle_timeout_s,
             resources=checked_worker_resources(self.resources, self.name),
             log_memory_bytes=config.get("metrics.log-memory"),
             nvml_session=_absolute(config.get("metrics.nvml-session")),

@@ -244,6 +244,10 @@ OPTIONS: Mapping[str, Option] = _table(
         "Threads of NumPy's linear algebra within each task, unless `OMP_NUM_THREADS` and its like are set.",
     ),
     Option(
+        "cluster.idle-timeout", _TIME, None, True,
+        "How long a cluster may be idle before it ends: see `LocalCluster`. None: for ever.",
+    ),
+    Option(
         "cluster.start-timeout", _TIME, "60 s", False,
         "How long a cluster may take to start before it is given up.",
     ),

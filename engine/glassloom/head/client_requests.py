@@ -188,6 +188,12 @@ class ClientRequests:
         self._worker_pool.adapt(Adaptive(message.minimum, message.maximum, message.wait_s))
         client.send(messages.Ack(message.request))
 
+    def restart(self) -> None:
+        """Cancel all tasks, and replace all workers."""
+        self._scheduler.cancel(list(self._scheduler.tasks))
+        self._worker_pool.restart()
+        self._settle()
+
     def _restart(self, client: ClientConnection, message: messages.Restart) -> None:
         self._scheduler.cancel(list(self._scheduler.tasks))
         self._worker_pool.restart()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 
-LOG_NAME = "cluster.log"
 _STDERR = 2
 
 

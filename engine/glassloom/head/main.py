@@ -14,10 +14,11 @@ import traceback
 from typing import Any
 
 import msgspec
+from glassloom_metrics.registry import CLUSTER_LOG
 
 from glassloom._process_title import set_process_title
 from glassloom.errors import GlassloomError
-from glassloom.head.cluster_log import LOG_NAME, write_log
+from glassloom.head.cluster_log import write_log
 from glassloom.head.registration import print_json
 from glassloom.head.server import Head
 from glassloom.protocol.identity import new_cluster_id
@@ -55,7 +56,7 @@ def main(options: dict[str, Any], worker_path: list[str]) -> None:
 
 
 def _run(options: HeadOptions, places: ClusterPlaces, worker_path: list[str]) -> None:
-    log_path = os.path.join(places.directory, LOG_NAME)
+    log_path = os.path.join(places.directory, CLUSTER_LOG)
     fork_server.redirect_output(log_path, 2)  # the starter still reads what we print
     fork_server_process = fork_server.start(
         fork_server.ForkServerOptions(

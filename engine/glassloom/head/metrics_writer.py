@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+import msgspec
 from glassloom_metrics import protocol
 from glassloom_metrics.protocol import (
     Action,
@@ -20,6 +21,7 @@ from glassloom_metrics.protocol import (
     Life,
     Log,
     Running,
+    Settings,
     WorkerJoined,
     WorkerLeft,
     WorkerSamples,
@@ -79,12 +81,20 @@ class MetricsWriter:
         """By worker: what has finished since the last flush, and between those before; the newest first."""
         self._lost: set[str] = set()
         self._told_running = False
+        self._settings: Settings | None = None
 
     @_never_raises
     def life(self, event: str) -> None:
         """Something happened to the cluster as a whole."""
         self._profile.flush(self._clock.now_s(), at_once=True)
         self._recorder.record(Life(self._clock.now_s(), event))
+
+    @_never_raises
+    def settings(self, message: Settings) -> None:
+        """Write how the cluster is set up, if that differs from what was written last."""
+        if self._settings is None or msgspec.structs.replace(message, at_s=self._settings.at_s) != self._settings:
+            self._settings = message
+            self._recorder.record(message)
 
     def begin_run(self, info: RunInfo) -> int:
         """A client begins a run; return its number."""

@@ -58,6 +58,11 @@ class ClientQueries:
         self._invocations: dict[int, _Invocation] = {}
         self._next_invocation = 0
 
+    @property
+    def n_invocations(self) -> int:
+        """How many calls on workers aren't answered yet."""
+        return len(self._invocations)
+
     def locate(self, client: ClientConnection, message: messages.Locate) -> None:
         """Answer where results are, now or when they are reachable."""
         tasks = [self._scheduler.locate(key) for key in message.keys]

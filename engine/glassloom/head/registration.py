@@ -32,6 +32,8 @@ def register(options: HeadOptions, places: ClusterPlaces, secret: str, started_a
         started_by=options.started_by,
         kernel_id=options.kernel_id,
         version=version(),
+        notebook=options.notebook,
+        script=options.script,
     )
     warning = ""
     try:

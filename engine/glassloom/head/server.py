@@ -20,10 +20,10 @@ from typing import Any
 import msgspec
 from glassloom_metrics.framing import FrameError, FrameSplitter
 from glassloom_metrics.peer import peer_of
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Connect, Hello
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Command, Connect, Hello
 from glassloom_metrics.publisher import Publisher, read_frame
 from glassloom_metrics.recorder import Recorder
-from glassloom_metrics.registry import remove_record
+from glassloom_metrics.registry import CLUSTER_LOG, remove_record
 
 from glassloom._supervision import Crash
 from glassloom.errors import SerialisationError, WorkerLost
@@ -31,7 +31,8 @@ from glassloom.graph.keys import key_text
 from glassloom.head.call_cache import CallCache
 from glassloom.head.client_requests import HEAD_ITSELF, ClientRequests
 from glassloom.head.client_runs import ClientRuns
-from glassloom.head.cluster_log import LOG_NAME
+from glassloom.head.cluster_activity import Activity
+from glassloom.head.cluster_commands import ClusterCommands
 from glassloom.head.connections import ClientConnection, WorkerConnection, keys_finished, keys_of
 from glassloom.head.coordinator import Coordinator
 from glassloom.head.fork_server_client import ForkServerClient
@@ -90,7 +91,7 @@ class Head:
         self._recorder = Recorder(hello, memory_bytes=options.log_memory_bytes, directory=Path(places.directory))
         self._scheduler = Scheduler(self._give_up, min_block=MIN_TASKS)
         self._metrics_writer = MetricsWriter(self._recorder, self._scheduler, self._clock)
-        self._publisher = Publisher(self._recorder, self._secret, self._handle_command, self._clock.now_s)
+        self._publisher = Publisher(self._recorder, self._secret, self._obey, self._clock.now_s)
         self._worker_pool = WorkerPool(
             options,
             self._scheduler,
@@ -143,6 +144,16 @@ class Head:
             now_s=self._clock.now_s,
             settle=self._settle,
             shared_result_lost=self._shared_result_lost,
+            end=self._end,
+        )
+        self._commands = ClusterCommands(
+            options,
+            places.cluster_id,
+            self._worker_pool,
+            self._metrics_writer,
+            is_used=Activity(self._scheduler, self._queries, self._clients).is_seen,
+            restart=self._client_requests.restart,
+            settle=self._settle_soon,
             end=self._end,
         )
         self._settling = False
@@ -219,7 +230,7 @@ class Head:
         warning = register(self._options, self._places, self._secret, self._clock.now_s())
         if warning:
             self._metrics_writer.log("warning", warning)
-        fork_server.redirect_output(os.path.join(self._places.directory, LOG_NAME), 1)
+        fork_server.redirect_output(os.path.join(self._places.directory, CLUSTER_LOG), 1)
         self._tasks.start_in_thread("clean-up", remove_what_the_dead_left, on_crash=self._log_crash)
 
     # Life and death
@@ -244,9 +255,8 @@ class Head:
         else:
             self._crashed(Crash(str(context.get("handle") or context.get("message")), error))
 
-    async def _handle_command(self, command: str) -> None:
-        if command == "shutdown":
-            self._end("shut down")
+    async def _obey(self, command: Command) -> str:
+        return await self._commands.handle(command)
 
     def _read_lifeline(self) -> None:
         if not os.read(sys.stdin.fileno(), 1024):
@@ -338,7 +348,7 @@ class Head:
 
     def _welcome(self, number: int) -> messages.Welcome:
         places = self._places
-        return messages.Welcome(places.cluster_id, self._options.name, places.directory, places.shm_prefix, number)
+        return messages.Welcome(places.cluster_id, self._commands.name, places.directory, places.shm_prefix, number)
 
     def _client_left(self, client: ClientConnection) -> None:
         del self._clients[client.number]
@@ -573,6 +583,7 @@ class Head:
         for worker in peers.values():
             if not worker.is_disconnected and has_ended(worker.pid):  # a child of its may still hold the connection
                 self._tasks.start("worker's end", self._follow_end_of(worker))
+        self._commands.observe(now_s)
         self._metrics_writer.samples(peers.values())
         self._metrics_writer.running(peers.values())
         if self._worker_pool.follow_work(now_s) | self._worker_pool.replace_failing(monotonic_s()):

@@ -76,6 +76,11 @@ class WorkerPool:
         return self._n_wanted
 
     @property
+    def adaptive(self) -> Adaptive | None:
+        """How their number follows the work; None if it doesn't."""
+        return self._adaptive
+
+    @property
     def is_adaptive(self) -> bool:
         """Whether their number follows the work."""
         return self._adaptive is not None

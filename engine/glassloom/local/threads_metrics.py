@@ -14,7 +14,8 @@ import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from glassloom_metrics.protocol import LEAST_RUNNING_S, PROTOCOL_VERSION, Hello, Life, Running, WorkerJoined
+from glassloom_metrics.errors import CommandRefused
+from glassloom_metrics.protocol import LEAST_RUNNING_S, PROTOCOL_VERSION, Command, Hello, Life, Running, WorkerJoined
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
@@ -27,7 +28,7 @@ from glassloom.graph.run_info import RunInfo
 from glassloom.local.slot import Finished
 from glassloom.protocol import failure
 from glassloom.protocol.clock import Clock
-from glassloom.protocol.identity import kernel_id, new_cluster_id, version
+from glassloom.protocol.identity import kernel_id, new_cluster_id, notebook, script, version
 from glassloom.protocol.places import make_places
 from glassloom.sampling.host import HostSampler
 from glassloom.sampling.process import ProcessSampler
@@ -138,6 +139,8 @@ class ThreadsMetrics:
             started_by="notebook" if kernel_id() else "script",
             kernel_id=kernel_id(),
             version=version(),
+            notebook=notebook(),
+            script=script(),
         )
 
     def begin_run(self, info: RunInfo) -> int:
@@ -244,7 +247,7 @@ class ThreadsMetrics:
         _log.warning("computations on threads publish no more metrics: %s", crash.reason)
 
     async def _serve(self) -> None:
-        publisher = Publisher(self.recorder, self._secret, _ignore, self.clock.now_s)
+        publisher = Publisher(self.recorder, self._secret, _refuse, self.clock.now_s)
         await publisher.serve(self._places.socket)
         write_record(self.record)
         self.served.set()
@@ -288,5 +291,6 @@ class ThreadsMetrics:
         self._told_running = bool(rows)
 
 
-async def _ignore(command: str) -> None:
-    """The user's own process is not shut down from outside; `send_command` says so to those who ask."""
+async def _refuse(command: Command) -> str:
+    """The user's own process is not shut down from outside."""
+    raise CommandRefused(f"a pool of threads ends with its process, and can't be asked for {command.name!r}")

@@ -12,6 +12,8 @@ from importlib.metadata import version as distribution_version
 
 from glassloom_metrics.registry import jupyter_runtime_dir
 
+from glassloom._text import encodable
+
 
 def new_cluster_id() -> str:
     """Return a new random id, fit for file names and URLs."""
@@ -30,6 +32,18 @@ def kernel_id() -> str | None:
         return None  # IPython without a kernel
     match = re.fullmatch(r"kernel-(.+)\.json", name)
     return match.group(1) if match else None
+
+
+def notebook() -> str:
+    """Return the path of the notebook whose kernel this process is, as Jupyter tells it; ``""`` if there is none."""
+    return encodable(os.environ.get("JPY_SESSION_NAME", "")) if kernel_id() is not None else ""
+
+
+def script() -> str:
+    """Return the path of the script that this process runs; ``""`` for a kernel, a shell or a module's command."""
+    main = getattr(sys.modules.get("__main__"), "__spec__", None)
+    path = sys.argv[0] if sys.argv and main is None and kernel_id() is None else ""
+    return encodable(os.path.abspath(path)) if os.path.isfile(path) else ""
 
 
 def jupyter_base_url() -> str | None:

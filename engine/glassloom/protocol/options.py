@@ -120,6 +120,10 @@ class HeadOptions:
     resources: WorkerResources = field(default_factory=WorkerResources)
     started_by: str = "script"
     kernel_id: str | None = None
+    notebook: str = ""
+    script: str = ""
+    idle_timeout_s: float | None = None
+    """How long it may be idle before it ends; None: for ever."""
     log_memory_bytes: int = 64 * 2**20
     nvml_session: str | None = None
     profile_interval_s: float | None = None

@@ -1,0 +1,217 @@
+"""`ClusterFold`: one cluster's stream folded into its part of the state. Pure: the time is the caller's."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+
+from glassloom_metrics.folds import ClusterSummary
+from glassloom_metrics.gpu_messages import GpuDevice, Reading
+from glassloom_metrics.protocol import Hello, Message, Pressure, Runs, Settings, WorkerSamples
+from glassloom_metrics.registry import ClusterRecord
+from glassloom_metrics.run_row import RunRow
+
+from glassloom_server.wire import Adaptive, ClusterState, GpuState, RunState
+
+HISTORY_S = 60
+"""How far the histories go back; they have a value for each second."""
+N_RUNS = 20
+SILENT_S = 5.0
+"""A cluster that says nothing for so long is silent: a sign of life comes each second."""
+_MAX_LABEL = 120
+_LEAST_CPU_CHANGE = 3.0
+_LEAST_SHARE = 0.01
+_COMMANDS = {"scale": "scale", "adapt": "adapt", "restart": "restart", "rename": "rename", "shutdown": "shut_down"}
+
+
+class ClusterFold:
+    """What one cluster has told.
+
+    Values that are measured are told anew when they have changed by so much that a person could see it: a cluster that does
+    nothing then costs its readers nothing.
+
+    Attributes
+    ----------
+    heard_at_s
+        When it said something last, since the epoch; None: it never has.
+    """
+
+    def __init__(self, record: ClusterRecord) -> None:
+        self.record = record
+        self.summary = ClusterSummary()
+        self.heard_at_s: float | None = None
+        self._settings: Settings | None = None
+        self._runs: dict[int, RunRow] = {}
+        self._pressure: dict[int, int] = {}
+        self._cpu_percent = 0.0
+        self._memory_bytes = 0
+        self._cpu_history: deque[float] = deque(maxlen=HISTORY_S)
+        self._gpu_history: deque[float] = deque(maxlen=HISTORY_S)
+        self._has_samples = False
+
+    def apply(self, message: Message) -> None:
+        """Take the next message of the stream into account."""
+        self.summary.problem = ""
+        match message:
+            case Hello():  # a snapshot follows
+                self.summary = ClusterSummary()
+                self._pressure.clear()
+            case Settings():
+                self._settings = message
+            case Runs():
+                self._add_runs(message)
+            case WorkerSamples():
+                self._has_samples = True
+                if message.pressure:
+                    self._pressure = dict(zip(message.workers, message.pressure, strict=True))
+                self.summary.apply(message)
+            case _:
+                self.summary.apply(message)
+
+    def _add_runs(self, message: Runs) -> None:
+        columns = (getattr(message, name) for name in Runs.__struct_fields__)
+        self._runs.update((row.id, row) for row in (RunRow(*values) for values in zip(*columns, strict=True)))
+        for number in sorted(self._runs)[:-N_RUNS]:
+            del self._runs[number]
+
+    def tick(self, now_s: float) -> None:
+        """A second has passed: let the histories go on, if the cluster says something."""
+        if self._has_samples and not self.is_silent(now_s):
+            self._cpu_percent = _steady(self._cpu_percent, self.summary.cpu_percent, _LEAST_CPU_CHANGE)
+            self._cpu_history.append(round(self._cpu_percent, 1))
+            if (percent := self._gpu_percent()) is not None:
+                self._gpu_history.append(round(percent, 1))
+
+    def is_silent(self, now_s: float) -> bool:
+        """Tell whether it should have said something."""
+        return self.heard_at_s is not None and now_s - self.heard_at_s > SILENT_S
+
+    def state(self, now_s: float, *, start: str | None, root: str) -> ClusterState:
+        """Return its part of the state.
+
+        Parameters
+        ----------
+        start
+            Id of the start request that it came of.
+        root
+            The server's root, to which paths are told relative.
+        """
+        record, settings, told = self.record, self._settings, self.summary.as_dict()
+        memory_bytes = told["memory_bytes"]
+        self._memory_bytes = round(_steady(self._memory_bytes, memory_bytes, _LEAST_SHARE * self._memory_bytes))
+        return ClusterState(
+            id=record.id,
+            name=record.name,
+            kind=record.kind,
+            pid=record.pid,
+            started_at=record.started_at_s,
+            started_by=record.started_by,
+            kernel_id=record.kernel_id,
+            notebook=path_for_people(record.notebook, root),
+            script=path_for_people(record.script, root),
+            start=start,
+            can=self._can(),
+            problem=self.summary.problem,
+            state=self._state(now_s),
+            heard_at=None if self.heard_at_s is None else round(self.heard_at_s, 1),
+            workers=told["workers"],
+            threads=told["threads"],
+            adaptive=_adaptive(settings),
+            idle_timeout_s=settings.idle_timeout_s if settings else None,
+            idle_since=settings.idle_since_s if settings else None,
+            memory_bytes=self._memory_bytes,
+            memory_limit_bytes=told["memory_limit_bytes"],
+            spilled_bytes=self.summary.memory()["spilled"],
+            cpu_percent=round(self._cpu_percent, 1),
+            cpu_history=list(self._cpu_history),
+            gpus=[self._gpu(device) for device in self.summary.gpus.values()],
+            gpu_history=list(self._gpu_history),
+            tasks=told["tasks"],
+            errors=self.summary.n_errors,
+            runs=[_run(row, root) for _, row in sorted(self._runs.items(), reverse=True)],
+        )
+
+    def _can(self) -> list[str]:
+        if self.record.kind != "processes":
+            return []
+        commands = self._settings.commands if self._settings else ["shutdown"]  # older clusters don't tell
+        return [*(_COMMANDS[command] for command in commands if command in _COMMANDS), "log"]
+
+    def _state(self, now_s: float) -> str:
+        if self.heard_at_s is None:
+            return "starting" if now_s - self.record.started_at_s < SILENT_S else "silent"
+        if self.is_silent(now_s):
+            return "silent"
+        workers = self._pressure.values()
+        return "paused" if workers and all(pressure >= Pressure.PAUSED for pressure in workers) else "running"
+
+    def _gpu(self, device: GpuDevice) -> GpuState:
+        readings = self.summary.gpu_readings.get(device.id, {})
+        percent, used = _number(readings.get("utilization_percent")), _number(readings.get("memory_used_bytes"))
+        total = _number(device.memory_total_bytes)
+        return GpuState(
+            device.name, percent, None if used is None else int(used), None if total is None else int(total)
+        )
+
+    def _gpu_percent(self) -> float | None:
+        """Return the mean utilisation of the GPUs that tell it."""
+        told = [_number(readings.get("utilization_percent")) for readings in self.summary.gpu_readings.values()]
+        known = [percent for percent in told if percent is not None]
+        return sum(known) / len(known) if known else None
+
+
+def _steady(told: float, now: float, least_change: float) -> float:
+    """Return what to tell: a new value, unless it is hardly another one.
+
+    >>> _steady(50.0, 51.0, 3.0), _steady(50.0, 60.0, 3.0)
+    (50.0, 60.0)
+    """
+    return now if not told or abs(now - told) > least_change else told
+
+
+def _number(reading: Reading | None) -> float | None:
+    return None if reading is None or isinstance(reading, str) else float(reading)
+
+
+def _adaptive(settings: Settings | None) -> Adaptive | None:
+    if settings is None or settings.adaptive_minimum is None or settings.adaptive_maximum is None:
+        return None
+    return Adaptive(settings.adaptive_minimum, settings.adaptive_maximum)
+
+
+def _run(row: RunRow, root: str) -> RunState:
+    return RunState(
+        id=row.id,
+        kind=row.kind,
+        label=label_of(row.code, row.origin or row.kind),
+        notebook=path_for_people(row.notebook, root),
+        cell_id=row.cell or None,
+        started_at=row.started_s,
+        ended_at=row.ended_s,
+        outcome=row.outcome,
+        tasks_done=row.done,
+        tasks_total=row.tasks,
+    )
+
+
+def label_of(code: str, otherwise: str) -> str:
+    r"""Return the first line of code that says something.
+
+    >>> label_of("# the taxis\n\n  df.mean().compute()\nprint(1)", "")
+    'df.mean().compute()'
+    """
+    lines = (line.strip() for line in code.splitlines())
+    found = next((line for line in lines if line and not line.startswith(("#", "%"))), otherwise)
+    return found if len(found) <= _MAX_LABEL else f"{found[: _MAX_LABEL - 1]}…"
+
+
+def path_for_people(path: str, root: str) -> str | None:
+    """Return a path as JupyterLab knows it if it lies below the server's root, else as it is; None if there is none.
+
+    >>> path_for_people("/home/me/work/a.ipynb", "/home/me"), path_for_people("/data/b.ipynb", "/home/me")
+    ('work/a.ipynb', '/data/b.ipynb')
+    """
+    if not path:
+        return None
+    below = os.path.relpath(path, root) if os.path.isabs(path) and root else path
+    return path if below.startswith("..") else below.replace(os.sep, "/")

@@ -1,0 +1,109 @@
+"""`Profiles`: what a new cluster can be: the form's schema, named sets of values, and the kernels whose environments there are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from logging import Logger, LoggerAdapter
+from typing import Any
+
+import msgspec
+from jupyter_client.kernelspec import KernelSpecManager
+
+from glassloom_server.errors import ProfileNotFound
+from glassloom_server.wire import StartRequest
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A named set of values of a `StartRequest`."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    values: dict[str, Any] = {}
+
+
+class Kernel(msgspec.Struct, frozen=True):
+    """A kernel whose environment a cluster can have."""
+
+    name: str
+    title: str
+
+
+class ProfileList(msgspec.Struct, frozen=True):
+    """What a form for a new cluster needs: a JSON Schema, named profiles, and kernels."""
+
+    schema: dict[str, Any]
+    profiles: list[Profile]
+    kernels: list[Kernel]
+
+
+class Profiles:
+    """The profiles of Jupyter's configuration.
+
+    Parameters
+    ----------
+    configured
+        As the trait ``GlassloomServer.profiles`` has them. One that has no sense is left out, and the log says why.
+    """
+
+    def __init__(
+        self,
+        configured: Iterable[Mapping[str, Any]],
+        *,
+        specs: KernelSpecManager,
+        log: Logger | LoggerAdapter[Logger],
+    ) -> None:
+        self._specs = specs
+        self._profiles: dict[str, Profile] = {}
+        for values in configured:
+            try:
+                profile = msgspec.convert(dict(values), Profile)
+                _ = msgspec.convert({**profile.values, "profile": profile.name}, StartRequest)
+            except msgspec.ValidationError as error:
+                log.error("GlassloomServer.profiles: %r is left out: %s", dict(values), error)
+            else:
+                named = msgspec.structs.replace(profile, title=profile.title or profile.name)
+                self._profiles[profile.name] = named
+
+    async def describe(self) -> ProfileList:
+        """Return what a form needs; kernels are looked for in a thread."""
+        return ProfileList(start_schema(), list(self._profiles.values()), await asyncio.to_thread(self._kernels))
+
+    def complete(self, request: StartRequest) -> StartRequest:
+        """Return a request with the values of its profile where it has none; raises `ProfileNotFound`."""
+        if request.profile is None:
+            return request
+        profile = self._profiles.get(request.profile)
+        if profile is None:
+            known = ", ".join(map(repr, self._profiles)) or "none"
+            raise ProfileNotFound(f"no profile {request.profile!r}; there are: {known}")
+        asked = {name: value for name, value in msgspec.structs.asdict(request).items() if value is not None}
+        return msgspec.convert({**profile.values, **asked}, StartRequest)
+
+    def _kernels(self) -> list[Kernel]:
+        """Return the Python kernels by name."""
+        specs = self._specs.get_all_specs()
+        return [
+            Kernel(name, str(found["spec"].get("display_name") or name))
+            for name, found in sorted(specs.items())
+            if str(found["spec"].get("language", "")).lower() == "python"
+        ]
+
+
+def start_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a `StartRequest` as forms show it: no field is needed, and none of them is null.
+
+    >>> start_schema()["properties"]["n_workers"]["minimum"]
+    1
+    """
+    components = msgspec.json.schema(StartRequest)
+    schema: dict[str, Any] = components["$defs"]["StartRequest"]
+    properties = {name: _without_null(told) for name, told in schema["properties"].items() if name != "profile"}
+    return {**schema, "title": "New cluster", "properties": properties}
+
+
+def _without_null(told: dict[str, Any]) -> dict[str, Any]:
+    options = [option for option in told.get("anyOf", []) if option != {"type": "null"}]
+    rest = {name: value for name, value in told.items() if name not in ("anyOf", "default")}
+    return {**(options[0] if options else {}), **rest}
