@@ -9,31 +9,19 @@ import html
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from glassloom import config
 from glassloom.errors import OptionError
 from glassloom.expr import Expr, Fused, lower, optimize, walk
 from glassloom.graph import Graph, Key, key_index, key_layer, layer_name
+from glassloom.graph_folding import Node, folded, levels_of
 
 _GRAPHVIZ_S = 30.0
 _SWEEPS = 6
 _MAX_LABEL = 28
 _BOX_HEIGHT, _ROW_GAP, _BOX_GAP, _MARGIN, _CHARACTER = 36.0, 34.0, 16.0, 12.0, 6.6
 _FORMATS = ("svg", "dot", "png", "pdf")
-
-
-@dataclass
-class Node:
-    """A box: a name, what stands under it, what the pointer shows, and whether it is a result that was asked for."""
-
-    name: str
-    label: str
-    detail: str = ""
-    hint: str = ""
-    is_result: bool = False
-    sources: list[str] = field(default_factory=list)
 
 
 class Drawing:
@@ -92,16 +80,19 @@ def draw(roots: Sequence[Expr], *, optimize_graph: bool = True, layers: bool | N
         Whether to draw the plan as it will run rather than as it is written.
     layers
         Whether to draw a box for each layer rather than for each task; None: if there are more tasks than the
-        option ``visualize.max-tasks`` says.
+        option ``visualize.max-tasks`` says. Then boxes of one name become one, too, where a row would be wider than a page.
     """
+    is_folded = layers is None
     plan = optimize(roots) if optimize_graph else list(roots)
     nodes = walk(plan)
     if layers is None:
         layers = sum(node.n_tasks for node in nodes) > config.get("visualize.max-tasks")
     if layers:
-        return Drawing(_layer_nodes(nodes, plan))
-    graph, keys = lower(plan)
-    return Drawing(_task_nodes(graph, {key for group in keys for key in group}))
+        drawn = _layer_nodes(nodes, plan)
+    else:
+        graph, keys = lower(plan)
+        drawn = _task_nodes(graph, {key for group in keys for key in group})
+    return Drawing(folded(drawn) if is_folded else drawn)
 
 
 def _layer_nodes(nodes: Sequence[Expr], results: Sequence[Expr]) -> list[Node]:
@@ -114,6 +105,7 @@ def _layer_nodes(nodes: Sequence[Expr], results: Sequence[Expr]) -> list[Node]:
             str(node.origin or node.name),
             node.name in names,
             list(dict.fromkeys(source.name for source in node.dependencies)),
+            node.n_tasks,
         )
         for node in nodes
     ]
@@ -195,9 +187,7 @@ def rows_of(nodes: Sequence[Node]) -> list[list[str]]:
     >>> rows_of([Node("a", ""), Node("b", "", sources=["a"]), Node("c", "", sources=["a", "b"])])
     [['a'], ['b', 'a\\nc\\n1'], ['c']]
     """
-    level: dict[str, int] = {}
-    for node in _in_order(nodes):
-        level[node.name] = 1 + max((level[source] for source in node.sources), default=-1)
+    level = levels_of(nodes)
     rows: list[list[str]] = [[] for _ in range(1 + max(level.values(), default=-1))]
     for node in nodes:
         rows[level[node.name]].append(node.name)
@@ -231,21 +221,6 @@ def _middle(places: dict[str, int], links: dict[str, list[str]], row: Sequence[s
         return sum(found) / len(found) if found else now[name]
 
     return middle
-
-
-def _in_order(nodes: Sequence[Node]) -> list[Node]:
-    """Return nodes after what they read. An explicit stack: chains may be deeper than Python's."""
-    by_name = {node.name: node for node in nodes}
-    done: dict[str, Node] = {}
-    stack = list(reversed(nodes))
-    while stack:
-        node = stack[-1]
-        waiting = [by_name[source] for source in node.sources if source not in done]
-        if node.name in done or not waiting:
-            done.setdefault(node.name, stack.pop())
-        else:
-            stack.extend(waiting)
-    return list(done.values())
 
 
 def svg_text(nodes: Sequence[Node]) -> str:

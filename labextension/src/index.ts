@@ -2,6 +2,7 @@
  * Glassloom's plugins. Each can be disabled alone: `jupyter labextension disable glassloom:running`.
  */
 import { JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { cellStripPlugin } from './plugins/cellStrip';
 import { clustersPlugin } from './plugins/clusters';
 import { dashboardsPlugin } from './plugins/dashboards';
 import { modelPlugin } from './plugins/model';
@@ -10,6 +11,7 @@ import { runningPlugin } from './plugins/running';
 import { IClusterModel } from './tokens';
 
 const plugins: JupyterFrontEndPlugin<IClusterModel | void>[] = [
+  cellStripPlugin,
   modelPlugin,
   clustersPlugin,
   dashboardsPlugin,

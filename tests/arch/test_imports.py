@@ -75,6 +75,10 @@ INSIDE_GLASSLOOM = {
         "glassloom.store", "glassloom.units", "glassloom.worker.call_stacks", "glassloom.worker.plugins",
         "glassloom.worker.task_context", "glassloom.worker.uploads", "glassloom.worker.worker_of_task",
     ),
+    "glassloom.notebook": (
+        *PROCESS, "glassloom.client", "glassloom.errors", "glassloom.graph", "glassloom.notebook", "glassloom.protocol",
+        "glassloom.reprs", "glassloom.units",
+    ),
     "glassloom.cluster": (
         *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.client.deadline", "glassloom.cluster",
         "glassloom._names", "glassloom.config", "glassloom.errors",
@@ -86,7 +90,10 @@ INSIDE_GLASSLOOM = {
         *PROCESS, "glassloom.client", "glassloom.errors", "glassloom.local.default", "glassloom.local.threads",
         "glassloom.protocol.identity", "glassloom.recordings", "glassloom.reprs",
     ),
-    "glassloom.graph_drawing": ("glassloom.config", "glassloom.errors", "glassloom.expr", "glassloom.graph"),
+    "glassloom.graph_folding": (),
+    "glassloom.graph_drawing": (
+        "glassloom.config", "glassloom.errors", "glassloom.expr", "glassloom.graph", "glassloom.graph_folding",
+    ),
     "glassloom.collection": (
         "glassloom._gc", "glassloom.expr", "glassloom.graph_drawing", "glassloom.local.default", "glassloom.protocol.tracebacks", "glassloom.local.synchronous",
         "glassloom.local.threads",

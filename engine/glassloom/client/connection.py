@@ -96,7 +96,7 @@ class Connection:
         self._keys = KeyTable(self._queue.put)
         self._callbacks = UserCallbacks()
         self._known_calls = KnownCalls()
-        self.runs = Runs(self.send)
+        self.runs = Runs(self.send, record)
         self._sendable = Annotations()
         """How the last task that was submitted by itself is treated: it is known that a message can say so."""
         self._printer = printer_of(record.id)

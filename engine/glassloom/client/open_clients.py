@@ -52,3 +52,13 @@ def client_of(cluster_id: str, cluster_name: str, key: Key) -> ClientBase:
         f"the future {key_text(key)} of cluster {cluster_name!r} can't be unpickled here: this process has no open client of that cluster; "
         f"connect first, with Client({cluster_name!r}), and keep the client until the future is unpickled"
     )
+
+
+def clients_of(cluster_id: str) -> list[ClientBase]:
+    """Return this process's open clients of a cluster."""
+    known = [client for ref in list(_clients.valuerefs()) if (client := ref()) is not None]
+    return [
+        client
+        for client in known
+        if client.id == cluster_id and client.status == "running" and client._connection.owner.is_current
+    ]

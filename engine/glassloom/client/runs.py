@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
+from glassloom_metrics.registry import ClusterRecord
+
+from glassloom.graph.cell_runs import tell_of_cell_run
 from glassloom.graph.notebook import current_cell
-from glassloom.graph.origin import Origin, user_origin
+from glassloom.graph.origin import Origin, notebook_execution, user_origin
 from glassloom.graph.run_info import run_info
 from glassloom.protocol import messages
 from glassloom.protocol.identity import kernel_id
@@ -24,10 +27,14 @@ class Runs:
     ----------
     send
         Sends a message to the head.
+    record
+        Of the cluster.
     """
 
-    def __init__(self, send: Callable[[messages.FromClient], None]) -> None:
+    def __init__(self, send: Callable[[messages.FromClient], None], record: ClusterRecord) -> None:
         self._send = send
+        self._record = record
+        self._execution = 0
         self._numbers = itertools.count()
         self._by_line: dict[str, int] = {}
         self._by_cell: dict[tuple[str, int], int] = {}
@@ -36,12 +43,17 @@ class Runs:
     def begin(self, kind: str, origin: Origin | None = None) -> int:
         """Begin a run; return its number."""
         number = next(self._numbers)
+        tell_of_cell_run(self._record.id, self._find_record)
         info = run_info(kind, origin or user_origin(), self._kernel)
         self._send(messages.BeginRun(number, *info))
         return number
 
     def of_line(self, line: str, origin: Origin | None) -> int:
         """Return the run of tasks that this line, which is the text of `origin`, submits one by one."""
+        execution = notebook_execution()
+        if execution != self._execution:  # the line may be a function's that another cell calls now
+            self._execution = execution
+            self._by_line.clear()
         number = self._by_line.get(line)
         return self._of_place(line, origin) if number is None else number
 
@@ -60,3 +72,6 @@ class Runs:
             number = self._by_cell.setdefault(place, self.begin("submit", origin))
         self._by_line[line] = number
         return number
+
+    def _find_record(self) -> ClusterRecord:
+        return self._record

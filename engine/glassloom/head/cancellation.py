@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from glassloom.graph.keys import Key
@@ -29,14 +29,25 @@ def cancel_tasks(scheduler: Scheduler, client: ClientConnection, message: messag
         client.send(messages.KeysCancelled(theirs, client.n_handled))
 
 
-def cancel_everything(scheduler: Scheduler, client: ClientConnection, *, force: bool) -> int:
-    """Give up all unfinished tasks that the client wants, with `force` those of all clients; return how many are given up."""
+def cancel_everything(
+    scheduler: Scheduler, client: ClientConnection, *, force: bool, runs: Container[int] | None = None
+) -> int:
+    """Give up all unfinished tasks that the client wants, with `force` those of all clients; return how many are given up.
+
+    Parameters
+    ----------
+    runs
+        Numbers of the runs whose tasks are meant; None: all.
+    """
     before = _n_under_way(scheduler)
-    wanted = scheduler.keys_under_way_in_blocks(None if force else client)
+    wanted = scheduler.keys_under_way_in_blocks(None if force else client, runs)
     wanted += [
         task.key
         for task in scheduler.individual_tasks.values()
-        if task.clients and task.state in _UNDER_WAY and (force or client in task.clients)
+        if task.clients
+        and task.state in _UNDER_WAY
+        and (force or client in task.clients)
+        and (runs is None or task.layer.run in runs)
     ]
     cancel_tasks(scheduler, client, messages.Cancel(wanted, force))
     return before - _n_under_way(scheduler)

@@ -141,7 +141,7 @@ class ClientRequests:
         note_calls(self._call_cache, client, message)
 
     def _cancel_all(self, client: ClientConnection, message: messages.CancelAll) -> None:
-        n_tasks = cancel_everything(self._scheduler, client, force=message.force)
+        n_tasks = cancel_everything(self._scheduler, client, force=message.force, runs=message.runs)
         self._settle()  # the client hears of the keys before it hears that all is done
         client.send(messages.CancelledAll(message.request, n_tasks))
 

@@ -21,6 +21,7 @@ from glassloom import config
 from glassloom._gc import gc_paused
 from glassloom.backends.sharing import private_copy
 from glassloom.graph import Graph, Key, user_origin
+from glassloom.graph.cell_runs import tell_of_cell_run
 from glassloom.graph.run_info import RunInfo, run_info
 from glassloom.local.computation import Computation
 from glassloom.local.default import refuse_held, register_runtime
@@ -66,6 +67,8 @@ class ThreadsRuntime:
 
     def _begun(self, graph: Graph, keys: Sequence[Key], kind: str) -> Computation:
         refuse_held(graph)
+        if self._publish:
+            tell_of_cell_run(id(self), self.cluster_record)
         info = run_info(kind, user_origin(), kernel_id() or "") if self._publish else RunInfo(kind)
         with gc_paused():
             return Computation(graph, keys, current_annotations(), info)

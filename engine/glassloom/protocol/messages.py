@@ -239,10 +239,14 @@ class Cancel(_Message, frozen=True, tag="cancel"):
 
 
 class CancelAll(_Message, frozen=True, tag="cancel-all"):
-    """Gives up all unfinished tasks that the client wants; with `force` those of all clients. Answered by `CancelledAll`."""
+    """Gives up all unfinished tasks that the client wants; with `force` those of all clients. Answered by `CancelledAll`.
+
+    With ``runs``, the cluster's numbers of runs, only those of these runs.
+    """
 
     request: int
     force: bool = False
+    runs: list[int] | None = None
 
 
 class Retry(_Message, frozen=True, tag="retry"):

@@ -10,7 +10,7 @@ after all workers have answered for its earlier runs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from glassloom.graph.keys import Key
@@ -240,9 +240,13 @@ class Scheduler:
         self._transitions.review()
         return rest
 
-    def keys_under_way_in_blocks(self, client: Any = None) -> list[Key]:
-        """Return the keys of a client's tasks, or of all, that are in blocks and aren't finished; they stay there."""
-        return [key for tasks in self._blocks.under_way(client) for key in tasks.keys]
+    def keys_under_way_in_blocks(self, client: Any = None, runs: Container[int] | None = None) -> list[Key]:
+        """Return the keys of a client's tasks, or of all, that are in blocks and aren't finished; they stay there.
+
+        With `runs`, only those of these runs.
+        """
+        found = self._blocks.under_way(client)
+        return [key for tasks in found if runs is None or tasks.block.layer.run in runs for key in tasks.keys]
 
     def client_left(self, client: Any) -> None:
         """A client is gone: nothing is kept for it any more."""

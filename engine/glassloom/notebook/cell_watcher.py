@@ -1,0 +1,282 @@
+"""`CellWatcher`: follows the clusters that cells of this kernel's notebooks run on, and sends how far the cells are.
+
+One thread, which is there from a cell's first run until nothing has run for `LINGER_S`. It reads the clusters' metrics
+streams, as dashboards do: nothing is asked of a head, and the thread that computes is never waited for. It sends a cell's
+message when that has changed, `MOST_PER_S` times a second at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import msgspec
+from glassloom_metrics.errors import MetricsError
+from glassloom_metrics.protocol import NOW, Hello, Position, decode_known
+from glassloom_metrics.registry import ClusterRecord
+from glassloom_metrics.subscriber import subscribe_frames
+
+from glassloom._supervision import Crash, start_task, start_thread
+from glassloom.graph.notebook import Cell
+from glassloom.notebook.cancelling import cancel_runs
+from glassloom.notebook.cell_comm import CellComm
+from glassloom.notebook.cell_progress import CellProgress, Following
+from glassloom.notebook.cluster_fold import TOPICS, ClusterFold
+from glassloom.protocol.identity import kernel_id
+
+MOST_PER_S = 4
+LINGER_S = 10.0
+"""How long after the last run a cluster is still listened to: another cell may be next."""
+MAX_CELLS = 200
+"""How many cells are known, for pages that are opened later."""
+_SILENT_S = 5.0
+_LOOK_S = 1.0
+
+FindRecord = Callable[[], ClusterRecord | None]
+"""Returns the record of the cluster that a run is on; it may take a moment, and is called in the watcher's thread."""
+
+_log = logging.getLogger("glassloom")
+
+
+class CellWatcher:
+    """See the module.
+
+    Parameters
+    ----------
+    make_comm
+        Makes what cells are sent with, given what is called with what front ends ask.
+    """
+
+    def __init__(self, make_comm: Callable[[Callable[[dict[str, Any]], None]], CellComm] = CellComm) -> None:
+        self._kernel = kernel_id() or ""
+        self._comm = make_comm(self._asked)
+        self._lock = threading.Lock()
+        self._notes: deque[tuple[Cell, float, FindRecord]] = deque()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake = asyncio.Event()
+        self._executing: str | None = None
+        self._noted: set[tuple[str, int, Hashable]] = set()
+        """What the thread knows of already: a cell may begin thousands of runs."""
+        self._sent: dict[str, dict[str, Any]] = {}
+        # Of the thread alone:
+        self._cells: dict[str, CellProgress] = {}
+        self._followings: dict[str, Following] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._heard_s: dict[str, float] = {}
+        self._last_run_s = 0.0
+
+    # In the thread that computes
+
+    def note(self, cell: Cell, cluster: Hashable, find_record: FindRecord) -> None:
+        """A cell is about to begin a run."""
+        self._executing = cell.id
+        place = cell.id, cell.execution, cluster
+        if not self._comm.is_there or place in self._noted:
+            return
+        with self._lock:
+            self._noted.add(place)
+            self._notes.append((cell, time.time(), find_record))
+            if self._thread is None:
+                self._thread = start_thread("glassloom-cells", self._run, on_crash=self._crashed)
+                return
+        self._call_wake()
+
+    def cell_ended(self, *_: Any) -> None:
+        """IPython has run a cell to its end."""
+        self._executing = None
+        self._call_wake()
+
+    def _call_wake(self) -> None:
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has just ended, with the thread
+                loop.call_soon_threadsafe(self._wake.set)
+
+    # In the kernel's thread that handles messages
+
+    def _asked(self, data: dict[str, Any]) -> None:
+        if data.get("ask") == "cells":
+            with self._lock:
+                cells = list(self._sent.values())
+            self._comm.send(cells)
+        elif data.get("ask") == "cancel":
+            loop = self._loop
+            if loop is not None:
+                with contextlib.suppress(RuntimeError):  # it has just ended: nothing runs
+                    loop.call_soon_threadsafe(self._cancel, str(data.get("cell")))
+
+    # In the watcher's thread
+
+    def _run(self) -> None:
+        asyncio.run(self._watch())
+
+    def _crashed(self, crash: Crash) -> None:
+        """Strips stand still; computations don't care, and the next one starts another thread."""
+        _log.warning("progress below cells has stopped: %s\n%s", crash.reason, crash.traceback)
+        with self._lock:
+            self._thread = self._loop = None
+            self._noted.clear()
+
+    def _cancel(self, cell: str) -> None:
+        known = self._cells.get(cell)
+        if known is not None:
+            cancel_runs(known.open_runs(self._followings))
+
+    async def _watch(self) -> None:
+        self._wake = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._cells.clear()
+        self._followings.clear()
+        self._last_run_s = time.monotonic()
+        try:
+            while not self._may_end():
+                await self._take_notes()
+                self._send_changes()
+                await asyncio.sleep(1 / MOST_PER_S)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOK_S):
+                        await self._wake.wait()
+                self._wake.clear()
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            self._tasks.clear()
+
+    def _may_end(self) -> bool:
+        """Whether nothing runs, and hasn't for some time; then the next note starts another thread."""
+        if time.monotonic() - self._last_run_s < LINGER_S:
+            return False
+        with self._lock:
+            if self._notes:
+                return False
+            self._thread = self._loop = None
+            self._noted.clear()
+            return True
+
+    async def _take_notes(self) -> None:
+        while self._notes:
+            cell, began_s, find_record = self._notes.popleft()
+            self._last_run_s = time.monotonic()
+            known = self._cells.get(cell.id)
+            if known is None or known.execution != cell.execution:
+                known = self._begin(cell, began_s)
+            record = await asyncio.to_thread(find_record)
+            if record is not None:
+                known.clusters.add(record.id)
+                self._follow(record)
+
+    def _begin(self, cell: Cell, began_s: float) -> CellProgress:
+        self._cells.pop(cell.id, None)
+        for following in self._followings.values():
+            following.fold.forget_cell(cell.id)
+        known = self._cells[cell.id] = CellProgress(cell.id, cell.execution, began_s)
+        while len(self._cells) > MAX_CELLS:
+            del self._cells[next(iter(self._cells))]
+        return known
+
+    def _send_changes(self) -> None:
+        now_s = time.monotonic()
+        for cluster, following in self._followings.items():
+            following.is_silent = now_s - self._heard_s[cluster] > _SILENT_S and not following.fold.has_ended
+        changed = []
+        for cell in self._cells.values():
+            cell.is_executing = cell.id == self._executing
+            before = self._sent.get(cell.id)
+            if cell.is_executing:
+                self._last_run_s = now_s
+            if before is not None and not self._may_have_changed(cell, before, now_s):
+                continue
+            message = cell.message(self._followings)
+            if message is None:
+                continue
+            if message["outcome"] == "running":
+                self._last_run_s = now_s
+            if before is None or _without_time(message) != _without_time(before):
+                cell.changed_s = now_s
+                self._keep(message)
+                changed.append(message)
+        if changed:
+            self._comm.send(changed)
+
+    def _may_have_changed(self, cell: CellProgress, before: dict[str, Any], now_s: float) -> bool:
+        """Whether it is worth while to look at a cell. One that has ended may be told more of, or begin anew."""
+        return (
+            before["outcome"] == "running"
+            or before["execution"] != cell.execution
+            or before["executing"] != cell.is_executing
+            or now_s - cell.changed_s < LINGER_S
+            or bool(cell.open_runs(self._followings))
+        )
+
+    def _keep(self, message: dict[str, Any]) -> None:
+        with self._lock:
+            self._sent.pop(message["cell"], None)
+            self._sent[message["cell"]] = message
+            while len(self._sent) > MAX_CELLS:
+                del self._sent[next(iter(self._sent))]
+
+    def _follow(self, record: ClusterRecord) -> None:
+        following = self._followings.get(record.id)
+        if following is None or following.fold.has_ended:
+            self._followings[record.id] = Following(record, ClusterFold(self._kernel))
+            self._heard_s[record.id] = time.monotonic()
+            name = f"glassloom-cells-{record.name}"
+            self._tasks[record.id] = start_task(
+                name, self._read(self._followings[record.id]), on_crash=self._reading_crashed
+            )
+
+    async def _read(self, following: Following) -> None:
+        record = following.record
+        try:
+            async with contextlib.aclosing(subscribe_frames(record, TOPICS, since=NOW)) as payloads:
+                async for payload in payloads:
+                    message = decode_known(payload)
+                    self._heard_s[record.id] = time.monotonic()
+                    if isinstance(message, Position):
+                        following.hear(message.at_s, time.time())
+                    if message is not None and not isinstance(message, Hello):
+                        following.fold.apply(message)
+                        self._wake.set()
+        except (OSError, MetricsError, msgspec.DecodeError) as error:
+            _log.info("progress of cluster %r can't be read: %s", record.name, error)
+        following.fold.has_ended = True
+        self._wake.set()
+
+    def _reading_crashed(self, crash: Crash) -> None:
+        _log.warning("progress below cells is incomplete: %s\n%s", crash.reason, crash.traceback)
+
+
+def _without_time(message: dict[str, Any]) -> dict[str, Any]:
+    return {**message, "at": None}
+
+
+_watcher: CellWatcher | None = None
+
+
+def cell_began_run(cell: Cell, cluster: Hashable, find_record: FindRecord) -> None:
+    """A cell of a notebook is about to begin a run: see `graph.cell_runs`. The thread that calls goes on at once."""
+    global _watcher
+    if _watcher is None:
+        _watcher = CellWatcher()
+        shell = sys.modules["IPython"].get_ipython()
+        shell.events.register("post_run_cell", _watcher.cell_ended)
+    _watcher.note(cell, cluster, find_record)
+
+
+def _forget_in_child() -> None:
+    """A forked child has no thread, and the kernel's sockets are its parent's."""
+    global _watcher
+    _watcher = None
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,0 +1,230 @@
+"""`ClusterFold`: what a cluster's metrics stream says of the runs of this kernel. Pure: no clock, no thread, no socket."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+import msgspec
+from glassloom_metrics.folds import ClusterSummary
+from glassloom_metrics.protocol import Errors, Layers, Log, Message, Position, Progress, Runs, WorkerSamples
+from glassloom_metrics.recorder import STATES
+from glassloom_metrics.run_row import RunRow
+
+TOPICS = ("runs", "layers", "progress", "worker-joined", "worker-left", "samples", "errors", "log")
+"""What is read of a cluster's stream: nothing that grows with the number of tasks."""
+MAX_RUNS = 64
+"""How many ended runs are kept apart; what older ones have done is summed up."""
+_MAX_LINES = 50
+_MAX_LINE = 300
+_MAX_EARLY_LINES = 200
+_MAX_ERRORS = 50
+
+_RUNNING = STATES.index("running")
+_FAILED = STATES.index("erred")
+_DONE = tuple(map(STATES.index, ("memory", "released", "erred")))
+
+
+@dataclass(slots=True)
+class LayerCounts:
+    """How far the tasks of one operation are."""
+
+    total: int = 0
+    done: int = 0
+    running: int = 0
+    failed: int = 0
+
+    def add(self, other: LayerCounts) -> None:
+        """Count those of another layer too."""
+        self.total += other.total
+        self.done += other.done
+        self.running += other.running
+        self.failed += other.failed
+
+
+@dataclass(slots=True)
+class _Layer:
+    name: str
+    run: int
+    counts: LayerCounts
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRow:
+    """A group of failures: see `glassloom_metrics.protocol.Errors`."""
+
+    layer: str
+    exception: str
+    message: str
+    origin: str
+    count: int
+
+
+@dataclass(slots=True)
+class CellOutput:
+    """The newest lines that tasks of a cell have printed, and how many there were."""
+
+    lines: deque[tuple[str, str, str]] = field(default_factory=lambda: deque(maxlen=_MAX_LINES))
+    """Worker, level and text."""
+    count: int = 0
+
+
+@dataclass(slots=True)
+class PastRuns:
+    """What runs that are forgotten have done, for one cell."""
+
+    count: int = 0
+    first_started_s: float = float("inf")
+    outcomes: set[str] = field(default_factory=set)
+    layers: dict[str, LayerCounts] = field(default_factory=dict)
+
+
+class ClusterFold:
+    """The runs of one kernel on one cluster, with their layers, errors and output.
+
+    Parameters
+    ----------
+    kernel
+        Id of the kernel; runs of others are left out.
+    """
+
+    def __init__(self, kernel: str) -> None:
+        self.summary = ClusterSummary()
+        self.runs: dict[int, RunRow] = {}
+        self.past: defaultdict[str, PastRuns] = defaultdict(PastRuns)
+        self.at_s = 0.0
+        """The cluster's time when progress was told last."""
+        self.has_ended = False
+        self._kernel = kernel
+        self._layers: dict[int, _Layer] = {}
+        self._layers_of: defaultdict[int, list[int]] = defaultdict(list)
+        self._errors: dict[int, tuple[int, ErrorRow]] = {}
+        self._output: defaultdict[str, CellOutput] = defaultdict(CellOutput)
+        self._early: deque[Log] = deque(maxlen=_MAX_EARLY_LINES)
+        self._busy: dict[int, bool] = {}
+
+    def apply(self, message: Message) -> None:
+        """Take the next message of the stream into account."""
+        self.summary.apply(message)
+        match message:
+            case Runs():
+                self._apply_runs(message)
+            case Layers():
+                self._apply_layers(message)
+            case Progress():
+                self._apply_progress(message)
+            case Errors():
+                self._apply_errors(message)
+            case Log():
+                self._apply_log(message)
+            case WorkerSamples():
+                self.at_s = max(self.at_s, message.at_s)
+                self._busy = dict(zip(message.workers, map(bool, message.executing), strict=True))
+            case Position():
+                self.at_s = max(self.at_s, message.at_s)
+
+    # What cells ask
+
+    def runs_of(self, cell: str, since_s: float) -> list[RunRow]:
+        """Return the runs of a cell that began at a time or later, oldest first."""
+        return [run for run in self.runs.values() if run.cell == cell and run.started_s >= since_s]
+
+    def layers_of(self, run: int) -> Iterator[tuple[str, LayerCounts]]:
+        """Yield the layers of a run by name."""
+        for number in self._layers_of.get(run, ()):
+            layer = self._layers[number]
+            yield layer.name, layer.counts
+
+    def errors_of(self, runs: set[int]) -> list[ErrorRow]:
+        """Return the groups of failures of runs."""
+        return [row for run, row in self._errors.values() if run in runs]
+
+    def output_of(self, cell: str) -> CellOutput:
+        """Return what tasks of a cell have printed."""
+        return self._output[cell]
+
+    def forget_cell(self, cell: str) -> None:
+        """The cell begins anew: what was summed up of it, and its output, is an earlier execution's."""
+        self.past.pop(cell, None)
+        self._output.pop(cell, None)
+
+    @property
+    def n_busy(self) -> int:
+        """How many workers ran a task when they were last sampled."""
+        return sum(self._busy.values())
+
+    # Messages
+
+    def _apply_runs(self, message: Runs) -> None:
+        for row in map(RunRow._make, zip(*msgspec.structs.astuple(message), strict=True)):
+            if row.cell and row.kernel == self._kernel:
+                self.runs[row.id] = row
+        self._sum_up_old_runs()
+
+    def _sum_up_old_runs(self) -> None:
+        """Forget ended runs beyond a bound. Those of `submit` may go on, and stay."""
+        ended = [run for run in self.runs.values() if run.ended_s is not None and run.kind != "submit"]
+        for run in ended[: max(0, len(ended) - MAX_RUNS)]:
+            past = self.past[run.cell]
+            past.count += 1
+            past.first_started_s = min(past.first_started_s, run.started_s)
+            past.outcomes.add(run.outcome)
+            for name, counts in self.layers_of(run.id):
+                past.layers.setdefault(name, LayerCounts()).add(counts)
+            del self.runs[run.id]
+            for number in self._layers_of.pop(run.id, ()):
+                del self._layers[number]
+
+    def _apply_layers(self, message: Layers) -> None:
+        rows = zip_longest(message.ids, message.names, message.totals, message.runs, fillvalue=-1)
+        for number, name, total, run in rows:
+            if number in self._layers:
+                self._layers[number].counts.total = total
+            elif run in self.runs:
+                self._layers[number] = _Layer(name, run, LayerCounts(total))
+                self._layers_of[run].append(number)
+        early = list(self._early)
+        self._early.clear()
+        for line in early:
+            self._apply_log(line)
+
+    def _apply_progress(self, message: Progress) -> None:
+        self.at_s = max(self.at_s, message.at_s)
+        columns = [getattr(message, state) for state in STATES]
+        for position, number in enumerate(message.layers):
+            layer = self._layers.get(number)
+            if layer is not None:
+                layer.counts.done = sum(columns[state][position] for state in _DONE)
+                layer.counts.running = columns[_RUNNING][position]
+                layer.counts.failed = columns[_FAILED][position]
+
+    def _apply_errors(self, message: Errors) -> None:
+        rows = zip(
+            message.ids,
+            message.layers,
+            message.exceptions,
+            message.messages,
+            message.origins,
+            message.counts,
+            strict=True,
+        )
+        for number, layer_number, exception, text, origin, count in rows:
+            layer = self._layers.get(layer_number)
+            if layer is not None:
+                self._errors[number] = layer.run, ErrorRow(layer.name, exception, text, origin, count)
+        for number in list(self._errors)[:-_MAX_ERRORS]:
+            del self._errors[number]
+
+    def _apply_log(self, message: Log) -> None:
+        if message.layer < 0:
+            return  # no task's
+        layer = self._layers.get(message.layer)
+        if layer is None:
+            self._early.append(message)  # its layer may be told of a moment later
+            return
+        output = self._output[self.runs[layer.run].cell]
+        worker = self.summary.worker_name(message.worker)
+        output.lines.append((worker, message.level, message.text[:_MAX_LINE]))
+        output.count += 1
