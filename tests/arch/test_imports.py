@@ -84,11 +84,11 @@ INSIDE_GLASSLOOM = {
         "glassloom._names", "glassloom.config", "glassloom.errors",
         "glassloom.protocol", "glassloom.reprs", "glassloom.sampling.limits", "glassloom.units",
     ),
-    "glassloom.recordings.cluster_recording": (*PROCESS, "glassloom.errors"),
+    "glassloom.recordings.cluster_recording": (*PROCESS, "glassloom.errors", "glassloom.reprs", "glassloom.units"),
     "glassloom.recordings.flame_files": (),
     "glassloom.recordings": (
         *PROCESS, "glassloom.client", "glassloom.errors", "glassloom.local.default", "glassloom.local.threads",
-        "glassloom.protocol.identity", "glassloom.recordings", "glassloom.reprs",
+        "glassloom.protocol.identity", "glassloom.recordings", "glassloom.reprs", "glassloom.units",
     ),
     "glassloom.graph_folding": (),
     "glassloom.graph_drawing": (

@@ -338,7 +338,7 @@ def test_in_a_notebook_the_dashboards_of_jupyter_show_a_recording(recording, mon
     (record,) = read_recording_records()
     assert (record.path, record.name) == (str(recording), "recorded (run.glr)")
     assert replay.link == f"/user/o'x/glassloom/dash/{record.id}/status"
-    assert f'<a href="/user/o&#x27;x/glassloom/dash/{record.id}/status"' in replay._repr_html_()
+    assert f'<a href="/user/o&#39;x/glassloom/dash/{record.id}/status"' in replay._repr_html_()
     replay.close()
     assert read_recording_records() == []
 

@@ -68,7 +68,7 @@ def test_objects_show_themselves_as_html(executed):
         for output in cell.get("outputs", [])
         if "text/html" in output.get("data", {})
     ]
-    for kind in ("glm--client", "glm--frame", "glm--array"):
+    for kind in ("glm2--client", "glm2--frame", "glm2--array"):
         assert any(kind in html for html in shown), kind
     assert any("336,776" in html for html in shown)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from glassloom.array.chunks import longest
 from glassloom.array.nodes.base import ArrayExpr
 from glassloom.expr import optimize, walk
 from glassloom.reprs import render
+from glassloom.reprs.block_states import block_states, held_bytes, states_html
+from glassloom.reprs.chunk_advice import chunk_advice
 from glassloom.reprs.grid import chunk_grid
 from glassloom.units import format_bytes
 
@@ -19,6 +22,7 @@ def array_html(node: ArrayExpr) -> str:
     kind = type(node.meta)
     n_blocks = math.prod(node.numblocks)
     n_tasks, n_layers = _plan_size(node)
+    states, held = _states(node)
     return render(
         "array.html.j2",
         label=node.label,
@@ -30,8 +34,26 @@ def array_html(node: ArrayExpr) -> str:
         tasks=f"{n_tasks:,} task{'s' if n_tasks != 1 else ''} in {n_layers} layer{'s' if n_layers != 1 else ''}",
         dtype=str(node.dtype),
         kind=f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}",
-        grid=chunk_grid(node.chunks),
+        grid=chunk_grid(node.chunks, states),
+        states=states_html(states, held_bytes(held)),
+        advice=chunk_advice(
+            n_blocks,
+            math.prod(node.shape) * node.dtype.itemsize,
+            math.prod(chunk_shape) * node.dtype.itemsize,
+            noun="chunks",
+            remedy='x.rechunk("auto")',
+        ),
     )
+
+
+def _states(node: ArrayExpr) -> tuple[list[str], list[Any]]:
+    """Return how each block of a persisted array stands, in C order, and what holds it; nothing of other arrays."""
+    held = getattr(getattr(node, "source", None), "held", None)
+    if not isinstance(held, Mapping):
+        return [], []
+    values = [held.get(key) for key in node.output_keys()]
+    is_on_gpu = type(node.meta).__module__.partition(".")[0] == "cupy"
+    return block_states(values, is_on_gpu=is_on_gpu), values
 
 
 def _plan_size(node: ArrayExpr) -> tuple[int, int]:

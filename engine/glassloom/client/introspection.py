@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
+from time import monotonic
 from typing import Any, TypeVar
 
 from glassloom._names import checked_name
@@ -22,6 +23,9 @@ T = TypeVar("T")
 
 class IntrospectionMethods(ClientBase):
     """The part of a client that asks its cluster."""
+
+    _last_info: tuple[float, dict[str, Any]] | None = None
+    """When the head said something of its workers last, by the monotonic clock, and what."""
 
     def scheduler_info(self) -> Any:
         """Return the cluster's workers and the number of tasks in each state, as plain values."""
@@ -51,7 +55,9 @@ class IntrospectionMethods(ClientBase):
             }
             for worker in info.workers
         }
-        return {"id": self.id, "name": self.name, "workers": workers, "tasks": dict(info.tasks)}
+        said = {"id": self.id, "name": self.name, "workers": workers, "tasks": dict(info.tasks)}
+        self._last_info = monotonic(), said
+        return said
 
     def ncores(self, workers: Iterable[str] | None = None) -> Any:
         """Return the number of threads of each worker, or of those that are named."""

@@ -1,10 +1,14 @@
-"""`ReprMixin`: what a client looks like in a terminal and in a notebook."""
+"""`ReprMixin`: what a client looks like in a terminal and in a notebook.
+
+A display must neither wait for a busy head nor raise: what the head said last is shown, with its age, unless it answers at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from typing import Any
+from time import monotonic
+from typing import Any, NamedTuple
 
 from glassloom.client.blocking import run_sync
 from glassloom.client.deadline import Deadline
@@ -14,7 +18,17 @@ from glassloom.errors import ClusterClosed
 from glassloom.reprs import render
 from glassloom.units import format_bytes
 
-_REPR_TIMEOUT_S = 2.0
+_FIRST_TIMEOUT_S = 2.0
+"""How long a head may take that has never said anything of its workers."""
+_TIMEOUT_S = 0.1
+"""How long it may take if what it said last can be shown instead."""
+
+
+class _Heard(NamedTuple):
+    """What a head has said of its workers, and how long ago: 0 if just now."""
+
+    info: dict[str, Any]
+    age_s: float
 
 
 class ReprMixin(IntrospectionMethods):
@@ -28,13 +42,14 @@ class ReprMixin(IntrospectionMethods):
             return "<Client: asynchronous, not connected yet>"
         if self.status == "closed":
             return f"<Client: {self.name!r}, closed ({self._connection.closed_because})>"
-        info = self._info_for_repr()
-        if info is None:
+        heard = self._heard_for_repr()
+        if heard is None:
             return f"<Client: {self.name!r}, {self._connection.head()} doesn't answer>"
-        workers = info["workers"].values()
+        workers = heard.info["workers"].values()
+        age = f", as of {heard.age_s:.0f} s ago" if heard.age_s else ""
         return (
             f"<Client: {self.name!r}, workers={len(workers)}, threads={sum(w['nthreads'] for w in workers)}, "
-            f"memory={_sum_limits(workers)}>"
+            f"memory={_sum_limits(workers)}{age}>"
         )
 
     def _repr_html_(self) -> str:
@@ -42,36 +57,49 @@ class ReprMixin(IntrospectionMethods):
             return f"<pre>{escape(repr(self))}</pre>"
         workers: list[dict[str, Any]] = []
         status, reason = self.status, self._connection.closed_because
-        if status == "running":
-            info = self._info_for_repr()
-            if info is None:
-                status, reason = "not answering", f"{self._connection.head()} doesn't answer"
-            else:
-                workers = [{"name": name, **worker} for name, worker in info["workers"].items()]
+        tone, problem = "", ""
+        if status != "closed":
+            heard = self._heard_for_repr()
+            status, tone, problem = _judged(status, heard, self._connection.head())
+            if heard is not None:
+                workers = [{"name": name, **worker} for name, worker in heard.info["workers"].items()]
         return render(
             "client.html.j2",
             id=self.id,
             name=self.name,
             status=status,
+            tone=tone,
             reason=reason,
+            problem=problem,
             method=_connection_method(self),
             cluster_type="LocalCluster" if self._record.kind == "processes" else self._record.kind,
             link=self.dashboard_link,
-            n_workers=len(workers),
-            n_threads=sum(worker["nthreads"] for worker in workers),
-            memory=_sum_limits(workers),
+            n_workers=len(workers) if workers or not problem else "not known",
+            n_threads=sum(worker["nthreads"] for worker in workers) if workers or not problem else "not known",
+            memory=_sum_limits(workers) if workers or not problem else "not known",
             workers=[_row(worker) for worker in workers],
             pid=self._record.pid,
             socket=self._record.socket,
             directory=self._record.directory,
         )
 
-    def _info_for_repr(self) -> dict[str, Any] | None:
-        """Return `scheduler_info`; None if the head doesn't answer soon, as what is displayed must neither wait nor raise."""
+    def _heard_for_repr(self) -> _Heard | None:
+        """Return what the head says of its workers, or has said if it is busy; None if it has never said anything."""
+        known = self._last_info
         try:
-            return run_sync(self._scheduler_info(Deadline(_REPR_TIMEOUT_S)))
+            info = run_sync(self._scheduler_info(Deadline(_FIRST_TIMEOUT_S if known is None else _TIMEOUT_S)))
         except (TimeoutError, ClusterClosed):
-            return None
+            return None if known is None else _Heard(known[1], max(monotonic() - known[0], 0.1))
+        return _Heard(info, 0.0)
+
+
+def _judged(status: str, heard: _Heard | None, head: str) -> tuple[str, str, str]:
+    """Return what a client's status is called, its tone, and what is wrong if anything is."""
+    if status == "running" and heard is not None and not heard.age_s:
+        return status, "ok", ""
+    if heard is None:
+        return "not answering", "warn", f"{head} doesn't answer."
+    return "not answering", "warn", f"{head} doesn't answer at once: this is what it said {heard.age_s:.0f} s before."
 
 
 def _row(worker: dict[str, Any]) -> tuple[str, ...]:

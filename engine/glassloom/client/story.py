@@ -17,6 +17,7 @@ from glassloom.protocol.failure import first_line
 from glassloom.reprs import render
 
 _TONES = {"finished": "ok", "running": "busy", "staging": "busy", "error": "error", "unknown": "warn"}
+_UNDER_WAY = frozenset(["waiting", "ready", "staging", "running"])
 _STATUS = {"memory": "finished", "erred": "error"}
 
 
@@ -86,6 +87,7 @@ class Story:
             key=key_text(self.key),
             state=self.state,
             tone=_TONES.get(self.state, ""),
+            may_change=self.state in _UNDER_WAY,
             explanation=self.explanation,
             origin=self.origin,
             since=None if self.events_since is None else _clock(self.events_since),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -9,6 +10,8 @@ import pandas as pd
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.expr import lower, optimize
 from glassloom.reprs import render
+from glassloom.reprs.block_states import block_states, held_bytes, states_html
+from glassloom.reprs.chunk_advice import chunk_advice
 
 _SHOWN_PARTITIONS = 8
 _SHOWN_COLUMNS = 12
@@ -34,6 +37,7 @@ def frame_html(frame: Any) -> str:
     facts = [("Rows", _rows(node).removesuffix(" rows").replace("rows not known", "not known"))]
     if isinstance(node.meta, pd.DataFrame):
         facts.append(("Columns", f"{len(node.meta.columns):,}"))
+    states, held = _states(node)
     facts += [("Partitions", f"{node.npartitions:,}"), ("Tasks", _tasks(node).removesuffix("s").removesuffix(" task"))]
     return render(
         "dataframe.html.j2",
@@ -45,8 +49,39 @@ def frame_html(frame: Any) -> str:
             names, _full_names(node.meta), dtypes, strict=True)],
         labels=_labels(node),
         known=node.divisions[0] is not None,
+        states=states_html(states, held_bytes(held)),
+        advice=_advice(node),
         origin=str(node.origin or ""),
     )  # fmt: skip
+
+
+def _states(node: FrameExpr) -> tuple[list[str], list[Any]]:
+    """Return how each partition of a persisted frame stands, and what holds it; nothing of other frames."""
+    held = getattr(getattr(node, "source", None), "held", None)
+    if not isinstance(held, Mapping):
+        return [], []
+    values = [held.get(key) for key in node.output_keys()]
+    return block_states(values), values
+
+
+def _advice(node: FrameExpr) -> str:
+    """Return advice if partitions are too small or too large, as far as lengths are known: of text only the references count."""
+    lengths = node.lengths
+    if not lengths:
+        return ""
+    row_bytes = _row_bytes(node.meta)
+    return chunk_advice(
+        len(lengths),
+        row_bytes * sum(lengths),
+        row_bytes * max(lengths),
+        noun="partitions",
+        remedy="repartition(npartitions=...)",
+    )
+
+
+def _row_bytes(meta: Any) -> int:
+    dtypes = list(meta.dtypes) if isinstance(meta, pd.DataFrame) else [meta.dtype]
+    return sum(getattr(dtype, "itemsize", 8) for dtype in dtypes) or 8
 
 
 def scalar_html(scalar: Any) -> str:
@@ -57,7 +92,7 @@ def scalar_html(scalar: Any) -> str:
         title="Scalar",
         subtitle=node.label,
         facts=[("Dtype", str(scalar.dtype)), ("Tasks", _tasks(node).removesuffix("s").removesuffix(" task"))],
-        index="", columns=[], labels=[], known=False, origin=str(node.origin or ""),
+        index="", columns=[], labels=[], known=False, states="", advice="", origin=str(node.origin or ""),
     )  # fmt: skip
 
 

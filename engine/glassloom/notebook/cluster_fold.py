@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
 import msgspec
 from glassloom_metrics.folds import ClusterSummary
@@ -178,8 +177,8 @@ class ClusterFold:
                 del self._layers[number]
 
     def _apply_layers(self, message: Layers) -> None:
-        rows = zip_longest(message.ids, message.names, message.totals, message.runs, fillvalue=-1)
-        for number, name, total, run in rows:
+        runs = message.runs or [-1] * len(message.ids)
+        for number, name, total, run in zip(message.ids, message.names, message.totals, runs, strict=True):
             if number in self._layers:
                 self._layers[number].counts.total = total
             elif run in self.runs:

@@ -19,6 +19,8 @@ from glassloom_metrics.registry import ClusterRecord
 from glassloom._ownership import OwnerProcess
 from glassloom._supervision import Crash, start_thread
 from glassloom.errors import ClusterError
+from glassloom.reprs import render
+from glassloom.units import format_bytes
 
 _BEGIN_TIMEOUT_S = 3.0
 _END_TIMEOUT_S = 10.0
@@ -141,6 +143,21 @@ class ClusterRecording:
         state = "recording" if self.is_running else "ended"
         problem = f", {self.problem}" if self.problem else ""
         return f"<Recording of {self._record.name!r}: {os.fspath(self.path)!r}, {state}{problem}>"
+
+    def _repr_html_(self) -> str:
+        is_running = self.is_running
+        return render(
+            "recording.html.j2",
+            title="Recording",
+            name=os.fspath(self.path),
+            status="recording" if is_running else "ended",
+            tone="busy" if is_running else "error" if self.problem else "ok",
+            shown=is_running,
+            facts=[("Cluster", self._record.name), ("Size", format_bytes(self.nbytes))],
+            problem=self.problem,
+            link="",
+            cluster="",
+        )
 
     def _stop_quietly(self) -> None:
         if self._owner.is_current:

@@ -9,7 +9,6 @@ import select
 import subprocess
 import sys
 import weakref
-from html import escape
 from typing import Self
 
 from glassloom_metrics.open_recordings import (
@@ -22,6 +21,7 @@ from glassloom_metrics.open_recordings import (
 from glassloom._ownership import OwnerProcess
 from glassloom.errors import ClusterStartError, GlassloomError
 from glassloom.protocol.identity import jupyter_base_url
+from glassloom.reprs import render
 
 _START_TIMEOUT_S = 45.0
 _END_TIMEOUT_S = 5.0
@@ -107,9 +107,17 @@ class Replay:
         return f"<Replay of {os.path.basename(self.path)!r}: {self.link}>"
 
     def _repr_html_(self) -> str:
-        name = escape(self._record.name)
-        return (
-            f'Recording of {name}: <a href="{escape(self.link)}" target="_blank" rel="noopener">open the dashboards</a>'
+        return render(
+            "recording.html.j2",
+            title="Replay",
+            name=self._record.name,
+            status="",
+            tone="",
+            shown=False,
+            facts=[("File", self.path)],
+            problem="",
+            link=self.link,
+            cluster="" if "://" in self.link else self._record.id,
         )
 
 

@@ -5,11 +5,7 @@ import { Signal } from '@lumino/signaling';
 import { PanelLayout, Widget } from '@lumino/widgets';
 import { CommandIDs } from '../commands';
 import { CellRuns, COMM_TARGET, ICellState } from '../model/cellRuns';
-import {
-  describeRate,
-  formatSeconds,
-  staticSummary
-} from '../model/cellText';
+import { describeRate, formatSeconds, staticSummary } from '../model/cellText';
 import { NotebookStrips } from '../plugins/cellStrip';
 import { settle } from './fakes';
 
@@ -433,9 +429,9 @@ describe('the text of a strip', () => {
       '1 min 35 s',
       '2 h 2 min'
     ]);
-    expect(describeRate(trans, { ...counts(1, 2), rate: 0.5, eta_s: null })).toBe(
-      '30 tasks/min'
-    );
+    expect(
+      describeRate(trans, { ...counts(1, 2), rate: 0.5, eta_s: null })
+    ).toBe('30 tasks/min');
     expect(describeRate(trans, { ...counts(1, 2), rate: null })).toBe('');
   });
 

@@ -14,11 +14,7 @@ export const COMM_TARGET = 'glassloom.cell';
 export const CELLS_VERSION = 1;
 
 export type CellOutcome =
-  | 'running'
-  | 'finished'
-  | 'failed'
-  | 'cancelled'
-  | 'lost';
+  'running' | 'finished' | 'failed' | 'cancelled' | 'lost';
 
 export interface ICounts {
   total: number;
@@ -282,8 +278,7 @@ export class CellRuns implements IDisposable {
     let subshellId: string | undefined;
     if (inSubshell) {
       const reply = await kernel.requestCreateSubshell({}).done;
-      subshellId =
-        reply.content.status === 'ok' ? reply.content.subshell_id : undefined;
+      subshellId = reply.content.subshell_id;
     }
     const message = KernelMessage.createMessage({
       msgType: 'comm_msg',

@@ -21,7 +21,10 @@ export function formatSeconds(seconds: number): string {
 }
 
 /** `"1,200 of 5,000 tasks"`, or `"5,000 tasks"` when all are done. */
-export function describeTasks(trans: TranslationBundle, tasks: ICounts): string {
+export function describeTasks(
+  trans: TranslationBundle,
+  tasks: ICounts
+): string {
   const { done, total } = tasks;
   return done >= total
     ? trans._n('%1 task', '%1 tasks', total, formatCount(total))
@@ -29,7 +32,10 @@ export function describeTasks(trans: TranslationBundle, tasks: ICounts): string 
 }
 
 /** `"120 tasks/s, about 12 s left"`; empty as long as nothing is known. */
-export function describeRate(trans: TranslationBundle, counts: ICounts): string {
+export function describeRate(
+  trans: TranslationBundle,
+  counts: ICounts
+): string {
   const { rate, eta_s } = counts;
   if (rate === null || rate === 0) {
     return '';

@@ -350,7 +350,11 @@ function LayerRow(props: {
         />
       </td>
       <td className="gl-Strip-number">
-        {trans.__('%1 of %2', formatCount(layer.done), formatCount(layer.total))}
+        {trans.__(
+          '%1 of %2',
+          formatCount(layer.done),
+          formatCount(layer.total)
+        )}
         {layer.failed > 0 && (
           <span className="gl-mod-failed">
             {trans.__(', %1 failed', formatCount(layer.failed))}

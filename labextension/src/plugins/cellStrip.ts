@@ -216,7 +216,10 @@ export class NotebookStrips implements IDisposable {
     for (const widget of this._panel.content.widgets) {
       const cell = widget as ICodeCell;
       // What a page has not seen running was saved by the page that has.
-      if (cell.model.id === id && this._seenRunning.get(id) === state.execution) {
+      if (
+        cell.model.id === id &&
+        this._seenRunning.get(id) === state.execution
+      ) {
         this._saved.set(id, state.execution);
         this._save(cell, state);
       }
