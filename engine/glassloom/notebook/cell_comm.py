@@ -4,7 +4,7 @@ It is never announced with ``comm_open``: a front end that doesn't know the targ
 write an error to its console. Front ends drop messages of comms that they don't know, and ours reads them all the same; one
 that connects later finds the comm by asking the kernel which there are of target `TARGET`.
 
-A message is ``{"glassloom_cells": VERSION, "cells": [...]}``, see `cell_progress`. A front end sends ``{"ask": "cells"}``, or
+A message is ``{"glassloom_cells": VERSION, "now": s, "cells": [...]}``, see `cell_progress`. A front end sends ``{"ask": "cells"}``, or
 ``{"ask": "cancel", "cell": id}``.
 """
 
@@ -45,10 +45,10 @@ class CellComm:
         """Whether this process is a kernel with comms."""
         return self._comm is not None
 
-    def send(self, cells: list[dict[str, Any]]) -> None:
-        """Send cells to all front ends."""
+    def send(self, cells: list[dict[str, Any]], now_s: float) -> None:
+        """Send cells to all front ends, with the time by the clock of the times in them."""
         if self._comm is not None:
-            self._comm.send({"glassloom_cells": VERSION, "cells": cells})
+            self._comm.send({"glassloom_cells": VERSION, "now": now_s, "cells": cells})
 
     def _on_message(self, message: dict[str, Any]) -> None:
         data = message.get("content", {}).get("data", {})

@@ -53,7 +53,7 @@ class Rate:
 class Following:
     """A cluster that is followed: how it is found, what its stream has said, and whether it is silent.
 
-    A cluster's clock may be some time off this process's (it doesn't follow steps, and stands while a machine sleeps).
+    A cluster's clock may be some time off this process's: each follows no steps of the system's clock from its own start on.
     """
 
     record: ClusterRecord

@@ -30,6 +30,7 @@ from glassloom.notebook.cancelling import cancel_runs
 from glassloom.notebook.cell_comm import CellComm
 from glassloom.notebook.cell_progress import CellProgress, Following
 from glassloom.notebook.cluster_fold import TOPICS, ClusterFold
+from glassloom.protocol.clock import Clock
 from glassloom.protocol.identity import kernel_id
 
 MOST_PER_S = 4
@@ -57,6 +58,7 @@ class CellWatcher:
 
     def __init__(self, make_comm: Callable[[Callable[[dict[str, Any]], None]], CellComm] = CellComm) -> None:
         self._kernel = kernel_id() or ""
+        self._clock = Clock()
         self._comm = make_comm(self._asked)
         self._lock = threading.Lock()
         self._notes: deque[tuple[Cell, float, FindRecord]] = deque()
@@ -84,7 +86,7 @@ class CellWatcher:
             return
         with self._lock:
             self._noted.add(place)
-            self._notes.append((cell, time.time(), find_record))
+            self._notes.append((cell, self._clock.now_s(), find_record))
             if self._thread is None:
                 self._thread = start_thread("glassloom-cells", self._run, on_crash=self._crashed)
                 return
@@ -107,7 +109,7 @@ class CellWatcher:
         if data.get("ask") == "cells":
             with self._lock:
                 cells = list(self._sent.values())
-            self._comm.send(cells)
+            self._comm.send(cells, self._clock.now_s())
         elif data.get("ask") == "cancel":
             loop = self._loop
             if loop is not None:
@@ -206,7 +208,7 @@ class CellWatcher:
                 self._keep(message)
                 changed.append(message)
         if changed:
-            self._comm.send(changed)
+            self._comm.send(changed, self._clock.now_s())
 
     def _may_have_changed(self, cell: CellProgress, before: dict[str, Any], now_s: float) -> bool:
         """Whether it is worth while to look at a cell. One that has ended may be told more of, or begin anew."""
@@ -243,7 +245,7 @@ class CellWatcher:
                     message = decode_known(payload)
                     self._heard_s[record.id] = time.monotonic()
                     if isinstance(message, Position):
-                        following.hear(message.at_s, time.time())
+                        following.hear(message.at_s, self._clock.now_s())
                     if message is not None and not isinstance(message, Hello):
                         following.fold.apply(message)
                         self._wake.set()

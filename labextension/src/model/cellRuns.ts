@@ -71,7 +71,7 @@ export interface IPrintedLine {
   text: string;
 }
 
-/** One execution of a cell; times are seconds since the epoch. */
+/** One execution of a cell; times are seconds since the epoch by the kernel's clock. */
 export interface ICellState {
   cell: string;
   execution: number;
@@ -180,9 +180,9 @@ export class CellRuns implements IDisposable {
       return;
     }
     this._comm = comm_id;
-    const sentMs = Date.parse(message.header.date);
     const states = data.cells as unknown as ICellState[];
-    this._take(version, states, Number.isNaN(sentMs) ? Date.now() : sentMs);
+    const nowS = typeof data.now === 'number' ? data.now : Date.now() / 1000;
+    this._take(version, states, 1000 * nowS);
   }
 
   private _take(version: number, states: ICellState[], sentMs: number): void {

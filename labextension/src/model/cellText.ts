@@ -131,13 +131,19 @@ export function summaryParts(
   return parts;
 }
 
-/** An ended cell as one line for the notebook's file: what it says is true whenever it is read. */
+/**
+ * An ended cell as one line for the notebook's file: what it says is true whenever it is read.
+ *
+ * @param clockMs - The kernel's time less this page's.
+ */
 export function staticSummary(
   trans: TranslationBundle,
-  state: ICellState
+  state: ICellState,
+  clockMs: number
 ): string {
   const outcome = describeOutcome(trans, state, false);
-  const when = new Date(1000 * (state.ended_at ?? state.started_at));
+  const endedS = state.ended_at ?? state.started_at;
+  const when = new Date(1000 * endedS - clockMs);
   return trans.__(
     'Glassloom: %1 · %2 · %3',
     outcome,

@@ -36,7 +36,7 @@ export interface IStripOptions {
   /** Open the page of a run; null: there are no dashboards here. */
   openRun: ((cluster: string, run: number) => void) | null;
   /** Write a static summary into the notebook. */
-  keepSummary: (state: ICellState) => void;
+  keepSummary: () => void;
 }
 
 export interface IStripSettings {
@@ -90,7 +90,7 @@ export class CellStrip extends ReactWidget {
           this.update();
         }}
         onCancel={() => void runs.cancel(cell)}
-        onKeep={() => keepSummary(entry.state)}
+        onKeep={keepSummary}
       />
     );
   }

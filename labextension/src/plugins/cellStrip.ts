@@ -18,7 +18,7 @@ import { DisposableDelegate, IDisposable } from '@lumino/disposable';
 import { ISignal } from '@lumino/signaling';
 import { PanelLayout, Widget } from '@lumino/widgets';
 import { CommandIDs } from '../commands';
-import { CellRuns, ICellState } from '../model/cellRuns';
+import { CellRuns } from '../model/cellRuns';
 import { staticSummary } from '../model/cellText';
 import { CellStrip, IStripSettings } from '../panels/cellStrip';
 
@@ -196,7 +196,7 @@ export class NotebookStrips implements IDisposable {
               run
             })
         : null,
-      keepSummary: state => this._save(cell, state)
+      keepSummary: () => this._save(cell)
     });
     // A cell that was never in view has no parts yet.
     void Promise.resolve(cell.ready).then(() => {
@@ -221,17 +221,21 @@ export class NotebookStrips implements IDisposable {
         this._seenRunning.get(id) === state.execution
       ) {
         this._saved.set(id, state.execution);
-        this._save(cell, state);
+        this._save(cell);
       }
     }
   }
 
-  private _save(cell: ICodeCell, state: ICellState): void {
-    cell.outputArea?.model.add({
-      output_type: 'display_data',
-      data: { 'text/plain': staticSummary(this._trans, state) },
-      metadata: {}
-    });
+  private _save(cell: ICodeCell): void {
+    const entry = this.runs.find(cell.model.id);
+    if (entry !== null) {
+      const text = staticSummary(this._trans, entry.state, entry.clockMs);
+      cell.outputArea?.model.add({
+        output_type: 'display_data',
+        data: { 'text/plain': text },
+        metadata: {}
+      });
+    }
   }
 
   private readonly _strips = new Map<ICodeCell, CellStrip>();
