@@ -7,12 +7,15 @@ import glassloom.dataframe as gd
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.cluster import options
 
 
 @pytest.fixture(scope="module")
 def client():
-    with gl.Client(n_workers=2, threads_per_worker=1) as client:
-        yield client
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(options, "_PRELOADED", ("numpy", "pandas", "pyarrow", "glassloom.array", "glassloom.dataframe"))
+        with gl.Client(n_workers=2, threads_per_worker=1) as client:
+            yield client
 
 
 def test_results_are_those_of_threads(client, tmp_path):

@@ -25,8 +25,8 @@ BOUND_S = 60
 
 
 def pytest_report_header() -> list[str]:
-    """Say how to repeat what the long tests choose by the day."""
-    return [f"long tests: GLASSLOOM_SWEEP_DAY={interrupts.DAY}"] if interrupts.LONG_TESTS else []
+    """Say how to repeat what is chosen by the day."""
+    return [f"sweeps, of which a part is taken each day: GLASSLOOM_SWEEP_DAY={interrupts.DAY}"]
 
 
 @pytest.fixture(scope="module", autouse=True)

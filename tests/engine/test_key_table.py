@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -28,15 +27,6 @@ class Held:
         gc.collect()
         taken, self.dropped[:] = self.dropped[:], []
         return self.table.drop(taken)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_collections() -> Iterator[None]:
-    """Let the collector look at what the tests make only, not at all modules that are loaded."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @given(st.lists(KEYS, max_size=4), st.integers(0, 12))

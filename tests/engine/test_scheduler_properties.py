@@ -1,13 +1,17 @@
-"""Random graphs, clients and faults against the scheduler, the invariants checked after each step: see `simulator`."""
+"""Random graphs, clients and faults against the scheduler, the invariants checked after each step: see `simulator`.
+
+``GLASSLOOM_LONG_TESTS=1`` runs five times as many.
+"""
 
 from __future__ import annotations
 
 import pytest
+from interrupts import LONG_TESTS
 from simulator import Simulation
 
 N_BATCHES = 12
-SIMULATIONS_EACH = 10
-STEPS_EACH = 1000  # 120,000 in all, and those until all is settled
+SIMULATIONS_EACH = 10 if LONG_TESTS else 2
+STEPS_EACH = 1000  # 24,000 in all, or 120,000, and those until all is settled
 
 
 @pytest.mark.parametrize("batch", range(N_BATCHES))

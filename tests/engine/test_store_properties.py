@@ -19,6 +19,7 @@ from glassloom.store import spill_batch, spill_file, store
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from interrupts import LONG_TESTS
 
 KIB = 1024
 TARGET = 512 * KIB
@@ -216,6 +217,9 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 StoreMachine.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=600 if LONG_TESTS else 40,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
 TestStoreMachine = StoreMachine.TestCase

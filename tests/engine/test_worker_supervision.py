@@ -1,9 +1,14 @@
-"""Whatever the engine's own code in a worker raises: the worker is replaced and says why, the tasks end, nothing hangs."""
+"""Whatever the engine's own code in a worker raises: the worker is replaced and says why, the tasks end, nothing hangs.
+
+Each call that may raise costs a worker: every 12th of them is made to, and every third under ``GLASSLOOM_LONG_TESTS=1``; others
+each day.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -17,8 +22,18 @@ from fault_helpers import eventually, worker_pids
 from glassloom import Client, wait
 from glassloom.errors import WorkerLost
 from glassloom.worker import worker
+from interrupts import LONG_TESTS, numbers_of_today
 
 ENGINE = str(Path(worker.__file__).parents[1])
+EVERY = 3 if LONG_TESTS else 12
+EVERY_OF_A_MAP = 1 if LONG_TESTS else 4
+
+
+@pytest.fixture(autouse=True)
+def time_for_all_calls(bounded_time: None) -> None:
+    """Many calls take minutes."""
+    if LONG_TESTS:
+        signal.alarm(600)
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +103,11 @@ def set_trap(position: int, path: str, make: Callable[[], Any]) -> Any:
 
 @pytest.mark.fault("the engine's own code raises, at each call after a task's function")
 @pytest.mark.parametrize("make", [array_result, small_result, odd_result, no_result])
-@pytest.mark.parametrize("third", [0, 1, 2])
 def test_each_call_of_the_engine_after_a_task_may_raise(
-    crashing_client: Client, tmp_path: Path, make: Callable[[], Any], third: int
+    crashing_client: Client, tmp_path: Path, make: Callable[[], Any]
 ) -> None:
-    raised = []
-    for position in range(third, 400, 3):
+    raised, where = [], ""
+    for position in numbers_of_today(0, EVERY):
         path = tmp_path / f"{position}"
         future = crashing_client.submit(set_trap, position, str(path), make, pure=False)
         wait(future, timeout=20)
@@ -105,13 +119,13 @@ def test_each_call_of_the_engine_after_a_task_may_raise(
             break
         raised.append(where)
     assert where == "the end"
-    assert len(raised) >= 7, raised
+    assert len(raised) * EVERY > 20, raised
 
 
 @pytest.mark.fault("the engine's own code raises, at each call after a task's function")
 def test_each_call_of_the_engine_after_a_task_of_a_map_may_raise(crashing_client: Client, tmp_path: Path) -> None:
-    raised = []
-    for position in range(400):
+    raised, where = [], ""
+    for position in numbers_of_today(0, EVERY_OF_A_MAP):
         path = tmp_path / f"{position}"
         futures = crashing_client.map(set_trap_in_third, range(12), position=position, path=str(path), pure=False)
         wait(futures, timeout=20)
@@ -123,7 +137,7 @@ def test_each_call_of_the_engine_after_a_task_of_a_map_may_raise(crashing_client
             break
         raised.append(where)
     assert where == "the end"
-    assert len(raised) >= 7, raised
+    assert len(raised) * EVERY_OF_A_MAP > 6, raised
 
 
 def set_trap_in_third(number: int, position: int, path: str) -> int:
