@@ -7,7 +7,7 @@ from collections import deque
 
 from glassloom_metrics.folds import ClusterSummary
 from glassloom_metrics.gpu_messages import GpuDevice, Reading
-from glassloom_metrics.protocol import Hello, Message, Pressure, Runs, Settings, WorkerSamples
+from glassloom_metrics.protocol import Hello, Message, Pressure, Runs, Settings, WorkerLeft, WorkerSamples
 from glassloom_metrics.registry import ClusterRecord
 from glassloom_metrics.run_row import RunRow
 
@@ -21,6 +21,8 @@ SILENT_S = 5.0
 _MAX_LABEL = 120
 _LEAST_CPU_CHANGE = 3.0
 _LEAST_SHARE = 0.01
+_EXPECTED_ENDS = ("retired", "restarted")
+"""Reasons of a worker's end that somebody asked for."""
 _COMMANDS = {"scale": "scale", "adapt": "adapt", "restart": "restart", "rename": "rename", "shutdown": "shut_down"}
 
 
@@ -48,6 +50,7 @@ class ClusterFold:
         self._cpu_history: deque[float] = deque(maxlen=HISTORY_S)
         self._gpu_history: deque[float] = deque(maxlen=HISTORY_S)
         self._has_samples = False
+        self._n_lost = 0
 
     def apply(self, message: Message) -> None:
         """Take the next message of the stream into account."""
@@ -60,6 +63,10 @@ class ClusterFold:
                 self._settings = message
             case Runs():
                 self._add_runs(message)
+            case WorkerLeft():
+                self._n_lost += message.reason not in _EXPECTED_ENDS
+                self._pressure.pop(message.worker, None)
+                self.summary.apply(message)
             case WorkerSamples():
                 self._has_samples = True
                 if message.pressure:
@@ -115,6 +122,7 @@ class ClusterFold:
             state=self._state(now_s),
             heard_at=None if self.heard_at_s is None else round(self.heard_at_s, 1),
             workers=told["workers"],
+            workers_lost=self._n_lost,
             threads=told["threads"],
             adaptive=_adaptive(settings),
             idle_timeout_s=settings.idle_timeout_s if settings else None,
@@ -181,7 +189,7 @@ def _adaptive(settings: Settings | None) -> Adaptive | None:
 
 def _run(row: RunRow, root: str) -> RunState:
     return RunState(
-        id=row.id,
+        id=str(row.id),
         kind=row.kind,
         label=label_of(row.code, row.origin or row.kind),
         notebook=path_for_people(row.notebook, root),

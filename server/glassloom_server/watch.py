@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -27,7 +28,7 @@ from glassloom_metrics.protocol import NOW
 from glassloom_metrics.registry import ClusterRecord, read_foreign_records, read_records
 from glassloom_metrics.subscriber import subscribe
 
-from glassloom_server.cluster_fold import ClusterFold
+from glassloom_server.cluster_fold import ClusterFold, path_for_people
 from glassloom_server.starts import NO_STARTS, Starts
 from glassloom_server.state import State, alive_message, changes, changes_message, snapshot_message
 from glassloom_server.wire import ElsewhereState, RecordingState
@@ -311,7 +312,7 @@ class _FollowerThread(threading.Thread):
                 name: following.fold.state(now_s, start=starts.start_of(name), root=self._root)
                 for name, following in self._following.items()
             },
-            recordings=[_recording(record) for record in read_recording_records()],
+            recordings=[_recording(record, self._root) for record in read_recording_records()],
             elsewhere=[_elsewhere(record) for record in read_foreign_records()],
             starts=list(starts.open),
         )
@@ -349,9 +350,10 @@ class _Following:
         self.fold.heard_at_s = time.time()
 
 
-def _recording(record: RecordingRecord) -> RecordingState:
-    """Return a recording for readers: no path, but the file's name in the recording's."""
-    return RecordingState(record.id, record.name, record.pid, record.started_at_s, record.opened_at_s)
+def _recording(record: RecordingRecord, root: str) -> RecordingState:
+    path = path_for_people(record.path, root)
+    told = None if path is None or os.path.isabs(path) else path
+    return RecordingState(record.id, record.name, record.pid, record.started_at_s, record.opened_at_s, told)
 
 
 def _elsewhere(record: ClusterRecord) -> ElsewhereState:

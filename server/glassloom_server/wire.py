@@ -108,7 +108,7 @@ class GpuState(Struct, frozen=True):
 class RunState(Struct, frozen=True):
     """What a person has asked for at one time; times are seconds since the epoch."""
 
-    id: int
+    id: str
     kind: str
     label: str
     notebook: str | None
@@ -127,7 +127,8 @@ class ClusterState(Struct, frozen=True):
     ``running``, ``starting`` (nothing was heard of it yet), ``silent`` (it hasn't said anything for some seconds) or ``paused``
     (all its workers are short of memory and begin no task). ``heard_at``: when it said something last. Readers of the stream get
     that when something else changes: as long as ``state`` isn't ``silent``, it was heard a few seconds before the stream's last
-    message at most. ``start`` is the id of the start request that it came of. Paths are below the server's root if they can.
+    message at most. ``workers_lost`` counts workers that have ended
+    unasked since the server has followed the cluster. ``start`` is the id of the start request that it came of. Paths are below the server's root if they can.
     """
 
     id: str
@@ -145,6 +146,7 @@ class ClusterState(Struct, frozen=True):
     state: str
     heard_at: float | None
     workers: int
+    workers_lost: int
     threads: int
     adaptive: Adaptive | None
     idle_timeout_s: float | None
@@ -162,13 +164,14 @@ class ClusterState(Struct, frozen=True):
 
 
 class RecordingState(Struct, frozen=True):
-    """A recording that the dashboards show."""
+    """A recording that the dashboards show; ``path`` is what `OpenRequest` takes, null if it lies where that takes nothing."""
 
     id: str
     name: str
     pid: int
     started_at: float
     opened_at: float
+    path: str | None = None
 
 
 class ElsewhereState(Struct, frozen=True):

@@ -66,6 +66,7 @@ async def test_a_cluster_is_listed_with_all_that_it_told_and_without_its_secret(
         "problem": "",
         "state": "running",
         "workers": 1,
+        "workers_lost": 0,
         "threads": 2,
         "adaptive": {"minimum": 1, "maximum": 4},
         "idle_timeout_s": 600.0,
@@ -80,7 +81,7 @@ async def test_a_cluster_is_listed_with_all_that_it_told_and_without_its_secret(
         "errors": 0,
         "runs": [
             {
-                "id": 3,
+                "id": "3",
                 "kind": "compute",
                 "label": "df.mean()",
                 "notebook": "work/taxi.ipynb",

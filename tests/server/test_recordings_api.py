@@ -60,8 +60,10 @@ async def test_a_recording_is_opened_once_told_in_the_state_and_closed(jp_fetch,
     assert response.code == 201
     assert json.loads((await open_(jp_fetch, "work/run.glr")).body) == opened
     state = json.loads((await jp_fetch("glassloom", "api", "clusters")).body)
-    told = [(recording["id"], recording["name"], recording["pid"]) for recording in state["recordings"]]
-    assert told == [(opened["id"], "loom (run.glr)", os.getpid())]
+    told = [
+        (recording["id"], recording["name"], recording["pid"], recording["path"]) for recording in state["recordings"]
+    ]
+    assert told == [(opened["id"], "loom (run.glr)", os.getpid(), "work/run.glr")]
     assert (await jp_fetch("glassloom", "api", "recordings", opened["id"], method="DELETE")).code == 204
     with pytest.raises(HTTPClientError) as caught:
         await jp_fetch("glassloom", "api", "recordings", opened["id"], method="DELETE")

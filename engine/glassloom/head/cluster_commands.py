@@ -26,6 +26,7 @@ from glassloom.units import format_seconds
 MAX_WORKERS = 4096
 """More workers than these are taken for a mistake."""
 MAX_NAME_CHARS = 200
+_ADAPT_WAIT_S = 3.0
 
 Arguments = Mapping[str, Any]
 
@@ -135,9 +136,10 @@ class ClusterCommands:
         minimum, maximum = _count(arguments, "minimum", least=0), _count(arguments, "maximum", least=1)
         if minimum > maximum:
             raise CommandRefused(f"minimum={minimum} is larger than maximum={maximum}")
-        wait_s = arguments.get("wait_s")
-        known = {} if wait_s is None else {"wait_s": float(wait_s)}
-        self._worker_pool.adapt(Adaptive(minimum, maximum, **known))
+        wait_s = arguments.get("wait_s", _ADAPT_WAIT_S)
+        if isinstance(wait_s, bool) or not isinstance(wait_s, (int, float)) or not wait_s >= 0:
+            raise CommandRefused(f"wait_s={wait_s!r} should be a number of seconds, 0 or more")
+        self._worker_pool.adapt(Adaptive(minimum, maximum, float(wait_s)))
         return f"The number of workers follows the work, between {minimum} and {maximum}."
 
     async def _restart(self, arguments: Arguments) -> str:
