@@ -42,6 +42,7 @@ from glassloom_dashboards.parts.times import duration_text
 from glassloom_dashboards.serving.bokeh_defaults import remember_defaults
 from glassloom_dashboards.serving.hub import Watched
 from glassloom_dashboards.serving.page import CARDS, TIME_CARDS, make_cards
+from glassloom_dashboards.views.overview import Overview
 from glassloom_dashboards.views.runs_view import ROWS as RUN_ROWS
 from glassloom_dashboards.views.stages_card import Stages
 
@@ -51,8 +52,8 @@ REPORT_CARDS = (
 )  # fmt: skip
 """Those that are there, in this order; those of GPUs only of a cluster that has one."""
 GPU_CARDS = ("gpu-devices", "gpu-time")
-_HREF = re.compile(r' href="[^"]*"')
-"""Of links to pages, which a file hasn't. Quotes in texts of users are escaped, so no text is taken for one."""
+_LINK = re.compile(r"<a ([^>]*)>(.*?)</a>", re.DOTALL)
+"""Texts of users are escaped, so none is taken for one."""
 _SHORTEST_SPAN_S = 1e-3
 _DRAWN_AT_S = (0.0, 10.0)
 """The task stream draws a view of somebody's own only after it has rested."""
@@ -237,13 +238,18 @@ def _variables(card: Card) -> dict[str, object]:
     view = getattr(card, "view", None)
     parts: dict[str, object] = {part: str(getattr(card, part).name) for part in ("legend", "body", "empty")}
     if isinstance(view, HtmlBody):
-        parts["html"] = Markup(_HREF.sub("", view.text))  # rendered by a template of ours, which has escaped it
+        parts["html"] = without_links(Markup(view.text))  # rendered by a template of ours, which has escaped it
     elif isinstance(card, Tabular):
         try:
             parts |= {"summary": card.summary(), "table": table_html(card.table(), card.summary())}
         except Exception:  # as above: of a damaged recording
             log.exception("%r could not be written as a table", card.id)
     return {"id": card.id, "title": TITLES[card.id]} | parts
+
+
+def without_links(html: Markup) -> Markup:
+    """Return HTML without the links to pages, which a file hasn't: of those that are more than a way the words stay."""
+    return Markup(_LINK.sub(lambda link: "" if 'class="way"' in link[1] else link[2], html))
 
 
 def _show_all(view: TimeView, aggregate: ClusterAggregate) -> None:
@@ -280,7 +286,9 @@ def report_html(path: str | os.PathLike[str], *, title: str = "") -> str:
         title or f"{aggregate.name}: performance report",
         {
             "facts": facts(aggregate, hello.engine if hello else ""),
-            "notices": notices(aggregate),
+            "notices": []
+            if any(isinstance(card, Overview) and card.view.text for card in cards)
+            else notices(aggregate),
             "cards": [_variables(card) for card in cards],
             "tables": [(name, table) for name, table in tables if "<td" in table],
             "table_style": Markup(TABLE_STYLE.partition("\n:host")[2].partition("}\n")[2]),  # nothing of users

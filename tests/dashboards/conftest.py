@@ -42,3 +42,10 @@ def browser() -> Iterator[object]:
     """Return a browser. Of one module: Playwright's loop must be gone before other tests run loops of their own."""
     with browsing.chromium() as browser:
         yield browser
+
+
+@pytest.fixture
+def tab(browser: object, runtime: Path) -> Iterator[object]:
+    """Return a browser tab beside a registry of this test alone."""
+    with browsing.open_tab(browser) as tab:
+        yield tab

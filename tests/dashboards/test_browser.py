@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from browsing import STATE, TIPS, open_tab, state_when, stopped
+from browsing import STATE, TIPS, state_when, stopped
 from glassloom_metrics.protocol import Layers, Refused, encode
 from synthetic import HOSTILE_NAMES, Shape
 from test_pages import events
-
-
-@pytest.fixture
-def tab(browser, runtime) -> Iterator[object]:
-    """Return a browser tab beside a registry of this test alone."""
-    with open_tab(browser) as tab:
-        yield tab
 
 
 def test_the_user_may_zoom_and_is_left_alone_until_asking_to_follow_again(publish, tab):

@@ -314,7 +314,10 @@ def test_without_a_gpu_the_page_says_what_was_looked_for(name: str, words: str):
     opened = Opened("gpu", cluster(name))
     for card in opened.view.cards:
         assert re.search(rf"<b>No GPU</b>.*{words}", card.empty.text) and card.empty.visible
-    assert not opened.card("gpu-time").plot.visible
+    time = opened.card("gpu-time")
+    assert not time.plot.visible and not time.kind.visible and not time.device.visible
+    assert dict(opened.view.summaries.tags)["gpu-time"] == "", "the browser hides the card that says no more"
+    assert "No GPU" in dict(Opened("gpu-time", cluster(name)).view.summaries.tags)["gpu-time"]
 
 
 def test_a_cluster_that_tells_nothing_of_gpus_says_why():

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-from browsing import open_tab
 from glassloom_metrics.protocol import Log, Runs, WorkerLeft
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_runs_view import run_rows
-
-
-@pytest.fixture
-def tab(browser, runtime) -> Iterator[object]:
-    """Return a browser tab beside a registry of this test alone."""
-    with open_tab(browser) as tab:
-        yield tab
 
 
 def runs(*ids: int, outcome: str = "finished") -> Runs:

@@ -129,3 +129,9 @@ def test_whatever_is_logged_it_stays_text_and_frames_stay_small(name):
     assert "<img" not in text and "<script" not in text
     assert max(page.frames) <= FRAME_BYTES
     assert page.update() == 0, "nothing is sent twice"
+
+
+def test_without_lines_none_are_said_to_match():
+    aggregate = aggregate_of(Shape(failures=True))
+    text = Opened("logs", aggregate).card("logs").view.text
+    assert "No lines were logged." in text and "matches" not in text

@@ -74,7 +74,7 @@ def test_memory_by_worker_draws_and_tells_what_the_list_of_workers_does(aggregat
     view.update(0.0)
     rows = worker_rows(aggregate)
     source = document.get_model_by_name("workers-memory-source").data
-    assert source["in_memory"] == source["unmanaged_stop"] == [row.memory_bytes for row in rows]
+    assert source["in_memory"] == source["shared_stop"] == [row.memory_bytes for row in rows]
     assert [text.split(",")[0] for text in source["text"]] == [
         memory_bar(row)["words"].replace(" MiB of", " of") for row in rows
     ]

@@ -196,10 +196,20 @@ def test_use_of_memory_threads_and_what_the_engine_takes_are_said():
     aggregate.apply(HostSamples(STARTED_AT_S + 1, "box", 4, 50.0, 2**30, 2**32, 0, 0, 0, 0, 0, 0, 100))
     rows = dict(Opened("overview", aggregate).card("overview").table().rows)
     assert rows["Memory"] == "80.0 MiB of 200 MiB, 120 MiB free"
-    assert rows["Threads"] == "2 of 4 busy" and rows["CPU"] == "3.0 of 4 cores' worth"
+    assert rows["CPU"] == "3.0 of 4 cores' worth"
     assert rows["box"] == "50 % of 4 CPUs · 1.00 GiB of 4.00 GiB"
     assert rows["Head takes"] == "3.0 % of a core, 90.0 MiB"
     assert rows["Diagnostics take"] == "1.00 MiB in memory, 2.00 MiB on disk · 1 reader"
+
+
+def test_what_runs_is_one_number_on_the_page_also_between_two_samples():
+    aggregate = cluster()
+    measure(aggregate, 40 * MIB)  # in which two tasks ran
+    aggregate.apply(Layers([0], ["sum"], [9], [""]))
+    for running, busy in ((3, 3), (0, 0), (7, 4)):
+        aggregate.apply(Progress(STARTED_AT_S + 5, [0], [9 - running], [0], [running], [0], [0], [0]))
+        rows = dict(Opened("overview", aggregate).card("overview").table().rows)
+        assert (dict(facts(aggregate))["running"], rows["Threads"]) == (f"{running}", f"{busy} of 4 busy")
 
 
 @pytest.mark.parametrize("state", ["live", "ended", "refused", "recording", "loading", "reconnecting"])
@@ -259,3 +269,14 @@ def test_the_strip_and_the_overview_say_the_same_memory():
                                   [40 * MIB], [30 * MIB], [0]))  # fmt: skip
     memory = next(str(bar["words"]) for bar in headroom_of(aggregate) if bar["name"] == "Memory")
     assert memory.split(" of ")[0] == dict(facts(aggregate))["memory"].split(" of ")[0] == "60.0 MiB"
+
+
+def test_what_needs_attention_is_said_once_on_a_page():
+    aggregate = cluster()
+    aggregate.skip_message()
+    aggregate.apply(Errors([0], [0], ["ValueError"], ["bad"], ["Traceback"], [0], [""], [2], [1.0], [2.0], [["k"]]))
+    overview, status = Opened("overview", aggregate), Opened("status", aggregate)
+    strip, text = overview.view.strip.div.text, overview.card("overview").view.text
+    for words in ("could not be read", "ValueError"):
+        assert words in text and words not in strip
+        assert words in status.view.strip.div.text

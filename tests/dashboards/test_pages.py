@@ -362,7 +362,7 @@ def test_memory_is_stacked_by_what_it_holds():
     sample = aggregate.samples[0]
     rows = Opened("workers-memory", aggregate).document.get_model_by_name("workers-memory-source").data
     assert rows["unmanaged"] == [sample.rss_bytes - sample.managed_bytes - sample.shared_bytes]
-    assert rows["unmanaged_stop"] == [sample.rss_bytes]
+    assert rows["shared_stop"] == [sample.rss_bytes]
     assert rows["limit"] == [4096 * synthetic.MIB]
 
 
@@ -372,7 +372,7 @@ def test_what_was_spilled_is_not_drawn_as_memory_and_the_limit_is_in_the_legend(
     aggregate.apply(WorkerSamples(STARTED_AT_S + 99, [0], [5.0], [3 * gib], [2 * gib], [0], [8 * gib], [0], [0]))
     opened = Opened("workers-memory", aggregate)
     rows = opened.document.get_model_by_name("workers-memory-source").data
-    assert (rows["unmanaged_stop"], rows["spilled"]) == ([3 * gib], [8 * gib])
+    assert (rows["shared_stop"], rows["spilled"]) == ([3 * gib], [8 * gib])
     assert rows["spilled_y"][0] > rows["y"][0] + 0.25, "below the bar of what is in memory"
     assert rows["text"] == ["3.00 of 4.00 GiB, 8.00 GiB on disk"]
     legend = opened.card("workers-memory").legend.text

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from bokeh.document.events import ModelChangedEvent
 from bokeh.events import ButtonClick
 from bokeh.model import Model
-from browsing import open_tab
 from glassloom_dashboards.parts.pause import AFTER_ASKED_S, PAUSE, RESUME
 from glassloom_dashboards.parts.time_view import ALL
 from glassloom_metrics.protocol import Life, Progress
@@ -122,13 +120,6 @@ def test_a_cluster_that_ends_meanwhile_is_told_of_and_one_that_has_ended_cannot_
     press(opened)
     opened.update()
     assert not opened.view.pause.button.visible
-
-
-@pytest.fixture
-def tab(browser, runtime) -> Iterator[object]:
-    """Return a browser tab beside a registry of this test alone."""
-    with open_tab(browser) as tab:
-        yield tab
 
 
 def test_a_page_is_paused_and_resumed_from_the_keyboard(publish, tab):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from bokeh.events import ButtonClick
 from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate
+from glassloom_dashboards.parts.text_width import text_px
 from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN
 from glassloom_dashboards.views.progress import ordered_layers
 from glassloom_dashboards.views.stages import (
@@ -64,7 +65,7 @@ def test_a_stage_says_its_rate_of_the_last_seconds_and_the_time_left_at_that_rat
     assert stage.rate == pytest.approx(20 / 5)
     assert stage.left is not None and stage.left.seconds == pytest.approx(156 / 4)
     assert pace_text(stage) == "4.0/s · 39 s left"
-    assert durations_text(stage, short=False).endswith("1 straggler")
+    assert durations_text(stage, 80).endswith("1 straggler")
     assert stragglers_text(aggregate, [stage], 3) == "sum[39] 10 s on w0"
 
 
@@ -104,7 +105,7 @@ def test_the_time_left_of_long_tasks_counts_for_how_long_they_run_and_on_how_man
 def test_nothing_is_said_of_what_is_over_or_has_not_begun():
     aggregate = running()
     mean = stages_of(aggregate, layers_of_latest_run(aggregate))[1]
-    assert (pace_text(mean), durations_text(mean, short=True)) == ("", "")
+    assert (pace_text(mean), durations_text(mean, 80)) == ("", "")
     aggregate.apply(Life(STARTED_AT_S + 21, "closing"))
     assert [pace_text(stage) for stage in stages_of(aggregate, ordered_layers(aggregate))] == ["", ""]
 
@@ -131,7 +132,7 @@ def test_tasks_that_run_are_counted_and_called_stragglers_once_they_take_much_lo
     aggregate = running()
     aggregate.apply(running_now(12.0, (0, 0, 0, "7", 11.0), (0, 0, 1, "0", 11.5)))
     mean, total = sorted(stages_of(aggregate, ordered_layers(aggregate)), key=lambda stage: stage.layer.name)
-    assert durations_text(mean, short=True) == "one runs for 500 ms"
+    assert durations_text(mean, 80) == "one runs for 500 ms"
     assert (total.running_s, total.stragglers) == (pytest.approx(1.0), 2)
     assert total.longest[0] == Straggler(pytest.approx(1.0), 0, "7", 0, "task?open=0%3A7", runs=True)
     assert stragglers_text(aggregate, [total], 3) == "sum[39] 10 s on w0, sum[7] 1 s so far on w0"
@@ -189,7 +190,7 @@ def test_small_layers_of_one_name_that_are_done_share_a_row_until_all_are_asked_
     assert [row[0] for row in card.table().rows] == ["mean", "getitem", "getitem, 60 layers", "sum"]
     card.folding.button._trigger_event(ButtonClick(card.folding.button))
     opened.update()
-    assert len(source.data["label"]) in (60, 40) and card.folding.button.label == "Fold 60 small layers"
+    assert len(source.data["label"]) in (60, 40) and card.folding.button.label == "Fold 60 layers that are done"
     assert "of 63" in card.legend.text
     card.folding.button._trigger_event(ButtonClick(card.folding.button))
     opened.update()
@@ -212,5 +213,33 @@ def test_few_layers_large_ones_and_those_that_run_keep_their_rows():
 
 def test_one_task_took_a_time_and_of_a_few_the_longest_is_said():
     aggregate = done_layers(("one", 1, {}), ("few", 3, {}))
-    words = [durations_text(stage, short=False) for stage in stages_of(aggregate, ordered_layers(aggregate))]
+    words = [durations_text(stage, 80) for stage in stages_of(aggregate, ordered_layers(aggregate))]
     assert words == ["mean 100 ms · median 100 ms · at most 100 ms", "took 100 ms"]
+
+
+def test_words_about_durations_are_left_out_where_they_do_not_fit_and_the_least_important_first():
+    (stage,) = stages_of(running(), ordered_layers(running()))[:1]
+    whole = durations_text(stage, 80)
+    assert [durations_text(stage, room) for room in (len(whole), len(whole) - 1, 20, 6)] == [
+        "mean 347 ms · median 100 ms · 95 % within 100 ms · 1 straggler",
+        "mean 347 ms · 95 % within 100 ms · 1 straggler",
+        "mean 347 ms",
+        "mean …",
+    ]
+
+
+def test_larger_layers_of_one_name_share_a_row_where_there_are_many():
+    aggregate = done_layers(*[("slow", 12, {})] * 60, *[(f"other{n}", 12, {}) for n in range(5)])
+    opened = Opened("progress", aggregate)
+    counts = opened.document.get_model_by_name("progress-source").data["count"]
+    assert counts == [*["12 / 12"] * 5, "720 / 720 in 60 layers"]
+    opened.card("progress").folding.shows_all = True
+    opened.update()
+    assert opened.card("progress").folding.button.label == "Fold 60 layers that are done"
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "M" * 300, "名前" * 150])
+def test_a_name_ends_before_its_count_however_wide_its_letters_are(name):
+    source = Opened("stages", running(name)).document.get_model_by_name("stages-source").data
+    for label, count in zip(source["label"], source["count"], strict=True):
+        assert text_px(label, 12) + text_px(count, 11) < 560

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from browsing import open_tab
 from glassloom_dashboards.parts.layouts import LAYOUTS
 from glassloom_dashboards.parts.tables import MAX_CELL_LENGTH, MAX_ROWS, PERIOD_S, Table, table_html
 from synthetic import HOSTILE_NAMES, Shape
@@ -82,13 +80,6 @@ def test_the_task_stream_as_a_table_sums_what_is_on_screen_by_layer():
         ["unknown layer", "compute", "2", "4 s", "2 s", "3 s", "2", "0"],
         ["unknown layer", "compute", "1", "250 ms", "250 ms", "250 ms", "0", "0"],
     ]
-
-
-@pytest.fixture
-def tab(browser, runtime) -> Iterator[object]:
-    """Return a browser tab beside a registry of this test alone."""
-    with open_tab(browser) as tab:
-        yield tab
 
 
 def test_a_button_puts_a_table_in_the_place_of_the_plot_and_the_plot_back(publish, tab):

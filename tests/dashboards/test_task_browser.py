@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import synthetic
-from browsing import TIPS, open_tab, state_when
+from browsing import TIPS, state_when
 from glassloom_metrics.protocol import Layers, WorkerLeft
 from real_process import dashboards
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
@@ -22,13 +20,6 @@ PLACE = """([at_s, lane]) => {
   return [left + x_scale.compute(at_s), top + y_scale.compute(lane)]
 }"""
 """Where a time and a lane are on the page."""
-
-
-@pytest.fixture
-def tab(browser, runtime) -> Iterator[object]:
-    """Return a browser tab beside a registry of this test alone."""
-    with open_tab(browser) as tab:
-        yield tab
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from bokeh.document import Document
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.budget import PARTS
 from glassloom_dashboards.parts.colours import ColourBook
+from glassloom_dashboards.parts.memory_words import IN_MEMORY
 from glassloom_dashboards.parts.templates import template
 from glassloom_dashboards.parts.theme import (
     HATCHES,
@@ -25,7 +26,6 @@ from glassloom_dashboards.parts.theme import (
 )
 from glassloom_dashboards.serving.page import THEME_MODEL, PageView
 from glassloom_dashboards.views import progress, time_budget
-from glassloom_dashboards.views.memory_drawing import IN_MEMORY
 
 THEMES = pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTES.keys())
 

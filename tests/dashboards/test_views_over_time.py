@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from browsing import open_tab
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.budget import PARTS
 from glassloom_dashboards.folds.memory_history import Peak
@@ -64,7 +62,7 @@ def test_memory_in_total_is_stacked_and_says_its_peaks_limit_and_pauses():
     opened = Opened("memory", filled())
     card = opened.card("memory")
     rows = data(opened, "memory-source")
-    assert [float(rows[edge][2]) / MIB for edge in EDGES[:4]] == [0, 140, 140, 160]
+    assert [float(rows[edge][2]) / MIB for edge in EDGES[:4]] == [0, 140, 160, 160]
     assert rows["spilled"].tolist()[2] == 10 * MIB and card.disk.visible
     assert rows["limit"].tolist() == [200 * MIB] * 7
     peaks = data(opened, "memory-peaks-source")
@@ -75,6 +73,51 @@ def test_memory_in_total_is_stacked_and_says_its_peaks_limit_and_pauses():
     assert "limit 200 MiB" in card.legend.text and "paused" in card.legend.text
     assert "peak 160 MiB at 1 s" in opened.view.summaries.tags[0][1]
     assert "<img" not in card.legend.text
+
+
+def share(aggregate: ClusterAggregate, at_s: float, used: int, shared: int) -> None:
+    """Both workers hold `used`, and `shared` in shared memory, which no limit counts."""
+    both = [[value] * 2 for value in (50.0, used + shared, used, shared, 0, 1, 0, used, 10 * MIB, 0)]
+    aggregate.apply(WorkerSamples(STARTED_AT_S + at_s, [0, 1], *both))
+
+
+def test_what_the_limit_counts_is_a_line_below_it_where_shared_results_reach_beyond():
+    aggregate = cluster()
+    measure(aggregate, 0.5, 40 * MIB)
+    share(aggregate, 1.0, 40 * MIB, 80 * MIB)
+    opened = Opened("memory", aggregate)
+    rows, legend = data(opened, "memory-source"), opened.card("memory").legend.text
+    assert (rows["total"] / MIB).tolist() == [100, 260] and (rows["limit"] / MIB).tolist() == [200, 200]
+    assert np.array_equal(rows["limited"] / MIB, [np.nan, 100], equal_nan=True)
+    assert "what the limit counts" in legend and "shared, not counted against the limit" in legend
+    opened.card("memory").mode.active = BY_LAYER
+    opened.update()
+    assert "what the limit counts" not in opened.card("memory").legend.text
+
+
+def test_the_thick_part_of_a_workers_bar_is_what_its_limit_counts():
+    aggregate = cluster()
+    share(aggregate, 1.0, 40 * MIB, 80 * MIB)
+    opened = Opened("workers-memory", aggregate)
+    rows, card = data(opened, "workers-memory-source"), opened.card("workers-memory")
+    assert [float(rows[name][0]) / MIB for name in ("unmanaged_stop", "limit", "shared_stop")] == [50, 100, 130]
+    heights = {one.name: one.glyph.height for one in card.plot.renderers if hasattr(one.glyph, "height")}
+    assert heights["shared"] < heights["unmanaged"] == heights["managed"]
+    assert "shared, not counted against the limit" in card.legend.text
+
+
+def test_peaks_are_those_in_view_so_that_each_has_its_mark():
+    aggregate = cluster()
+    for moment, used in enumerate([90, 60, 20, 50, 20]):
+        measure(aggregate, moment / 2, used * MIB)
+    opened = Opened("memory", aggregate)
+    card = opened.card("memory")
+    card.time.follow.active = None
+    card.time.x_range.update(start=0.5, end=2.0)
+    opened.update(0.01)
+    opened.update(REST_S)
+    assert data(opened, "memory-peaks-source")["at"] == [0.5, 1.5]
+    assert "peak 140 MiB at 500 ms" in card.legend.text
 
 
 def test_memory_by_layer_stacks_what_layers_hold_by_name():
@@ -235,18 +278,31 @@ def test_the_axis_begins_with_the_runs_that_stages_and_the_overview_call_the_lat
     for row, start_s in zip(rows, (0.0, 9.0, 9.0, 12.5), strict=True):
         aggregate.apply(Runs(*([value] for value in row)))
         assert span_of(aggregate, LATEST_RUN)[0] == start_s, "not with the work since the last pause of two seconds"
-    assert span_of(aggregate, LATEST_RUN)[1] == 13.0
+    assert span_of(aggregate, LATEST_RUN)[1] == pytest.approx(13.3), "with the run, not with its last task"
     aggregate.apply(Runs(*([value] for value in (*rows[3][:8], None, "running", 1, 0, 0))))
     aggregate.set_state("live")
     measure(aggregate, 20.0, MIB)
     assert span_of(aggregate, LATEST_RUN) == (12.5, 20.0), "it is under way, though no task runs"
 
 
-@pytest.fixture
-def tab(browser, runtime) -> Iterator[object]:
-    """Return a browser tab beside a registry of this test alone."""
-    with open_tab(browser) as tab:
-        yield tab
+@pytest.mark.parametrize("page", ["time-budget", "utilisation"])
+def test_the_latest_run_is_as_long_on_every_page(page):
+    aggregate = filled()
+    aggregate.set_state("live")
+    row = (1, "compute", "x", "", "a", "k", "cell 4, line 1", STARTED_AT_S + 4.0, None, "running", 1, 1, 0)
+    aggregate.apply(Runs(*([value] for value in row)))
+    aggregate.apply(events(0, [(4.01, 4.02)]))
+    name = page if page == "time-budget" else "overview"
+    opened = Opened(name, aggregate)
+    aggregate.apply(Runs(*([value] for value in (*row[:8], STARTED_AT_S + 4.08, "finished", 1, 1, 0))))
+    opened.update()
+    budget = opened.card(page)._budget
+    assert budget.seconds.sum() == pytest.approx(4 * 0.08, rel=0.01), "four threads for as long as the run took"
+    assert budget.totals["compute"] == pytest.approx(0.01, rel=0.01)
+    if page == "time-budget":
+        assert "100 % is 320 ms of threads in the latest run" in opened.card(page).legend.text
+    shown = dict(Opened("overview", aggregate).card("overview").table().rows)["Latest run"]
+    assert " · 80 ms · " in shown
 
 
 def test_in_the_browser_both_plots_zoom_together_and_new_samples_do_not_move_them(publish, tab):

@@ -73,7 +73,7 @@ def test_a_row_says_how_a_worker_is():
     page = Opened("workers", aggregate)
     assert "w0 busy 1 of 2 0 % 1.00 MiB of 4.00 GiB 2 w1 paused 0 of 2 1 % 101 MiB of 4.00 GiB 1.00 MiB" in words(page)
     assert "w2 high memory" in words(page)
-    assert 'aria-label="managed 100 MiB, shared 0 B, unmanaged 1.00 MiB"' in page.card("workers").view.text
+    assert 'aria-label="managed 100 MiB, unmanaged 1.00 MiB, shared 0 B"' in page.card("workers").view.text
 
 
 def test_a_dead_worker_tells_why_it_left_what_it_did_last_and_what_it_said():
@@ -89,13 +89,13 @@ def test_a_dead_worker_tells_why_it_left_what_it_did_last_and_what_it_said():
     assert rows(page) == ["1", "0"] and "left killed by signal 9" in words(page)
     text = ask(page, "open", "0")
     assert "killed by signal 9" in text and "Was there for 1 min 00 s" in text
-    assert "Memory managed shared unmanaged limit" in text and "CPU, 100 % is one core" in text
+    assert "Memory managed unmanaged shared limit" in text and "CPU, 100 % is one core" in text
     assert "unknown layer[19]" in text and "unknown layer[7]" not in text
     assert "out of memory" in text
     assert "Errors that came here first unknown layer, 2 times: MemoryError: too large" in text
     html = page.card("workers").view.text
     assert re.search(
-        r'aria-label="Memory: last 1.00 MiB \(managed 0 B, shared 0 B, unmanaged 1.00 MiB\), at most', html
+        r'aria-label="Memory: last 1.00 MiB \(managed 0 B, unmanaged 1.00 MiB, shared 0 B\), at most', html
     )
     assert rows(page) == []
     ask(page, "close")

@@ -244,6 +244,7 @@ def test_a_fresh_workers_memory_is_told_and_counted_as_the_dashboards_count_it()
         sampled = asyncio.run(_first_sample(client.id))
         assert sampled.unmanaged_bytes[0] == sampled.own_bytes[0] - sampled.managed_bytes[0] <= sampled.rss_bytes[0]
         assert 10 * 2**20 < worker["unmanaged"] <= worker["rss"]
+        assert worker["memory"] == worker["managed"] + worker["shared"] + worker["unmanaged"]
 
 
 async def _first_sample(cluster: str) -> WorkerSamples:

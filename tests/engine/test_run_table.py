@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from glassloom.client.runs import Runs as NumberedRuns
+from glassloom.graph.notebook import Cell
+from glassloom.graph.origin import Origin
 from glassloom.graph.run_info import RunInfo
 from glassloom.head import client_runs
 from glassloom.head.client_runs import ClientRuns
@@ -133,3 +136,20 @@ def test_a_run_that_gets_more_tasks_ends_with_the_last_of_them(scheduler: Schedu
     scheduler.release("me", [("layer", 0), ("layer", 1)])
     table.note_counts(scheduler, 4.0)
     assert (table._runs[run].ended_s, table._runs[run].tasks) == (3.0, 2)
+
+
+def test_a_line_of_a_function_belongs_in_each_cell_that_calls_it_to_a_run_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now: list[Cell | None] = [None]
+    monkeypatch.setattr("glassloom.client.runs.notebook_execution", lambda: now[0].execution if now[0] else 0)
+    monkeypatch.setattr("glassloom.client.runs.current_cell", lambda: now[0])
+    sent: list[object] = []
+    runs = NumberedRuns(sent.append, cast("ClusterRecord", types.SimpleNamespace(id="c")))
+    origin = Origin("/home/a/mine.py", 7, "f")
+    numbers = []
+    for execution in (3, 3, 5, 5, 0, 0):
+        now[0] = Cell(execution, "c", "f()") if execution else None
+        numbers.append(runs.of_line("mine.py:7", origin))
+    assert numbers == [0, 0, 1, 1, 2, 2], "also the second time that the same line is met"
+    assert len(sent) == 3

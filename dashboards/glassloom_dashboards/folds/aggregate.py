@@ -11,6 +11,7 @@ However many pages look at a cluster there is one `ClusterAggregate`, and pages 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -234,7 +235,7 @@ class ClusterAggregate:
                 self.runs.add_layers(message)
             case Runs():
                 self.runs.add(message, self.threads)
-                self.versions["runs"] += 1
+                self._saw(max((at_s for at_s in message.ended_s if at_s is not None), default=-math.inf), "runs")
             case WorkerJoined():
                 self.workers[message.worker] = message
                 self.left_workers.pop(message.worker, None)

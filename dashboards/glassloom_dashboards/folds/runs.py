@@ -130,6 +130,7 @@ class RunTable:
         self.forgotten = 0
         self._newest_forgotten = -1
         self._latest: list[Run] | None = None  # None: to be looked for
+        self._latest_as_one: Run | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -150,7 +151,12 @@ class RunTable:
         if self._latest is None:
             own = (run for run in reversed(self._rows.values()) if run.tasks or run.id in self._layers)
             self._latest = joined_runs(own) or joined_runs(reversed(self._rows.values()))
+            self._latest_as_one = summed(self._latest) if self._latest else None
         return self._latest
+
+    def latest_as_one(self) -> Run | None:
+        """Return the runs of `latest` as one, None if there are none."""
+        return self._latest_as_one if self.latest() else None
 
     def layers_of(self, run: int) -> list[int]:
         """Return the ids of a run's layers, in the order in which they were announced."""

@@ -8,6 +8,15 @@ from glassloom_metrics.worker_memory import MeasuredMemory, cluster_bytes, limit
 
 from glassloom_dashboards.parts.theme import bytes_text
 
+IN_MEMORY = ("managed", "unmanaged", "shared")
+"""What is in memory, in the order in which it is drawn: a limit counts all but the last."""
+SHARED_WORDS = "shared, not counted against the limit"
+
+
+def part_words(part: str, *, has_limit: bool) -> str:
+    """Return what a part is called in legends."""
+    return SHARED_WORDS if part == "shared" and has_limit else part
+
 
 def excess_text(samples: Iterable[MeasuredMemory], limit_bytes: float) -> str:
     """Return why workers take more than their limit together; ``""`` if they don't."""

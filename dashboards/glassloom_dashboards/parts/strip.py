@@ -43,11 +43,16 @@ STYLE = """
 """
 
 
-def strip_html(aggregate: ClusterAggregate, badge: Badge, *, full: bool) -> Markup:
-    """Return the strip; without `full` only the cluster's name and state."""
+def strip_html(aggregate: ClusterAggregate, badge: Badge, *, full: bool, has_alerts: bool = False) -> Markup:
+    """Return the strip; without `full` only the cluster's name and state.
+
+    With ``has_alerts`` the page says what needs attention by itself: nothing is said twice.
+    """
     parts = [_name_html(aggregate, badge)]
     if full:
         parts += [_fact(words, value) for words, value in facts(aggregate)]
+    if has_alerts and not is_unreadable(aggregate):
+        return Markup('<div class="strip">{}</div>').format(Markup().join(parts))
     parts += [Markup('<div class="notice">{}</div>').format(words) for words in notices(aggregate)]
     if full and aggregate.error_count:
         parts.append(_error_html(aggregate))
@@ -77,6 +82,11 @@ def notices(aggregate: ClusterAggregate) -> list[str]:
     if aggregate.dropped_frames:
         said.append("The oldest part of this cluster's log is gone, as the log is bounded: what is shown begins later.")
     return said
+
+
+def is_unreadable(aggregate: ClusterAggregate) -> bool:
+    """Tell whether nothing was ever heard of the cluster, as it can't be read: then its cards say no more than that."""
+    return aggregate.state == "refused" and not aggregate.generation
 
 
 def reads_history(aggregate: ClusterAggregate) -> bool:
@@ -176,9 +186,9 @@ def _error_html(aggregate: ClusterAggregate) -> Markup:
 class Strip:
     """The strip for one viewer."""
 
-    def __init__(self, aggregate: ClusterAggregate, *, full: bool) -> None:
+    def __init__(self, aggregate: ClusterAggregate, *, full: bool, has_alerts: bool = False) -> None:
         self._aggregate = aggregate
-        self._full = full
+        self._full, self._has_alerts = full, has_alerts
         self._attention = Attention()
         self._badge: Badge | None = None
         self._seen = Seen()
@@ -194,4 +204,4 @@ class Strip:
         if not changed and badge == self._badge:
             return
         self._badge = badge
-        show_html(self.div, strip_html(self._aggregate, badge, full=self._full))
+        show_html(self.div, strip_html(self._aggregate, badge, full=self._full, has_alerts=self._has_alerts))

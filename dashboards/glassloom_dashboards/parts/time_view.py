@@ -41,24 +41,25 @@ _EMPTY_S = 10.0
 def span_of(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
     """Return the times that are followed, since the cluster's start: all up to now, or the latest run.
 
-    Without runs, as older clusters tell none, the latest run is the work since the last pause.
+    The latest run is that of `RunTable.latest_as_one` from its start to its end, and longer only while tasks still run. Without
+    runs, as older clusters tell none, it is the work since the last pause.
     """
     started_at_s, tasks = aggregate.started_at_s, aggregate.tasks
     now_s = max(aggregate.last_at_s - started_at_s, _SHORTEST_S)
-    unfinished = aggregate.running.span_s()
-    if not tasks.next_row and unfinished is None:
+    unfinished, run = aggregate.running.span_s(), aggregate.runs.latest_as_one()
+    if not tasks.next_row and unfinished is None and run is None:
         return 0.0, now_s if mode == ALL and now_s > _SHORTEST_S else max(now_s, _EMPTY_S)
     began_s, until_s = unfinished or (-np.inf, -np.inf)
     stop_s = max(max(tasks.stop_s, until_s) - started_at_s, _SHORTEST_S)
     if mode == ALL:
         return 0.0, max(now_s, stop_s)
-    latest = aggregate.runs.latest()
-    is_new = began_s > tasks.stop_s + RUN_GAP_S
-    start_s = latest[-1].started_s if latest else began_s if is_new else tasks.latest_run_start_s
+    if run is not None:
+        start_s = run.started_s
+        stop_s = max(start_s + run.duration_s(aggregate.last_at_s) - started_at_s, _SHORTEST_S)
+    else:
+        start_s = began_s if began_s > tasks.stop_s + RUN_GAP_S else tasks.latest_run_start_s
     start_s = max(start_s - started_at_s, 0.0)
-    is_running = aggregate.state == "live" and (
-        aggregate.task_counts["running"] > 0 or any(run.ended_s is None for run in latest)
-    )
+    is_running = aggregate.state == "live" and aggregate.task_counts["running"] > 0
     stop_s = max(now_s, stop_s) if is_running else stop_s
     return start_s, start_s + max(stop_s - start_s, _SHORTEST_S)
 
@@ -156,7 +157,8 @@ class TimeView:
     def version(self) -> dict[str, int]:
         """Return what changes when other times are to be drawn."""
         if self.mode is not None:
-            return {"mode": self.mode}
+            run = self._aggregate.runs.latest_as_one()
+            return {"mode": self.mode, "ended": hash(run.ended_s) if run is not None else 0}
         return {"left": hash(float(self.x_range.start)), "right": hash(float(self.x_range.end))}
 
     def times(self) -> tuple[float, float]:

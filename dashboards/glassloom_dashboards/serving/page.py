@@ -17,7 +17,7 @@ from glassloom_dashboards.parts.card import TITLES, Card, show_empty, show_failu
 from glassloom_dashboards.parts.colours import ColourBook
 from glassloom_dashboards.parts.layouts import LAYOUTS
 from glassloom_dashboards.parts.pause import Pause
-from glassloom_dashboards.parts.strip import MAX_NAME_LENGTH, Strip, sentence
+from glassloom_dashboards.parts.strip import MAX_NAME_LENGTH, Strip, is_unreadable
 from glassloom_dashboards.parts.tables import TableView, Tabular
 from glassloom_dashboards.parts.theme import PALETTES, Palette, ellipsis
 from glassloom_dashboards.parts.time_view import TimeView
@@ -47,7 +47,7 @@ SHOWN_MODEL = "glassloom-shown"
 WINDOW_MODEL = "glassloom-window"
 """The browser's word: the width and height of the window or pane that the page is in."""
 SUMMARIES_MODEL = "glassloom-summaries"
-"""Its tags are pairs of a card's id and what it shows in a sentence, for screen readers."""
+"""Its tags are pairs of a card's id and what it shows in a sentence, for screen readers; ``""``: the card is hidden."""
 TABLES_MODEL = "glassloom-tables"
 """The browser's choice: ids of the cards that are shown as tables."""
 PLACES_MODEL = "glassloom-places"
@@ -149,7 +149,8 @@ class PageView:
         self.layout = LAYOUTS[page]
         self.cards, self.time = made or make_cards(self.layout.cards, aggregate, palette, colours)
         self._is_drawn = False
-        self.strip = Strip(aggregate, full=len(self.cards) > 1)
+        has_alerts = any(isinstance(card, Overview) for card in self.cards)
+        self.strip = Strip(aggregate, full=len(self.cards) > 1, has_alerts=has_alerts)
         self.pause = Pause(aggregate)
         self.theme = Spacer(name=THEME_MODEL, tags=[palette.name], visible=False)
         self.theme.on_change("tags", self._on_theme)
@@ -248,14 +249,18 @@ class PageView:
         yield self.pause.update
 
     def _summarise(self) -> None:
-        said = [[name, card.summary()] for name, card in self.tabular.items()]
+        said = [[name, "" if self._is_hidden(card) else card.summary()] for name, card in self.tabular.items()]
         if self.summaries.tags != said:
             self.summaries.tags = said
 
+    def _is_hidden(self, card: Tabular) -> bool:
+        """Tell whether the browser hides a card, as the one above says all there is."""
+        return isinstance(card, GpuOverTime) and card.is_bare and len(self.cards) > 1
+
     def _draw(self, card: Card, now_s: float) -> None:
         aggregate = self._aggregate
-        if aggregate.state == "refused" and not aggregate.generation:  # nothing was ever heard of it
-            show_empty(card.empty, "This cluster cannot be read", sentence(aggregate.ended_reason))
+        if is_unreadable(aggregate):
+            show_empty(card.empty, "This cluster cannot be read", "The reason is said above.")
         elif not self._contain(card.id, lambda: card.update(now_s)):
             card.forget()
             show_failure(card)

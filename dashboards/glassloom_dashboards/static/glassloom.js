@@ -67,24 +67,30 @@ window.glassloom = (() => {
 
   const count = value => value.toLocaleString('en');
 
-  // Times since the cluster's start: in seconds, and past two minutes as on a clock.
-  const clock = (seconds, digits) => {
-    const [whole, rest] = seconds.toFixed(digits).split('.');
-    const hours = Math.floor(whole / 3600);
-    const minutes = Math.floor(whole / 60) % 60;
-    const end = `${two(whole % 60)}${rest ? `.${rest}` : ''}`;
-    return hours > 0
-      ? `${hours}:${two(minutes)}:${end}`
-      : `${minutes}:${end} min`;
-  };
-
-  const CLOCK_FROM_S = 120;
   const digitsFor = step =>
     Math.min(Math.max(Math.ceil(-Math.log10(step) - 1e-9), 0), 6);
+
+  // Times since the cluster's start: in seconds, and past two minutes as durations are, as exactly as the step asks for.
+  const inMinutes = (seconds, step) => {
+    const [whole, rest] = seconds.toFixed(digitsFor(step)).split('.');
+    const hours = Math.floor(whole / 3600);
+    const minutes = Math.floor(whole / 60) % 60;
+    const decimals = rest ? `.${rest}` : '';
+    if (hours + minutes === 0) {
+      return `${whole}${decimals} s`;
+    }
+    const parts = hours > 0 ? [`${hours} h`, `${two(minutes)} min`] : [`${minutes} min`];
+    if (step < 60) {
+      parts.push(`${two(whole % 60)}${decimals} s`);
+    }
+    return parts.join(' ');
+  };
+
+  const MINUTES_FROM_S = 120;
   const at = (seconds, step) =>
-    seconds < CLOCK_FROM_S
+    seconds < MINUTES_FROM_S
       ? `${seconds.toFixed(digitsFor(step))} s`
-      : clock(seconds, digitsFor(step));
+      : inMinutes(seconds, step);
 
   // Labels of axes.
 
@@ -102,10 +108,9 @@ window.glassloom = (() => {
     if (last < 1) {
       return `${(tick * 1e3).toFixed(digitsFor(step * 1e3))} ms`;
     }
-    const digits = digitsFor(step);
-    return last < CLOCK_FROM_S || tick < 0
-      ? `${tick.toFixed(digits)} s`
-      : clock(tick, digits);
+    return last < MINUTES_FROM_S || tick < 0
+      ? `${tick.toFixed(digitsFor(step))} s`
+      : inMinutes(tick, step);
   };
 
   const durationTick = tick => {

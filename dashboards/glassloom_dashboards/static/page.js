@@ -131,6 +131,7 @@
 
   const nameFigures = () => {
     for (const [card, words] of model('glassloom-summaries').tags) {
+      document.getElementById(`card-${card}`).hidden = words === '';
       const body = document.querySelector(`#card-${card} .body`);
       const name = `${document.querySelector(`#card-${card} h2`).textContent}: ${words}`;
       if (body.getAttribute('aria-label') !== name) {

@@ -213,6 +213,8 @@ class GpuOverTime(TimeCard):
         self._hovers.show(now.hovers, now.hover_texts, now.hover_values())
         replace_data(self.sources["outages"], now.outages)
         self._set_lanes(now, left)
+        if self.kind.visible != bool(now.lanes):
+            self.kind.visible = bool(now.lanes)
         self._update_legend(now)
         self.show_empty(*(("",) if now.lanes else nothing_words(aggregate)))
 
@@ -281,6 +283,11 @@ class GpuOverTime(TimeCard):
         if now.lanes and self.kind.value in ("pcie", "nvlink"):
             notes.append("received above the middle, sent below")
         return notes
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether there is nothing to draw, of which the table of devices says why."""
+        return not self._drawn.lanes
 
     def summary(self) -> str:
         """Return the last values of the first lanes."""

@@ -1,4 +1,7 @@
-"""Which rows a list of layers has: one for each, but small layers of one name that are done share one until all are asked for."""
+"""Which rows a list of layers has: one for each, but small layers of one name that are done share one until all are asked for.
+
+What is small depends on how many rows there would be.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ from glassloom_dashboards.parts.card import CONTROL_STYLE
 
 SMALL_TASKS = 10
 """A layer of no more tasks is small."""
+MANY_ROWS = 40
+"""Where there are more rows, ten times as many tasks are still few, and so on: those of one name are there to be counted."""
+_MOST_TASKS = 10**6
 FOLD_FROM = 4
 """So many small layers of one name, all of them done, share a row."""
 
@@ -65,20 +71,29 @@ def counts_of_row(aggregate: ClusterAggregate, row: Row) -> dict[str, int]:
 
 def folded(aggregate: ClusterAggregate, layers: Sequence[Layer]) -> list[Row]:
     """Return the rows of layers: several that are alike, small and done share the place of the first."""
+    done = [layer for layer in layers if is_done(aggregate, layer)]
+    small_tasks = SMALL_TASKS
+    rows = _folded(layers, [layer for layer in done if layer.total <= small_tasks])
+    while len(rows) > MANY_ROWS and small_tasks < _MOST_TASKS:
+        small_tasks *= 10
+        rows = _folded(layers, [layer for layer in done if layer.total <= small_tasks])
+    return rows
+
+
+def _folded(layers: Sequence[Layer], foldable: Sequence[Layer]) -> list[Row]:
     small: dict[str, list[Layer]] = {}
-    for layer in layers:
-        if is_small_and_done(aggregate, layer):
-            small.setdefault(layer.name, []).append(layer)
+    for layer in foldable:
+        small.setdefault(layer.name, []).append(layer)
     shared = {name: same for name, same in small.items() if len(same) >= FOLD_FROM}
     firsts = {same[0].id: Row(tuple(same)) for same in shared.values()}
     others = {layer.id for same in shared.values() for layer in same[1:]}
     return [firsts.get(layer.id) or Row((layer,)) for layer in layers if layer.id not in others]
 
 
-def is_small_and_done(aggregate: ClusterAggregate, layer: Layer) -> bool:
-    """Tell whether a layer needs no row of its own: nothing of it is to come, and nothing went wrong."""
+def is_done(aggregate: ClusterAggregate, layer: Layer) -> bool:
+    """Tell whether a layer needs no row of its own if it is small: nothing of it is to come, and nothing went wrong."""
     counts = aggregate.progress.get(layer.id)
-    if counts is None or layer.total > SMALL_TASKS:
+    if counts is None:
         return False
     done = counts[STATES.index("memory")] + counts[STATES.index("released")]
     return done == layer.total > 0
@@ -102,7 +117,7 @@ class Folding:
         rows = folded(aggregate, layers)
         alike = len(layers) - len(rows)
         words = (
-            f"Fold {alike + self._shared(rows):,} small layers"
+            f"Fold {alike + self._shared(rows):,} layers that are done"
             if self.shows_all
             else f"Show all {len(layers):,} layers"
         )

@@ -175,6 +175,7 @@ class LogsView(HtmlCard):
             "worker": self._worker,
             "names": fit_html(["head", *known], 60, 5000),
             "lines": line_rows(aggregate, shown),
+            "has_lines": aggregate.logs.total > 0,
             "note": self._note(len(lines), len(shown)),
             "is_paused": self._last is not None,
             "has_previous": last > ROWS,

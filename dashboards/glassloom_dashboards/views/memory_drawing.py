@@ -19,22 +19,25 @@ from glassloom_dashboards.folds.memory_history import (
     peaks,
 )
 from glassloom_dashboards.folds.thinned import Columns, thin
+from glassloom_dashboards.parts.memory_words import IN_MEMORY
 
 IN_TOTAL, BY_LAYER, ONE_WORKER = 0, 1, 2
-IN_MEMORY = ("managed", "shared", "unmanaged")
 MAX_BANDS = 13
 """Twelve layers and the others."""
 MAX_POINTS = 360
 _CONSIDERED_LAYERS = 60
 """Several layers may have one name, and are one band."""
 EDGES = tuple(f"y{place}" for place in range(MAX_BANDS + 1))
-SAMPLE_COLUMNS = ("at", *EDGES, "total", "low", "spilled", "limit", "paused")
+SAMPLE_COLUMNS = ("at", *EDGES, "total", "limited", "low", "spilled", "limit", "paused")
 OTHERS = "other layers"
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Bands from the bottom: their names and edges. ``total`` is where the uppermost ends."""
+    """Bands from the bottom: their names and edges. ``total`` is where the uppermost ends, ``limited`` where what a limit counts does.
+
+    ``limited`` isn't a number where that is all, or there is no limit.
+    """
 
     bands: tuple[str, ...]
     columns: dict[str, np.ndarray]
@@ -42,6 +45,11 @@ class Drawn:
     pauses: list[tuple[float, float, int]]
     held: list[tuple[tuple[int, float], ...]] = field(default_factory=list)
     """The layers that held most, for each row."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a limit counts less than all somewhere."""
+        return bool(np.isfinite(self.columns["limited"]).any())
 
     @property
     def limit_bytes(self) -> float | None:
@@ -59,10 +67,14 @@ def drawn(
     held = [held_of(rows, row) for row in range(len(rows["at"]))]
     if mode == BY_LAYER:
         names, bands = _by_layer(rows, name_of)
-        rows |= {"total": rows["held"], "low": rows["held"], "limit": np.full(len(held), np.nan)}
+        none = np.full(len(held), np.nan)
+        rows |= {"total": rows["held"], "low": rows["held"], "limit": none, "limited": none}
     else:
+        is_less = np.isfinite(rows["limit"]) & (rows["shared"] > 0)
+        rows |= {"limited": np.where(is_less, rows["managed"] + rows["unmanaged"], np.nan)}
         names, bands = list(IN_MEMORY), [rows[part] for part in IN_MEMORY]
-    return Drawn(tuple(names), _stacked(rows, bands), peaks(rows), pauses(rows), held)
+    in_view = {name: column[(rows["at"] >= left) & (rows["at"] <= right)] for name, column in rows.items()}
+    return Drawn(tuple(names), _stacked(rows, bands), peaks(in_view), pauses(rows), held)
 
 
 def _between(columns: Columns, left: float, right: float) -> Columns:

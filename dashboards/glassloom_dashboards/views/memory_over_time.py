@@ -30,6 +30,8 @@ from glassloom_dashboards.parts.card import (
     replace_data,
 )
 from glassloom_dashboards.parts.colours import ColourBook, ShownColours
+from glassloom_dashboards.parts.memory_words import part_words
+from glassloom_dashboards.parts.numbers import share_text
 from glassloom_dashboards.parts.scripts import hover, ticks
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import (
@@ -59,7 +61,6 @@ from glassloom_dashboards.views.memory_drawing import (
     Drawn,
     drawn,
 )
-from glassloom_dashboards.views.time_budget import share_text
 
 SOURCE = "memory-source"
 PEAKS_SOURCE = "memory-peaks-source"
@@ -89,6 +90,7 @@ def plot(source: ColumnDataSource, peaks: ColumnDataSource, pauses: ColumnDataSo
     for band in range(MAX_BANDS):
         areas.varea(x="at", y1=f"y{band}", y2=f"y{band + 1}", source=source, name=f"band{band}")
     areas.line("at", "total", source=source, line_width=1.25, name="total")
+    areas.line("at", "limited", source=source, line_width=2.25, name="limited")
     areas.line("at", "limit", source=source, line_width=1.5, line_dash="dashed", name="limit")
     areas.scatter("at", "total", source=peaks, marker="inverted_triangle", size="size", name="peaks")
     areas.text(
@@ -170,6 +172,7 @@ class MemoryOverTime(TimeCard):
             style_figure(part, palette)
             part.ygrid.grid_line_color = palette.grid
         glyph_of(self.plot, "total").line_color = palette.text
+        glyph_of(self.plot, "limited").line_color = palette.text
         glyph_of(self.plot, "limit").line_color = palette.limit
         marks = glyph_of(self.plot, "peaks")
         marks.update(fill_color=palette.text, line_color=palette.background)
@@ -237,7 +240,7 @@ class MemoryOverTime(TimeCard):
     def _send_marks(self, now: Drawn, left: float, right: float, width_px: int) -> None:
         rows: dict[str, list[Any]] = {name: [] for name in PEAK_COLUMNS}
         taken: list[tuple[float, float]] = []
-        for number, peak in enumerate(one for one in now.peaks if left <= one.at_s <= right):
+        for number, peak in enumerate(now.peaks):
             place = (peak.at_s - left) / max(right - left, 1e-9)
             text = f"{bytes_text(peak.total_bytes)} at {duration_text(peak.at_s)}"
             if not number and width_px > _WIDE_PX and (words := self._main_part(peak)):
@@ -296,12 +299,19 @@ class MemoryOverTime(TimeCard):
 
     def _update_legend(self, now: Drawn) -> None:
         palette = self._palette
+        has_limit = now.limit_bytes is not None
         entries = [
-            (self._colour_of(band), band, HATCH_CLASSES.get(self._pattern_of(place, band), ""))
+            (
+                self._colour_of(band),
+                part_words(band, has_limit=has_limit) if self.mode.active != BY_LAYER else band,
+                HATCH_CLASSES.get(self._pattern_of(place, band), ""),
+            )
             for place, band in enumerate(now.bands)
         ]
         if self.disk.visible:
             entries.append((palette.spilled, "spilled to disk", "hatched"))
+        if now.is_limited:
+            entries.append((palette.text, "what the limit counts", "line"))
         if now.limit_bytes is not None:
             above = " (above the plot)" if now.limit_bytes > _top_of(now) else ""
             entries.append((palette.limit, f"limit {bytes_text(now.limit_bytes)}{above}", "line"))

@@ -9,7 +9,7 @@ from glassloom_metrics.worker_memory import MeasuredMemory, cluster_bytes, limit
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.gpu_history import GpuHistory
-from glassloom_dashboards.folds.runs import Run, joined_text, summed
+from glassloom_dashboards.folds.runs import Run, joined_text
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.base_cards import HtmlCard
 from glassloom_dashboards.parts.html_body import fit_html
@@ -32,10 +32,9 @@ _TEXT_BYTES = 8_000
 
 def run_of(aggregate: ClusterAggregate) -> dict[str, object] | None:
     """Return what is said of the latest run, None if there is none. Runs that belong together are one, with sums."""
-    runs = aggregate.runs.latest()
-    if not runs:
+    runs, run = aggregate.runs.latest(), aggregate.runs.latest_as_one()
+    if run is None:
         return None
-    run = summed(runs)
     outcome = outcome_of(aggregate, run)
     code, where = fit_html([run.title or run.kind, middle_cut(run.where, 80)], 160, _TEXT_BYTES)
     return {
@@ -77,7 +76,8 @@ def headroom_of(aggregate: ClusterAggregate) -> list[dict[str, object]]:
     if samples:
         part = counted / limit if limit else None
         rows.append(_bar("Memory", part, _memory_words(samples, limit), is_near=(part or 0) > NEAR_LIMIT))
-        busy, threads = sum(sample.executing for sample in samples), aggregate.threads
+        threads = aggregate.threads
+        busy = min(aggregate.task_counts["running"], threads)  # as the strip says; samples are older
         rows.append(_bar("Threads", busy / max(threads, 1), f"{busy:,} of {threads:,} busy"))
         cpu = sum(sample.cpu_percent for sample in samples) / 100
         rows.append(_bar("CPU", cpu / max(threads, 1), f"{cpu:.1f} of {threads:,} cores' worth"))

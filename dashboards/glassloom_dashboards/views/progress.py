@@ -20,6 +20,7 @@ from glassloom_dashboards.parts.card import (
 )
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
+from glassloom_dashboards.parts.text_width import fitting, text_px
 from glassloom_dashboards.parts.theme import (
     FONT,
     Palette,
@@ -40,7 +41,8 @@ ROW_PX = 38
 MAX_NAME_LENGTH = 300
 """Longer names are cut in the hover too."""
 
-_CHARACTER_PX = 6.6
+_NAME_PX, _COUNT_PX, _GAP_PX = 12, 11, 14
+_LEAST_NAME = 8
 
 PARTS = ("memory", "released", "erred", "cancelled", "running")
 """The parts of a bar, from the left; the rest of it is waiting."""
@@ -102,11 +104,15 @@ def columns(
     rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     all_counts = [counts_of_row(aggregate, one) for one in shown]
     texts = [
-        _count_text(one, counts, remark)
+        _count_text(one, counts, remark, width_px)
         for one, counts, remark in zip(shown, all_counts, remarks or [""] * len(shown), strict=True)
     ]
-    rooms = [max(int(width_px / _CHARACTER_PX - len(text)) - 2, 8) for text in texts]
-    labels = cut_apart([one.name for one in shown], rooms)
+    names = [one.name for one in shown]
+    rooms = [
+        max(fitting(name, _NAME_PX, width_px - text_px(text, _COUNT_PX) - _GAP_PX), _LEAST_NAME)
+        for name, text in zip(names, texts, strict=True)
+    ]
+    labels = cut_apart(names, rooms)
     for place, (one, counts) in enumerate(zip(shown, all_counts, strict=True)):
         total = max(one.total, sum(counts.values()), 1)
         stops = np.cumsum([counts[state] for state in PARTS]) / total
@@ -126,9 +132,12 @@ def columns(
     return rows
 
 
-def _count_text(row: Row, counts: dict[str, int], remark: str) -> str:
+def _count_text(row: Row, counts: dict[str, int], remark: str, width_px: int) -> str:
+    """Return a row's counts, and the remark if there is room for it beside a name."""
     text = " ".join(part for part in (count_text(counts, row.total), row.remark) if part)
-    return f"{text} · {remark}" if remark else text
+    whole = f"{text} · {remark}" if remark else text
+    room_px = width_px - _GAP_PX - _LEAST_NAME * _NAME_PX * 0.6
+    return whole if text_px(whole, _COUNT_PX) <= room_px else text
 
 
 def plot(source: ColumnDataSource) -> figure:
@@ -154,8 +163,8 @@ def plot(source: ColumnDataSource) -> figure:
         bars.hbar(left=left, right=f"{part}_stop", **style, name=part)
         left = f"{part}_stop"
     text: dict[str, Any] = {"y": "text_y", "source": source, "text_baseline": "middle", "text_font": constant(FONT)}
-    bars.text(x=0, text="label", text_font_size="12px", **text, name="label")
-    bars.text(x=1, text="count", text_align="right", text_font_size="11px", **text, name="count")
+    bars.text(x=0, text="label", text_font_size=f"{_NAME_PX}px", **text, name="label")
+    bars.text(x=1, text="count", text_align="right", text_font_size=f"{_COUNT_PX}px", **text, name="count")
     share = hover("count")
     states = [(ODD_STATES.get(state, state), f"@{state}{{custom}}") for state in (*STATES, "cancelled")]
     bars.toolbar = Toolbar(

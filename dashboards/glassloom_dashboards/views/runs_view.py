@@ -8,6 +8,7 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.runs import Run
 from glassloom_dashboards.parts.base_cards import ListCard
 from glassloom_dashboards.parts.html_body import Asked, fit_html, number_or_none
+from glassloom_dashboards.parts.numbers import share_text
 from glassloom_dashboards.parts.templates import render
 from glassloom_dashboards.parts.theme import Palette, bytes_text, ellipsis, middle_cut
 from glassloom_dashboards.parts.times import clock_text, duration_text
@@ -80,7 +81,7 @@ def rows_of(aggregate: ClusterAggregate, runs: list[Run]) -> list[dict[str, obje
                 "tasks": tasks_text(run),
                 "failed": run.failed,
                 "share": share,
-                "share_words": "" if share is None else f"{100 * share:.0f} %",
+                "share_words": "" if share is None else share_text(share),
             }
         )
     return rows

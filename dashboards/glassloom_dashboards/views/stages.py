@@ -13,7 +13,7 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate, Layer
 from glassloom_dashboards.folds.durations import LEAST_TASKS, LayerDurations, joined
 from glassloom_dashboards.folds.running_tasks import RunningTask
 from glassloom_dashboards.parts.task_links import task_href, task_words
-from glassloom_dashboards.parts.theme import middle_cut
+from glassloom_dashboards.parts.theme import ellipsis, middle_cut
 from glassloom_dashboards.parts.times import about_text, duration_text
 from glassloom_dashboards.views.layer_rows import Row, counts_of_row
 from glassloom_dashboards.views.progress import ordered_layers
@@ -243,28 +243,43 @@ def pace_text(stage: Stage) -> str:
     return " · ".join(part for part in (rate_text(stage.rate), left) if part)
 
 
-def durations_text(stage: Stage, *, short: bool) -> str:
-    """Return how long a stage's tasks take, and for how long the longest that runs has."""
-    durations = stage.durations
-    said = []
+def durations_text(stage: Stage, room: int) -> str:
+    """Return how long a stage's tasks take, and for how long the longest that runs has: what fits into so many characters.
+
+    What says least is left out first.
+    """
+    said = _durations_said(stage)
+    while len(_joined(said)) > room and len(said) > 1:
+        said.remove(max(said))
+    return ellipsis(_joined(said), max(room, 1))
+
+
+def _joined(said: Sequence[tuple[int, int, str]]) -> str:
+    return " · ".join(words for _, _, words in sorted(said, key=lambda one: one[1]))
+
+
+def _durations_said(stage: Stage) -> list[tuple[int, int, str]]:
+    """Return what can be said, each with its rank, the most important first, and its place."""
+    durations, said = stage.durations, []
     if stage.running_s is not None:
         count = stage.counts["running"]
         whose = f"{count:,} run, the longest for" if count > 1 else "one runs for"
-        said.append(f"{whose} {duration_text(stage.running_s)}")
-    if not durations.count:
-        return " · ".join(said)
+        said.append((0, 0, f"{whose} {duration_text(stage.running_s)}"))
     if durations.count == 1:
-        return " · ".join([*said, f"took {duration_text(durations.longest_s)}"])
-    said.append(f"mean {duration_text(durations.mean_s)}")
-    if not short:
-        said.append(f"median {duration_text(durations.quantile(0.5))}")
+        said.append((1, 1, f"took {duration_text(durations.longest_s)}"))
+    if durations.count <= 1:
+        return said
+    said += [
+        (1, 1, f"mean {duration_text(durations.mean_s)}"),
+        (4, 2, f"median {duration_text(durations.quantile(0.5))}"),
+    ]
     if durations.count < LEAST_TASKS:
-        said.append(f"at most {duration_text(durations.longest_s)}")
+        said.append((2, 3, f"at most {duration_text(durations.longest_s)}"))
     else:
-        said.append(f"95 % within {duration_text(durations.quantile(0.95))}")
+        said.append((2, 3, f"95 % within {duration_text(durations.quantile(0.95))}"))
     if stage.stragglers:
-        said.append(f"{stage.stragglers:,} straggler{'s' * (stage.stragglers > 1)}")
-    return " · ".join(said)
+        said.append((3, 4, f"{stage.stragglers:,} straggler{'s' * (stage.stragglers > 1)}"))
+    return said
 
 
 def stragglers_text(aggregate: ClusterAggregate, stages: Sequence[Stage], count: int) -> str:

@@ -28,16 +28,8 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.lod import (
     View,
 )
-from glassloom_dashboards.parts.card import (
-    Seen,
-    empty_div,
-    inner_width_px,
-    legend_div,
-    replace_data,
-    show_empty,
-    show_html,
-    versions_of,
-)
+from glassloom_dashboards.parts.base_cards import TimeCard
+from glassloom_dashboards.parts.card import Seen, inner_width_px, replace_data, show_html, versions_of
 from glassloom_dashboards.parts.colours import ColourBook
 from glassloom_dashboards.parts.html_body import HtmlBody
 from glassloom_dashboards.parts.scripts import callback
@@ -81,7 +73,7 @@ NEAR_PX = 4
 """A click so near a task means it."""
 
 
-class TaskStream:
+class TaskStream(TimeCard):
     """The task stream's card for one viewer.
 
     A user who zooms or pans is left alone: the view stays until "All" or "Latest run" is chosen, or Reset pressed.
@@ -89,14 +81,10 @@ class TaskStream:
 
     id = "task-stream"
 
-    controls: UIElement | None = None
-
     def __init__(
         self, aggregate: ClusterAggregate, palette: Palette, colours: ColourBook, time: TimeView | None = None
     ) -> None:
-        self._aggregate = aggregate
-        self._palette = palette
-        self._seen = Seen()
+        super().__init__(aggregate, time)
         self._lanes = lanes_of(aggregate, -np.inf, np.inf)
         self._lanes_seen = Seen()
         self._book = KindBook()
@@ -108,8 +96,6 @@ class TaskStream:
         self._shown = View(0.0, 0.0, 0, 1)
         self._tapped = (0.0, 0.0)
         self._chosen: tuple[int, str, float] | None = None
-        self.legend = legend_div("task-stream-legend")
-        self.empty = empty_div("task-stream-empty")
         self.single = ColumnDataSource(name=SOURCE, data=no_rows(SINGLE_COLUMNS))
         self.bins = ColumnDataSource(name=BINS_SOURCE, data=no_rows(BIN_COLUMNS))
         self.failed = ColumnDataSource(name=FAILED_SOURCE, data=no_rows(FAILED_COLUMNS))
@@ -119,7 +105,6 @@ class TaskStream:
         self.lane_names = ColumnDataSource(name="task-stream-lanes", data={"name": []})
         self.total = ColumnDataSource(name=TOTAL_SOURCE, data={"tasks": [0], "events": [0]})
         self.extent = ColumnDataSource(name=EXTENT_SOURCE, data={"top": [], "bottom": []})
-        self.time = time or TimeView(aggregate, self.id)
         self.follow = self.time.follow
         self.plot = self._plot()
         self.details = HtmlBody(self.id, {"close": lambda _: self._choose(None)}, is_below=True)
@@ -127,6 +112,7 @@ class TaskStream:
             self.plot, self.details.model, name="task-stream-whole", sizing_mode="stretch_both", spacing=0
         )
         self._connect()
+        self.set_palette(palette)
 
     def _plot(self) -> figure:
         plot = figure(
@@ -150,7 +136,6 @@ class TaskStream:
         set_seconds_axis(plot)
         plot.xaxis.axis_label = "time since the cluster's start"
         plot.yaxis.ticker = FixedTicker(ticks=[])
-        style_figure(plot, self._palette)
         return plot
 
     def _draw_glyphs(self, plot: figure) -> list[HoverTool]:
@@ -165,11 +150,8 @@ class TaskStream:
         self._failed_glyph = plot.hbar(
             **bars,
             source=self.failed,
-            fill_color=self._palette.failed,
-            line_color=self._palette.failed_hatch,
             line_width=1,
             hatch_pattern="/",
-            hatch_color=self._palette.failed_hatch,
             hatch_scale=7,
             hatch_weight=2,
         )
@@ -193,12 +175,8 @@ class TaskStream:
             angle=-np.pi / 2,
             size=9,
             line_width=2,
-            fill_color=self._palette.text,
-            line_color=self._palette.text,
         )
-        self._chosen_glyph = plot.hbar(
-            **bars, source=self.chosen, fill_color=None, line_color=self._palette.text, line_width=2
-        )
+        self._chosen_glyph = plot.hbar(**bars, source=self.chosen, fill_color=None, line_width=2)
         return [
             unfinished_hover(self._running_glyph, source=self.running, names=self.names, lanes=self.lane_names),
             task_hover(self._single_glyph, source=self.single, names=self.names, lanes=self.lane_names),
@@ -241,22 +219,21 @@ class TaskStream:
         self.details.forget()
         self._seen.forget()
 
-    def set_palette(self, palette: Palette) -> None:
-        """Change colours."""
-        self._palette = palette
+    def paint(self, palette: Palette) -> None:
+        """Colour the plot."""
         style_figure(self.plot, palette)
         glyph = self._failed_glyph.glyph
         glyph.update(fill_color=palette.failed, line_color=palette.failed_hatch, hatch_color=palette.failed_hatch)
         self._chosen_glyph.glyph.line_color = palette.text
         self._ends_glyph.glyph.update(fill_color=palette.text, line_color=palette.text)
         self._sent_rows = None
-        self._seen.forget()
 
     def forget(self) -> None:
         """Make the next `update` draw everything."""
+        super().forget()
         self._sent_rows = None
         self.details.forget()
-        for seen in (self._seen, self._lanes_seen, self._seen_layers):
+        for seen in (self._lanes_seen, self._seen_layers):
             seen.forget()
 
     def update(self, now_s: float) -> None:
@@ -264,8 +241,7 @@ class TaskStream:
         self._update_details(now_s)
         if self.time.is_moving(now_s):
             return
-        versions = versions_of(self._aggregate, "tasks", "layers", "workers", "running", "life")
-        if not self._seen.changed(versions | self.time.version() | self._lanes_version()):
+        if not self.is_due(("tasks", "layers", "workers", "running", "life"), self._lanes_version()):
             return
         if self._generation != self._aggregate.generation:
             self._generation, self._sent_rows = self._aggregate.generation, None
@@ -277,9 +253,8 @@ class TaskStream:
         frame = self._drawing.columns(self._lanes, self._shown, self._palette, inner_width_px(self.plot, 600))
         self._send(frame)
         waiting = not self._aggregate.tasks.next_row and not bars
-        show_empty(
-            self.empty, "No tasks yet" if waiting else "", "Compute something on this cluster to see its threads work."
-        )
+        words = "Compute something on this cluster to see its threads work."
+        self.show_empty("No tasks yet" if waiting else "", words)
 
     def _lanes_version(self) -> dict[str, int]:
         """Return what changes when a person moves other lanes into view."""

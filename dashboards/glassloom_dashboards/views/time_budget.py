@@ -19,6 +19,7 @@ from glassloom_dashboards.parts.card import (
     replace_data,
 )
 from glassloom_dashboards.parts.colours import rgba
+from glassloom_dashboards.parts.numbers import share_text
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import (
@@ -45,18 +46,6 @@ _LEFT_PX = 52
 _CHARACTER_PX = 6.5
 _TABLE_BINS = 40
 _LEAST_SHARE = 0.0005
-
-
-def share_text(share: float) -> str:
-    """Return a share as per cent.
-
-    >>> share_text(0.634), share_text(0.0123), share_text(0.0), share_text(0.0001)
-    ('63 %', '1.2 %', '0 %', '<0.1 %')
-    """
-    percent = 100 * share
-    if percent >= 9.95 or not percent:
-        return f"{percent:.0f} %"
-    return f"{percent:.1f} %" if percent >= 0.05 else "<0.1 %"
 
 
 def bar_columns(totals: dict[str, float], palette: Palette, width_px: int) -> dict[str, list[Any]]:
@@ -227,9 +216,7 @@ class TimeBudget(TimeCard):
 
     def _whole_text(self, whole_s: float) -> str:
         latest = (
-            "the latest run"
-            if self._aggregate.tasks.next_row or self._aggregate.runs.latest()
-            else "all, before any run"
+            "the latest run" if self._aggregate.tasks.next_row or len(self._aggregate.runs) else "all, before any run"
         )
         where = {LATEST_RUN: latest, None: "what is on screen"}.get(self.time.mode, "all")
         return f"100 % is {duration_text(whole_s)} of threads in {where}"

@@ -12,6 +12,7 @@ from glassloom_dashboards.parts.base_cards import TimeCard
 from glassloom_dashboards.parts.card import (
     replace_data,
 )
+from glassloom_dashboards.parts.numbers import share_text
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import (
@@ -24,7 +25,6 @@ from glassloom_dashboards.parts.theme import (
 )
 from glassloom_dashboards.parts.time_view import TimeView, time_figure
 from glassloom_dashboards.parts.times import duration_text
-from glassloom_dashboards.views.time_budget import share_text
 
 SOURCE = "utilisation-source"
 COLUMNS = ("left", "right", "compute", "busy", "compute_percent", "other_percent")

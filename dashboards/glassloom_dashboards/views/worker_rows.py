@@ -12,7 +12,7 @@ from glassloom_metrics.worker_memory import in_memory_bytes
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, WorkerSample
 from glassloom_dashboards.folds.worker_history import WorkerHistory
-from glassloom_dashboards.parts.memory_words import of_limit_text
+from glassloom_dashboards.parts.memory_words import IN_MEMORY, of_limit_text
 from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import ACTION_WORDS, bytes_text
 from glassloom_dashboards.parts.times import clock_text, duration_text
@@ -99,11 +99,8 @@ def memory_bar(row: WorkerRow) -> dict[str, Any]:
     whole = max(limit or 0, row.memory_bytes, 1)
     parts = [
         (name, 100 * nbytes / whole, bytes_text(nbytes))
-        for name, nbytes in (
-            ("managed", sample.managed_bytes),
-            ("shared", sample.shared_bytes),
-            ("unmanaged", sample.unmanaged_bytes),
-        )
+        for name in IN_MEMORY
+        for nbytes in [getattr(sample, f"{name}_bytes")]
     ]
     return {
         "parts": parts,

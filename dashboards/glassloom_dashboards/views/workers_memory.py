@@ -14,7 +14,7 @@ from glassloom_dashboards.parts.base_cards import PlotCard
 from glassloom_dashboards.parts.card import (
     replace_data,
 )
-from glassloom_dashboards.parts.memory_words import excess_text
+from glassloom_dashboards.parts.memory_words import IN_MEMORY, excess_text, part_words
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import (
@@ -43,9 +43,8 @@ from glassloom_dashboards.views.workers import (
 )
 
 SOURCE = "workers-memory-source"
-PARTS = ("managed", "shared", "unmanaged")
-"""What is in memory, from the left. What was spilled isn't, and has a bar of its own below."""
-ALL_PARTS = (*PARTS, "spilled")
+ALL_PARTS = (*IN_MEMORY, "spilled")
+"""What was spilled isn't in memory, and has a bar of its own below."""
 COLUMNS = (
     "y",
     "spilled_y",
@@ -58,10 +57,11 @@ COLUMNS = (
     "limit_bottom",
     "reach",
     "spilled",
-    *PARTS,
-    *(f"{part}_stop" for part in PARTS),
+    *IN_MEMORY,
+    *(f"{part}_stop" for part in IN_MEMORY),
 )
-HEIGHTS = {"track": 0.5, "managed": 0.5, "shared": 0.5, "unmanaged": 0.5, "spilled": 0.14, "whole": 0.9}
+HEIGHTS = {"track": 0.5, "managed": 0.5, "unmanaged": 0.5, "shared": 0.18, "spilled": 0.14, "whole": 0.9}
+"""Shared results are thinner, after what the limit counts: a bar is at its limit where the thick part of it is."""
 SPILLED_BELOW = 0.34
 _LEAST_AXIS_BYTES = 2**20
 
@@ -87,7 +87,7 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
         row["in_memory"] = cluster_bytes(samples) / count
         row["spilled"] = sum(sample.spilled_bytes for sample in samples) / count
         stop = 0.0
-        for part in PARTS:
+        for part in IN_MEMORY:
             row[part] = sum(getattr(sample, f"{part}_bytes") for sample in samples) / count
             stop += row[part]
             row[f"{part}_stop"] = stop
@@ -121,7 +121,7 @@ def plot(source: ColumnDataSource) -> figure:
     style: dict[str, Any] = {"y": "y", "height": BAR_HEIGHT, "source": source, "line_color": None}
     bars.hbar(left=0, right="limit", **style, name="track")
     left: Any = 0
-    for part in PARTS:
+    for part in IN_MEMORY:
         bars.hbar(left=left, right=f"{part}_stop", **style, name=part)
         left = f"{part}_stop"
     bars.hbar(left=0, right="spilled", **style | {"y": "spilled_y"}, name="spilled")
@@ -129,7 +129,7 @@ def plot(source: ColumnDataSource) -> figure:
     add_numbers(bars, source, "reach")
     whole = bars.hbar(left=0, right="reach", fill_alpha=0, **style, name="whole")
     nbytes, limit = hover("bytes"), hover("limit")
-    words = [(part, f"@{part}{{custom}}") for part in PARTS]
+    words = [(part, f"@{part}{{custom}}") for part in IN_MEMORY]
     bars.toolbar = Toolbar(
         logo=None,
         tools=[
@@ -144,7 +144,8 @@ def plot(source: ColumnDataSource) -> figure:
                         ("spilled to disk", "@spilled{custom}"),
                     ],
                 ),
-                formatters={f"@{part}": nbytes for part in ("in_memory", "spilled", *PARTS)} | {"@limit_text": limit},
+                formatters={f"@{part}": nbytes for part in ("in_memory", "spilled", *IN_MEMORY)}
+                | {"@limit_text": limit},
             )
         ],
     )
@@ -155,7 +156,7 @@ def paint(bars: figure, palette: Palette) -> None:
     """Colour the parts of the bars."""
     style_figure(bars, palette)
     glyph_of(bars, "track").update(fill_color=palette.track, line_color=palette.outline)
-    for part in (*PARTS, "spilled"):
+    for part in ALL_PARTS:
         glyph_of(bars, part).fill_color = getattr(palette, part)
         hatch(glyph_of(bars, part), part, palette)
     glyph_of(bars, "limit").line_color = palette.limit
@@ -191,10 +192,13 @@ class WorkersMemory(PlotCard):
             self.plot.x_range.end = end
         label_bars(self.plot, bars, HEIGHTS)
         palette = self._palette
-        entries = [(getattr(palette, part), part, hatch_class(part)) for part in PARTS]
+        has_limit = any(text != "none" for text in rows["limit_text"])
+        entries = [
+            (getattr(palette, part), part_words(part, has_limit=has_limit), hatch_class(part)) for part in IN_MEMORY
+        ]
         if any(rows["spilled"]):
             entries.append((palette.spilled, "spilled to disk", "hatched"))
-        if any(text != "none" for text in rows["limit_text"]):
+        if has_limit:
             entries.append((palette.limit, "limit", "line"))
         self.show_legend(entries, grouping_note(self._aggregate, bars, "memory"))
         self.show_empty("" if bars else "No workers yet", "Their memory appears here as soon as they join.")

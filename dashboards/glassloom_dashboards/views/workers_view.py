@@ -9,6 +9,7 @@ from glassloom_dashboards.folds.worker_history import WorkerHistory
 from glassloom_dashboards.parts.base_cards import ListCard
 from glassloom_dashboards.parts.html_body import fit_html
 from glassloom_dashboards.parts.line_chart import Chart, stacked_chart
+from glassloom_dashboards.parts.memory_words import IN_MEMORY
 from glassloom_dashboards.parts.templates import render
 from glassloom_dashboards.parts.theme import Palette, bytes_text, ellipsis, middle_cut
 from glassloom_dashboards.parts.times import clock_text, duration_text
@@ -126,7 +127,7 @@ def charts_of(history: WorkerHistory) -> list[Chart]:
     """Return the drawings of a worker's memory, CPU use and spilled bytes over the last minutes."""
     columns = history.columns()
     at_s, limit = columns["at_s"], history.joined.memory_limit_bytes
-    parts = [(name, f"--gl-{name}", columns[f"{name}_bytes"]) for name in ("managed", "shared", "unmanaged")]
+    parts = [(name, f"--gl-{name}", columns[f"{name}_bytes"]) for name in IN_MEMORY]
     cpu = [("CPU", "--gl-managed", columns["cpu_percent"])]
     most = 100.0 * history.joined.nthreads
     charts = [

@@ -7,6 +7,8 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any, TypeVar
 
+from glassloom_metrics.worker_memory import in_memory_bytes
+
 from glassloom._names import checked_name
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation
@@ -41,6 +43,7 @@ class IntrospectionMethods(ClientBase):
                 "pid": worker.pid,
                 "nthreads": worker.nthreads,
                 "memory_limit": worker.memory_limit_bytes,
+                "memory": in_memory_bytes(worker),
                 "rss": worker.rss_bytes,
                 "managed": worker.managed_bytes,
                 "shared": worker.shared_bytes,

@@ -103,15 +103,16 @@ def _judged(status: str, heard: _Heard | None, head: str) -> tuple[str, str, str
 
 
 def _row(worker: dict[str, Any]) -> tuple[str, ...]:
-    """Return a worker's line: what its process takes, and what of it are results, or neither results nor there at first."""
+    """Return a worker's line: the memory that it takes, as the dashboards say it, and what of it are results, or none."""
     limit = worker["memory_limit"]
     return (
         worker["name"] + (" (paused)" if worker["pressure"] == "paused" else ""),
         str(worker["pid"]),
         str(worker["nthreads"]),
         f"{worker['cpu_percent']:.0f} %",
-        format_bytes(worker["rss"]) + ("" if limit is None else f" of {format_bytes(limit)}"),
+        format_bytes(worker["memory"]) + ("" if limit is None else f" of {format_bytes(limit)}"),
         format_bytes(worker["managed"]),
+        format_bytes(worker["shared"]),
         format_bytes(worker["unmanaged"]),
         format_bytes(worker["spilled"]),
     )
