@@ -114,7 +114,7 @@ def said_of_memory(aggregate: ClusterAggregate) -> tuple[str, str, str, str]:
 def test_shared_results_count_against_no_limit_and_more_than_the_limit_is_called_over():
     aggregate = cluster(1)
     share(aggregate, 60 * MIB, 70 * MIB)
-    words = "130 MiB of 100 MiB, of which 70.0 MiB shared"
+    words = "130 MiB of 100 MiB, 70.0 MiB shared"
     assert said_of_memory(aggregate) == (words, f"{words}, 40.0 MiB free", "", words)
     assert words_of(aggregate) == []
     share(aggregate, 110 * MIB, 0)

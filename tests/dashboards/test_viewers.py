@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import time
 import weakref
 
@@ -14,6 +15,8 @@ from glassloom_dashboards.serving.loop_lag import INTERVAL_S, LoopLag
 from glassloom_dashboards.serving.page import PageView
 from glassloom_metrics.pages import PAGES
 from synthetic import Shape
+from test_pages import events
+from tornado.websocket import WebSocketClientConnection
 
 MANY = 100
 
@@ -153,3 +156,29 @@ def test_a_loop_that_was_blocked_says_for_how_long():
 
     before_s, after_s = asyncio.run(asyncio.wait_for(visit(), 60))
     assert after_s >= before_s
+
+
+async def next_patch(connection: WebSocketClientConnection) -> list[dict[str, object]]:
+    """Return the events of the next message with changes."""
+    while True:
+        header, _, content = [json.loads(await connection.read_message()) for _ in range(3)]
+        for _ in range(2 * header.get("num_buffers", 0)):
+            await connection.read_message()
+        if header["msgtype"] == "PATCH-DOC":
+            return content["events"]
+
+
+def test_a_frame_is_one_message_however_much_changes(publish):
+    cluster = publish(Shape(tasks=200))
+
+    async def visit() -> list[dict[str, object]]:
+        async with serving() as server:
+            connection = await server.open("/c1/status")
+            for _ in range(2):  # the rest of the greeting
+                await connection.read_message()
+            await asyncio.to_thread(cluster.add, events(200, [(60.0, 61.0)]))
+            return await next_patch(connection)
+
+    changes = asyncio.run(asyncio.wait_for(visit(), 60))
+    assert len(changes) > 3
+    assert changes[-1]["attr"] == "tags", "the number of the frame comes last"

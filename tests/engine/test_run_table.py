@@ -23,6 +23,7 @@ from glassloom.sampling.runs import RunTable
 from glassloom.scheduler import NO_RUN, Scheduler
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, Runs, decode
 from glassloom_metrics.recorder import Recorder
+from glassloom_metrics.registry import ClusterRecord
 
 CLIENT = cast("ClientConnection", types.SimpleNamespace(number=7))
 INFO = RunInfo("map", "client.map(f, x)")

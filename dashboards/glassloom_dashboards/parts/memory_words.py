@@ -25,7 +25,7 @@ def excess_text(samples: Iterable[MeasuredMemory], limit_bytes: float) -> str:
     if over_bytes > 0:
         return f"{bytes_text(over_bytes)} over"
     shared_bytes = sum(sample.shared_bytes for sample in samples)
-    return f"of which {bytes_text(shared_bytes)} shared" if cluster_bytes(samples) > limit_bytes else ""
+    return f"{bytes_text(shared_bytes)} shared" if cluster_bytes(samples) > limit_bytes else ""
 
 
 def of_limit_text(samples: Iterable[MeasuredMemory], limit_bytes: int | None) -> str:

@@ -22,6 +22,7 @@ from glassloom_dashboards.parts.tables import TableView, Tabular
 from glassloom_dashboards.parts.theme import PALETTES, Palette, ellipsis
 from glassloom_dashboards.parts.time_view import TimeView
 from glassloom_dashboards.serving.pacing import PERIOD_S, Pacer
+from glassloom_dashboards.serving.page_session import as_one_message
 from glassloom_dashboards.views.gpu_devices_view import GpuDevicesView
 from glassloom_dashboards.views.gpu_over_time import GpuOverTime
 from glassloom_dashboards.views.logs_view import LogsView
@@ -281,12 +282,15 @@ class PageView:
         started_s = time.monotonic()
         if self._pacer.waits or not has_viewer(self.strip.div.document):
             return
-        if self._pacer.is_due(started_s, is_loading=self._aggregate.is_loading):
-            self.update(started_s)
+        is_due = self._pacer.is_due(started_s, is_loading=self._aggregate.is_loading)
+        with as_one_message(self.strip.div.document):
+            if is_due:
+                self.update(started_s)
+            if self._is_changed or self._pacer.is_beat_due(started_s):
+                self.frame.tags = [self._pacer.send(started_s)]  # the last of the frame's changes
+                self._is_changed = False
+        if is_due:
             self._pacer.drew(started_s=started_s, stopped_s=time.monotonic())
-        if self._is_changed or self._pacer.is_beat_due(started_s):
-            self.frame.tags = [self._pacer.send(started_s)]  # the last of the frame's changes
-            self._is_changed = False
 
     def _note_change(self, event: DocumentChangedEvent) -> None:
         if event.setter is None:
@@ -312,5 +316,6 @@ class PageView:
     def _on_theme(self, attr: str, old: object, new: list[str]) -> None:
         palette = PALETTES.get(new[0] if new else DEFAULT_THEME)
         if palette is not None:
-            for card in self.cards:
-                card.set_palette(palette)
+            with as_one_message(self.strip.div.document):
+                for card in self.cards:
+                    card.set_palette(palette)

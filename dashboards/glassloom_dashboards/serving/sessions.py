@@ -23,6 +23,7 @@ from tornado.httputil import HTTPServerRequest
 from glassloom_dashboards.serving.garbage import Garbage, take_apart
 from glassloom_dashboards.serving.hub import Watched
 from glassloom_dashboards.serving.page import PageView
+from glassloom_dashboards.serving.page_session import PageSession
 from glassloom_dashboards.serving.turns import Turns
 
 ClusterOf = Callable[[Any], Watched]
@@ -70,7 +71,9 @@ async def session_of(
 ) -> ServerSession:
     """Return a session, which is made if there is none. If that fails, all who wait for it are told, and the next makes it anew."""
     try:
-        return await context.create_session_if_needed(session_id, request, token)
+        session = await context.create_session_if_needed(session_id, request, token)
+        session.__class__ = PageSession  # Bokeh makes it itself, and asks nobody of which class
+        return session
     except Exception as error:
         waiting = context._pending_sessions.pop(session_id, None)
         if waiting is not None and not waiting.done():

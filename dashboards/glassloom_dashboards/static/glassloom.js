@@ -79,7 +79,8 @@ window.glassloom = (() => {
     if (hours + minutes === 0) {
       return `${whole}${decimals} s`;
     }
-    const parts = hours > 0 ? [`${hours} h`, `${two(minutes)} min`] : [`${minutes} min`];
+    const parts =
+      hours > 0 ? [`${hours} h`, `${two(minutes)} min`] : [`${minutes} min`];
     if (step < 60) {
       parts.push(`${two(whole % 60)}${decimals} s`);
     }
