@@ -100,7 +100,7 @@ def _layer_nodes(nodes: Sequence[Expr], results: Sequence[Expr]) -> list[Node]:
     return [
         Node(
             node.name,
-            " > ".join(member.label for member, _ in node.members) if isinstance(node, Fused) else node.label,
+            " > ".join(node.operations) if isinstance(node, Fused) else node.label,
             f"{node.n_tasks:,} task{'s' if node.n_tasks != 1 else ''}",
             str(node.origin or node.name),
             node.name in names,

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from unittest import mock
 
+import glassloom as gl
 import glassloom.array as ga
 import numpy as np
 import pytest
@@ -430,3 +431,37 @@ def test_variances_of_tiles_are_sound_however_large_the_mean(offset):
     with tiles_of(8192):
         found = (ga.from_array(values, chunks=100_000) + 0).var().compute(scheduler="inline")
     assert found == pytest.approx((values + 0).var(), rel=1e-9)
+
+
+def test_reductions_of_one_level_are_made_in_one_run():
+    x = ga.random.default_rng(2).normal(size=(6, 40), chunks=(6, 40))
+    assert n_tile_runs(x.mean(axis=1) - (x + 1).std(axis=1)) == 2  # and the difference
+    assert n_tile_runs((x - x.mean()).std() + x.max()) == 2
+    for lazy in (
+        x.mean(axis=1) - (x + 1).std(axis=1),
+        (x - x.mean()).std() + x.max(),
+        x.T.var(axis=0) * x.min(axis=1),
+        x.argmax() + x.sum(),
+        x[::2].std() + x.var() / (x * x.sum(axis=0)).sum(),
+    ):
+        found, expected = both(lazy, 64)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_siblings_draw_their_blocks_tile_by_tile():
+    x = ga.random.default_rng(2).random((80, 400), chunks=(8, 400))
+    with tiles_of(1024), mock.patch.object(tiled_program, "TileRun", wraps=tile_run.TileRun) as runs:
+        found = gl.compute(x.mean(), x.std(), x.sum(axis=0), abs(x - 1).max(), scheduler="inline")
+    assert runs.call_count == 10
+    values = np.asarray(x)
+    expected = [values.mean(), values.std(), values.sum(axis=0), abs(values - 1).max()]
+    for got, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "float16"])
+def test_a_deviation_in_tiles_has_the_bits_of_a_whole_blocks(dtype):
+    """Its distances are written over memory that other steps use."""
+    x = (ga.random.default_rng(2).normal(size=(6, 40), chunks=(6, 40)) * 9).astype(dtype)
+    for lazy in (x.std(axis=1), x.var(axis=0), (x + x).std(axis=1) + (x + x).max(axis=1)):
+        same_bits(lazy, 40 * np.dtype(dtype).itemsize)

@@ -62,7 +62,7 @@ def _layers(root: Expr) -> list[Layer]:
 
 
 def _operations(node: Expr) -> tuple[str, ...]:
-    return tuple(member.label for member, _ in node.members) if isinstance(node, Fused) else (node.label,)
+    return node.operations if isinstance(node, Fused) else (node.label,)
 
 
 def _made_bytes(node: Expr) -> int | None:

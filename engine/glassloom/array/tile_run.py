@@ -1,4 +1,4 @@
-"""One pass over the tiles of a sink. What doesn't change from tile to tile is prepared once for each shape of tile:
+"""One pass over the tiles of a sink, or of several that are cut alike. What doesn't change from tile to tile is prepared once for each shape of tile:
 while a tile is made, Python only goes through a list of calls, since meanwhile other threads wait for its lock."""
 
 from __future__ import annotations
@@ -45,41 +45,56 @@ class TileRun:
     sink
         How it is cut.
     steps
-        The streamed steps, and last the sink's.
+        The streamed steps and those of the sinks, in order of execution.
+    outputs
+        The slots of the sinks.
     specs, values
         What is known of the value of each slot, and the values of those that exist.
     """
 
     def __init__(
-        self, sink: Sink, steps: Sequence[TiledStep], specs: Sequence[Spec | None], values: Sequence[Any]
+        self,
+        sink: Sink,
+        steps: Sequence[TiledStep],
+        outputs: Sequence[int],
+        specs: Sequence[Spec | None],
+        values: Sequence[Any],
     ) -> None:
-        self._steps, self._specs, self._values = steps, specs, values
+        self._steps, self._outputs, self._specs, self._values = steps, outputs, specs, values
         self._runs: list[Run] = [
             each.step.tiled.begin(specs[each.slot], each.operands, each.place, sink) for each in steps
         ]
-        self._finished, self._over = _lifetimes(steps, specs)
+        self._finished, self._over = _lifetimes(steps, outputs, specs)
         self._buffers = Buffers()
         self._bounds, self._out = Cell(), Cell()
-        self._scripts: dict[tuple[int, ...], tuple[list[Call], Cell]] = {}
+        self._scripts: dict[tuple[int, ...], tuple[list[Call], list[Cell]]] = {}
 
     def tile(self, bounds: Bounds, out: Any) -> Any:
-        """Return the sink's tile at `bounds`, in `out` if its form likes."""
+        """Return the only sink's tile at `bounds`, in `out` if its form likes."""
+        (made,) = self._made(bounds, out)
+        return made
+
+    def parts(self, bounds: Bounds) -> list[Any]:
+        """Return what each sink makes of the tile at `bounds`."""
+        return self._made(bounds, None)
+
+    def _made(self, bounds: Bounds, out: Any) -> list[Any]:
         self._bounds.value, self._out.value = bounds, out
         shape = tuple([high - low for low, high in bounds])
         script = self._scripts.get(shape)
         if script is None:
             script = self._scripts[shape] = self._prepare(bounds)
-        calls, result = script
+        calls, results = script
         for call in calls:
             call()
-        return result.value
+        return [result.value for result in results]
 
     def close(self) -> None:
         """Give the memory away: no tile is read any more."""
         self._buffers.close()
 
-    def _prepare(self, bounds: Bounds) -> tuple[list[Call], Cell]:
-        """Return the calls that make a tile as large as this one, and where it is found afterwards."""
+    def _prepare(self, bounds: Bounds) -> tuple[list[Call], list[Cell]]:
+        """Return the calls that make a tile as large as this one, and where the sinks' are found afterwards."""
         cells: dict[int, Cell] = {}
         calls: list[Call] = []
         for each, run in zip(self._steps, self._runs, strict=True):
@@ -96,7 +111,7 @@ class TileRun:
             for memory in self._finished[each.slot]:
                 if cells[memory].is_fixed and not (made.is_fixed and made.value is cells[memory].value):
                     self._buffers.give_back(cells[memory].value)
-        return calls, cells[self._steps[-1].slot]
+        return calls, [cells[slot] for slot in self._outputs]
 
     def _source(self, operand: int, where: Place | None, cells: Mapping[int, Cell]) -> tuple[Cell, Call | None]:
         """Return where an operand's tile is found, and what reads it if it is part of a value that exists."""
@@ -130,7 +145,7 @@ class TileRun:
 
 
 def _lifetimes(
-    steps: Sequence[TiledStep], specs: Sequence[Spec | None]
+    steps: Sequence[TiledStep], outputs: Sequence[int], specs: Sequence[Spec | None]
 ) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
     """Return, for each slot, whose memory isn't read after it, and over which of these it may be written."""
     last_reader: dict[int, int] = {}
@@ -142,10 +157,9 @@ def _lifetimes(
             last_reader[memory_of[operand]] = each.slot
         memory_of[each.slot] = memory_of.get(each.step.slots[0], each.slot) if form.is_view else each.slot
         last_reader[memory_of[each.slot]] = each.slot
-    last = steps[-1].slot
     finished: dict[int, list[int]] = {each.slot: [] for each in steps}
     for memory, reader in last_reader.items():
-        if memory != last:
+        if memory not in outputs:
             finished[reader].append(memory)
     over = {
         each.slot: [memory for memory in finished[each.slot] if fits_over(specs[each.slot], specs[memory])]

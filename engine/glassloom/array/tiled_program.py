@@ -8,6 +8,9 @@ Some steps end a run of tiles: their results exist as a whole. These *sinks* are
 that are cut, what several steps read in different places, and what a step without tiled form reads. Every other step
 is *streamed*: only a tile of it exists at a time.
 
+Several reductions of arrays of one shape, none of which needs the result of another, are made in one run: what they share is
+streamed through all of them.
+
 Element-wise results are bit for bit those of the whole block. Sums add up tile by tile, so they may differ in the last
 digits from sums of the whole block; their error is not larger.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +46,7 @@ class TiledProgram(Program):
     __slots__ = ("_leaves",)
 
     def __init__(self, n_inputs: int, steps: tuple[Step, ...], label: str) -> None:
-        super().__init__(n_inputs, steps, label)
+        super().__init__(n_inputs, reductions_first(n_inputs, steps), label)
         self._leaves = [(step.tiled, step.slots) for step in steps if step.tiled is not None and step.tiled.is_leaf]
 
     def __call__(self, *inputs: Any) -> Any:
@@ -80,6 +84,7 @@ class _Evaluation:
         self.cuts: dict[int, tuple[tuple[int, ...], list[Place | None]]] = {}
         self.streams: dict[int, _Stream] = {}
         self.reads: dict[int, list[Place | None]] = {}
+        self.run_of: dict[int, int] = {}  # for each reduction that is a sink, the last of those that are made with it
         self._describe()
         self._divide()
 
@@ -106,12 +111,16 @@ class _Evaluation:
     def _divide(self) -> None:
         """Decide which steps are streamed, consumers first."""
         demands: dict[int, list[tuple[int, Place | None]]] = {}
+        levels = levels_of(self.first, self.steps)
+        runs: dict[tuple[int, tuple[int, ...]], int] = {}
         for slot in reversed(range(self.first, len(self.specs))):
             if self.done[slot]:
                 continue
             step = self.steps[slot - self.first]
             wanted = demands.get(slot, [])
             sink, places = self._stream(slot, step, wanted) or self._end(slot, step)
+            if sink == slot and slot in self.cuts and step.tiled.merges:
+                sink = self.run_of[slot] = runs.setdefault((levels[slot], self.cuts[slot][0]), slot)
             for operand, place in zip(step.slots, places, strict=True):
                 # a value of which all tiles need all is wanted whole
                 demands.setdefault(operand, []).append((sink, place if place and has_tiles(place) else None))
@@ -156,11 +165,13 @@ class _Evaluation:
             streamed.setdefault(self.streams[slot].sink, []).append(slot)
         finished = self._finished_after()
         for slot in range(self.first, len(self.specs)):
-            if self.done[slot] or slot in self.streams:
+            if self.done[slot] or slot in self.streams or self.run_of.get(slot, slot) != slot:
                 continue
             step = self.steps[slot - self.first]
-            if slot in self.cuts and (slot in streamed or step.tiled.merges):
-                self.values[slot] = self._run_tiles(slot, streamed.get(slot, []))
+            if slot in self.run_of:
+                self._run_reductions(slot, streamed.get(slot, []))
+            elif slot in self.cuts and slot in streamed:
+                self.values[slot] = self._run_tiles(slot, streamed[slot])
             else:
                 self.values[slot] = step.function(*[self.values[operand] for operand in step.slots])
             for operand in finished.get(slot, ()):
@@ -172,7 +183,7 @@ class _Evaluation:
         readers: dict[int, int] = {}
         for number, step in enumerate(self.steps):
             slot = self.first + number
-            reader = self.streams[slot].sink if slot in self.streams else slot
+            reader = self.streams[slot].sink if slot in self.streams else self.run_of.get(slot, slot)
             for operand in step.slots:
                 readers[operand] = max(reader, readers.get(operand, 0))
         finished: dict[int, list[int]] = {}
@@ -180,20 +191,32 @@ class _Evaluation:
             finished.setdefault(reader, []).append(operand)
         return finished
 
-    def _run_tiles(self, sink_slot: int, streamed: list[int]) -> Any:
+    def _run_tiles(self, slot: int, streamed: list[int]) -> Any:
         """Return the value of a sink, made tile by tile of the steps that are streamed for it."""
-        shape, self.reads[sink_slot] = self.cuts[sink_slot]
-        form = self.steps[sink_slot - self.first].tiled
-        sink = self._cut(shape, sink_slot, streamed)
-        own = tuple(Along(axis, 0, 1) for axis in range(len(shape)))
-        steps = [self._tiled_step(slot, self.streams[slot].place) for slot in streamed]
-        run = TileRun(sink, [*steps, self._tiled_step(sink_slot, own)], self.specs, self.values)
-        if form.merges:
-            made = form.merge([run.tile(bounds, None) for bounds in sink.tiles()], sink.grid)
-        else:
-            made = self._filled(shape, self.specs[sink_slot], run, sink)
+        run, sink = self._tile_run([slot], streamed)
+        made = self._filled(sink.shape, self.specs[slot], run, sink)
         run.close()
         return made
+
+    def _run_reductions(self, slot: int, streamed: list[int]) -> None:
+        """Make the values of all reductions of a run: those that end with the one in this slot."""
+        slots = sorted(each for each, last in self.run_of.items() if last == slot)
+        run, sink = self._tile_run(slots, streamed)
+        parts = [run.parts(bounds) for bounds in sink.tiles()]
+        for each, made in zip(slots, zip(*parts, strict=True), strict=True):
+            self.values[each] = self.steps[each - self.first].tiled.merge(list(made), sink.grid)
+        run.close()
+
+    def _tile_run(self, slots: list[int], streamed: list[int]) -> tuple[TileRun, Sink]:
+        """Return what makes tiles of sinks of one shape, and how that is cut."""
+        shape = self.cuts[slots[0]][0]
+        for slot in slots:
+            self.reads[slot] = self.cuts[slot][1]
+        sink = self._cut(shape, slots, streamed)
+        own = tuple(Along(axis, 0, 1) for axis in range(len(shape)))
+        places = {**{slot: own for slot in slots}, **{slot: self.streams[slot].place for slot in streamed}}
+        steps = [self._tiled_step(slot, places[slot]) for slot in sorted(places)]
+        return TileRun(sink, steps, slots, self.specs, self.values), sink
 
     def _filled(self, shape: tuple[int, ...], spec: Spec | None, run: TileRun, sink: Sink) -> Any:
         whole = np.empty(shape, spec.dtype if spec else None)
@@ -208,10 +231,11 @@ class _Evaluation:
         step = self.steps[slot - self.first]
         return TiledStep(slot, step, place, self.reads[slot], self.operands(step))
 
-    def _cut(self, shape: tuple[int, ...], sink_slot: int, streamed: list[int]) -> Sink:
+    def _cut(self, shape: tuple[int, ...], slots: list[int], streamed: list[int]) -> Sink:
         """Return tiles in C order, or square ones if that lets operands be read along their cache lines."""
-        n_positions = tiles.TILE_BYTES / self._bytes_per_position(sink_slot, streamed)
-        across = self._read_across(shape, [*streamed, sink_slot])
+        steps = [*streamed, *slots]
+        n_positions = tiles.TILE_BYTES / self._bytes_per_position(steps)
+        across = self._read_across(shape, steps)
         if across is None or any(self.steps[slot - self.first].tiled.needs_order for slot in streamed):
             return cut_in_order(shape, n_positions)
         return cut_in_squares(shape, n_positions, (across, len(shape) - 1))
@@ -232,15 +256,40 @@ class _Evaluation:
                     return min(strides)[1]
         return None
 
-    def _bytes_per_position(self, sink: int, streamed: list[int]) -> float:
-        """Return how much of the largest streamed value belongs to one position in the sink."""
-        largest = 1.0 if not self.steps[sink - self.first].tiled.merges else 8.0
-        for slot in [*streamed, sink]:
+    def _bytes_per_position(self, slots: list[int]) -> float:
+        """Return how much of the largest streamed value belongs to one position in the last of these, the sink."""
+        largest = 1.0 if not self.steps[slots[-1] - self.first].tiled.merges else 8.0
+        for slot in slots:
             for operand, place in zip(self.steps[slot - self.first].slots, self.reads[slot], strict=True):
                 operand_spec = self.specs[operand]
                 if place is not None and operand_spec is not None:
                     largest = max(largest, weight(operand_spec, place))
         return largest
+
+
+def levels_of(n_inputs: int, steps: Sequence[Step]) -> list[int]:
+    """Return, for each slot, how many reductions lie one above the other below it."""
+    levels = [0] * n_inputs
+    rises = [0] * n_inputs
+    for step in steps:
+        levels.append(max([levels[slot] + rises[slot] for slot in step.slots], default=0))
+        rises.append(1 if step.tiled is not None and step.tiled.merges else 0)
+    return levels
+
+
+def reductions_first(n_inputs: int, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return the steps in such an order that reductions of one level come before all that reads their results.
+
+    The last step stays the last: it needs all others.
+    """
+    if sum(step.tiled is not None and step.tiled.merges for step in steps) < 2:
+        return steps
+    levels = levels_of(n_inputs, steps)
+    order = sorted(range(len(steps)), key=lambda number: levels[n_inputs + number])
+    slot_of = {n_inputs + number: n_inputs + place for place, number in enumerate(order)}
+    return tuple(
+        steps[number]._replace(slots=tuple(slot_of.get(slot, slot) for slot in steps[number].slots)) for number in order
+    )
 
 
 class _Opaque:

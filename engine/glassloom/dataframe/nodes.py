@@ -454,6 +454,18 @@ class Chunk(FrameBlockwise):
     def function(self) -> Callable[..., Any]:
         return self.call
 
+    @property
+    def is_partial(self) -> bool:
+        return True
+
+
+class WholeChunk(Chunk):
+    """The first step of what joins all partitions: the partition itself."""
+
+    @property
+    def is_partial(self) -> bool:
+        return False
+
 
 def require_aligned(nodes: Sequence[FrameExpr], what: str) -> None:
     """Check that frames can be combined partition by partition.

@@ -16,7 +16,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import Chunk, FrameExpr, TreeReduce, empty
+from glassloom.dataframe.nodes import Chunk, FrameExpr, TreeReduce, WholeChunk, empty
 from glassloom.errors import OptionError
 from glassloom.expr import Expr
 from glassloom.graph import Key, Origin, Task
@@ -59,6 +59,7 @@ def tree(
     others: tuple[FrameExpr, ...] = (),
     split_every: int | None = None,
     origin: Origin | None = None,
+    chunk_type: type[Chunk] = Chunk,
 ) -> TreeReduce:
     """Return the node of a reduction.
 
@@ -72,7 +73,7 @@ def tree(
         raise OptionError(f"split_every={split_every!r} should be a whole number, 2 or more")
     blocks = tuple(Block(number) for number in range(1 + len(others)))
     call = BlockCall(steps.chunk, blocks, label=f"{title}-chunk")
-    chunk = Chunk(frame, others, call, origin=origin)
+    chunk = chunk_type(frame, others, call, origin=origin)
     return TreeReduce(chunk, steps.combine, steps.finish, meta, every, title, origin=origin)
 
 
@@ -346,7 +347,7 @@ def _repeat(method: str, options: dict[str, Any], blocks: list[Any]) -> Any:
 
 def join_all(node: FrameExpr, title: str = "concat") -> TreeReduce:
     """Return the node that joins all partitions into one."""
-    return tree(node, Operation(_same, concat, concat), node.meta, title)
+    return tree(node, Operation(_same, concat, concat), node.meta, title, chunk_type=WholeChunk)
 
 
 def _same(block: Any) -> Any:

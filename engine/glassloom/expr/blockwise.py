@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from glassloom.expr.core import Expr
 from glassloom.graph import Key, Task
@@ -34,6 +34,9 @@ class Blockwise(Expr):
     Subclasses say `numblocks`, `function`, and where they differ from the default `mappings` and `literals`. The
     function must not depend on the block, so that it is sent once; what does goes into `literals`.
     """
+
+    is_made_by_fusion: ClassVar[bool] = False
+    """Whether it stands for nothing that a person has asked for."""
 
     @property
     def numblocks(self) -> tuple[int, ...]:
@@ -74,6 +77,19 @@ class Blockwise(Expr):
     def program_type(self) -> type[Program]:
         """What runs the steps of a fused block whose last step is this node's."""
         return Program
+
+    def member_function(self, member: Blockwise) -> Callable[..., Any]:
+        """Return what is called for another node that runs in the tasks of this one."""
+        return member.function
+
+    def detached(self, function: Callable[..., Any], detach: Callable[[Any], Any]) -> Callable[..., Any]:
+        """Return this node's function with its result passed through another."""
+        return Detached(function, detach)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether its blocks are cheap to make, small beside those that it reads, and joined soon after: partial results."""
+        return False
 
     @property
     def fusible(self) -> bool:
@@ -167,6 +183,24 @@ def _compose_axis(outer: Mapping, entry: int | None | Pick) -> int | None | Pick
     if isinstance(followed, Pick):
         return Pick(followed.axis, tuple(entry.blocks[block] for block in followed.blocks))
     return Pick(followed, entry.blocks if followed is not None else entry.blocks[:1])
+
+
+def without_single(mapping: Mapping, numblocks: Sequence[int]) -> Mapping:
+    """Return an equal mapping that follows no axis with one block: so two that lead to the same block are equal.
+
+    >>> without_single((0, 1), (4, 1))
+    (0, None)
+    """
+    return tuple(None if type(entry) is int and numblocks[entry] == 1 else entry for entry in mapping)
+
+
+def followed(root: Blockwise, own: Mapping, mapping: Mapping) -> Mapping:
+    """Return where a member of the group of `root` reads, from the group's index: `own` leads to the member.
+
+    Siblings read the same blocks in various ways, which have to be found equal.
+    """
+    composed = compose(own, mapping)
+    return without_single(composed, root.numblocks) if root.is_made_by_fusion else composed
 
 
 def same_block(block: Any) -> Any:
@@ -291,10 +325,11 @@ class Fused(Blockwise):
         n_inputs = next_literal + sum(n_literals)
         steps = []
         for number, (node, mapping) in enumerate(self.members):
-            inputs = [slots[d.name, compose(mapping, m)] for d, m in zip(node.dependencies, node.mappings, strict=True)]
+            reads = zip(node.dependencies, node.mappings, strict=True)
+            inputs = [slots[below.name, followed(self.root, mapping, own)] for below, own in reads]
             inputs.extend(range(next_literal, next_literal + n_literals[number]))
             next_literal += n_literals[number]
-            function = self._final_function if node is self.root else node.function
+            function = self._final_function if node is self.root else self.root.member_function(node)
             steps.append(Step(function, tuple(inputs), node.tiled))
             slots[node.name, mapping] = n_inputs + number
         return self.root.program_type(n_inputs, tuple(steps), self.label)
@@ -304,11 +339,16 @@ class Fused(Blockwise):
         function = self.root.final_function
         for detach in {node.detach for node, _ in self.members if node is not self.root} - {None}:
             assert detach is not None
-            function = Detached(function, detach)
+            function = self.root.detached(function, detach)
         return function
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """The names of the fused operations, first to last."""
+        return tuple(node.label for node, _ in self.members if not node.is_made_by_fusion)
 
     @property
     def label(self) -> str:
         """The names of the fused operations, first to last, such as ``normal-add-sum``."""
-        labels = [node.label for node, _ in self.members]
+        labels = self.operations
         return "-".join(labels if len(labels) <= 4 else [*labels[:2], "...", labels[-1]])

@@ -137,6 +137,10 @@ class Expr:
         """Return the keys of blocks that are blocks of a dependency, and whose: `tasks` makes none for them."""
         return {}
 
+    def parts_of_results(self) -> dict[Key, tuple[Key, int]]:
+        """Return the keys of blocks that are parts of results of a dependency's tasks: of which, and at which place."""
+        return {}
+
     def only_task(self) -> Task | None:
         """Return the only task of a node without dependencies, if that is quicker than asking for `tasks`; else None."""
         return None

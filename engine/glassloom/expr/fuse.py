@@ -1,101 +1,71 @@
-"""Fusion: block-wise nodes become part of their only consumer's task. Decides what; `blockwise.Fused` says how."""
+"""Fusion: block-wise nodes become part of one task. `grouping` decides what; `blockwise.Fused` says how it runs."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from glassloom.expr.blockwise import Blockwise, Fused, Mapping, Pick, compose
+from glassloom.expr.blockwise import Blockwise, Fused, Mapping, followed
 from glassloom.expr.core import Expr, walk
+from glassloom.expr.grouping import Group, group_nodes
+from glassloom.expr.siblings import SiblingOutput, Siblings
 from glassloom.graph import Key, Task
 
 
 def fuse(roots: Sequence[Expr]) -> list[Expr]:
-    """Return the roots with groups of block-wise nodes fused.
-
-    A node joins its consumer's group if that group is its only consumer, reads it with one mapping only (so that no
-    block is computed twice), and has as many blocks as the node (so that no block is needed by several tasks).
-    """
+    """Return the roots with groups of block-wise nodes fused; `grouping` says which."""
     order = walk(roots)
-    consumers: dict[str, set[str]] = defaultdict(set)
-    for node in order:
-        for dependency in node.dependencies:
-            consumers[dependency.name].add(node.name)
-    for root in roots:
-        consumers[root.name].add("")  # the caller
-    group_of = _assign_groups(order, consumers)
+    group_of = group_nodes(order, roots)
     done: dict[str, Expr] = {}
-    for node in order:
-        if group_of[node.name] == node.name:
-            done[node.name] = _build(node, group_of, done)
+    for group in dict.fromkeys(group_of[node.name] for node in order):
+        if not _is_built(group, done):
+            _build_with_all_below(group, group_of, done)
     return [done[root.name] for root in roots]
 
 
-def _assign_groups(order: list[Expr], consumers: dict[str, set[str]]) -> dict[str, str]:
-    """Return, for each node, the name of the node whose group it belongs to: consumers first."""
-    group_of: dict[str, str] = {}
-    reads: dict[str, set[Mapping]] = defaultdict(set)  # mappings from the group's index to the node's blocks
-    blocks: dict[str, tuple[int, ...]] = {}
-    for node in reversed(order):
-        groups = {group_of.get(consumer, "") for consumer in consumers[node.name]}
-        (group,) = groups if len(groups) == 1 else {""}
-        joins = (
-            group != ""
-            and isinstance(node, Blockwise)
-            and node.fusible
-            and len(reads[node.name]) == 1
-            and _is_one_to_one(next(iter(reads[node.name])), node.numblocks, blocks[group])
-        )
-        if not joins:
-            group = node.name
-        group_of[node.name] = group
-        if isinstance(node, Blockwise):
-            if not joins:
-                blocks[group] = node.numblocks
-                reads[node.name] = {tuple(range(len(node.numblocks)))}
-            (own,) = reads[node.name]
-            for dependency, mapping in zip(node.dependencies, node.mappings, strict=True):
-                reads[dependency.name].add(compose(own, mapping))
-        else:
-            for dependency in node.dependencies:
-                reads[dependency.name].update([(None,), ()])  # read in some other way: never fused
-    return group_of
+def _build_with_all_below(wanted: Group, group_of: dict[str, Group], done: dict[str, Expr]) -> None:
+    """Add to `done` what a group becomes. An explicit stack: chains may be deeper than Python's."""
+    stack = [wanted]
+    while stack:
+        group = stack[-1]
+        below = [group_of[name] for name in group.reads if name not in done]
+        pending = [each for each in below if each is not group]
+        if pending:
+            stack.extend(pending)
+            continue
+        stack.pop()
+        if not _is_built(group, done):
+            done.update(_built(group, group_of, done))
 
 
-def _is_one_to_one(mapping: Mapping, numblocks: tuple[int, ...], group_numblocks: tuple[int, ...]) -> bool:
-    """Whether each of the group's tasks reads a block of the node that no other task of the group reads."""
-    followed: list[int] = []
-    for count, entry in zip(numblocks, mapping, strict=True):
-        if isinstance(entry, Pick):
-            if len(set(entry.blocks)) != len(entry.blocks):
-                return False
-            axis = entry.axis
-        else:
-            axis = entry
-            if count != (1 if axis is None else group_numblocks[axis]):
-                return False
-        if axis is not None:
-            followed.append(axis)
-    if len(set(followed)) != len(followed):
-        return False
-    return all(count == 1 for axis, count in enumerate(group_numblocks) if axis not in followed)
+def _is_built(group: Group, done: dict[str, Expr]) -> bool:
+    return group.outputs[0][0].name in done
 
 
-def _build(root: Expr, group_of: dict[str, str], done: dict[str, Expr]) -> Expr:
+def _built(group: Group, group_of: dict[str, Group], done: dict[str, Expr]) -> dict[str, Expr]:
+    """Return what stands for each output of a group, above what is done."""
+    if len(group.outputs) == 1:
+        ((root, _),) = group.outputs
+        node = _fused(root, group, group_of, done) if isinstance(root, Blockwise) else _Replaced.around(root, done)
+        return {root.name: node}
+    nodes, mappings = zip(*group.outputs, strict=True)
+    siblings = _fused(Siblings(nodes, mappings, group.numblocks), group, group_of, done)
+    return {
+        node.name: SiblingOutput(node, siblings, place, mapping) for place, (node, mapping) in enumerate(group.outputs)
+    }
+
+
+def _fused(root: Blockwise, group: Group, group_of: dict[str, Group], done: dict[str, Expr]) -> Expr:
     """Return `root` with its group fused into it and everything below replaced by what is done."""
-    if not isinstance(root, Blockwise):
-        return _Replaced.around(root, done)
     members: list[tuple[Blockwise, Mapping]] = []
     sources: dict[tuple[str, Mapping], tuple[Expr, Mapping]] = {}
-    inside = [node for node in walk_group(root, group_of) if isinstance(node, Blockwise)]
     mapping_of: dict[str, Mapping] = {root.name: tuple(range(len(root.numblocks)))}
-    for node in reversed(inside):
+    for node in reversed(_walk_group(root, group, group_of)):
         own = mapping_of[node.name]
         members.append((node, own))
         for dependency, mapping in zip(node.dependencies, node.mappings, strict=True):
-            composed = compose(own, mapping)
-            if group_of[dependency.name] == root.name:
+            composed = followed(root, own, mapping)
+            if group_of[dependency.name] is group:
                 mapping_of[dependency.name] = composed
             else:
                 sources.setdefault((dependency.name, composed), (done[dependency.name], composed))
@@ -111,11 +81,11 @@ def _pairs(
     return [(source, by_name[name]) for (name, _), source in sources.items()]
 
 
-def walk_group(root: Expr, group_of: dict[str, str]) -> list[Expr]:
+def _walk_group(root: Blockwise, group: Group, group_of: dict[str, Group]) -> list[Blockwise]:
     """Return the members of the root's group, dependencies before dependants."""
-    order: list[Expr] = []
+    order: list[Blockwise] = []
     seen: set[str] = set()
-    stack: list[tuple[Expr, bool]] = [(root, False)]
+    stack: list[tuple[Any, bool]] = [(root, False)]
     while stack:
         node, expanded = stack.pop()
         if expanded:
@@ -123,7 +93,7 @@ def walk_group(root: Expr, group_of: dict[str, str]) -> list[Expr]:
         elif node.name not in seen:
             seen.add(node.name)
             stack.append((node, True))
-            stack.extend((d, False) for d in reversed(node.dependencies) if group_of[d.name] == root.name)
+            stack.extend((d, False) for d in reversed(node.dependencies) if group_of[d.name] is group)
     return order
 
 

@@ -10,6 +10,7 @@ from glassloom.expr.blockwise import Fused, same_block
 from glassloom.expr.core import Expr, walk
 from glassloom.expr.fuse import fuse
 from glassloom.expr.rules import simplify
+from glassloom.expr.siblings import Parts
 from glassloom.graph import Graph, Key, Task, cull, key_layer
 
 
@@ -40,6 +41,7 @@ def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
     graph = Graph()
     held: set[Key] = set()
     aliases: dict[Key, Key] = {}
+    parts = Parts()
     nodes = walk(roots)
     for node in nodes:
         task = node.only_task()
@@ -55,22 +57,37 @@ def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
             tasks = {key: task.reading(aliases) for key, task in tasks.items()}
         own = node.aliases()
         aliases.update((key, aliases.get(source, source)) for key, source in own.items())
+        parts.add(node.parts_of_results())
+        if parts:
+            tasks = _taking_parts(tasks, parts, graph)
         graph.add(tasks)
         _note_layers(graph, node, tasks)
     keys = [root.output_keys() for root in roots]
     if aliases:
-        _pass_on(graph, roots, aliases)
+        _pass_on(graph, roots, aliases, parts)
+    if parts:
+        graph.add(parts.yielding(key for group in keys for key in group))
     if not held and _are_opaque(nodes):
         return graph, keys  # all is needed
     wanted = [key for group in keys for key in group]
     return cull(graph, wanted, held), keys
 
 
-def _pass_on(graph: Graph, roots: Sequence[Expr], aliases: Mapping[Key, Key]) -> None:
+def _taking_parts(tasks: Mapping[Key, Task], parts: Parts, graph: Graph) -> dict[Key, Task]:
+    """Return tasks that get parts of others' results; add to the graph what they need for it."""
+    made: dict[Key, Task] = {}
+    for key, task in tasks.items():
+        made[key], yielding = parts.read_by(task)
+        graph.add(yielding)
+    return made
+
+
+def _pass_on(graph: Graph, roots: Sequence[Expr], aliases: Mapping[Key, Key], parts: Parts) -> None:
     """Make tasks for the roots' blocks that are others' blocks, since the caller asks for them by the roots' keys."""
     for root in roots:
         own = {key: aliases[key] for key in root.output_keys() if key in aliases}
         made = {key: Task.of_blocks(key, same_block, [source]) for key, source in own.items()}
+        made = _taking_parts(made, parts, graph)
         graph.add(made)
         _note_layers(graph, root, made)
 

@@ -29,6 +29,8 @@ class Kernel:
     merges_tiles: ClassVar[bool] = False
     """Whether a block's partial result may be that of its parts combined, and has length 1 along reduced axes."""
 
+    joins_cheaply: ClassVar[bool] = False
+    """Whether a block's partial result is found in one quick pass, and has length 1 along reduced axes."""
     by_position: ClassVar[bool] = False
     """Whether what becomes of a position along the kept axes depends only on the elements there."""
 
@@ -43,6 +45,14 @@ class Kernel:
         return False
 
     def first(self, block: Any, axes: Axes, *position: Any) -> Partial:
+        raise NotImplementedError
+
+    def scratch_dtype(self, dtype: Any) -> Any:
+        """Return the type of a memory as large as a block of a type that saves `first` its own; None if it needs none."""
+        return None
+
+    def first_with(self, block: Any, axes: Axes, scratch: Any) -> Partial:
+        """Return what `first` does, for a NumPy array, writing over `scratch`."""
         raise NotImplementedError
 
     def combine(self, joined: Partial, axes: Axes) -> Partial:
@@ -63,6 +73,7 @@ class Fold(Kernel):
 
     by_position: ClassVar[bool] = True
     merges_tiles: ClassVar[bool] = True
+    joins_cheaply: ClassVar[bool] = True
     name: str
     ufunc: str
     dtype: Any = None
@@ -128,6 +139,7 @@ class Mean(Kernel):
 
     by_position: ClassVar[bool] = True
     merges_tiles: ClassVar[bool] = True
+    joins_cheaply: ClassVar[bool] = True
     dtype: Any
     result: Any
     skips_nan: bool = False
@@ -171,6 +183,7 @@ class Variance(Kernel):
 
     by_position: ClassVar[bool] = True
     merges_tiles: ClassVar[bool] = True
+    joins_cheaply: ClassVar[bool] = True
     dtype: Any
     result: Any
     ddof: float
@@ -204,6 +217,17 @@ class Variance(Kernel):
             distance = xp.where(valid, block - mean, zero)
         return (count, mean.astype(self.dtype), xp.sum(_square(xp, distance), axis=axes, keepdims=True))
 
+    def scratch_dtype(self, dtype: Any) -> Any:
+        is_plain = dtype.kind in "iuf" and dtype.itemsize <= 8 and not self.skips_nan
+        return np.dtype(np.float64) if is_plain else None
+
+    def first_with(self, block: Any, axes: Axes, scratch: Any) -> Partial:
+        count = _count(np, block, axes)
+        mean = np.sum(block, axis=axes, keepdims=True, dtype=self.dtype) / np.maximum(count, 1)
+        np.subtract(block, mean, out=scratch)
+        np.multiply(scratch, scratch, out=scratch)
+        return (count, mean.astype(self.dtype), np.sum(scratch, axis=axes, keepdims=True))
+
     def combine(self, joined: Partial, axes: Axes) -> Partial:
         count, mean, squares = joined
         xp = namespace_of(mean)
@@ -230,6 +254,7 @@ class CentralMoment(Kernel):
     covariances and arbitrary-order statistical moments")."""
 
     merges_tiles: ClassVar[bool] = True
+    joins_cheaply: ClassVar[bool] = True
     dtype: Any
     order: int
     ddof: float
@@ -275,6 +300,7 @@ class CentralMoment(Kernel):
 class ArgExtreme(Kernel):
     """The extreme value and where it is in the whole array; of equal ones the first. NaN counts as extreme."""
 
+    joins_cheaply: ClassVar[bool] = True
     name: str
     smallest: bool
     shape: tuple[int, ...]

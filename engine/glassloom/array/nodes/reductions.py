@@ -21,6 +21,8 @@ from glassloom.expr.blockwise import Mapping, Step, block_indices
 from glassloom.graph import Key, Task
 
 DEFAULT_SPLIT_EVERY = 16
+_LEAST_REDUCED = 8
+"""Partial results of which an element stands for fewer elements are not small."""
 
 
 class ReduceBlocks(BlockwiseArray):
@@ -57,6 +59,12 @@ class ReduceBlocks(BlockwiseArray):
     @property
     def tiled(self) -> Any:
         return TiledFirstStage(self.kernel, self.axes) if self.kernel.merges_tiles else None
+
+    @property
+    def is_partial(self) -> bool:
+        reduced = [self.array.chunks[axis] for axis in self.axes]
+        is_small = not all(map(is_known, reduced)) or math.prod(map(max, reduced)) >= _LEAST_REDUCED
+        return self.kernel.joins_cheaply and is_small
 
     @cached_property
     def final_function(self) -> Any:
@@ -179,6 +187,10 @@ class Finish(BlockwiseArray):
     def function(self) -> Any:
         grid = (1,) * self.array.ndim
         return JoinStage(self.kernel, self.axes, grid, () if self.keepdims else self.axes)
+
+    @property
+    def is_partial(self) -> bool:
+        return isinstance(self.array, ReduceBlocks) and self.array.is_partial
 
     @property
     def tiled(self) -> Any:

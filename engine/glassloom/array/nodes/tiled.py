@@ -415,7 +415,22 @@ class TiledFirstStage(TiledForm):
         return [tuple(WHOLE if axis in self.axes else entry for axis, entry in enumerate(own))]
 
     def begin(self, spec: Spec, operands: Sequence[Any], place: Place, sink: Sink) -> Run:
+        (array,) = operands
+        dtype = self.kernel.scratch_dtype(array.dtype)
+        own = tuple(Along(axis, 0, 1) for axis in range(len(sink.shape)))
+        if dtype is not None and place == own and array.shape == sink.shape:  # then its tiles are the sink's
+            return partial(self._with_scratch, dtype)
         return _new(lambda tile: self.kernel.first(tile, self.axes))
+
+    def _with_scratch(self, dtype: Any, job: Job) -> Call:
+        scratch = job.buffers.take(job.shape, dtype)
+        job.buffers.give_back(scratch)  # nothing of it is read by the steps behind
+        made, (source,) = job.made, job.sources
+
+        def call() -> None:
+            made.value = self.kernel.first_with(source.value, self.axes, scratch)
+
+        return call
 
     def merges_well(self, sink: Sink) -> bool:
         return math.prod(sink.lengths[axis] for axis in self.axes) > 1
