@@ -146,3 +146,27 @@ def test_a_plain_array_takes_what_is_below_a_mask():
 def test_repeated_arrays_keep_their_masks():
     row = np.ma.masked_array([1, 2, 3], [True, False, False])
     same(ga.broadcast_to(ga.from_array(row, chunks=2), (2, 3)), np.ma.stack([row, row]))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [(slice(1, 3),), (0, 1), ([0, 3], [1, 2]), (slice(None), -1), "mask", "masked mask", "lines", "lazy positions"],
+)
+def test_masking_keeps_the_data_below(key):
+    """NumPy keeps it: a mask that is taken off again shows it."""
+    values = np.arange(16.0).reshape(4, 4)
+    array = np.ma.masked_array(values.copy(), values % 5 == 0)
+    lazy = ga.from_array(array, chunks=(2, 3))
+    own, others = key, key
+    if key == "mask":
+        own, others = array.data > 6, lazy > 6
+    elif key == "masked mask":
+        own, others = array > 6, lazy > 6
+    elif key == "lines":
+        own, others = array.data[:, 0] > 3, ga.asarray(values[:, 0]) > 3
+    elif key == "lazy positions":
+        own, others = [3, 1], ga.asarray([3, 1])
+    array[own] = np.ma.masked
+    lazy[others] = np.ma.masked
+    same(lazy, array)
+    np.testing.assert_array_equal(lazy.compute().data, values)

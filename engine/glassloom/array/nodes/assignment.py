@@ -116,6 +116,9 @@ def assign(node: ArrayExpr, key: Any, value: Any) -> ArrayExpr:
     TypeError, ValueError, OverflowError
         What NumPy raises, if a scalar can't be an element of the array.
     """
+    if value is np.ma.masked and is_masked(node) and node.dtype.names is None:
+        mask = assign(elementwise(np.ma.getmaskarray, node), key, True)
+        return elementwise(with_mask, node, mask)  # which keeps what is below, as NumPy does
     parsed = parse(node, key)
     if not isinstance(value, ArrayExpr):
         made = fitted(value, node.dtype, key=_kind_of_key(parsed), has_mask=is_masked(node))
@@ -123,6 +126,13 @@ def assign(node: ArrayExpr, key: Any, value: Any) -> ArrayExpr:
     if value.ndim > 1 and _is_mask_of_all(key, node):
         raise TypeError(f"a mask of the whole array takes values with 0 or 1 axes, not {describe(value)}")
     return _assign(node, parsed, value)
+
+
+def with_mask(block: Any, mask: Any) -> Any:
+    """Return a masked array with another mask."""
+    made = block.copy()
+    made.mask = mask
+    return made
 
 
 def _kind_of_key(parsed: Parsed) -> Any:
