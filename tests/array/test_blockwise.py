@@ -172,3 +172,34 @@ def test_wrong_core_axes_are_errors(options, message):
     signature = options.pop("signature", "(i)->()")
     with pytest.raises(ValueError, match=message):
         ga.apply_gufunc(np.sum, signature, ga.ones((2, 2)), **options)
+
+
+@pytest.mark.parametrize(
+    ("window", "axis", "chunks"),
+    [(3, 0, (2, 5)), ((2, 4), None, (3, 2)), ((2, 3), (0, 0), (4, 5)), (1, 1, (3, 3)), (9, 0, (1, 5)), (3, -1, (9, 1))],
+)
+def test_windows_are_numpys(window, axis, chunks):
+    array = np.arange(45).reshape(9, 5)
+    expected = np.lib.stride_tricks.sliding_window_view(array, window, axis=axis)
+    made = ga.lib.stride_tricks.sliding_window_view(ga.from_array(array, chunks=chunks), window, axis=axis)
+    equal(made, expected)
+    assert made.shape == expected.shape
+    equal(np.lib.stride_tricks.sliding_window_view(ga.from_array(array, chunks=chunks), window, axis=axis), expected)
+
+
+def test_windows_that_do_not_fit_are_refused():
+    x = ga.arange(4, chunks=2)
+    with pytest.raises(ValueError, match="window_shape=5 doesn't fit an array of shape"):
+        ga.lib.stride_tricks.sliding_window_view(x, 5)
+    with pytest.raises(ValueError, match="has 2 lengths for 1 axes"):
+        ga.lib.stride_tricks.sliding_window_view(x, (1, 2))
+
+
+def test_functions_of_users_are_accumulated():
+    array = np.random.default_rng(0).integers(0, 99, size=(7, 6))
+    lazy = ga.from_array(array, chunks=(2, 3))
+    equal(ga.cumreduction(np.cumsum, np.add, 0, lazy, axis=0), np.cumsum(array, axis=0))
+    largest = ga.cumreduction(np.maximum.accumulate, np.maximum, 0, lazy, axis=1)
+    equal(largest, np.maximum.accumulate(array, axis=1))
+    equal(ga.cumreduction(np.cumsum, np.add, 0, lazy), np.cumsum(array))
+    assert "user-scan" in str(largest.explain())

@@ -14,6 +14,7 @@ from glassloom.array.nodes.base import ArrayExpr, make_meta, normalize_axes, nor
 from glassloom.array.nodes.indexed import IndexedBlocks, check_labels, indexed
 from glassloom.array.nodes.mapping import BLOCK, MappedCall, tried
 from glassloom.array.nodes.reductions import reduce_with
+from glassloom.array.nodes.scans import UserScan
 from glassloom.array.nodes.user_reduction import UserReduction
 from glassloom.array.nodes.values import split_lazy, value_node
 from glassloom.array.protocol import implements
@@ -27,6 +28,7 @@ __all__ = [
     "apply_over_axes",
     "blockwise",
     "coarsen",
+    "cumreduction",
     "map_blocks",
     "rechunk",
     "reduction",
@@ -389,6 +391,39 @@ def reduction(
         tiny = namespace_of(whole.expr.meta).ones((1,) * whole.ndim, dtype=whole.dtype)
         dtype = _tried(lambda block: kernel.finish(kernel.first(block, axes), axes), [tiny], "reduction").dtype
     return Array(reduce_with(whole.expr, kernel, axes, keepdims, dtype, split_every))
+
+
+def cumreduction(
+    func: Callable[..., Any], binop: Callable[..., Any], ident: Any, x: Any, axis: int | None = None, dtype: Any = None,
+    *, method: str | None = None, preop: Callable[..., Any] | None = None,
+) -> Array:  # fmt: skip
+    """Accumulate functions of your own along an axis: blocks side by side, then what stood before each is joined to it.
+
+    Parameters
+    ----------
+    func
+        Called as ``func(block, axis=axis)``; returns an array of the same shape.
+    binop
+        Called with what the last elements before a block have come to, and with the block's result.
+    ident, preop, method
+        As Dask's, and without effect: nothing is joined to the first block.
+    axis
+        None: that of the flat array.
+    dtype
+        Type of the result, by default that of the array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> ga.cumreduction(np.maximum.accumulate, np.maximum, 0, ga.asarray([3, 1, 4, 1], chunks=2)).compute()
+    array([3, 3, 4, 4])
+    """
+    whole = asarray(x) if axis is not None else asarray(x).ravel()
+    along = normalize_axis(axis or 0, whole.ndim)
+    wanted = whole.dtype if dtype is None else np.dtype(dtype)
+    function, join = (of_users(each, [whole.expr]) for each in (func, binop))
+    return Array(UserScan(whole.expr, function, join, along, wanted, "user"))
 
 
 def coarsen(

@@ -10,7 +10,7 @@ import numpy as np
 from glassloom.array.array import Array, asarray
 from glassloom.array.blockwise import map_blocks
 from glassloom.array.chunks import Chunks, is_known, starts
-from glassloom.array.nodes.base import ArrayExpr, describe
+from glassloom.array.nodes.base import ArrayExpr, describe, normalize_axis
 from glassloom.array.nodes.elementwise import align
 from glassloom.array.nodes.overlap import Overlap, Trim, Windows
 from glassloom.array.padding import pad
@@ -211,3 +211,59 @@ def _of_each_axis(value: Any, ndim: int, default: Any, what: str) -> list[Any]:
             raise OptionError(f"{what}={value!r} has {len(value)} entries for an array with {ndim} axes")
         return list(value)
     return [value] * ndim
+
+
+@implements(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    x: Any, window_shape: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None, *, subok: bool = False,
+    writeable: bool = False, automatic_rechunk: bool = True,
+) -> Array:  # fmt: skip
+    """Return all windows of an array, along new axes at the end; blocks read what they need of their neighbours.
+
+    Parameters
+    ----------
+    window_shape, axis
+        The length of the windows along each axis; without `axis` along all axes.
+    subok, writeable, automatic_rechunk
+        As NumPy's and Dask's, and without effect.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.lib.stride_tricks.sliding_window_view(ga.arange(4, chunks=2), 3).compute()
+    array([[0, 1, 2],
+           [1, 2, 3]])
+    """
+    whole = asarray(x)
+    if not all(map(is_known, whole.chunks)):
+        raise ChunkError(f"windows of an array of {describe(whole.expr)}; call compute_chunk_sizes() first")
+    lengths = window_shape if isinstance(window_shape, (tuple, list)) else (window_shape,)
+    named = (axis,) if isinstance(axis, (int, np.integer)) else axis
+    axes = [normalize_axis(each, whole.ndim) for each in (range(whole.ndim) if named is None else named)]
+    if len(lengths) != len(axes):
+        raise ValueError(f"window_shape={window_shape!r} has {len(lengths)} lengths for {len(axes)} axes")
+    chunks, windows = [], []
+    for along, blocks in enumerate(whole.chunks):
+        reach = sum(length - 1 for length, each in zip(lengths, axes, strict=True) if each == along)
+        if reach < 0 or reach >= sum(blocks):
+            raise ValueError(f"window_shape={window_shape!r} doesn't fit an array of shape {whole.shape}")
+        found = _without_last(blocks, reach)
+        chunks.append(found)
+        windows.append(tuple((s, s + n + reach) for s, n in zip(starts(found), found, strict=True)))
+    added = tuple(range(whole.ndim, whole.ndim + len(lengths)))
+    return map_blocks(
+        np.lib.stride_tricks.sliding_window_view, Array(Overlap(whole.expr, tuple(windows))), dtype=whole.dtype,
+        chunks=(*chunks, *((length,) for length in lengths)), new_axis=added, window_shape=tuple(lengths),
+        axis=tuple(axes),
+    )  # fmt: skip
+
+
+def _without_last(blocks: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return blocks without so many elements at the end.
+
+    >>> _without_last((3, 3, 2), 4)
+    (3, 1)
+    """
+    total = sum(blocks) - count
+    pairs = zip(starts(blocks), blocks, strict=True)
+    return tuple(min(length, total - start) for start, length in pairs if start < total)

@@ -6,8 +6,10 @@ NumPy's, which adds one element after the other, in the last digits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from glassloom.graph import Key, Task
 class Scan(ArrayExpr):
     """A ufunc accumulated along an axis."""
 
-    parameters = ("array", "ufunc", "axis", "dtype")
+    parameters: ClassVar[tuple[str, ...]] = ("array", "ufunc", "axis", "dtype")
 
     array: ArrayExpr
     ufunc: str
@@ -44,9 +46,16 @@ class Scan(ArrayExpr):
     def n_tasks(self) -> int:
         return 3 * super().n_tasks
 
+    def _steps(self) -> tuple[Any, Any, Any]:
+        """Return what scans a block, what makes its total, and what adds the total of those before."""
+        return (
+            ScanBlock(self.ufunc, self.axis, self.dtype),
+            LastTotal(self.ufunc, self.axis),
+            AddBefore(self.ufunc),
+        )
+
     def tasks(self) -> dict[Key, Task]:
-        scan = ScanBlock(self.ufunc, self.axis, self.dtype)
-        total, add = LastTotal(self.ufunc, self.axis), AddBefore(self.ufunc)
+        scan, total, add = self._steps()
         local, carry = f"{self.name}-local", f"{self.name}-carry"
         tasks: dict[Key, Task] = {}
         for index in block_indices(self.numblocks):
@@ -63,6 +72,53 @@ class Scan(ArrayExpr):
                 total_key: Key = (carry, *index)
                 tasks[total_key] = Task.of_blocks(total_key, total, sources)
         return tasks
+
+
+class UserScan(Scan):
+    """Functions of the user's accumulated along an axis: `function` of a block, `join` of a total and what comes behind."""
+
+    parameters = ("array", "function", "join", "axis", "dtype", "ufunc")
+
+    function: Callable[..., Any]
+    join: Callable[..., Any]
+
+    def _steps(self) -> tuple[Any, Any, Any]:
+        return UserScanBlock(self.function, self.axis), UserTotal(self.join, self.axis), UserJoin(self.join)
+
+
+@dataclass(frozen=True)
+class UserScanBlock:
+    """Scans a block."""
+
+    function: Callable[..., Any]
+    axis: int
+
+    def __call__(self, block: Any) -> Any:
+        return self.function(block, axis=self.axis)
+
+
+@dataclass(frozen=True)
+class UserTotal:
+    """The last of a scanned block with what stood before it; None while there were no elements."""
+
+    join: Callable[..., Any]
+    axis: int
+
+    def __call__(self, scanned: Any, before: Any = None) -> Any:
+        if not scanned.shape[self.axis]:
+            return before
+        last = scanned[(*(slice(None),) * self.axis, slice(-1, None))]
+        return last.copy() if before is None else self.join(before, last)
+
+
+@dataclass(frozen=True)
+class UserJoin:
+    """Joins what stood before a block and the block."""
+
+    join: Callable[..., Any]
+
+    def __call__(self, scanned: Any, before: Any) -> Any:
+        return scanned if before is None else self.join(before, scanned)
 
 
 class ScanBlock:
