@@ -3,7 +3,13 @@
  */
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
-import { IClusterRequest, IPage } from './tokens';
+import {
+  IClusterRequest,
+  IHop,
+  IPage,
+  IProfiles,
+  IRecordingFiles
+} from './tokens';
 
 /** The server's answer to a request that it refuses; the message is meant for a person. */
 export class RequestRefused extends Error {
@@ -17,34 +23,69 @@ export class RequestRefused extends Error {
 
 export type Theme = 'light' | 'dark' | 'high-contrast';
 
+/** After so long without an answer a request has failed; the server has shorter limits of its own. */
+const TIMEOUT_MS = 45_000;
+
 export class GlassloomAPI {
   constructor(readonly settings: ServerConnection.ISettings) {}
 
   async pages(): Promise<IPage[]> {
-    const answer = await this._request('api/pages');
-    return ((await answer.json()) as { pages: IPage[] }).pages;
+    return (await this._get<{ pages: IPage[] }>('pages')).pages;
   }
 
-  /** Start a cluster; resolves when it runs. */
-  async startCluster(request: IClusterRequest): Promise<{ id: string }> {
-    const body = JSON.stringify(request);
-    const answer = await this._request('api/clusters', {
-      method: 'POST',
-      body
-    });
-    return (await answer.json()) as { id: string };
+  profiles(): Promise<IProfiles> {
+    return this._get('profiles');
+  }
+
+  /** Ask for a cluster; resolves when the server has begun to start it, with the id of the start. */
+  startCluster(request: IClusterRequest): Promise<{ id: string }> {
+    return this._post('clusters', request);
+  }
+
+  async dismissStart(id: string): Promise<void> {
+    await this._delete(`starts/${encodeURIComponent(id)}`);
+  }
+
+  /** Ask a cluster for something; resolves with what became of it, as a sentence. */
+  async control(
+    id: string,
+    what: 'scale' | 'adapt' | 'restart' | 'rename',
+    body: object
+  ): Promise<string> {
+    const path = `clusters/${encodeURIComponent(id)}/${what}`;
+    return (await this._post<{ outcome: string }>(path, body)).outcome;
   }
 
   async shutDownCluster(id: string): Promise<void> {
-    await this._request(`api/clusters/${encodeURIComponent(id)}`, {
-      method: 'DELETE'
-    });
+    await this._delete(`clusters/${encodeURIComponent(id)}`);
+  }
+
+  /** Kill a cluster's processes and remove its record. */
+  async killCluster(id: string): Promise<void> {
+    await this._delete(`clusters/${encodeURIComponent(id)}?kill=true`);
+  }
+
+  /** The newest lines of a cluster's log. */
+  async log(id: string): Promise<string[]> {
+    const path = `clusters/${encodeURIComponent(id)}/log?lines=500`;
+    return (await this._get<{ lines: string[] }>(path)).lines;
+  }
+
+  recordings(): Promise<IRecordingFiles> {
+    return this._get('recordings');
+  }
+
+  openRecording(path: string): Promise<{ id: string }> {
+    return this._post('recordings', { path });
   }
 
   async closeRecording(id: string): Promise<void> {
-    await this._request(`api/recordings/${encodeURIComponent(id)}`, {
-      method: 'DELETE'
-    });
+    await this._delete(`recordings/${encodeURIComponent(id)}`);
+  }
+
+  async doctor(cluster: string | null): Promise<IHop[]> {
+    const query = cluster ? `?cluster=${encodeURIComponent(cluster)}` : '';
+    return (await this._get<{ hops: IHop[] }>(`doctor${query}`)).hops;
   }
 
   /** Return null if the dashboards process answers, else why it doesn't; asking starts it. */
@@ -76,16 +117,48 @@ export class GlassloomAPI {
     );
   }
 
+  private async _get<T>(path: string): Promise<T> {
+    const answer = await this._request(`api/${path}`);
+    return (await answer.json()) as T;
+  }
+
+  private async _post<T>(path: string, body: object): Promise<T> {
+    const init = { method: 'POST', body: JSON.stringify(body) };
+    const answer = await this._request(`api/${path}`, init);
+    return (await answer.json()) as T;
+  }
+
+  private async _delete(path: string): Promise<void> {
+    await this._request(`api/${path}`, { method: 'DELETE' });
+  }
+
   private async _request(
     path: string,
     init: RequestInit = {}
   ): Promise<Response> {
     const url = URLExt.join(this.settings.baseUrl, 'glassloom', path);
-    const answer = await ServerConnection.makeRequest(url, init, this.settings);
+    const asked = ServerConnection.makeRequest(url, init, this.settings);
+    const answer = await limited(asked, TIMEOUT_MS);
     if (!answer.ok) {
       throw new RequestRefused(await reasonOf(answer), answer.status);
     }
     return answer;
+  }
+}
+
+/** Await an answer, but not for ever. */
+async function limited<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer = 0;
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = window.setTimeout(() => {
+      const message = `The Jupyter server has not answered within ${timeoutMs / 1000} s.`;
+      reject(new RequestRefused(message, 504));
+    }, timeoutMs);
+  });
+  try {
+    return await Promise.race([answer, tooLate]);
+  } finally {
+    window.clearTimeout(timer);
   }
 }
 

@@ -1,8 +1,11 @@
 /**
  * What the server tells us and what our plugins share. No behaviour here.
  */
+import { Toolbar } from '@jupyterlab/ui-components';
 import { Token } from '@lumino/coreutils';
 import { ISignal } from '@lumino/signaling';
+import { Widget } from '@lumino/widgets';
+import type { Preferences } from './model/preferences';
 
 export interface ITaskCounts {
   waiting: number;
@@ -13,7 +16,37 @@ export interface ITaskCounts {
   erred: number;
 }
 
-/** One running cluster, as `GET glassloom/api/clusters` describes it. */
+export interface IGpu {
+  name: string;
+  /** Null where the device doesn't say. */
+  percent: number | null;
+  memory_bytes: number | null;
+  memory_limit_bytes: number | null;
+}
+
+export interface IRun {
+  /** One for each run of a cluster. */
+  id: number;
+  /** How it was asked for, such as `compute` or `cell`. */
+  kind: string;
+  label: string;
+  notebook: string | null;
+  cell_id: string | null;
+  /** Seconds since the epoch; `ended_at` is null while it runs. */
+  started_at: number;
+  ended_at: number | null;
+  outcome: 'running' | 'finished' | 'failed' | 'cancelled';
+  tasks_done: number;
+  tasks_total: number;
+}
+
+/** What a cluster can be asked for. */
+export type Ability =
+  'scale' | 'adapt' | 'restart' | 'rename' | 'shut_down' | 'log';
+
+export type ClusterState = 'running' | 'starting' | 'silent' | 'paused';
+
+/** One cluster, as `GET glassloom/api/clusters` describes it. */
 export interface ICluster {
   id: string;
   name: string;
@@ -28,15 +61,45 @@ export interface ICluster {
   memory_bytes: number;
   /** Of all workers together; null when any of them has none. */
   memory_limit_bytes: number | null;
+  spilled_bytes: number;
   /** Sum over workers; 100 is one core busy. */
   cpu_percent: number;
   cpu_history: number[];
+  gpus: IGpu[];
+  /** Mean over the devices. */
+  gpu_history: number[];
   tasks: ITaskCounts;
+  errors: number;
+  state: ClusterState;
+  /** When it was last heard from: seconds since the epoch; null: never. Kept current only while it is silent. */
+  heard_at: number | null;
+  /** What is not in here isn't offered. */
+  can: Ability[];
+  adaptive: IBounds | null;
+  /** It ends by itself after so long without work; null: never. */
+  idle_timeout_s: number | null;
+  /** Since when it has nothing to do: seconds since the epoch; null: it is busy. */
+  idle_since: number | null;
+  /** Paths as JupyterLab knows them. */
+  notebook: string | null;
+  script: string | null;
+  /** The newest first. */
+  runs: IRun[];
+  /** Which of the starts it came from; null: it was not started from here. */
+  start: string | null;
+  /** Workers that have died since it was started; a server may not say. */
+  workers_lost?: number;
   /** Why nothing can be told of it, such as another version; empty if all is well. */
   problem?: string;
 }
 
-/** A recording that a kernel or script has opened, for as long as that runs. */
+/** Between how many workers an adaptive cluster scales itself. */
+export interface IBounds {
+  minimum: number;
+  maximum: number;
+}
+
+/** A recording that is open for replay. */
 export interface IRecording {
   id: string;
   name: string;
@@ -44,6 +107,24 @@ export interface IRecording {
   /** When its cluster started, and when it was opened: seconds since the epoch. */
   started_at: number;
   opened_at: number;
+  /** Where its file is, if it was opened from here. */
+  path?: string | null;
+}
+
+/** A recording's file, open or not. */
+export interface IRecordingFile {
+  path: string;
+  name: string;
+  bytes: number;
+  /** Seconds since the epoch. */
+  modified_at: number;
+  /** Why it cannot be read; empty if it can. */
+  problem: string;
+}
+
+export interface IRecordingFiles {
+  recordings: IRecordingFile[];
+  directory: string;
 }
 
 /** A cluster of another host or container that shares this user's home: it can be reached only there. */
@@ -52,6 +133,24 @@ export interface IClusterElsewhere {
   name: string;
   host: string;
   started_at: number;
+}
+
+/** A cluster that was asked for and doesn't run yet, or won't. */
+export interface IStart {
+  id: string;
+  name: string;
+  state: 'starting' | 'failed';
+  /** Why it failed. */
+  problem: string;
+  cluster: string | null;
+}
+
+/** All that the stream tells. */
+export interface IState {
+  clusters: readonly ICluster[];
+  recordings: readonly IRecording[];
+  elsewhere: readonly IClusterElsewhere[];
+  starts: readonly IStart[];
 }
 
 /** A dashboard page that every cluster has. */
@@ -63,44 +162,218 @@ export interface IPage {
 
 /** What a person may ask of a new cluster; what is left out, the engine chooses. */
 export interface IClusterRequest {
+  profile?: string;
   name?: string;
   n_workers?: number;
   threads_per_worker?: number;
   memory_limit?: string;
+  minimum?: number;
+  maximum?: number;
+  idle_timeout?: string;
+  kernel_name?: string;
 }
+
+export interface IProfile {
+  name: string;
+  title: string;
+  description: string;
+  values: IClusterRequest;
+}
+
+export interface IJSONSchema {
+  type?: string | string[];
+  title?: string;
+  description?: string;
+  properties?: Record<string, IJSONSchema>;
+  anyOf?: IJSONSchema[];
+  oneOf?: IJSONSchema[];
+  enum?: unknown[];
+  const?: unknown;
+  default?: unknown;
+  $ref?: string;
+  $defs?: Record<string, IJSONSchema>;
+  [keyword: string]: unknown;
+}
+
+export interface IProfiles {
+  schema: IJSONSchema;
+  profiles: IProfile[];
+  kernels: { name: string; title: string }[];
+}
+
+/** One place that a number passes on its way from the engine to the screen. */
+export interface IHop {
+  id: string;
+  title: string;
+  state: 'good' | 'bad' | 'unknown' | 'skipped';
+  detail: string;
+  mend: string;
+}
+
+/** What a pane shows: it follows this, whatever cluster that is at the moment. */
+export type PaneTarget =
+  | { kind: 'cluster'; id: string }
+  | { kind: 'notebook'; path: string }
+  | { kind: 'active' }
+  | { kind: 'recording'; path: string };
 
 /** Whether what we show is current. */
-export type Connection = 'connecting' | 'connected' | 'lost';
+export type Connection = 'connecting' | 'connected' | 'lost' | 'other-version';
 
-/** The state of all clusters, shared by the panel, the panes and the running sessions. */
-export interface IClusterModel {
+/** The state of everything, as the server's stream tells it. The models by noun read it. */
+export interface IStateStream {
   /** Anything below has changed. */
-  readonly changed: ISignal<IClusterModel, void>;
+  readonly changed: ISignal<IStateStream, void>;
   readonly connection: Connection;
-  /** In the order in which they started. */
-  readonly clusters: readonly ICluster[];
-  /** In the order in which they were opened. */
-  readonly recordings: readonly IRecording[];
-  readonly elsewhere: readonly IClusterElsewhere[];
-  /** The cluster that dashboards open for; the newest unless a person chose another. */
-  readonly active: ICluster | null;
-  readonly pages: readonly IPage[];
-  /** Names of clusters that were asked for and don't run yet. */
-  readonly starting: readonly string[];
-
-  find(id: string): ICluster | null;
-  /** The name of a running cluster or open recording; null: there is none. */
-  nameOf(id: string): string | null;
-  isShuttingDown(id: string): boolean;
-  activate(id: string): void;
-  start(request: IClusterRequest): Promise<void>;
-  /** Resolves when the cluster has ended. */
-  shutDown(id: string): Promise<void>;
-  /** Show a recording no more; its file stays. */
-  closeRecording(id: string): Promise<void>;
+  /** What is wrong with the connection and what to do, for people; empty if all is well. */
+  readonly problem: string;
+  readonly state: IState;
+  /** When it was last heard from: milliseconds since the epoch, or null. */
+  readonly heardAtMs: number | null;
+  /** Try to connect now instead of after the current wait. */
+  reconnect(): void;
 }
 
-export const IClusterModel = new Token<IClusterModel>(
-  'glassloom:IClusterModel',
+export const IStateStream = new Token<IStateStream>(
+  'glassloom:IStateStream',
+  'The state of all clusters as the server tells it.'
+);
+
+/** The clusters of this user, and what can be done with them. Every method rejects with the server's reason. */
+export interface IClusters {
+  /** Anything below has changed. */
+  readonly changed: ISignal<IClusters, void>;
+  /** In the order in which they started. */
+  readonly all: readonly ICluster[];
+  readonly elsewhere: readonly IClusterElsewhere[];
+  readonly starts: readonly IStart[];
+  /** The cluster that dashboards open for: a person's choice, else that of the notebook in front, else the newest. */
+  readonly active: ICluster | null;
+
+  find(id: string): ICluster | null;
+  /** The newest cluster of a notebook. */
+  ofNotebook(path: string): ICluster | null;
+  isShuttingDown(id: string): boolean;
+  activate(id: string): void;
+  profiles(): Promise<IProfiles>;
+  /** Ask for a new cluster; resolves when the server has begun to start it. */
+  start(request: IClusterRequest): Promise<void>;
+  /** Cancel a start, or dismiss a failed one. */
+  dismissStart(id: string): Promise<void>;
+  /** These resolve with a sentence for people. */
+  scale(id: string, n: number): Promise<string>;
+  adapt(id: string, bounds: IBounds | null): Promise<string>;
+  restart(id: string): Promise<string>;
+  rename(id: string, name: string): Promise<string>;
+  /** Resolves when the cluster has ended. */
+  shutDown(id: string): Promise<void>;
+  /** Kill its processes; resolves when the cluster has ended. */
+  kill(id: string): Promise<void>;
+  log(id: string): Promise<string[]>;
+  doctor(id: string | null): Promise<IHop[]>;
+}
+
+export const IClusters = new Token<IClusters>(
+  'glassloom:IClusters',
   'The clusters of this user, and what can be done with them.'
+);
+
+/** Runs of all clusters. */
+export interface IRuns {
+  readonly changed: ISignal<IRuns, void>;
+  /** The newest first, each with its cluster. */
+  readonly all: readonly IClusterRun[];
+  ofNotebook(path: string): IClusterRun[];
+}
+
+export interface IClusterRun extends IRun {
+  cluster: ICluster;
+}
+
+export const IRuns = new Token<IRuns>(
+  'glassloom:IRuns',
+  'What was computed and what is being computed, in all clusters.'
+);
+
+/** Recordings that are open for replay, and files that can be. */
+export interface IRecordings {
+  readonly changed: ISignal<IRecordings, void>;
+  readonly open: readonly IRecording[];
+  readonly files: readonly IRecordingFile[];
+  /** Where recordings are looked for. */
+  readonly directory: string;
+
+  find(id: string): IRecording | null;
+  /** The id of the open recording of a file, or null. */
+  idOf(path: string): string | null;
+  /** Open a file for replay, once; resolves with the recording's id. */
+  replay(path: string): Promise<string>;
+  /** Show a recording no more; its file stays. */
+  close(id: string): Promise<void>;
+  /** Look for files anew. */
+  refresh(): Promise<void>;
+}
+
+export const IRecordings = new Token<IRecordings>(
+  'glassloom:IRecordings',
+  'Recordings that are open for replay, and files that can be.'
+);
+
+/** The dashboard pages that every cluster has. */
+export interface IPages {
+  readonly changed: ISignal<IPages, void>;
+  readonly all: readonly IPage[];
+  find(id: string): IPage | null;
+}
+
+export const IPages = new Token<IPages>(
+  'glassloom:IPages',
+  'The dashboard pages that every cluster has.'
+);
+
+/** The notebook in front; not in every application. */
+export interface INotebooks {
+  readonly changed: ISignal<INotebooks, void>;
+  /** Its path, or null if there is none. */
+  readonly current: string | null;
+  /** Insert a cell with this code above the active one; false: there is no notebook. */
+  insert(code: string): boolean;
+}
+
+export const INotebooks = new Token<INotebooks>(
+  'glassloom:INotebooks',
+  'The notebook in front.'
+);
+
+/** One section of the side panel. */
+export interface ISection {
+  id: string;
+  title: string;
+  widget: Widget;
+  /** Lower is further up. */
+  rank: number;
+  /** Shown in the section's title. */
+  toolbar?: Toolbar;
+}
+
+/** The side panel; each of its sections is a plugin. */
+export interface IGlassloomPanel {
+  addSection(section: ISection): void;
+}
+
+export const IGlassloomPanel = new Token<IGlassloomPanel>(
+  'glassloom:IGlassloomPanel',
+  'The side panel, to add a section to.'
+);
+
+/** Opens dashboards; what a person prefers of them. */
+export interface IDashboards {
+  readonly preferences: Preferences;
+  /** Make a pane of the active cluster that is to be put somewhere, such as by dragging; null: there is none. */
+  makePane(page: string): Widget | null;
+}
+
+export const IDashboards = new Token<IDashboards>(
+  'glassloom:IDashboards',
+  'Opens dashboards as panes.'
 );

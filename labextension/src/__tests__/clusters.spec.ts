@@ -1,194 +1,142 @@
-import { ClusterModel } from '../model/clusters';
 import { RequestRefused } from '../request';
-import {
-  FakeSocket,
-  fakeAPI,
-  makeCluster,
-  makeRecording,
-  settle
-} from './fakes';
+import { FakeSocket, json, makeCluster, makeModels, settle } from './fakes';
 
 const CLUSTERS = '/user/someone/glassloom/api/clusters';
 
-describe('ClusterModel', () => {
-  it('follows the stream of the server that it is served by', () => {
-    const [api] = fakeAPI();
-    const model = new ClusterModel(api);
+describe('Clusters', () => {
+  it('follow the stream of the server that serves the page', () => {
+    const { stream, clusters, dispose } = makeModels();
     expect(FakeSocket.last.url).toBe(
       'ws://localhost/user/someone/glassloom/api/metrics?token=a%20b'
     );
-    expect(model.connection).toBe('connecting');
+    expect(stream.connection).toBe('connecting');
     FakeSocket.last.tell(makeCluster());
-    expect(model.connection).toBe('connected');
-    expect(model.clusters.map(({ id }) => id)).toEqual(['c1']);
-    model.dispose();
+    expect(stream.connection).toBe('connected');
+    expect(clusters.all.map(({ id }) => id)).toEqual(['c1']);
+    dispose();
     expect(FakeSocket.last.isClosed).toBe(true);
   });
 
-  it('takes the newest cluster for the active one, until a person chooses', () => {
-    const [api] = fakeAPI();
-    const model = new ClusterModel(api);
-    expect(model.active).toBeNull();
-    FakeSocket.last.tell(makeCluster({ id: 'a' }), makeCluster({ id: 'b' }));
-    expect(model.active?.id).toBe('b');
-    model.activate('a');
-    expect(model.active?.id).toBe('a');
-    FakeSocket.last.tell(makeCluster({ id: 'b' }));
-    expect(model.active?.id).toBe('b');
-    model.dispose();
+  it('take a person’s choice for the active one, else that of the notebook in front, else the newest', () => {
+    const { clusters, notebooks, dispose } = makeModels();
+    expect(clusters.active).toBeNull();
+    FakeSocket.last.tell(
+      makeCluster({ id: 'a' }),
+      makeCluster({ id: 'b', notebook: 'x/y.ipynb' }),
+      makeCluster({ id: 'c' })
+    );
+    expect(clusters.active?.id).toBe('c');
+    notebooks.show('x/y.ipynb');
+    expect(clusters.active?.id).toBe('b');
+    clusters.activate('a');
+    expect(clusters.active?.id).toBe('a');
+    FakeSocket.last.tell(makeCluster({ id: 'c' }));
+    expect(clusters.active?.id).toBe('c');
+    dispose();
   });
 
-  it('keeps the last numbers when the connection is lost, and tries again ever more rarely', () => {
-    jest.useFakeTimers();
-    const [api] = fakeAPI();
-    const model = new ClusterModel(api);
-    FakeSocket.last.tell(makeCluster());
-    FakeSocket.last.onclose?.();
-    expect([model.connection, model.clusters.length]).toEqual(['lost', 1]);
-    jest.advanceTimersByTime(499);
-    expect(FakeSocket.opened.length).toBe(1);
-    jest.advanceTimersByTime(1);
-    expect(FakeSocket.opened.length).toBe(2);
-    FakeSocket.last.onclose?.();
-    jest.advanceTimersByTime(999);
-    expect(FakeSocket.opened.length).toBe(2);
-    jest.advanceTimersByTime(1);
-    expect(FakeSocket.opened.length).toBe(3);
-    FakeSocket.last.tell();
-    expect([model.connection, model.clusters.length]).toEqual(['connected', 0]);
-    model.dispose();
-    jest.useRealTimers();
-  });
-
-  it('shows a cluster as starting until it runs, and makes it the active one', async () => {
-    const [api, calls] = fakeAPI({
-      [`POST ${CLUSTERS}`]: () =>
-        new Response('{"id": "a", "name": "mine"}', { status: 201 })
+  it('make a cluster that was started from here the active one when it comes', async () => {
+    const { clusters, calls, dispose } = makeModels({
+      [`POST ${CLUSTERS}`]: json({ id: 's1', name: 'mine' }, 202)
     });
-    const model = new ClusterModel(api);
-    const started = model.start({ name: 'mine', n_workers: 3 });
-    expect(model.starting).toEqual(['mine']);
-    await started;
-    expect(model.starting).toEqual([]);
+    await clusters.start({ name: 'mine', n_workers: 3 });
     expect(calls.find(({ method }) => method === 'POST')?.body).toBe(
       '{"name":"mine","n_workers":3}'
     );
-    FakeSocket.last.tell(makeCluster({ id: 'a' }), makeCluster({ id: 'b' }));
-    expect(model.active?.id).toBe('a');
-    model.dispose();
-  });
-
-  it('hands on why the server refused to start a cluster', async () => {
-    const message = 'MemoryLimitError: "lots" is no number of bytes';
-    const [api] = fakeAPI({
-      [`POST ${CLUSTERS}`]: () =>
-        new Response(JSON.stringify({ message }), { status: 500 })
-    });
-    const model = new ClusterModel(api);
-    await expect(model.start({})).rejects.toEqual(
-      new RequestRefused(message, 500)
+    FakeSocket.last.tell(
+      makeCluster({ id: 'a', start: 's1' }),
+      makeCluster({ id: 'b' })
     );
-    expect(model.starting).toEqual([]);
-    model.dispose();
+    expect(clusters.active?.id).toBe('a');
+    dispose();
   });
 
-  it('marks a cluster as shutting down until it is gone', async () => {
-    const [api, calls] = fakeAPI({
+  it('hand on why the server refused to start a cluster', async () => {
+    const message = 'memory_limit must be a number of bytes; got "lots"';
+    const { clusters, dispose } = makeModels({
+      [`POST ${CLUSTERS}`]: json({ message }, 400)
+    });
+    await expect(clusters.start({})).rejects.toEqual(
+      new RequestRefused(message, 400)
+    );
+    dispose();
+  });
+
+  it('are asked for things below their own address, with what became of it as the answer', async () => {
+    const outcome = json({ outcome: 'Done.' });
+    const { clusters, calls, dispose } = makeModels({
+      [`POST ${CLUSTERS}/c1/scale`]: outcome,
+      [`POST ${CLUSTERS}/c1/adapt`]: outcome,
+      [`POST ${CLUSTERS}/c1/restart`]: outcome,
+      [`POST ${CLUSTERS}/c1/rename`]: outcome
+    });
+    expect(await clusters.scale('c1', 4)).toBe('Done.');
+    await clusters.adapt('c1', { minimum: 1, maximum: 8 });
+    await clusters.adapt('c1', null);
+    await clusters.restart('c1');
+    await clusters.rename('c1', 'other');
+    expect(
+      calls
+        .filter(({ method }) => method === 'POST')
+        .map(({ path, body }) => [path.replace(`${CLUSTERS}/`, ''), body])
+    ).toEqual([
+      ['c1/scale', '{"n":4}'],
+      ['c1/adapt', '{"minimum":1,"maximum":8}'],
+      ['c1/adapt', '{}'],
+      ['c1/restart', '{}'],
+      ['c1/rename', '{"name":"other"}']
+    ]);
+    dispose();
+  });
+
+  it('are marked as shutting down until they are gone', async () => {
+    const { clusters, calls, dispose } = makeModels({
       [`DELETE ${CLUSTERS}/c1`]: () => new Response(null, { status: 204 })
     });
-    const model = new ClusterModel(api);
     FakeSocket.last.tell(makeCluster());
-    const ended = model.shutDown('c1');
-    expect(model.shutDown('c1')).toBe(ended);
+    const ended = clusters.shutDown('c1');
+    expect(clusters.shutDown('c1')).toBe(ended);
     await settle();
-    expect(calls.at(-1)?.path).toBe(`${CLUSTERS}/c1`);
     expect(calls.filter(({ method }) => method === 'DELETE').length).toBe(1);
-    FakeSocket.last.tell(makeCluster());
+    FakeSocket.last.tellChanges({ clusters: { c1: { workers: 1 } } });
     await settle();
-    expect(model.isShuttingDown('c1')).toBe(true);
-    FakeSocket.last.tell();
+    expect(clusters.isShuttingDown('c1')).toBe(true);
+    FakeSocket.last.tellChanges({ clusters: { c1: null } });
     await ended;
-    expect(model.isShuttingDown('c1')).toBe(false);
-    model.dispose();
+    expect(clusters.isShuttingDown('c1')).toBe(false);
+    dispose();
   });
 
-  it('takes the mark away, and says why, when the cluster does not end', async () => {
+  it('lose the mark, and a person hears why, when one does not end', async () => {
     jest.useFakeTimers();
-    const [api] = fakeAPI({
+    const { clusters, dispose } = makeModels({
       [`DELETE ${CLUSTERS}/c1`]: () => new Response(null, { status: 204 })
     });
-    const model = new ClusterModel(api);
     FakeSocket.last.tell(makeCluster());
-    let changes = 0;
-    const ended = model.shutDown('c1');
+    const ended = clusters.shutDown('c1');
     const failed = expect(ended).rejects.toThrow(
       'it has not ended within 15 s'
     );
     await settle();
-    model.changed.connect(() => changes++);
+    let changes = 0;
+    clusters.changed.connect(() => changes++);
     jest.advanceTimersByTime(14_999);
     await settle();
-    expect([model.isShuttingDown('c1'), changes]).toEqual([true, 0]);
+    expect([clusters.isShuttingDown('c1'), changes]).toEqual([true, 0]);
     jest.advanceTimersByTime(1);
     await failed;
-    expect([model.isShuttingDown('c1'), changes]).toEqual([false, 1]);
-    model.dispose();
+    expect([clusters.isShuttingDown('c1'), changes]).toEqual([false, 1]);
+    dispose();
     jest.useRealTimers();
   });
 
-  it('takes the mark away when the server refuses to shut down', async () => {
-    const [api] = fakeAPI({
+  it('lose the mark when the server refuses to shut down', async () => {
+    const { clusters, dispose } = makeModels({
       [`DELETE ${CLUSTERS}/c1`]: () => new Response('no', { status: 502 })
     });
-    const model = new ClusterModel(api);
-    await expect(model.shutDown('c1')).rejects.toThrow('no');
-    expect(model.isShuttingDown('c1')).toBe(false);
-    model.dispose();
-  });
-
-  it('asks for the pages again with the next connection if it could not get them', async () => {
-    const warn = jest.spyOn(console, 'warn').mockImplementation();
-    let answer = new Response('down', { status: 503 });
-    const [api] = fakeAPI({
-      'GET /user/someone/glassloom/api/pages': () => answer
-    });
-    const model = new ClusterModel(api);
-    await settle();
-    expect(model.pages).toEqual([]);
-    expect(warn).toHaveBeenCalledTimes(1);
-    const pages = [{ id: 'status', title: 'Status', description: '' }];
-    answer = new Response(JSON.stringify({ pages }));
-    FakeSocket.last.tell();
-    await settle();
-    expect(model.pages).toEqual(pages);
-    model.dispose();
-    warn.mockRestore();
-  });
-
-  it('knows recordings by name, and closes them', async () => {
-    const path = '/user/someone/glassloom/api/recordings/recording-1';
-    const [api, calls] = fakeAPI({
-      [`DELETE ${path}`]: () => new Response(null, { status: 204 })
-    });
-    const model = new ClusterModel(api);
-    FakeSocket.last.tellState({
-      clusters: [makeCluster()],
-      recordings: [makeRecording()]
-    });
-    expect(model.nameOf('recording-1')).toBe('loom (run.glr)');
-    expect([model.nameOf('c1'), model.nameOf('c9')]).toEqual(['loom', null]);
-    expect(model.active?.id).toBe('c1');
-    await model.closeRecording('recording-1');
-    expect(calls.at(-1)).toMatchObject({ method: 'DELETE', path });
-    expect(model.recordings).toEqual([]);
-    model.dispose();
-  });
-
-  it('needs no more than clusters of a server that knows no more', () => {
-    const [api] = fakeAPI();
-    const model = new ClusterModel(api);
     FakeSocket.last.tell(makeCluster());
-    expect([model.recordings, model.elsewhere]).toEqual([[], []]);
-    model.dispose();
+    await expect(clusters.shutDown('c1')).rejects.toThrow('no');
+    expect(clusters.isShuttingDown('c1')).toBe(false);
+    dispose();
   });
 });

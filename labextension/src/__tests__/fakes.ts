@@ -2,8 +2,24 @@
  * A server and a socket that tests drive by hand.
  */
 import { ServerConnection } from '@jupyterlab/services';
+import { nullTranslator } from '@jupyterlab/translation';
+import { Signal } from '@lumino/signaling';
+import { Clusters } from '../model/clusters';
+import { Pages } from '../model/pages';
+import { Recordings } from '../model/recordings';
+import { Runs } from '../model/runs';
+import { StateStream } from '../model/stateStream';
 import { GlassloomAPI } from '../request';
-import { ICluster, IRecording, ITaskCounts } from '../tokens';
+import {
+  ICluster,
+  INotebooks,
+  IRecording,
+  IRun,
+  IState,
+  ITaskCounts
+} from '../tokens';
+
+export const trans = nullTranslator.load('glassloom');
 
 export class FakeSocket {
   onopen: (() => void) | null = null;
@@ -25,10 +41,29 @@ export class FakeSocket {
   }
 
   /** The server accepts the connection and sends all that it knows. */
-  tellState(state: object): void {
+  tellState(state: Partial<IState>): void {
     this.onopen?.();
-    this.onmessage?.({ data: JSON.stringify({ clusters: [], ...state }) });
+    this.sequence = 1;
+    this.send({
+      version: 2,
+      type: 'snapshot',
+      sequence: 1,
+      state: { clusters: [], ...state }
+    });
   }
+
+  /** The server sends what has changed. */
+  tellChanges(changes: object): void {
+    this.sequence += 1;
+    const { sequence } = this;
+    this.send({ version: 2, type: 'changes', sequence, ...changes });
+  }
+
+  send(message: object): void {
+    this.onmessage?.({ data: JSON.stringify(message) });
+  }
+
+  sequence = 0;
 
   static opened: FakeSocket[] = [];
 
@@ -66,6 +101,69 @@ export function fakeAPI(
   return [new GlassloomAPI(settings), calls];
 }
 
+/** The notebook in front, put there by hand. */
+export class FakeNotebooks implements INotebooks {
+  readonly changed = new Signal<this, void>(this);
+  current: string | null = null;
+  readonly inserted: string[] = [];
+
+  show(path: string | null): void {
+    this.current = path;
+    this.changed.emit();
+  }
+
+  insert(code: string): boolean {
+    this.inserted.push(code);
+    return this.current !== null;
+  }
+}
+
+export interface IModels {
+  api: GlassloomAPI;
+  calls: ICall[];
+  notebooks: FakeNotebooks;
+  stream: StateStream;
+  clusters: Clusters;
+  runs: Runs;
+  recordings: Recordings;
+  pages: Pages;
+  dispose: () => void;
+}
+
+/** Return all models, as the plugins make them, of a server with `answers`. */
+export function makeModels(
+  answers: Record<string, () => Response> = {}
+): IModels {
+  const [api, calls] = fakeAPI(answers);
+  const notebooks = new FakeNotebooks();
+  const stream = new StateStream(api, trans);
+  const clusters = new Clusters(api, stream, trans, notebooks);
+  const runs = new Runs(stream);
+  const recordings = new Recordings(api, stream);
+  const pages = new Pages(api, stream);
+  const dispose = (): void => {
+    for (const model of [clusters, runs, recordings, pages, stream]) {
+      model.dispose();
+    }
+  };
+  return {
+    api,
+    calls,
+    notebooks,
+    stream,
+    clusters,
+    runs,
+    recordings,
+    pages,
+    dispose
+  };
+}
+
+/** Return an answer that holds JSON. */
+export function json(value: unknown, status = 200): () => Response {
+  return () => new Response(JSON.stringify(value), { status });
+}
+
 /** Let promises that are due go on. */
 export async function settle(): Promise<void> {
   for (let round = 0; round < 20; round++) {
@@ -80,6 +178,22 @@ export function makeRecording(fields: Partial<IRecording> = {}): IRecording {
     pid: 1,
     started_at: 0,
     opened_at: 0,
+    ...fields
+  };
+}
+
+export function makeRun(fields: Partial<IRun> = {}): IRun {
+  return {
+    id: 1,
+    kind: 'compute',
+    label: 'sum',
+    notebook: null,
+    cell_id: null,
+    started_at: 100,
+    ended_at: null,
+    outcome: 'running',
+    tasks_done: 3,
+    tasks_total: 12,
     ...fields
   };
 }
@@ -100,8 +214,22 @@ export function makeCluster(
     threads: 4,
     memory_bytes: 512,
     memory_limit_bytes: 1024,
+    spilled_bytes: 0,
     cpu_percent: 120.4,
     cpu_history: [10, 120.4],
+    gpus: [],
+    gpu_history: [],
+    errors: 0,
+    state: 'running',
+    heard_at: 0,
+    can: ['scale', 'adapt', 'restart', 'rename', 'shut_down', 'log'],
+    adaptive: null,
+    idle_timeout_s: null,
+    idle_since: null,
+    notebook: null,
+    script: null,
+    runs: [],
+    start: null,
     tasks: {
       waiting: 0,
       ready: 0,

@@ -3,10 +3,11 @@ import {
   formatAge,
   formatBytes,
   formatCount,
-  formatNumber,
+  formatDuration,
   formatShare
 } from '../model/format';
 import { linePoints } from '../panels/sparkline';
+import { trans } from './fakes';
 
 describe('formatBytes', () => {
   it.each([
@@ -32,21 +33,21 @@ it('puts the thousands of a count apart', () => {
   expect(formatCount(1234567)).toBe('1,234,567');
 });
 
-it('says one worker, but two workers', () => {
-  expect([0, 1, 2].map(n => formatNumber(n, 'worker'))).toEqual([
-    '0 workers',
-    '1 worker',
-    '2 workers'
-  ]);
+it.each([
+  [0.0123, '12 ms'],
+  [1.26, '1.3 s'],
+  [59.4, '59 s'],
+  [59.97, '1 min 0 s'],
+  [95, '1 min 35 s'],
+  [3 * 3600 + 59, '3 h 0 min']
+])('writes a duration of %d s as %s', (seconds, text) => {
+  expect(formatDuration(seconds)).toBe(text);
 });
 
 it('writes an age in the largest unit that fits', () => {
-  expect([5, 125, 7300, 200000].map(formatAge)).toEqual([
-    'just now',
-    '2 min ago',
-    '2 h ago',
-    '2 days ago'
-  ]);
+  expect(
+    [5, 125, 7300, 200000].map(seconds => formatAge(trans, seconds))
+  ).toEqual(['just now', '2 min ago', '2 h ago', '2 days ago']);
 });
 
 it('doubles the delay between tries up to the last one, and begins again after a success', () => {

@@ -1,37 +1,54 @@
 import { Widget } from '@lumino/widgets';
-import { ClusterModel } from '../model/clusters';
+import { Resolver } from '../model/resolver';
 import { DashboardPane } from '../panels/pane';
+import { PaneTarget } from '../tokens';
 import {
   FakeSocket,
-  fakeAPI,
+  IModels,
+  json,
   makeCluster,
+  makeModels,
   makeRecording,
-  settle
+  settle,
+  trans
 } from './fakes';
 
-const HEALTH = '/user/someone/glassloom/dash/health';
+const ROOT = '/user/someone/glassloom';
 
 function setUp(
   isReady: () => boolean,
-  clusters = [makeCluster()]
-): [DashboardPane, ClusterModel] {
-  const [api] = fakeAPI({
-    [`GET ${HEALTH}`]: () =>
-      new Response('no bokeh today', { status: isReady() ? 200 : 503 })
+  clusters = [makeCluster()],
+  target: PaneTarget = { kind: 'cluster', id: 'c1' },
+  answers: Record<string, () => Response> = {}
+): [DashboardPane, IModels] {
+  const models = makeModels({
+    [`GET ${ROOT}/dash/health`]: () =>
+      new Response('no bokeh today', { status: isReady() ? 200 : 503 }),
+    ...answers
   });
-  const model = new ClusterModel(api);
   FakeSocket.last.tell(...clusters);
-  const pane = new DashboardPane({
+  const pane = makePane(models, target);
+  Widget.attach(pane, document.body);
+  return [pane, models];
+}
+
+function makePane(
+  { api, stream, pages, clusters, recordings }: IModels,
+  target: PaneTarget
+): DashboardPane {
+  return new DashboardPane({
     api,
-    model,
-    cluster: 'c1',
+    stream,
+    pages,
+    trans,
+    resolver: new Resolver(clusters, recordings),
+    target,
     name: 'loom',
     page: 'status',
     pageTitle: 'Status',
-    theme: 'dark'
+    theme: 'dark',
+    onFollowActive: pane => pane.setTarget({ kind: 'active' })
   });
-  Widget.attach(pane, document.body);
-  return [pane, model];
 }
 
 function frameOf(pane: DashboardPane): HTMLIFrameElement {
@@ -168,25 +185,20 @@ describe('DashboardPane', () => {
     pane.dispose();
   });
 
-  it('stops when it is closed', () => {
-    const [pane] = setUp(() => true);
+  it('stops when it is closed', async () => {
+    const all = setUp(() => true);
+    const [pane] = all;
+    const [, models] = all;
     pane.dispose();
+    models.dispose();
+    await settle(); // requests under way have been answered
     expect(jest.getTimerCount()).toBe(0);
   });
 
   it('stays while its recording is open, and says when it is not any more', () => {
-    const [api] = fakeAPI();
-    const model = new ClusterModel(api);
+    const models = makeModels();
     FakeSocket.last.tellState({ recordings: [makeRecording()] });
-    const pane = new DashboardPane({
-      api,
-      model,
-      cluster: 'recording-1',
-      name: 'recording-1',
-      page: 'status',
-      pageTitle: 'Status',
-      theme: 'light'
-    });
+    const pane = makePane(models, { kind: 'cluster', id: 'recording-1' });
     Widget.attach(pane, document.body);
     sayAlive(pane);
     expect(pane.title.caption).toBe('Status of recording loom (run.glr)');
@@ -197,5 +209,132 @@ describe('DashboardPane', () => {
       'Recording loom (run.glr) is not open any more. This is the last that was seen of it.'
     );
     pane.dispose();
+  });
+
+  it('follows a notebook to its next cluster, as after "restart kernel and run all"', async () => {
+    const notebook = 'a/b.ipynb';
+    const [pane] = setUp(
+      () => true,
+      [makeCluster({ notebook }), makeCluster({ id: 'other' })],
+      { kind: 'notebook', path: notebook }
+    );
+    sayAlive(pane);
+    FakeSocket.last.tell(makeCluster({ id: 'other' }));
+    expect(pane.node.dataset.state).toBe('ended');
+    expect(pane.node.textContent).toContain(
+      'Cluster loom has ended. The next one of a/b.ipynb will be shown here.'
+    );
+    FakeSocket.last.tell(
+      makeCluster({ id: 'other' }),
+      makeCluster({ id: 'c2', name: 'loom-2', notebook })
+    );
+    expect(frameOf(pane).src).toBe(
+      'http://localhost/user/someone/glassloom/dash/c2/status?theme=dark'
+    );
+    expect(pane.title.label).toBe('Status · loom-2');
+    expect(pane.node.dataset.state).toBe('opening');
+    sayAlive(pane);
+    expect(pane.node.dataset.state).toBe('live');
+    pane.dispose();
+  });
+
+  it('follows the active cluster', () => {
+    const [pane, { clusters }] = setUp(
+      () => true,
+      [makeCluster({ id: 'a' }), makeCluster({ id: 'b' })],
+      { kind: 'active' }
+    );
+    expect(pane.node.dataset.cluster).toBe('b');
+    clusters.activate('a');
+    expect(pane.node.dataset.cluster).toBe('a');
+    pane.dispose();
+  });
+
+  it('of a workspace from long ago waits for its notebook, and asks for no page till then', () => {
+    const [pane] = setUp(() => true, [], { kind: 'notebook', path: 'x.ipynb' });
+    jest.advanceTimersByTime(4_000);
+    expect(frameOf(pane).getAttribute('src')).toBeNull();
+    expect(pane.node.textContent).toBe(
+      'The cluster of x.ipynb does not run. It will be shown here when it does.'
+    );
+    pane.dispose();
+  });
+
+  it('offers the active cluster in the place of one that has ended', async () => {
+    const [pane] = setUp(() => true, [makeCluster()]);
+    sayAlive(pane);
+    FakeSocket.last.tell(makeCluster({ id: 'c2' }));
+    pane.node
+      .querySelector<HTMLElement>('[data-action="follow-active"]')
+      ?.click();
+    expect(pane.target).toEqual({ kind: 'active' });
+    expect(pane.node.dataset.cluster).toBe('c2');
+    pane.dispose();
+  });
+
+  it('opens the file of its recording, and again after a restart of the server', async () => {
+    let id = 'recording-1';
+    const path = 'runs/x.glr';
+    const [pane] = setUp(
+      () => true,
+      [],
+      { kind: 'recording', path },
+      { [`POST ${ROOT}/api/recordings`]: () => json({ id }, 201)() }
+    );
+    await settle();
+    expect(pane.node.dataset.cluster).toBe('recording-1');
+    FakeSocket.last.tellState({ recordings: [makeRecording({ path })] });
+    FakeSocket.last.onclose?.();
+    id = 'recording-2';
+    jest.advanceTimersByTime(600);
+    FakeSocket.last.tellState({ recordings: [] });
+    await settle();
+    expect(pane.node.dataset.cluster).toBe('recording-2');
+    pane.dispose();
+  });
+
+  it('says why its recording cannot be opened', async () => {
+    const [pane] = setUp(
+      () => true,
+      [],
+      { kind: 'recording', path: 'x.glr' },
+      {
+        [`POST ${ROOT}/api/recordings`]: json(
+          { message: 'x.glr is no recording' },
+          400
+        )
+      }
+    );
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(pane.node.textContent).toBe('x.glr is no recording');
+    pane.dispose();
+  });
+
+  it('writes what it says only when that changes, as screen readers read it each time', () => {
+    const [pane] = setUp(() => true, []);
+    jest.advanceTimersByTime(4_000);
+    const words = pane.node.querySelector('[role="status"]') as HTMLElement;
+    const text = words.firstChild;
+    jest.advanceTimersByTime(3_000);
+    expect(words.firstChild).toBe(text);
+    pane.dispose();
+  });
+
+  it('leaves nothing behind, however many are opened and closed', async () => {
+    const models = makeModels();
+    FakeSocket.last.tell(makeCluster());
+    const listeners = jest.spyOn(window, 'addEventListener');
+    const removed = jest.spyOn(window, 'removeEventListener');
+    await settle();
+    const timers = jest.getTimerCount();
+    for (let i = 0; i < 1000; i++) {
+      makePane(models, { kind: 'active' }).dispose();
+    }
+    await settle();
+    expect(jest.getTimerCount()).toBe(timers);
+    expect(removed.mock.calls.length).toBe(listeners.mock.calls.length);
+    listeners.mockRestore();
+    removed.mockRestore();
+    models.dispose();
   });
 });

@@ -1,16 +1,24 @@
-import { CommandRegistry } from '@lumino/commands';
+import { PanelWithToolbar, ReactWidget } from '@jupyterlab/ui-components';
+import { MessageLoop } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
-import { CommandIDs } from '../commands';
-import { ClusterModel } from '../model/clusters';
-import { ClusterList } from '../panels/clusters';
-import { DashboardList } from '../panels/dashboards';
+import { nullTranslator } from '@jupyterlab/translation';
+import { Preferences } from '../model/preferences';
+import { ClustersSection } from '../panels/clusters';
+import { DashboardsSection } from '../panels/dashboards';
 import { NewClusterForm } from '../panels/newCluster';
+import { GlassloomPanel } from '../panels/panel';
+import { RunsSection } from '../panels/runs';
+import { ScaleForm } from '../panels/scale';
 import {
   FakeSocket,
-  fakeAPI,
+  IModels,
+  json,
   makeCluster,
+  makeModels,
   makeRecording,
-  settle
+  makeRun,
+  settle,
+  trans
 } from './fakes';
 
 const PAGES = [
@@ -18,75 +26,107 @@ const PAGES = [
   { id: 'task-stream', title: 'Task stream', description: 'What and when' }
 ];
 
-function setUp(): [ClusterModel, CommandRegistry, unknown[]] {
-  const [api] = fakeAPI({
-    'GET /user/someone/glassloom/api/pages': () =>
-      new Response(JSON.stringify({ pages: PAGES }))
+function setUp(): IModels & { told: unknown[] } {
+  const models = makeModels({
+    'GET /user/someone/glassloom/api/pages': json({ pages: PAGES })
   });
-  const executed: unknown[] = [];
-  const commands = new CommandRegistry();
-  for (const id of Object.values(CommandIDs)) {
-    commands.addCommand(id, { execute: args => executed.push([id, args]) });
-  }
-  return [new ClusterModel(api), commands, executed];
+  return { ...models, told: [] };
 }
 
-async function show(widget: ClusterList | DashboardList): Promise<HTMLElement> {
+function makeClusters(models: IModels, told: unknown[]): ClustersSection {
+  const tell =
+    (what: string) =>
+    (...args: unknown[]): void => {
+      told.push([what, args[0]]);
+    };
+  return new ClustersSection({
+    ...models,
+    trans,
+    onOpen: tell('open'),
+    onInsert: tell('insert'),
+    onMenu: tell('menu'),
+    onOpenFile: tell('file'),
+    onDismissStart: tell('dismiss'),
+    onCloseRecording: tell('close')
+  });
+}
+
+async function show(widget: ReactWidget): Promise<HTMLElement> {
   Widget.attach(widget, document.body);
-  await widget.renderPromise;
+  await redrawn(widget);
   return widget.node;
 }
 
-async function redrawn(widget: ClusterList | DashboardList): Promise<void> {
+/** Let Lumino hand out its messages, and React draw. */
+async function redrawn(widget: ReactWidget): Promise<void> {
   await settle();
-  await new Promise(resolve => setTimeout(resolve, 0));
+  MessageLoop.flush();
+  for (let turn = 0; turn < 5; turn++) {
+    await new Promise(resolve => setTimeout(resolve, 0));
+  }
   await widget.renderPromise;
 }
 
-describe('ClusterList', () => {
+function actionsOf(node: HTMLElement, selector: string): unknown[] {
+  const buttons = node.querySelectorAll<HTMLElement>(
+    `${selector} [data-action]`
+  );
+  return Array.from(buttons, ({ dataset }) => dataset.action);
+}
+
+describe('The section of clusters', () => {
   it('says what to do when there is no cluster', async () => {
-    const [model, commands] = setUp();
-    const list = new ClusterList(model, commands);
-    const node = await show(list);
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
     expect(node.textContent).toBe('Looking for clusters…');
     FakeSocket.last.tell();
-    await redrawn(list);
+    await redrawn(section);
     expect(node.textContent).toContain('No clusters yet');
     expect(node.textContent).toContain('Client()');
-    list.dispose();
+    section.dispose();
   });
 
   it('shows why a cluster cannot be read, and no zeros', async () => {
-    const [model, commands] = setUp();
-    const list = new ClusterList(model, commands);
-    const node = await show(list);
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
     const problem = 'cluster c1 speaks version 9 of the metrics protocol';
     FakeSocket.last.tell(makeCluster({ problem, workers: 0 }));
-    await redrawn(list);
+    await redrawn(section);
     const text = node.textContent ?? '';
     expect(text).toContain('Cannot be read');
     expect(text).toContain(problem);
     for (const part of ['0 workers', 'CPU', 'tasks']) {
       expect(text).not.toContain(part);
     }
-    list.dispose();
+    section.dispose();
   });
 
   it('shows the numbers of a cluster, and its name as text', async () => {
-    const [model, commands] = setUp();
-    const list = new ClusterList(model, commands);
-    const node = await show(list);
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
     const name = '<img src=x onerror=alert(1)>'.repeat(10);
     const tasks = { memory: 1200, released: 34, running: 3, erred: 2 };
-    FakeSocket.last.tell(makeCluster({ name }, tasks));
-    await redrawn(list);
+    const gpu = {
+      name: 'H200',
+      percent: 40,
+      memory_bytes: 1,
+      memory_limit_bytes: 2
+    };
+    const fields = { name, spilled_bytes: 2048, gpus: [gpu, gpu] };
+    FakeSocket.last.tell(makeCluster(fields, tasks));
+    await redrawn(section);
     expect(node.querySelector('img')).toBeNull();
     expect(node.querySelector<HTMLElement>('.gl-Card-name')?.title).toBe(name);
     const text = node.textContent ?? '';
     for (const part of [
       '2 workers, 4 threads',
       '120 %',
+      '2 GPUs40 %',
       '0.50 / 1.00 KiB',
+      '2.00 KiB spilled to disk',
       '1,234 tasks done',
       '3 running',
       '2 failed',
@@ -97,112 +137,375 @@ describe('ClusterList', () => {
     expect(node.querySelector<HTMLElement>('.gl-Bar > span')?.style.width).toBe(
       '50%'
     );
-    list.dispose();
+    section.dispose();
   });
 
-  it('shows recordings, to be opened and closed, and clusters elsewhere, which cannot be', async () => {
-    const [model, commands, executed] = setUp();
-    const list = new ClusterList(model, commands);
-    const node = await show(list);
+  it('does not make a 0 of a GPU that says nothing', async () => {
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
+    const gpu = {
+      name: 'MIG 1g',
+      percent: null,
+      memory_bytes: null,
+      memory_limit_bytes: null
+    };
+    FakeSocket.last.tell(makeCluster({ gpus: [gpu] }));
+    await redrawn(section);
+    expect(node.textContent).toContain('GPUnot supported');
+    section.dispose();
+  });
+
+  it('shows how long a cluster has been silent, how it adapts, and when it ends by itself', async () => {
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
+    const nowS = Date.now() / 1000;
+    FakeSocket.last.tell(
+      makeCluster({
+        state: 'silent',
+        heard_at: nowS - 40,
+        adaptive: { minimum: 1, maximum: 8 },
+        idle_timeout_s: 1800,
+        idle_since: nowS - 700
+      })
+    );
+    await redrawn(section);
+    for (const part of [
+      'Silent for 40 s',
+      '2 workers (adaptive, 1 to 8), 4 threads',
+      'Idle: ends in 19 min'
+    ]) {
+      expect(node.textContent).toContain(part);
+    }
+    section.dispose();
+  });
+
+  it('names the notebook that a cluster belongs to, and opens it', async () => {
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
+    FakeSocket.last.tell(
+      makeCluster({ id: 'a', notebook: 'deep/down/demo.ipynb' }),
+      makeCluster({ id: 'b', script: '/home/me/nightly.py' })
+    );
+    await redrawn(section);
+    const link = node.querySelector<HTMLElement>('[data-cluster="a"] .gl-Link');
+    expect(link?.textContent).toBe('demo.ipynb');
+    link?.click();
+    expect(told).toEqual([['file', 'deep/down/demo.ipynb']]);
+    const script = node.querySelector('[data-cluster="b"] .gl-Card-origin');
+    expect(script?.textContent).toContain('nightly.py');
+    expect(script?.querySelector('button')).toBeNull();
+    section.dispose();
+  });
+
+  it('shows starts, recordings and clusters elsewhere, with what can be done with each', async () => {
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
     FakeSocket.last.tellState({
+      starts: [
+        {
+          id: 's1',
+          name: 'one',
+          state: 'starting',
+          problem: '',
+          cluster: null
+        },
+        {
+          id: 's2',
+          name: 'two',
+          state: 'failed',
+          problem: 'no such kernel: r',
+          cluster: null
+        }
+      ],
       recordings: [makeRecording({ name: '<b>run</b>.glr' })],
       elsewhere: [{ id: 'a1', name: 'theirs', host: 'node12', started_at: 0 }]
     });
-    await redrawn(list);
-    const recording = node.querySelector('[data-recording="recording-1"]');
-    expect(recording?.textContent).toContain('<b>run</b>.glr');
-    expect(recording?.textContent).toContain('Recording');
-    for (const button of recording?.querySelectorAll('button') ?? []) {
-      button.click();
+    await redrawn(section);
+    const text = node.textContent ?? '';
+    for (const part of [
+      'Starting…',
+      'Did not start',
+      'no such kernel: r',
+      '<b>run</b>.glr',
+      'On node12'
+    ]) {
+      expect(text).toContain(part);
     }
-    expect(executed).toEqual([
-      [CommandIDs.openDashboard, { cluster: 'recording-1' }],
-      [CommandIDs.closeRecording, { recording: 'recording-1' }]
+    node.querySelectorAll('button').forEach(button => button.click());
+    expect(told).toEqual([
+      ['dismiss', 's1'],
+      ['dismiss', 's2'],
+      ['open', 'recording-1'],
+      ['close', 'recording-1']
     ]);
-    const elsewhere = node.querySelector('[data-elsewhere="a1"]');
-    expect(elsewhere?.textContent).toContain('theirs');
-    expect(elsewhere?.textContent).toContain('On node12');
-    expect(elsewhere?.querySelector('button')).toBeNull();
-    list.dispose();
+    expect(actionsOf(node, '[data-elsewhere="a1"]')).toEqual([]);
+    section.dispose();
   });
 
-  it('offers to shut down clusters, and no thread pools', async () => {
-    const [model, commands] = setUp();
-    const list = new ClusterList(model, commands);
-    const node = await show(list);
-    FakeSocket.last.tell(
-      makeCluster({ id: 'pool', kind: 'threads', workers: 0, threads: 3 }),
-      makeCluster({ id: 'a' })
-    );
-    await redrawn(list);
-    const actions = (id: string): (string | undefined)[] =>
-      Array.from(
-        node.querySelectorAll<HTMLElement>(
-          `[data-cluster="${id}"] [data-action]`
-        ),
-        ({ dataset }) => dataset.action
-      );
-    expect(actions('a')).toEqual(['open', 'shut-down']);
-    expect(actions('pool')).toEqual(['open']);
-    expect(node.textContent).toContain('3 threads in one process');
-    list.dispose();
+  it('offers to insert code only where there is a notebook', async () => {
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
+    FakeSocket.last.tell(makeCluster({ id: 'a' }));
+    await redrawn(section);
+    expect(actionsOf(node, '[data-cluster="a"]')).toEqual(['open', 'menu']);
+    models.notebooks.show('x.ipynb');
+    await redrawn(section);
+    expect(actionsOf(node, '[data-cluster="a"]')).toEqual([
+      'open',
+      'insert',
+      'menu'
+    ]);
+    section.dispose();
   });
 
-  it('runs the commands of its buttons without choosing the cluster', async () => {
-    const [model, commands, executed] = setUp();
-    const list = new ClusterList(model, commands);
-    const node = await show(list);
+  it('does what its buttons say without choosing the cluster', async () => {
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
     FakeSocket.last.tell(makeCluster({ id: 'a' }), makeCluster({ id: 'b' }));
-    await redrawn(list);
+    await redrawn(section);
     const card = node.querySelector<HTMLElement>('[data-cluster="a"]');
     card?.querySelector<HTMLElement>('[data-action="open"]')?.click();
-    card?.querySelector<HTMLElement>('[data-action="shut-down"]')?.click();
-    expect(executed).toEqual([
-      [CommandIDs.openDashboard, { cluster: 'a' }],
-      [CommandIDs.shutDownCluster, { cluster: 'a' }]
+    card?.querySelector<HTMLElement>('[data-action="menu"]')?.click();
+    expect(told).toEqual([
+      ['open', 'a'],
+      ['menu', 'a']
     ]);
-    expect(model.active?.id).toBe('b');
+    expect(models.clusters.active?.id).toBe('b');
     card?.click();
-    expect(model.active?.id).toBe('a');
-    list.dispose();
+    expect(models.clusters.active?.id).toBe('a');
+    section.dispose();
   });
 });
 
-describe('DashboardList', () => {
+describe('The section of dashboards', () => {
+  async function showDashboards(
+    models: IModels,
+    told: unknown[]
+  ): Promise<[DashboardsSection, Preferences]> {
+    const preferences = new Preferences(null);
+    const section = new DashboardsSection({
+      ...models,
+      trans,
+      preferences,
+      onOpen: page => told.push(['open', page]),
+      onDrag: () => undefined,
+      onToggleFavourite: page => void preferences.toggleFavourite(page),
+      onOpenLayout: name => told.push(['layout', name]),
+      onDeleteLayout: name => void preferences.deleteLayout(name)
+    });
+    await show(section);
+    return [section, preferences];
+  }
+
   it('opens a page of the active cluster, and nothing without one', async () => {
-    const [model, commands, executed] = setUp();
-    const list = new DashboardList(model, commands);
-    const node = await show(list);
-    await redrawn(list);
+    const { told, ...models } = setUp();
+    const [section] = await showDashboards(models, told);
     const button = (): HTMLButtonElement | null =>
-      node.querySelector('[data-page="task-stream"]');
+      section.node.querySelector('[data-page="task-stream"]');
     expect(button()?.disabled).toBe(true);
     FakeSocket.last.tell(makeCluster({ id: 'a' }));
-    await redrawn(list);
+    await redrawn(section);
     button()?.click();
-    expect(executed).toEqual([
-      [CommandIDs.openDashboard, { cluster: 'a', page: 'task-stream' }]
-    ]);
-    list.dispose();
+    expect(told).toEqual([['open', 'task-stream']]);
+    section.dispose();
+  });
+
+  it('lists favourites first, and layouts last', async () => {
+    const { told, ...models } = setUp();
+    const [section, preferences] = await showDashboards(models, told);
+    FakeSocket.last.tell(makeCluster());
+    section.node
+      .querySelector<HTMLElement>('.gl-PageRow [data-action="favourite"]')
+      ?.click();
+    await preferences.saveLayout({
+      name: 'mine',
+      arrangement: { pages: ['status'] }
+    });
+    await redrawn(section);
+    const groups = Array.from(
+      section.node.querySelectorAll<HTMLElement>('[data-group]'),
+      ({ dataset }) => dataset.group
+    );
+    expect(groups).toEqual(['favourites', 'overview', 'tasks', 'layouts']);
+    section.node.querySelector<HTMLElement>('[data-layout="mine"]')?.click();
+    expect(told).toEqual([['layout', 'mine']]);
+    section.dispose();
+  });
+});
+
+describe('The section of runs', () => {
+  it('shows those of the notebook in front, or all', async () => {
+    const { told, ...models } = setUp();
+    const section = new RunsSection({
+      ...models,
+      trans,
+      onOpen: id => told.push(id),
+      onReplay: () => undefined
+    });
+    const node = await show(section);
+    FakeSocket.last.tell(
+      makeCluster({
+        id: 'a',
+        notebook: 'a.ipynb',
+        runs: [makeRun({ label: 'of a' })]
+      }),
+      makeCluster({ id: 'b', runs: [makeRun({ label: 'of b' })] })
+    );
+    await redrawn(section);
+    expect(node.querySelectorAll('.gl-Run').length).toBe(2);
+    models.notebooks.show('a.ipynb');
+    await redrawn(section);
+    const labels = (): unknown[] =>
+      Array.from(
+        node.querySelectorAll('.gl-Run-label'),
+        each => each.textContent
+      );
+    expect(labels()).toEqual(['of a']);
+    expect(
+      node.querySelector('[role="progressbar"]')?.getAttribute('aria-valuenow')
+    ).toBe('25');
+    node
+      .querySelector<HTMLElement>('.gl-Choice [aria-pressed="false"]')
+      ?.click();
+    await redrawn(section);
+    expect(labels().length).toBe(2);
+    node.querySelector<HTMLElement>('.gl-Run-open')?.click();
+    expect(told).toEqual(['a']);
+    section.dispose();
+  });
+});
+
+describe('The panel', () => {
+  function makePanel({ stream }: IModels): GlassloomPanel {
+    return new GlassloomPanel({
+      stream,
+      trans,
+      translator: nullTranslator,
+      warmUp: () => undefined
+    });
+  }
+
+  it('orders sections by rank, whenever they come and wherever they were', () => {
+    const panel = makePanel(setUp());
+    const entries: unknown[] = [];
+    panel.sectionAdded.connect((_, { id }) => entries.push(id));
+    for (const [id, rank] of [
+      ['c', 3],
+      ['a', 1],
+      ['b', 2]
+    ] as const) {
+      panel.addSection({ id, title: id, widget: new Widget(), rank });
+    }
+    const titles = (): string[] => panel.widgets.map(each => each.title.label);
+    expect(titles()).toEqual(['a', 'b', 'c']);
+    expect(entries).toEqual(['c', 'a', 'b']);
+    const moved = panel.removeSectionById('a') as PanelWithToolbar;
+    expect(titles()).toEqual(['b', 'c']);
+    panel.reinsertSection(moved);
+    expect(titles()).toEqual(['a', 'b', 'c']);
+    expect(panel.getSections().map(({ titleNode }) => titleNode.title)).toEqual(
+      ['', '', '']
+    );
+    panel.dispose();
+  });
+
+  it('says once, above all sections, that the connection is lost', () => {
+    const panel = makePanel(setUp());
+    const problem = (): string | null | undefined =>
+      panel.node.querySelector('.gl-Problem')?.textContent;
+    FakeSocket.last.tell();
+    expect(problem()).toBe('');
+    FakeSocket.last.onclose?.();
+    expect(problem()).toContain('No connection to the Jupyter server');
+    panel.dispose();
   });
 });
 
 describe('NewClusterForm', () => {
-  it('leaves out empty fields and makes numbers of numbers', async () => {
-    const form = new NewClusterForm({ name: ' mine ', n_workers: 3 });
-    Widget.attach(form, document.body);
-    await form.renderPromise;
+  const PROFILES = {
+    schema: {
+      type: 'object',
+      properties: {
+        name: { type: 'string' },
+        n_workers: { type: 'integer', title: 'Workers' }
+      }
+    },
+    profiles: [
+      {
+        name: 'big',
+        title: 'Big',
+        description: 'All that there is',
+        values: { n_workers: 64 }
+      }
+    ],
+    kernels: []
+  };
+
+  async function showForm(
+    ...args: [object?, string?]
+  ): Promise<NewClusterForm> {
+    const form = new NewClusterForm(trans, PROFILES, ...args);
+    await show(form);
+    return form;
+  }
+
+  it('has a labelled field for each property, and keeps what was filled in', async () => {
+    const form = await showForm({ name: ' mine ', n_workers: 3 });
+    const labels = Array.from(form.node.querySelectorAll('label'), each => [
+      each.textContent,
+      form.node.querySelector(`#${each.htmlFor}`)?.tagName
+    ]);
+    expect(labels).toEqual([
+      ['Profile', 'SELECT'],
+      ['Name', 'INPUT'],
+      ['Workers', 'INPUT']
+    ]);
     expect(form.getValue()).toEqual({ name: 'mine', n_workers: 3 });
     form.dispose();
   });
 
+  it('is filled in by a profile', async () => {
+    const form = await showForm();
+    const select = form.node.querySelector('select') as HTMLSelectElement;
+    select.value = 'big';
+    select.dispatchEvent(new Event('change', { bubbles: true }));
+    await redrawn(form);
+    expect(form.node.textContent).toContain('All that there is');
+    expect(form.getValue()).toEqual({ profile: 'big', n_workers: 64 });
+    form.dispose();
+  });
+
   it('shows why the last try failed', async () => {
-    const form = new NewClusterForm({}, 'MemoryLimitError: no');
-    Widget.attach(form, document.body);
-    await form.renderPromise;
+    const form = await showForm({}, 'MemoryLimitError: no');
     expect(form.node.querySelector('[role="alert"]')?.textContent).toBe(
       'MemoryLimitError: no'
     );
+    form.dispose();
+  });
+});
+
+describe('ScaleForm', () => {
+  it.each([
+    [{}, { n: 2 }, ['mode', 'n', 'mode', 'minimum', 'maximum']],
+    [
+      { adaptive: { minimum: 2, maximum: 9 } },
+      { minimum: 2, maximum: 9 },
+      ['mode', 'n', 'mode', 'minimum', 'maximum']
+    ],
+    [{ can: ['scale' as const] }, { n: 2 }, ['mode', 'n']]
+  ])('asks for what a cluster %j can do', async (fields, value, names) => {
+    const form = new ScaleForm(trans, makeCluster(fields));
+    await show(form);
+    expect(form.getValue()).toEqual(value);
+    expect(
+      Array.from(form.node.querySelectorAll('input'), ({ name }) => name)
+    ).toEqual(names);
     form.dispose();
   });
 });

@@ -1,88 +1,81 @@
 /**
- * The state of all clusters. It draws nothing; whoever shows it listens to `changed`.
+ * The clusters of this user, and what can be done with them. It draws nothing; whoever shows it listens to `changed`.
  */
+import { TranslationBundle } from '@jupyterlab/translation';
 import { IDisposable } from '@lumino/disposable';
 import { ISignal, Signal } from '@lumino/signaling';
 import { GlassloomAPI } from '../request';
 import {
-  Connection,
+  IBounds,
   ICluster,
   IClusterElsewhere,
-  IClusterModel,
   IClusterRequest,
-  IPage,
-  IRecording
+  IClusters,
+  IHop,
+  INotebooks,
+  IProfiles,
+  IStart,
+  IStateStream
 } from '../tokens';
-import { Stream } from './stream';
+import { newestOf } from './targets';
 
 /** A cluster that was asked to end and is still there after so long won't end by itself. It takes a few seconds at most. */
-const SHUT_DOWN_TIMEOUT_MS = 15_000;
+export const SHUT_DOWN_TIMEOUT_MS = 15_000;
 
-/** What the stream brings: a server that was started before an update may know less. */
-interface IState {
-  clusters: ICluster[];
-  recordings?: IRecording[];
-  elsewhere?: IClusterElsewhere[];
-}
-
-export class ClusterModel implements IClusterModel, IDisposable {
-  constructor(api: GlassloomAPI) {
-    this._api = api;
-    this._stream = new Stream(() => api.openMetrics());
-    this._stream.message.connect(this._onMessage, this);
-    this._stream.connected.connect(this._onConnected, this);
-    void this._loadPages();
+export class Clusters implements IClusters, IDisposable {
+  constructor(
+    private readonly _api: GlassloomAPI,
+    private readonly _stream: IStateStream,
+    private readonly _trans: TranslationBundle,
+    private readonly _notebooks: INotebooks | null = null
+  ) {
+    _stream.changed.connect(this._onStream, this);
+    _notebooks?.changed.connect(this._emit, this);
   }
 
   get changed(): ISignal<this, void> {
     return this._changed;
   }
 
-  get connection(): Connection {
-    return this._connection;
-  }
-
-  get clusters(): readonly ICluster[] {
-    return this._clusters;
-  }
-
-  get recordings(): readonly IRecording[] {
-    return this._recordings;
+  get all(): readonly ICluster[] {
+    return this._stream.state.clusters;
   }
 
   get elsewhere(): readonly IClusterElsewhere[] {
-    return this._elsewhere;
+    return this._stream.state.elsewhere;
+  }
+
+  get starts(): readonly IStart[] {
+    return this._stream.state.starts;
   }
 
   get active(): ICluster | null {
-    const chosen = this._chosen === null ? null : this.find(this._chosen);
-    return chosen ?? this._clusters.at(-1) ?? null;
-  }
-
-  get pages(): readonly IPage[] {
-    return this._pages;
-  }
-
-  get starting(): readonly string[] {
-    return this._starting;
+    const path = this._notebooks?.current ?? null;
+    return (
+      (this._chosen === null ? null : this.find(this._chosen)) ??
+      (path === null ? null : this.ofNotebook(path)) ??
+      this.all.at(-1) ??
+      null
+    );
   }
 
   get isDisposed(): boolean {
-    return this._stream.isDisposed;
+    return this._isDisposed;
   }
 
   dispose(): void {
-    this._stream.dispose();
+    this._isDisposed = true;
+    this._stream.changed.disconnect(this._onStream, this);
+    this._notebooks?.changed.disconnect(this._emit, this);
     Signal.clearData(this);
   }
 
   find(id: string): ICluster | null {
-    return this._clusters.find(cluster => cluster.id === id) ?? null;
+    return this.all.find(cluster => cluster.id === id) ?? null;
   }
 
-  nameOf(id: string): string | null {
-    const recording = this._recordings.find(each => each.id === id);
-    return (recording ?? this.find(id))?.name ?? null;
+  ofNotebook(path: string): ICluster | null {
+    return newestOf(path, this.all);
   }
 
   isShuttingDown(id: string): boolean {
@@ -91,47 +84,70 @@ export class ClusterModel implements IClusterModel, IDisposable {
 
   activate(id: string): void {
     this._chosen = id;
-    this._changed.emit();
+    this._emit();
   }
 
-  /** Start a cluster and make it the active one; rejects with the server's reason. */
+  profiles(): Promise<IProfiles> {
+    return this._api.profiles();
+  }
+
   async start(request: IClusterRequest): Promise<void> {
-    const name = request.name ?? 'a new cluster';
-    this._starting = [...this._starting, name];
-    this._changed.emit();
-    try {
-      this._chosen = (await this._api.startCluster(request)).id;
-    } finally {
-      const index = this._starting.indexOf(name);
-      this._starting = this._starting.filter((_, i) => i !== index);
-      this._changed.emit();
-    }
+    const { id } = await this._api.startCluster(request);
+    this._expected = id;
+    this._onStream();
   }
 
-  /** Ask a cluster to end; resolves when it has. Rejects with the server's reason, or if it takes too long. */
+  async dismissStart(id: string): Promise<void> {
+    await this._api.dismissStart(id);
+  }
+
+  scale(id: string, n: number): Promise<string> {
+    return this._api.control(id, 'scale', { n });
+  }
+
+  adapt(id: string, bounds: IBounds | null): Promise<string> {
+    return this._api.control(id, 'adapt', { ...bounds });
+  }
+
+  restart(id: string): Promise<string> {
+    return this._api.control(id, 'restart', {});
+  }
+
+  rename(id: string, name: string): Promise<string> {
+    return this._api.control(id, 'rename', { name });
+  }
+
   shutDown(id: string): Promise<void> {
+    return this._end(id, () => this._api.shutDownCluster(id));
+  }
+
+  kill(id: string): Promise<void> {
+    return this._end(id, () => this._api.killCluster(id));
+  }
+
+  log(id: string): Promise<string[]> {
+    return this._api.log(id);
+  }
+
+  doctor(id: string | null): Promise<IHop[]> {
+    return this._api.doctor(id);
+  }
+
+  /** Ask a cluster to end, once; resolves when it has. Rejects with the server's reason, or if it takes too long. */
+  private _end(id: string, ask: () => Promise<void>): Promise<void> {
     const underWay = this._shuttingDown.get(id);
     if (underWay !== undefined) {
       return underWay;
     }
-    const ended = this._shutDown(id).finally(() => {
-      this._shuttingDown.delete(id);
-      this._changed.emit();
-    });
+    const ended = ask()
+      .then(() => this._isGone(id))
+      .finally(() => {
+        this._shuttingDown.delete(id);
+        this._emit();
+      });
     this._shuttingDown.set(id, ended);
-    this._changed.emit();
+    this._emit();
     return ended;
-  }
-
-  async closeRecording(id: string): Promise<void> {
-    await this._api.closeRecording(id);
-    this._recordings = this._recordings.filter(each => each.id !== id);
-    this._changed.emit();
-  }
-
-  private async _shutDown(id: string): Promise<void> {
-    await this._api.shutDownCluster(id);
-    await this._isGone(id);
   }
 
   /** Resolves when a cluster is no longer in the list; rejects if that takes too long. */
@@ -145,8 +161,9 @@ export class ClusterModel implements IClusterModel, IDisposable {
       };
       const giveUp = (): void => {
         stop();
+        const seconds = SHUT_DOWN_TIMEOUT_MS / 1000;
         reject(
-          new Error(`it has not ended within ${SHUT_DOWN_TIMEOUT_MS / 1000} s`)
+          new Error(this._trans.__('it has not ended within %1 s', seconds))
         );
       };
       const stop = (): void => {
@@ -159,43 +176,24 @@ export class ClusterModel implements IClusterModel, IDisposable {
     });
   }
 
-  private _onMessage(_: Stream, text: string): void {
-    const state = JSON.parse(text) as IState;
-    this._clusters = state.clusters;
-    this._recordings = state.recordings ?? [];
-    this._elsewhere = state.elsewhere ?? [];
-    this._connection = 'connected';
+  /** A cluster that was started from here becomes the active one when it comes. */
+  private _onStream(): void {
+    const started = this.all.find(({ start }) => start === this._expected);
+    if (this._expected !== null && started !== undefined) {
+      this._chosen = started.id;
+      this._expected = null;
+    }
+    this._emit();
+  }
+
+  private _emit(): void {
     this._changed.emit();
   }
 
-  private _onConnected(_: Stream, connected: boolean): void {
-    if (!connected) {
-      this._connection = 'lost';
-      this._changed.emit();
-    } else if (this._pages.length === 0) {
-      void this._loadPages();
-    }
-  }
-
-  private async _loadPages(): Promise<void> {
-    try {
-      this._pages = await this._api.pages();
-      this._changed.emit();
-    } catch (error) {
-      // Asked for again with the next connection.
-      console.warn('Glassloom could not load its list of pages:', error);
-    }
-  }
-
-  private readonly _api: GlassloomAPI;
-  private readonly _stream: Stream;
   private readonly _changed = new Signal<this, void>(this);
   private readonly _shuttingDown = new Map<string, Promise<void>>();
-  private _clusters: readonly ICluster[] = [];
-  private _recordings: readonly IRecording[] = [];
-  private _elsewhere: readonly IClusterElsewhere[] = [];
-  private _pages: readonly IPage[] = [];
-  private _starting: readonly string[] = [];
-  private _connection: Connection = 'connecting';
+  private _isDisposed = false;
   private _chosen: string | null = null;
+  /** The id of the start that a person waits for. */
+  private _expected: string | null = null;
 }

@@ -1,6 +1,8 @@
 /**
  * Numbers as a person reads them. Pure.
  */
+import { TranslationBundle } from '@jupyterlab/translation';
+
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 /** Format bytes with three digits: `formatBytes(1536)` is `"1.50 KiB"`. */
@@ -30,21 +32,30 @@ export function formatCount(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** Format a number of things: `formatNumber(1, 'worker')` is `"1 worker"`. */
-export function formatNumber(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-/** Format an age: `formatAge(125)` is `"2 min ago"`. */
-export function formatAge(seconds: number): string {
+/** Format an age: `formatAge(trans, 125)` is `"2 min ago"`. */
+export function formatAge(trans: TranslationBundle, seconds: number): string {
   if (seconds < 60) {
-    return 'just now';
+    return trans.__('just now');
   }
   if (seconds < 3600) {
-    return `${Math.floor(seconds / 60)} min ago`;
+    return trans.__('%1 min ago', Math.floor(seconds / 60));
   }
   if (seconds < 48 * 3600) {
-    return `${Math.floor(seconds / 3600)} h ago`;
+    return trans.__('%1 h ago', Math.floor(seconds / 3600));
   }
-  return `${Math.floor(seconds / 86400)} days ago`;
+  return trans.__('%1 days ago', Math.floor(seconds / 86400));
+}
+
+/** Format a duration with two digits: `formatDuration(95)` is `"1 min 35 s"`. */
+export function formatDuration(seconds: number): string {
+  if (seconds < 1) {
+    return `${Math.round(1000 * seconds)} ms`;
+  }
+  if (seconds < 59.95) {
+    return `${seconds < 9.95 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  }
+  const minutes = Math.floor(Math.round(seconds) / 60);
+  return minutes < 60
+    ? `${minutes} min ${Math.round(seconds) % 60} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -1,12 +1,16 @@
 /**
- * What differs between clusters of processes and the thread pools of single processes. Pure.
+ * What differs between clusters: what they can be asked for, how large they are and what state they are in. Pure.
  */
-import { ICluster } from '../tokens';
-import { formatNumber } from './format';
+import { TranslationBundle } from '@jupyterlab/translation';
+import { Ability, ICluster } from '../tokens';
+import { formatCount, formatDuration } from './format';
 
-/** Tell whether a cluster can be ended. A thread pool ends with its process only. */
-export function canShutDown(cluster: ICluster): boolean {
-  return cluster.kind !== 'threads';
+/** From this share of its limit on, memory is short; the engine spills at about the same. */
+export const MEMORY_SHORT = 0.7;
+
+/** Tell whether a cluster can be asked for something. */
+export function can(cluster: ICluster, ability: Ability): boolean {
+  return cluster.can.includes(ability);
 }
 
 /** Tell whether an id is a recording's. */
@@ -14,11 +18,80 @@ export function isRecording(id: string): boolean {
   return id.startsWith('recording-');
 }
 
+/** Return the share of the memory limit that is used, or null if there is no limit. */
+export function memoryShare(cluster: ICluster): number | null {
+  const { memory_bytes, memory_limit_bytes } = cluster;
+  return memory_limit_bytes ? memory_bytes / memory_limit_bytes : null;
+}
+
 /** Return for people how large a cluster is. */
-export function describeSize(cluster: ICluster): string {
-  const threads = formatNumber(cluster.threads, 'thread');
+export function describeSize(
+  trans: TranslationBundle,
+  cluster: ICluster
+): string {
+  const { workers, threads, adaptive } = cluster;
+  const inThreads = trans._n(
+    '%2 thread',
+    '%2 threads',
+    threads,
+    formatCount(threads)
+  );
   if (cluster.kind === 'threads') {
-    return `${threads} in one process`;
+    return trans.__('%1 in one process', inThreads);
   }
-  return `${formatNumber(cluster.workers, 'worker')}, ${threads}`;
+  const inWorkers = trans._n(
+    '%2 worker',
+    '%2 workers',
+    workers,
+    formatCount(workers)
+  );
+  return adaptive === null
+    ? `${inWorkers}, ${inThreads}`
+    : trans.__(
+        '%1 (adaptive, %2 to %3), %4',
+        inWorkers,
+        adaptive.minimum,
+        adaptive.maximum,
+        inThreads
+      );
+}
+
+/** Return for people what state a cluster is in; empty if it simply runs. */
+export function describeState(
+  trans: TranslationBundle,
+  cluster: ICluster,
+  nowMs: number
+): string {
+  const { heard_at } = cluster;
+  switch (cluster.state) {
+    case 'starting':
+      return trans.__('Starting…');
+    case 'paused':
+      return trans.__('Paused: its workers are short of memory');
+    case 'silent':
+      return heard_at === null
+        ? trans.__('Has not answered yet')
+        : trans.__(
+            'Silent for %1',
+            formatDuration(Math.max(1, Math.round(nowMs / 1000 - heard_at)))
+          );
+    default:
+      return '';
+  }
+}
+
+/** Return for people when an idle cluster ends by itself; empty if it doesn't. */
+export function describeIdle(
+  trans: TranslationBundle,
+  cluster: ICluster,
+  nowMs: number
+): string {
+  const { idle_timeout_s, idle_since } = cluster;
+  if (idle_timeout_s === null || idle_since === null) {
+    return '';
+  }
+  const leftS = idle_timeout_s - (nowMs / 1000 - idle_since);
+  return leftS < 60
+    ? trans.__('Idle: ends in less than a minute')
+    : trans.__('Idle: ends in %1 min', Math.ceil(leftS / 60));
 }

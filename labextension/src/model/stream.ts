@@ -1,5 +1,5 @@
 /**
- * A WebSocket that comes back by itself, and rests while the browser tab is hidden.
+ * A WebSocket that comes back by itself, also when the network dies without a word, and rests while the tab is hidden.
  */
 import { IDisposable } from '@lumino/disposable';
 import { ISignal, Signal } from '@lumino/signaling';
@@ -9,6 +9,8 @@ const FIRST_DELAY_MS = 500;
 const LAST_DELAY_MS = 15_000;
 /** How long the tab may be hidden before the connection is given up. */
 const HIDDEN_MS = 30_000;
+/** The server says something every 5 s: after so long without a word the connection is dead, whatever the browser believes. */
+export const SILENCE_MS = 16_000;
 
 export class Stream implements IDisposable {
   /**
@@ -16,6 +18,7 @@ export class Stream implements IDisposable {
    */
   constructor(private readonly _open: () => WebSocket) {
     document.addEventListener('visibilitychange', this._onVisibilityChange);
+    window.addEventListener('online', this._onOnline);
     this._connect();
   }
 
@@ -29,6 +32,11 @@ export class Stream implements IDisposable {
     return this._connected;
   }
 
+  /** When the last message came, or null. */
+  get heardAtMs(): number | null {
+    return this._heardAtMs;
+  }
+
   get isDisposed(): boolean {
     return this._isDisposed;
   }
@@ -39,32 +47,47 @@ export class Stream implements IDisposable {
     }
     this._isDisposed = true;
     document.removeEventListener('visibilitychange', this._onVisibilityChange);
+    window.removeEventListener('online', this._onOnline);
     this._cancelTimer();
     this._close();
     Signal.clearData(this);
+  }
+
+  /** Give up the connection, if there is one, and make a new one now. */
+  reconnect(): void {
+    this._close();
+    this._connect();
   }
 
   private _connect(): void {
     this._cancelTimer();
     const socket = this._open();
     this._socket = socket;
+    this._expectWord();
     socket.onopen = () => {
       this._backoff.reset();
+      this._expectWord();
       this._connected.emit(true);
     };
     socket.onmessage = (event: MessageEvent<string>) => {
+      this._heardAtMs = Date.now();
+      this._expectWord();
       this._message.emit(event.data);
     };
-    socket.onclose = () => {
-      this._socket = null;
-      this._connected.emit(false);
-      if (!document.hidden) {
-        this._later(() => this._connect(), this._backoff.next());
-      }
-    };
+    socket.onclose = () => this._lose();
+  }
+
+  /** The connection is gone: say so and try again, unless nobody looks. */
+  private _lose(): void {
+    this._close();
+    this._connected.emit(false);
+    if (!document.hidden) {
+      this._later(() => this._connect(), this._backoff.next());
+    }
   }
 
   private _close(): void {
+    window.clearTimeout(this._silence);
     if (this._socket !== null) {
       this._socket.onopen = null;
       this._socket.onmessage = null;
@@ -74,6 +97,11 @@ export class Stream implements IDisposable {
     }
   }
 
+  private _expectWord(): void {
+    window.clearTimeout(this._silence);
+    this._silence = window.setTimeout(() => this._lose(), SILENCE_MS);
+  }
+
   private readonly _onVisibilityChange = (): void => {
     if (document.hidden) {
       this._later(() => this._close(), HIDDEN_MS);
@@ -81,6 +109,12 @@ export class Stream implements IDisposable {
       this._connect();
     } else {
       this._cancelTimer();
+    }
+  };
+
+  private readonly _onOnline = (): void => {
+    if (this._socket === null && !document.hidden) {
+      this._connect();
     }
   };
 
@@ -95,6 +129,8 @@ export class Stream implements IDisposable {
 
   private _socket: WebSocket | null = null;
   private _timer = 0;
+  private _silence = 0;
+  private _heardAtMs: number | null = null;
   private _isDisposed = false;
   private readonly _backoff = new Backoff(FIRST_DELAY_MS, LAST_DELAY_MS);
   private readonly _message = new Signal<this, string>(this);

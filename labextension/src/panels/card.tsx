@@ -1,33 +1,17 @@
 /**
  * One cluster in the list: what it is, how busy it is, and what can be done with it.
  */
-import { closeIcon, LabIcon } from '@jupyterlab/ui-components';
+import { PathExt } from '@jupyterlab/coreutils';
+import { TranslationBundle } from '@jupyterlab/translation';
+import { codeIcon, ellipsesIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { glassloomIcon } from '../icons';
-import {
-  formatAge,
-  formatBytes,
-  formatCount,
-  formatNumber,
-  formatShare
-} from '../model/format';
-import { canShutDown, describeSize } from '../model/kinds';
-import {
-  ICluster,
-  IClusterElsewhere,
-  IRecording,
-  ITaskCounts
-} from '../tokens';
-import { Sparkline } from './sparkline';
-
-const STARTED_BY: Record<string, string> = {
-  notebook: 'from a notebook',
-  panel: 'from this panel',
-  script: 'from a script'
-};
-
-/** From this share of its limit on, memory is short; the engine spills at about the same. */
-const MEMORY_SHORT = 0.7;
+import { formatAge } from '../model/format';
+import { describeIdle, describeSize, describeState } from '../model/kinds';
+import { ICluster } from '../tokens';
+import { dragCode } from './drag';
+import { Meters, Tasks } from './meters';
+import { IconButton, useTrans } from './section';
 
 export interface ICardProps {
   cluster: ICluster;
@@ -36,11 +20,17 @@ export interface ICardProps {
   nowMs: number;
   onSelect: (id: string) => void;
   onOpen: (id: string) => void;
-  onShutDown: (id: string) => void;
+  /** Insert the code that connects to it; null where there are no notebooks. */
+  onInsert: ((id: string) => void) | null;
+  onMenu: (id: string, anchor: DOMRect) => void;
+  onOpenFile: (path: string) => void;
 }
 
 export function ClusterCard(props: ICardProps): JSX.Element {
   const { cluster, isActive, isShuttingDown } = props;
+  const trans = useTrans();
+  const state = describeState(trans, cluster, props.nowMs);
+  const idle = describeIdle(trans, cluster, props.nowMs);
   return (
     <li
       className={
@@ -49,39 +39,20 @@ export function ClusterCard(props: ICardProps): JSX.Element {
         (isShuttingDown ? ' gl-mod-ending' : '')
       }
       data-cluster={cluster.id}
+      data-state={cluster.state}
       onClick={() => props.onSelect(cluster.id)}
     >
-      <div className="gl-Card-head">
-        <button
-          className="gl-Card-name"
-          title={cluster.name}
-          aria-pressed={isActive}
-        >
-          {cluster.name}
-        </button>
-        <CardButton
-          icon={glassloomIcon}
-          label={`Open the dashboard of ${cluster.name}`}
-          action="open"
-          onClick={() => props.onOpen(cluster.id)}
-        />
-        {canShutDown(cluster) && (
-          <CardButton
-            icon={closeIcon}
-            label={`Shut down ${cluster.name}`}
-            action="shut-down"
-            isDisabled={isShuttingDown}
-            onClick={() => props.onShutDown(cluster.id)}
-          />
-        )}
-      </div>
+      <Head {...props} />
       <div className="gl-Card-facts">
         {isShuttingDown
-          ? 'Shutting down…'
+          ? trans.__('Shutting down…')
           : cluster.problem
-            ? 'Cannot be read'
-            : describeSize(cluster)}
+            ? trans.__('Cannot be read')
+            : describeSize(trans, cluster)}
       </div>
+      {state && !cluster.problem && (
+        <div className="gl-Card-state">{state}</div>
+      )}
       {cluster.problem ? (
         <div className="gl-Card-problem">{cluster.problem}</div>
       ) : (
@@ -90,151 +61,96 @@ export function ClusterCard(props: ICardProps): JSX.Element {
           <Tasks tasks={cluster.tasks} />
         </>
       )}
-      <div className="gl-Card-origin">
-        {describeOrigin(cluster, props.nowMs)}
-      </div>
+      <Origin {...props} />
+      {idle && <div className="gl-Card-origin">{idle}</div>}
     </li>
   );
 }
 
-export interface IRecordingCardProps {
-  recording: IRecording;
-  nowMs: number;
-  onOpen: (id: string) => void;
-  onClose: (id: string) => void;
-}
-
-export function RecordingCard(props: IRecordingCardProps): JSX.Element {
-  const { recording } = props;
+function Head(props: ICardProps): JSX.Element {
+  const trans = useTrans();
+  const { id, name } = props.cluster;
+  const { onInsert } = props;
   return (
-    <li className="gl-Card" data-recording={recording.id}>
-      <div className="gl-Card-head">
-        <div className="gl-Card-name" title={recording.name}>
-          {recording.name}
-        </div>
-        <CardButton
-          icon={glassloomIcon}
-          label={`Open the dashboard of ${recording.name}`}
-          action="open"
-          onClick={() => props.onOpen(recording.id)}
-        />
-        <CardButton
-          icon={closeIcon}
-          label={`Close ${recording.name}; its file stays`}
-          action="close"
-          onClick={() => props.onClose(recording.id)}
-        />
-      </div>
-      <div className="gl-Card-facts">Recording</div>
-      <div className="gl-Card-origin">
-        {`Opened ${formatAge(props.nowMs / 1000 - recording.opened_at)}`}
-      </div>
-    </li>
-  );
-}
-
-/** A cluster that can only be reached elsewhere. */
-export function ElsewhereCard(props: {
-  cluster: IClusterElsewhere;
-}): JSX.Element {
-  const { name, host } = props.cluster;
-  return (
-    <li className="gl-Card" data-elsewhere={props.cluster.id}>
-      <div className="gl-Card-name" title={name}>
+    <div className="gl-Card-head">
+      <button
+        className="gl-Card-name"
+        title={name}
+        aria-pressed={props.isActive}
+      >
         {name}
-      </div>
-      <div className="gl-Card-facts">
-        {`On ${host}, where alone it can be reached`}
-      </div>
-    </li>
-  );
-}
-
-function CardButton(props: {
-  icon: LabIcon;
-  label: string;
-  action: string;
-  isDisabled?: boolean;
-  onClick: () => void;
-}): JSX.Element {
-  return (
-    <button
-      className="gl-Card-button"
-      title={props.label}
-      aria-label={props.label}
-      data-action={props.action}
-      disabled={props.isDisabled}
-      onClick={event => {
-        event.stopPropagation();
-        props.onClick();
-      }}
-    >
-      <props.icon.react tag={null} />
-    </button>
-  );
-}
-
-function Meters(props: { cluster: ICluster }): JSX.Element {
-  const { cluster } = props;
-  const limit = cluster.memory_limit_bytes;
-  const share = limit ? Math.min(cluster.memory_bytes / limit, 1) : null;
-  const top = Math.max(100 * cluster.threads, ...cluster.cpu_history, 1);
-  return (
-    <>
-      <div className="gl-Meter">
-        <span className="gl-Meter-label">CPU</span>
-        <Sparkline
-          values={cluster.cpu_history}
-          top={top}
-          label="CPU use over the last minute"
+      </button>
+      <IconButton
+        icon={glassloomIcon}
+        label={trans.__('Open the dashboard of %1', name)}
+        action="open"
+        onClick={() => props.onOpen(id)}
+      />
+      {onInsert !== null && (
+        <IconButton
+          icon={codeIcon}
+          label={trans.__(
+            'Insert code that connects to %1 into the notebook (click or drag)',
+            name
+          )}
+          action="insert"
+          onPointerDown={event => dragCode(event.nativeEvent, name)}
+          onClick={() => onInsert(id)}
         />
-        <span className="gl-Meter-value" title="100 % is one core busy">
-          {`${Math.round(cluster.cpu_percent)} %`}
-        </span>
-      </div>
-      <div className="gl-Meter">
-        <span className="gl-Meter-label">Memory</span>
-        {share !== null && (
-          <span className="gl-Bar">
-            <span
-              className={share >= MEMORY_SHORT ? 'gl-mod-short' : ''}
-              style={{ width: `${100 * share}%` }}
-            />
-          </span>
-        )}
-        <span
-          className="gl-Meter-value"
-          title={
-            limit ? 'Used / limit of all workers' : 'Used; no limit is set'
-          }
-        >
-          {limit
-            ? formatShare(cluster.memory_bytes, limit)
-            : formatBytes(cluster.memory_bytes)}
-        </span>
-      </div>
-    </>
-  );
-}
-
-function Tasks(props: { tasks: ITaskCounts }): JSX.Element {
-  const { waiting, ready, running, memory, released, erred } = props.tasks;
-  return (
-    <div className="gl-Card-tasks">
-      <span>{formatNumber(memory + released, 'task')} done</span>
-      <span>{formatCount(running)} running</span>
-      {waiting + ready > 0 && (
-        <span>{formatCount(waiting + ready)} waiting</span>
       )}
-      {erred > 0 && (
-        <span className="gl-mod-erred">{formatCount(erred)} failed</span>
-      )}
+      <IconButton
+        icon={ellipsesIcon}
+        label={trans.__('What else can be done with %1', name)}
+        action="menu"
+        hasMenu
+        onClick={event =>
+          props.onMenu(id, event.currentTarget.getBoundingClientRect())
+        }
+      />
     </div>
   );
 }
 
-function describeOrigin(cluster: ICluster, nowMs: number): string {
-  const age = formatAge(nowMs / 1000 - cluster.started_at);
-  const origin = STARTED_BY[cluster.started_by] ?? `by ${cluster.started_by}`;
-  return `Started ${origin} ${age}`;
+/** Where it was started and when; a notebook or script is opened by a click. */
+function Origin(props: ICardProps): JSX.Element {
+  const trans = useTrans();
+  const { cluster, nowMs } = props;
+  const path = cluster.notebook ?? cluster.script;
+  const age = formatAge(trans, nowMs / 1000 - cluster.started_at);
+  if (path === null) {
+    const origin = describeOrigin(trans, cluster.started_by);
+    return <div className="gl-Card-origin">{`${origin} ${age}`}</div>;
+  }
+  return (
+    <div className="gl-Card-origin">
+      {cluster.notebook === null ? (
+        <span title={path}>{PathExt.basename(path)}</span>
+      ) : (
+        <button
+          className="gl-Link"
+          title={trans.__('Open %1', path)}
+          onClick={event => {
+            event.stopPropagation();
+            props.onOpenFile(path);
+          }}
+        >
+          {PathExt.basename(path)}
+        </button>
+      )}
+      <span>{` · ${age}`}</span>
+    </div>
+  );
+}
+
+function describeOrigin(trans: TranslationBundle, startedBy: string): string {
+  switch (startedBy) {
+    case 'notebook':
+      return trans.__('Started from a notebook');
+    case 'panel':
+      return trans.__('Started from this panel');
+    case 'script':
+      return trans.__('Started from a script');
+    default:
+      return trans.__('Started by %1', startedBy);
+  }
 }

@@ -1,117 +1,99 @@
 /**
- * The panel's list of clusters.
+ * The section of clusters.
  */
-import { ReactWidget } from '@jupyterlab/ui-components';
-import { CommandRegistry } from '@lumino/commands';
+import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
-import { CommandIDs } from '../commands';
-import { Connection, IClusterModel } from '../tokens';
-import { ClusterCard, ElsewhereCard, RecordingCard } from './card';
+import { IClusters, INotebooks, IRecordings, IStateStream } from '../tokens';
+import { ClusterCard } from './card';
+import { Hint, SectionWidget, useTrans } from './section';
+import { ElsewhereCard, RecordingCard, StartCard } from './smallCards';
 
-export class ClusterList extends ReactWidget {
-  constructor(
-    private readonly _model: IClusterModel,
-    private readonly _commands: CommandRegistry
-  ) {
-    super();
+export interface IClustersOptions {
+  trans: TranslationBundle;
+  stream: IStateStream;
+  clusters: IClusters;
+  recordings: IRecordings;
+  notebooks: INotebooks | null;
+  onOpen: (id: string) => void;
+  onInsert: (id: string) => void;
+  onMenu: (id: string, anchor: DOMRect) => void;
+  onOpenFile: (path: string) => void;
+  onDismissStart: (id: string) => void;
+  onCloseRecording: (id: string) => void;
+}
+
+export class ClustersSection extends SectionWidget {
+  constructor(private readonly _options: IClustersOptions) {
+    super(_options.trans, [_options.clusters, _options.recordings]);
     this.addClass('gl-ClusterList');
-    _model.changed.connect(this._onChanged, this);
   }
 
-  dispose(): void {
-    this._model.changed.disconnect(this._onChanged, this);
-    super.dispose();
-  }
-
-  protected render(): JSX.Element {
-    const { clusters, starting, active, connection } = this._model;
-    const { recordings, elsewhere } = this._model;
-    const lists = [clusters, starting, recordings, elsewhere];
+  protected draw(): JSX.Element {
+    const { clusters, recordings, notebooks, stream } = this._options;
+    const { all, starts, elsewhere, active } = clusters;
+    const lists = [all, starts, recordings.open, elsewhere];
     if (lists.every(list => list.length === 0)) {
-      return <NoClusters connection={connection} />;
+      return <NoClusters isKnown={stream.connection === 'connected'} />;
     }
+    const nowMs = Date.now();
     return (
-      <>
-        {connection === 'lost' && <Stale />}
-        <ul className="gl-Cards" aria-label="Clusters and recordings">
-          {starting.map((name, index) => (
-            <li key={`starting-${index}`} className="gl-Card gl-mod-starting">
-              <div className="gl-Card-name" title={name}>
-                {name}
-              </div>
-              <div className="gl-Card-facts">Starting…</div>
-            </li>
-          ))}
-          {[...clusters].reverse().map(cluster => (
-            <ClusterCard
-              key={cluster.id}
-              cluster={cluster}
-              isActive={cluster.id === active?.id}
-              isShuttingDown={this._model.isShuttingDown(cluster.id)}
-              nowMs={Date.now()}
-              onSelect={id => this._model.activate(id)}
-              onOpen={id =>
-                this._execute(CommandIDs.openDashboard, { cluster: id })
-              }
-              onShutDown={id =>
-                this._execute(CommandIDs.shutDownCluster, { cluster: id })
-              }
-            />
-          ))}
-          {[...recordings].reverse().map(recording => (
-            <RecordingCard
-              key={recording.id}
-              recording={recording}
-              nowMs={Date.now()}
-              onOpen={id =>
-                this._execute(CommandIDs.openDashboard, { cluster: id })
-              }
-              onClose={id =>
-                this._execute(CommandIDs.closeRecording, { recording: id })
-              }
-            />
-          ))}
-          {elsewhere.map(cluster => (
-            <ElsewhereCard key={cluster.id} cluster={cluster} />
-          ))}
-        </ul>
-      </>
+      <ul
+        className="gl-Cards"
+        aria-label={this.trans.__('Clusters and recordings')}
+      >
+        {starts.map(start => (
+          <StartCard
+            key={start.id}
+            start={start}
+            onDismiss={this._options.onDismissStart}
+          />
+        ))}
+        {[...all].reverse().map(cluster => (
+          <ClusterCard
+            key={cluster.id}
+            cluster={cluster}
+            isActive={cluster.id === active?.id}
+            isShuttingDown={clusters.isShuttingDown(cluster.id)}
+            nowMs={nowMs}
+            onSelect={id => clusters.activate(id)}
+            onOpen={this._options.onOpen}
+            onInsert={notebooks?.current ? this._options.onInsert : null}
+            onMenu={this._options.onMenu}
+            onOpenFile={this._options.onOpenFile}
+          />
+        ))}
+        {[...recordings.open].reverse().map(recording => (
+          <RecordingCard
+            key={recording.id}
+            recording={recording}
+            nowMs={nowMs}
+            onOpen={this._options.onOpen}
+            onClose={this._options.onCloseRecording}
+          />
+        ))}
+        {elsewhere.map(cluster => (
+          <ElsewhereCard key={cluster.id} cluster={cluster} />
+        ))}
+      </ul>
     );
   }
-
-  private _execute(command: string, args: Record<string, string>): void {
-    void this._commands.execute(command, args);
-  }
-
-  private _onChanged(): void {
-    this.update();
-  }
 }
 
-function NoClusters(props: { connection: Connection }): JSX.Element {
-  if (props.connection === 'connecting') {
-    return <p className="gl-Hint">Looking for clusters…</p>;
-  }
-  if (props.connection === 'lost') {
-    return <Stale />;
+function NoClusters(props: { isKnown: boolean }): JSX.Element {
+  const trans = useTrans();
+  if (!props.isKnown) {
+    return <Hint>{trans.__('Looking for clusters…')}</Hint>;
   }
   return (
-    <div className="gl-Hint">
+    <Hint>
       <p>
-        <strong>No clusters yet</strong>
+        <strong>{trans.__('No clusters yet')}</strong>
       </p>
       <p>
-        Run <code>Client()</code> in a notebook, or press <b>New</b> above.
-        Every cluster of yours appears here, whoever started it.
+        {trans.__(
+          'Run Client() in a notebook, or press New above. Every cluster of yours appears here, whoever started it.'
+        )}
       </p>
-    </div>
-  );
-}
-
-function Stale(): JSX.Element {
-  return (
-    <p className="gl-Hint gl-mod-warning" role="status">
-      No connection to the Jupyter server. Trying again…
-    </p>
+    </Hint>
   );
 }

@@ -1,66 +1,237 @@
 /**
- * The panel's list of dashboard pages of the active cluster.
+ * The section of dashboards: pages in groups, searchable, with favourites and named layouts.
  */
-import { ReactWidget } from '@jupyterlab/ui-components';
-import { CommandRegistry } from '@lumino/commands';
+import { TranslationBundle } from '@jupyterlab/translation';
+import {
+  caretDownIcon,
+  closeIcon,
+  FilterBox,
+  LabIcon
+} from '@jupyterlab/ui-components';
 import * as React from 'react';
-import { CommandIDs } from '../commands';
-import { IClusterModel } from '../tokens';
+import { starIcon, starOutlineIcon } from '../icons';
+import { ILayout } from '../model/layouts';
+import { GroupId, grouped } from '../model/pages';
+import { ICluster, IClusters, IPage, IPages } from '../tokens';
+import {
+  Hint,
+  IconButton,
+  IChanging,
+  SectionWidget,
+  useTrans
+} from './section';
 
-export class DashboardList extends ReactWidget {
-  constructor(
-    private readonly _model: IClusterModel,
-    private readonly _commands: CommandRegistry
-  ) {
-    super();
+/** What a person has chosen; kept in the settings. */
+export interface IPreferences extends IChanging {
+  readonly favourites: readonly string[];
+  readonly layouts: readonly ILayout[];
+  readonly followsActive: boolean;
+}
+
+export interface IDashboardsOptions {
+  trans: TranslationBundle;
+  clusters: IClusters;
+  pages: IPages;
+  preferences: IPreferences;
+  onOpen: (page: string) => void;
+  onDrag: (event: PointerEvent, page: IPage) => void;
+  onToggleFavourite: (page: string) => void;
+  onOpenLayout: (name: string) => void;
+  onDeleteLayout: (name: string) => void;
+}
+
+export class DashboardsSection extends SectionWidget {
+  constructor(private readonly _options: IDashboardsOptions) {
+    super(_options.trans, [
+      _options.clusters,
+      _options.pages,
+      _options.preferences
+    ]);
     this.addClass('gl-DashboardList');
-    _model.changed.connect(this._onChanged, this);
   }
 
-  dispose(): void {
-    this._model.changed.disconnect(this._onChanged, this);
-    super.dispose();
-  }
-
-  protected render(): JSX.Element {
-    const { active, pages } = this._model;
+  protected draw(): JSX.Element {
+    const { clusters, pages, preferences } = this._options;
+    const { active } = clusters;
+    const groups = grouped(pages.all, preferences.favourites, this._search);
     return (
       <>
-        {active ? (
-          <p className="gl-Dashboards-of" title={active.name}>
-            of <b>{active.name}</b>
-          </p>
-        ) : (
-          <p className="gl-Hint">Start a cluster to see its dashboards.</p>
+        <Of active={active} follows={preferences.followsActive} />
+        <div className="gl-Search">
+          <FilterBox
+            placeholder={this.trans.__('Search dashboards')}
+            useFuzzyFilter={false}
+            updateFilter={(_, query) => {
+              this._search = query ?? '';
+              this.update();
+            }}
+          />
+        </div>
+        {groups.map(group => (
+          <PageGroup
+            key={group.id}
+            id={group.id}
+            pages={group.pages}
+            isClosed={this._closed.has(group.id) && !this._search}
+            hasCluster={active !== null}
+            options={this._options}
+            onToggle={() => this._toggle(group.id)}
+          />
+        ))}
+        {this._search && groups.length === 0 && (
+          <Hint>{this.trans.__('No dashboard is called so.')}</Hint>
         )}
-        <ul className="gl-Pages" aria-label="Dashboards">
-          {pages.map(page => (
-            <li key={page.id}>
-              <button
-                className="gl-Page"
-                data-page={page.id}
-                title={page.description}
-                disabled={active === null}
-                onClick={() => this._open(page.id)}
-              >
-                <span className="gl-Page-title">{page.title}</span>
-                <span className="gl-Page-description">{page.description}</span>
-              </button>
-            </li>
-          ))}
-        </ul>
+        {!this._search && (
+          <Layouts options={this._options} hasCluster={active !== null} />
+        )}
       </>
     );
   }
 
-  private _open(page: string): void {
-    const cluster = this._model.active?.id;
-    if (cluster !== undefined) {
-      void this._commands.execute(CommandIDs.openDashboard, { cluster, page });
+  private _toggle(group: GroupId): void {
+    if (!this._closed.delete(group)) {
+      this._closed.add(group);
     }
-  }
-
-  private _onChanged(): void {
     this.update();
   }
+
+  private _search = '';
+  private readonly _closed = new Set<GroupId>();
+}
+
+function Of(props: { active: ICluster | null; follows: boolean }): JSX.Element {
+  const trans = useTrans();
+  const { active, follows } = props;
+  if (active === null) {
+    return <Hint>{trans.__('Start a cluster to see its dashboards.')}</Hint>;
+  }
+  return (
+    <p className="gl-Dashboards-of" title={active.name}>
+      {follows ? trans.__('of the active cluster, now') : trans.__('of')}{' '}
+      <b>{active.name}</b>
+    </p>
+  );
+}
+
+interface IPageGroupProps {
+  id: GroupId;
+  pages: IPage[];
+  isClosed: boolean;
+  hasCluster: boolean;
+  options: IDashboardsOptions;
+  onToggle: () => void;
+}
+
+function PageGroup(props: IPageGroupProps): JSX.Element {
+  const trans = useTrans();
+  const { id, pages, isClosed, options } = props;
+  const title = titleOf(trans, id);
+  return (
+    <section className="gl-Group" data-group={id}>
+      <h3 className="gl-Group-title">
+        <button aria-expanded={!isClosed} onClick={props.onToggle}>
+          <caretDownIcon.react tag="span" className="gl-Group-caret" />
+          {title}
+        </button>
+      </h3>
+      {!isClosed && (
+        <ul className="gl-Pages" aria-label={title}>
+          {pages.map(page => (
+            <PageRow
+              key={page.id}
+              page={page}
+              isFavourite={options.preferences.favourites.includes(page.id)}
+              hasCluster={props.hasCluster}
+              options={options}
+            />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function PageRow(props: {
+  page: IPage;
+  isFavourite: boolean;
+  hasCluster: boolean;
+  options: IDashboardsOptions;
+}): JSX.Element {
+  const trans = useTrans();
+  const { page, isFavourite, hasCluster, options } = props;
+  const star: LabIcon = isFavourite ? starIcon : starOutlineIcon;
+  return (
+    <li className="gl-PageRow">
+      <button
+        className="gl-Page"
+        data-page={page.id}
+        title={page.description}
+        disabled={!hasCluster}
+        onPointerDown={event => options.onDrag(event.nativeEvent, page)}
+        onClick={() => options.onOpen(page.id)}
+      >
+        <span className="gl-Page-title">{page.title}</span>
+        <span className="gl-Page-description">{page.description}</span>
+      </button>
+      <IconButton
+        icon={star}
+        label={
+          isFavourite
+            ? trans.__('Remove %1 from the favourites', page.title)
+            : trans.__('Add %1 to the favourites', page.title)
+        }
+        action="favourite"
+        isPressed={isFavourite}
+        onClick={() => options.onToggleFavourite(page.id)}
+      />
+    </li>
+  );
+}
+
+function Layouts(props: {
+  options: IDashboardsOptions;
+  hasCluster: boolean;
+}): JSX.Element {
+  const trans = useTrans();
+  const { options, hasCluster } = props;
+  return (
+    <section className="gl-Group" data-group="layouts">
+      <h3 className="gl-Group-title">
+        <span>{trans.__('Layouts')}</span>
+      </h3>
+      <ul className="gl-Pages" aria-label={trans.__('Layouts')}>
+        {options.preferences.layouts.map(({ name }) => (
+          <li key={name} className="gl-PageRow">
+            <button
+              className="gl-Page"
+              data-layout={name}
+              title={trans.__('Open the dashboards of the layout %1', name)}
+              disabled={!hasCluster}
+              onClick={() => options.onOpenLayout(name)}
+            >
+              <span className="gl-Page-title">{name}</span>
+            </button>
+            <IconButton
+              icon={closeIcon}
+              label={trans.__('Delete the layout %1', name)}
+              action="delete-layout"
+              onClick={() => options.onDeleteLayout(name)}
+            />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function titleOf(trans: TranslationBundle, group: GroupId): string {
+  return {
+    favourites: trans.__('Favourites'),
+    overview: trans.__('Overview'),
+    tasks: trans.__('Tasks'),
+    workers: trans.__('Workers'),
+    memory: trans.__('Memory'),
+    gpu: trans.__('GPU'),
+    more: trans.__('More')
+  }[group];
 }

@@ -1,78 +1,94 @@
 /**
- * A dashboard page as a JupyterLab pane: it follows the theme, and comes back by itself when its page died.
+ * A dashboard page as a JupyterLab pane: it follows its target and the theme, and comes back by itself when its page died.
  */
+import { TranslationBundle } from '@jupyterlab/translation';
 import { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { glassloomIcon } from '../icons';
 import { isRecording } from '../model/kinds';
 import { Liveness } from '../model/liveness';
+import { IShown, Resolver } from '../model/resolver';
+import { keyOf } from '../model/targets';
 import { GlassloomAPI, Theme } from '../request';
-import { IClusterModel } from '../tokens';
+import { Connection, IPages, IStateStream, PaneTarget } from '../tokens';
 
 const TICK_MS = 500;
 /** A cluster that has only just started may not be in the list yet. */
 const NOT_LISTED_YET_MS = 3_000;
 
-const LAST_SEEN = 'This is the last that was seen of it.';
-
 export interface IPaneOptions {
   api: GlassloomAPI;
-  model: IClusterModel;
-  cluster: string;
-  /** How the cluster is called when it cannot be asked any more. */
-  name: string;
+  stream: IStateStream;
+  pages: IPages;
+  resolver: Resolver;
+  trans: TranslationBundle;
+  target: PaneTarget;
   page: string;
-  /** How the page is called. */
+  /** How the target and the page were called when they were last seen. */
+  name: string;
   pageTitle: string;
   theme: Theme;
+  /** What a person can do when the target has ended, or does not answer. */
+  onFollowActive?: (pane: DashboardPane) => void;
+  onDiagnose?: (cluster: string | null) => void;
 }
 
 export class DashboardPane extends Widget {
-  constructor(options: IPaneOptions) {
+  constructor(private readonly _options: IPaneOptions) {
     super();
-    this.cluster = options.cluster;
-    this.page = options.page;
-    this._name = options.name;
-    this.pageTitle = options.pageTitle;
-    this._api = options.api;
-    this._model = options.model;
-    this._theme = options.theme;
+    this._target = _options.target;
+    this.page = _options.page;
+    this._theme = _options.theme;
+    this._name = _options.name;
     this._liveness = new Liveness(Date.now());
 
-    this.id = DashboardPane.idOf(options.cluster, options.page);
+    this.id = DashboardPane.idOf(_options.target, _options.page);
     // JupyterLab's own class keeps the frame from swallowing a drag of the splitter.
     this.addClass('jp-IFrame');
     this.addClass('gl-Pane');
     this.title.icon = glassloomIcon;
     this.title.closable = true;
+    this.node.dataset.page = this.page;
 
     this._frame = document.createElement('iframe');
     this._cover = document.createElement('div');
     this._cover.className = 'gl-Pane-cover';
-    this._cover.setAttribute('role', 'status');
+    this._words = document.createElement('p');
+    this._words.setAttribute('role', 'status');
+    this._actions = document.createElement('div');
+    this._actions.className = 'gl-Pane-actions';
+    this._cover.append(this._words, this._actions);
     this.node.append(this._frame, this._cover);
 
-    this._model.changed.connect(this._onModelChanged, this);
+    _options.stream.changed.connect(this._follow, this);
+    _options.pages.changed.connect(this._showName, this);
+    _options.resolver.changed.connect(this._follow, this);
     window.addEventListener('message', this._onMessage);
     this._timer = window.setInterval(() => this._tick(), TICK_MS);
-    this._load();
+    this._follow();
     this._showName();
-    this._onModelChanged();
     void this._probe();
   }
 
-  readonly cluster: string;
   readonly page: string;
-  readonly pageTitle: string;
 
-  /** How the cluster is called, as far as we know. */
+  get target(): PaneTarget {
+    return this._target;
+  }
+
+  /** How the target is called, as far as we know. */
   get name(): string {
     return this._name;
   }
 
-  /** The id of the one pane that shows this page of this cluster. */
-  static idOf(cluster: string, page: string): string {
-    return `glassloom-${cluster}-${page}`;
+  get pageTitle(): string {
+    const { pages, pageTitle } = this._options;
+    return pages.find(this.page)?.title ?? pageTitle;
+  }
+
+  /** The id of the one pane that shows this page of this target. */
+  static idOf(target: PaneTarget, page: string): string {
+    return `glassloom-${keyOf(target)}-${page}`;
   }
 
   dispose(): void {
@@ -81,8 +97,21 @@ export class DashboardPane extends Widget {
     }
     window.clearInterval(this._timer);
     window.removeEventListener('message', this._onMessage);
-    this._model.changed.disconnect(this._onModelChanged, this);
+    this._options.stream.changed.disconnect(this._follow, this);
+    this._options.pages.changed.disconnect(this._showName, this);
+    this._options.resolver.changed.disconnect(this._follow, this);
     super.dispose();
+  }
+
+  /** Show another target in the same place. */
+  setTarget(target: PaneTarget): void {
+    this._target = target;
+    this.id = DashboardPane.idOf(target, this.page);
+    this._madeAtMs = Date.now();
+    this._wasListed = false;
+    this._connection = null;
+    this._follow();
+    this._showName();
   }
 
   /** Follow JupyterLab's theme, without losing what the page shows. */
@@ -101,35 +130,69 @@ export class DashboardPane extends Widget {
   private get _hasEnded(): boolean {
     const mayBeUnlisted =
       !this._wasListed && Date.now() - this._madeAtMs < NOT_LISTED_YET_MS;
+    const { stream, resolver } = this._options;
     return (
-      this._model.connection === 'connected' &&
-      this._model.nameOf(this.cluster) === null &&
+      stream.connection === 'connected' &&
+      this._shown === null &&
+      !resolver.isComing(this._target) &&
       !mayBeUnlisted
     );
   }
 
-  private _onModelChanged(): void {
-    const name = this._model.nameOf(this.cluster);
-    if (name !== null) {
+  /** Look what the target is now; another cluster than before is loaded in the place of the old one. */
+  private _follow(): void {
+    const { resolver, stream } = this._options;
+    if (stream.connection !== this._connection) {
+      this._connection = stream.connection;
+      if (stream.connection === 'connected') {
+        void resolver.prepare(this._target); // also after a restart of the server
+      }
+    }
+    const shown = resolver.resolve(this._target);
+    const isUnknown = stream.connection !== 'connected' && shown === null;
+    if (!isUnknown) {
+      this._shown = shown;
+    }
+    if (shown !== null) {
       this._wasListed = true;
-      this._name = name;
-      this._showName();
+      if (shown.name !== this._name) {
+        this._name = shown.name;
+        this._showName();
+      }
+    }
+    // Before the first word of the server, a cluster's id is as good as its entry in the list.
+    const id =
+      shown?.id ??
+      (this._target.kind === 'cluster' ? this._target.id : this._loadedId);
+    if (id !== null && id !== this._loadedId) {
+      this._loadedId = id;
+      this._liveness = new Liveness(Date.now());
+      this._load();
     }
     this._showState();
   }
 
   private _showName(): void {
-    this.title.label = `${this.pageTitle} · ${this._name}`;
-    this.title.caption = `${this.pageTitle} of ${this._kind} ${this._name}`;
-    this._frame.title = this.title.caption;
+    const label = `${this.pageTitle} · ${this._name}`;
+    if (this.title.label !== label) {
+      const { trans } = this._options;
+      this.title.label = label;
+      this.title.caption = this._isRecording
+        ? trans.__('%1 of recording %2', this.pageTitle, this._name)
+        : trans.__('%1 of cluster %2', this.pageTitle, this._name);
+      this._frame.title = this.title.caption;
+    }
   }
 
   private _load(): void {
-    this._frame.src = this._api.dashboardUrl(
-      this.cluster,
-      this.page,
-      this._theme
-    );
+    if (this._loadedId !== null) {
+      this.node.dataset.cluster = this._loadedId;
+      this._frame.src = this._options.api.dashboardUrl(
+        this._loadedId,
+        this.page,
+        this._theme
+      );
+    }
   }
 
   private readonly _onMessage = (event: MessageEvent<unknown>): void => {
@@ -143,23 +206,24 @@ export class DashboardPane extends Widget {
   };
 
   private _tick(): void {
-    if (this._hasEnded) {
-      this._showState();
-      return; // Nothing will come back.
-    }
-    if (this._liveness.tick(Date.now(), document.hidden) === 'probe') {
+    const isWaiting = this._hasEnded || this._loadedId === null;
+    if (
+      !isWaiting &&
+      this._liveness.tick(Date.now(), document.hidden) === 'probe'
+    ) {
       void this._probe();
     }
     this._showState();
   }
 
   private async _probe(): Promise<void> {
-    this._problem = await this._api.probeDashboards();
-    if (this.isDisposed) {
+    const liveness = this._liveness;
+    const problem = await this._options.api.probeDashboards();
+    if (this.isDisposed || liveness !== this._liveness) {
       return;
     }
-    const isReady = this._problem === null;
-    if (this._liveness.probed(isReady, Date.now()) === 'reload') {
+    this._problem = problem;
+    if (liveness.probed(problem === null, Date.now()) === 'reload') {
       this._load();
     }
     this._showState();
@@ -171,36 +235,151 @@ export class DashboardPane extends Widget {
     const isBlank = this._liveness.state !== 'live';
     this.node.dataset.state = state;
     this.node.dataset.blank = String(isBlank);
-    this._cover.textContent = {
-      opening: 'Opening the dashboard…',
-      live: '',
-      lost: ['Reconnecting…', this._problem ?? ''].join('\n').trim(),
-      ended: isBlank ? this._ending : `${this._ending} ${LAST_SEEN}`
-    }[state];
+    const words = this._wordsOf(state, isBlank);
+    // Written only when it changes: screen readers read it each time.
+    if (this._words.textContent !== words) {
+      this._words.textContent = words;
+    }
+    const offered = this._offered(state);
+    if (this._actionsFor !== offered) {
+      this._actionsFor = offered;
+      this._actions.replaceChildren(...this._buttonsOf(offered));
+    }
   }
 
-  private get _kind(): string {
-    return isRecording(this.cluster) ? 'recording' : 'cluster';
+  private _wordsOf(
+    state: 'opening' | 'live' | 'lost' | 'ended',
+    isBlank: boolean
+  ): string {
+    const { trans, resolver, stream } = this._options;
+    switch (state) {
+      case 'live':
+        return '';
+      case 'opening':
+        return (
+          resolver.problemOf(this._target) ?? trans.__('Opening the dashboard…')
+        );
+      case 'lost':
+        return [trans.__('Reconnecting…'), this._problem ?? stream.problem]
+          .join('\n')
+          .trim();
+      case 'ended': {
+        const ending = this._endingWords();
+        return isBlank
+          ? ending
+          : trans.__('%1 This is the last that was seen of it.', ending);
+      }
+    }
   }
 
-  private get _ending(): string {
-    return isRecording(this.cluster)
-      ? `Recording ${this._name} is not open any more.`
-      : `Cluster ${this._name} has ended.`;
+  private _endingWords(): string {
+    const { trans, resolver } = this._options;
+    const target = this._target;
+    const name = this._name;
+    switch (target.kind) {
+      case 'notebook':
+        return this._wasListed
+          ? trans.__(
+              'Cluster %1 has ended. The next one of %2 will be shown here.',
+              name,
+              target.path
+            )
+          : trans.__(
+              'The cluster of %1 does not run. It will be shown here when it does.',
+              target.path
+            );
+      case 'active':
+        return trans.__(
+          'No cluster is running. The next one will be shown here.'
+        );
+      case 'recording':
+        return (
+          resolver.problemOf(target) ??
+          trans.__('Recording %1 is not open any more.', name)
+        );
+      default:
+        return isRecording(target.id)
+          ? trans.__('Recording %1 is not open any more.', name)
+          : trans.__('Cluster %1 has ended.', name);
+    }
   }
 
-  private readonly _api: GlassloomAPI;
-  private readonly _model: IClusterModel;
+  /** What a person can do about it. */
+  private _offered(state: string): 'follow-active' | 'diagnose' | null {
+    const { resolver, onFollowActive, onDiagnose } = this._options;
+    if (
+      state === 'ended' &&
+      this._target.kind === 'cluster' &&
+      !this._isRecording &&
+      onFollowActive &&
+      resolver.resolve({ kind: 'active' }) !== null
+    ) {
+      return 'follow-active';
+    }
+    return state === 'lost' && onDiagnose ? 'diagnose' : null;
+  }
+
+  private _buttonsOf(
+    offered: 'follow-active' | 'diagnose' | null
+  ): HTMLElement[] {
+    const { trans, onFollowActive, onDiagnose } = this._options;
+    switch (offered) {
+      case 'follow-active':
+        return [
+          button(trans.__('Show the active cluster'), offered, () =>
+            onFollowActive?.(this)
+          )
+        ];
+      case 'diagnose':
+        return [
+          button(trans.__('Find the fault'), offered, () =>
+            onDiagnose?.(this._loadedId)
+          )
+        ];
+      default:
+        return [];
+    }
+  }
+
+  private get _isRecording(): boolean {
+    return (
+      this._target.kind === 'recording' ||
+      (this._target.kind === 'cluster' && isRecording(this._target.id))
+    );
+  }
+
   private readonly _frame: HTMLIFrameElement;
   private readonly _cover: HTMLElement;
-  private readonly _liveness: Liveness;
+  private readonly _words: HTMLElement;
+  private readonly _actions: HTMLElement;
   private readonly _timer: number;
-  private readonly _madeAtMs = Date.now();
+  private _actionsFor: string | null = null;
+  private _connection: Connection | null = null;
+  private _target: PaneTarget;
+  private _liveness: Liveness;
+  private _madeAtMs = Date.now();
   private _theme: Theme;
   private _name: string;
+  /** What the target is now, as the server last said. */
+  private _shown: IShown | null = null;
+  /** Whose page the frame holds. */
+  private _loadedId: string | null = null;
   private _wasListed = false;
   /** Why the dashboards don't answer, if they don't. */
   private _problem: string | null = null;
+}
+
+function button(
+  label: string,
+  action: string,
+  onClick: () => void
+): HTMLButtonElement {
+  const made = document.createElement('button');
+  made.className = 'jp-mod-styled';
+  made.dataset.action = action;
+  made.textContent = label;
+  made.addEventListener('click', onClick);
+  return made;
 }
 
 function typeOf(data: unknown): unknown {

@@ -1,62 +1,122 @@
 /**
- * The side panel: an accordion of clusters and dashboards.
+ * The side panel: an accordion of sections, and above it what is wrong with the connection.
  */
-import {
-  CommandToolbarButton,
-  PanelWithToolbar,
-  SidePanel
-} from '@jupyterlab/ui-components';
-import { CommandRegistry } from '@lumino/commands';
+import { IMovableSectionSource, ISectionEntry } from '@jupyterlab/apputils';
+import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
+import { PanelWithToolbar, SidePanel } from '@jupyterlab/ui-components';
 import { Message } from '@lumino/messaging';
+import { ISignal, Signal } from '@lumino/signaling';
 import { AccordionPanel, Widget } from '@lumino/widgets';
-import { CommandIDs } from '../commands';
 import { glassloomIcon } from '../icons';
-import { IClusterModel } from '../tokens';
-import { ClusterList } from './clusters';
-import { DashboardList } from './dashboards';
+import { IGlassloomPanel, ISection, IStateStream } from '../tokens';
 
-export class GlassloomPanel extends SidePanel {
-  /**
-   * @param warmUp - Called once, when the panel is first seen: dashboards then open without a wait.
-   */
-  constructor(
-    model: IClusterModel,
-    commands: CommandRegistry,
-    private readonly _warmUp: () => void
-  ) {
-    super();
+export interface IPanelOptions {
+  stream: IStateStream;
+  translator: ITranslator;
+  trans: TranslationBundle;
+  /** Called once, when the panel is first seen: dashboards then open without a wait. */
+  warmUp: () => void;
+}
+
+export class GlassloomPanel
+  extends SidePanel
+  implements IGlassloomPanel, IMovableSectionSource
+{
+  constructor(private readonly _options: IPanelOptions) {
+    super({ translator: _options.translator });
+    const { trans, stream } = _options;
     this.id = 'glassloom-panel';
     this.addClass('gl-Panel');
     this.title.icon = glassloomIcon;
-    this.title.caption = 'Glassloom: clusters and dashboards';
+    this.title.caption = trans.__('Glassloom: clusters, dashboards and runs');
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', 'Glassloom');
+    this._problem = new Widget();
+    this._problem.addClass('gl-Problem');
+    this._problem.node.setAttribute('role', 'status');
+    this.header.addWidget(this._problem);
+    stream.changed.connect(this._onStream, this);
+    this._onStream();
+  }
 
-    const clusters = section('Clusters', new ClusterList(model, commands));
-    clusters.toolbar.addItem(
-      'new',
-      new CommandToolbarButton({ commands, id: CommandIDs.newCluster })
-    );
-    this.addWidget(clusters);
-    this.addWidget(section('Dashboards', new DashboardList(model, commands)));
-    (this.content as AccordionPanel).setRelativeSizes([3, 2]);
+  get accordionPanel(): AccordionPanel {
+    return this.content as AccordionPanel;
+  }
+
+  get sectionAdded(): ISignal<this, ISectionEntry> {
+    return this._sectionAdded;
+  }
+
+  dispose(): void {
+    this._options.stream.changed.disconnect(this._onStream, this);
+    super.dispose();
+  }
+
+  addSection(section: ISection): void {
+    const panel = new PanelWithToolbar({ toolbar: section.toolbar });
+    panel.id = section.id;
+    panel.addClass('gl-Section');
+    panel.title.label = section.title;
+    panel.addWidget(section.widget);
+    this._sections.push({ ...section, panel });
+    this._sections.sort((one, other) => one.rank - other.rank);
+    this.reinsertSection(panel);
+    this._sectionAdded.emit(this._entryOf(section.id, panel));
+  }
+
+  getSections(): ISectionEntry[] {
+    return this._sections
+      .filter(({ panel }) => panel.parent === this.content)
+      .map(({ id, panel }) => this._entryOf(id, panel));
+  }
+
+  removeSectionById(id: string): Widget | null {
+    const section = this._sections.find(each => each.id === id);
+    if (section?.panel.parent !== this.content) {
+      return null;
+    }
+    section.panel.parent = null;
+    return section.panel;
+  }
+
+  reinsertSection(widget: Widget): void {
+    const here = this._sections
+      .filter(({ panel }) => panel === widget || panel.parent === this.content)
+      .map(({ panel }) => panel);
+    const index = here.findIndex(panel => panel === widget);
+    if (index >= 0) {
+      this.insertWidget(index, here[index]);
+    }
   }
 
   protected onAfterShow(message: Message): void {
     super.onAfterShow(message);
     if (!this._isWarm) {
       this._isWarm = true;
-      this._warmUp();
+      this._options.warmUp();
     }
   }
 
-  private _isWarm = false;
-}
+  private _entryOf(id: string, panel: PanelWithToolbar): ISectionEntry {
+    const index = this.content.widgets.indexOf(panel);
+    return {
+      id,
+      widget: panel,
+      titleNode: this.accordionPanel.titles[index]
+    };
+  }
 
-function section(label: string, content: Widget): PanelWithToolbar {
-  const panel = new PanelWithToolbar();
-  panel.addClass('gl-Section');
-  panel.title.label = label;
-  panel.addWidget(content);
-  return panel;
+  /** Written only when it changes: screen readers read it each time. */
+  private _onStream(): void {
+    const { problem } = this._options.stream;
+    if (this._problem.node.textContent !== problem) {
+      this._problem.node.textContent = problem;
+    }
+    this._problem.setHidden(problem === '');
+  }
+
+  private readonly _problem: Widget;
+  private readonly _sections: (ISection & { panel: PanelWithToolbar })[] = [];
+  private readonly _sectionAdded = new Signal<this, ISectionEntry>(this);
+  private _isWarm = false;
 }

@@ -1,5 +1,5 @@
 /**
- * The commands that start and shut down clusters.
+ * The commands that start clusters and ask them for things. What a cluster cannot do, its command neither offers nor does.
  */
 import {
   JupyterFrontEnd,
@@ -8,135 +8,362 @@ import {
 import {
   Dialog,
   ICommandPalette,
+  InputDialog,
   Notification,
   showDialog
 } from '@jupyterlab/apputils';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import {
+  ITranslator,
+  nullTranslator,
+  TranslationBundle
+} from '@jupyterlab/translation';
 import { addIcon } from '@jupyterlab/ui-components';
 import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
-import { canShutDown } from '../model/kinds';
+import { connectionCode } from '../model/insertion';
+import { can } from '../model/kinds';
+import { mergedProfiles } from '../model/profiles';
+import { showLog } from '../panels/log';
 import { askForCluster } from '../panels/newCluster';
-import { ICluster, IClusterModel } from '../tokens';
-import { messageOf, shutDown } from './shutDown';
+import { askForScale } from '../panels/scale';
+import { DOMAIN } from '../panels/section';
+import {
+  Ability,
+  ICluster,
+  IClusterRequest,
+  IClusters,
+  INotebooks
+} from '../tokens';
+import { messageOf, shutDown, tellOutcome } from './endings';
+
+const PLUGIN_ID = 'glassloom:clusters';
+
+/** What a command needs. */
+interface IContext {
+  app: JupyterFrontEnd;
+  trans: TranslationBundle;
+  clusters: IClusters;
+  notebooks: INotebooks | null;
+}
 
 export const clustersPlugin: JupyterFrontEndPlugin<void> = {
-  id: 'glassloom:clusters',
-  description: 'Starts and shuts down clusters.',
+  id: PLUGIN_ID,
+  description: 'Starts, controls and shuts down clusters.',
   autoStart: true,
-  requires: [IClusterModel],
-  optional: [ICommandPalette],
+  requires: [IClusters],
+  optional: [ITranslator, INotebooks, ICommandPalette, ISettingRegistry],
   activate: (
     app: JupyterFrontEnd,
-    model: IClusterModel,
-    palette: ICommandPalette | null
+    clusters: IClusters,
+    translator: ITranslator | null,
+    notebooks: INotebooks | null,
+    palette: ICommandPalette | null,
+    settings: ISettingRegistry | null
   ): void => {
-    app.commands.addCommand(CommandIDs.newCluster, {
-      label: args => (args.isPalette ? 'New Cluster…' : 'New'),
-      caption: 'Start a new cluster',
-      icon: addIcon,
-      describedBy: { args: { type: 'object', properties: {} } },
-      execute: () => startCluster(model)
-    });
-    app.commands.addCommand(CommandIDs.shutDownCluster, {
-      label: args =>
-        args.cluster ? 'Shut Down Cluster' : 'Shut Down the Active Cluster…',
-      caption: 'Shut down a cluster and drop its results',
-      isEnabled: args => {
-        const cluster = clusterOf(model, args);
-        return cluster !== null && canShutDown(cluster);
-      },
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            cluster: {
-              type: 'string',
-              description: 'Id of the cluster; the active one by default.'
-            }
-          }
-        }
-      },
-      execute: async args => {
-        const cluster = clusterOf(model, args);
-        if (cluster !== null && (await confirmShutDown(cluster))) {
-          await shutDown(model, cluster);
-        }
-      }
-    });
-    app.commands.addCommand(CommandIDs.closeRecording, {
-      label: 'Close Recording',
-      caption: 'Show a recording no more; its file stays',
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            recording: { type: 'string', description: 'Id of the recording.' }
-          },
-          required: ['recording']
-        }
-      },
-      execute: async args => {
-        if (typeof args.recording === 'string') {
-          await closeRecording(model, args.recording);
-        }
-      }
-    });
-    for (const command of [CommandIDs.newCluster, CommandIDs.shutDownCluster]) {
+    const trans = (translator ?? nullTranslator).load(DOMAIN);
+    const context = { app, trans, clusters, notebooks };
+    addNewCluster(context, settings);
+    addControls(context);
+    addInsertClient(context);
+    addShutDown(context);
+    for (const command of [
+      CommandIDs.newCluster,
+      CommandIDs.insertClient,
+      CommandIDs.scaleCluster,
+      CommandIDs.restartCluster,
+      CommandIDs.renameCluster,
+      CommandIDs.showLog,
+      CommandIDs.shutDownCluster,
+      CommandIDs.shutDownAll
+    ]) {
       palette?.addItem({
         command,
         category: PALETTE_CATEGORY,
-        args: command === CommandIDs.newCluster ? { isPalette: true } : {}
+        args: { isPalette: true }
       });
     }
-    model.changed.connect(() =>
-      app.commands.notifyCommandChanged(CommandIDs.shutDownCluster)
-    );
+    clusters.changed.connect(() => app.commands.notifyCommandChanged());
   }
 };
 
-/** Ask and start, until it runs or the person gives up; what was filled in is kept. */
-async function startCluster(model: IClusterModel): Promise<void> {
-  let request = await askForCluster();
-  while (request !== null) {
+const CLUSTER_ARGS = {
+  args: {
+    type: 'object',
+    properties: {
+      cluster: {
+        type: 'string',
+        description: 'Id of the cluster; the active one by default.'
+      }
+    }
+  }
+} as const;
+
+function addNewCluster(
+  { app, trans, clusters }: IContext,
+  settings: ISettingRegistry | null
+): void {
+  app.commands.addCommand(CommandIDs.newCluster, {
+    label: args =>
+      args.isPalette
+        ? trans.__('New Cluster…')
+        : args.isLauncher
+          ? trans.__('Glassloom Cluster')
+          : trans.__('New'),
+    caption: trans.__('Start a new cluster'),
+    icon: args => (args.isPalette ? undefined : addIcon),
+    describedBy: { args: { type: 'object', properties: {} } },
+    execute: () => startCluster(trans, clusters, settings)
+  });
+}
+
+/** Ask and start, until the server takes it or the person gives up; what was filled in is kept. */
+async function startCluster(
+  trans: TranslationBundle,
+  clusters: IClusters,
+  settings: ISettingRegistry | null
+): Promise<void> {
+  let known;
+  let own: unknown;
+  try {
+    known = await clusters.profiles();
+    own = settings && (await settings.get(PLUGIN_ID, 'profiles')).composite;
+  } catch (error) {
+    Notification.error(
+      trans.__('No cluster can be started: %1', messageOf(error))
+    );
+    return;
+  }
+  const profiles = {
+    ...known,
+    profiles: mergedProfiles(known.profiles, own)
+  };
+  let request: IClusterRequest | null = null;
+  let reason: string | undefined;
+  for (;;) {
+    request = await askForCluster(trans, profiles, request ?? {}, reason);
+    if (request === null) {
+      return;
+    }
     try {
-      return await model.start(request);
+      return await clusters.start(request);
     } catch (error) {
-      request = await askForCluster(request, messageOf(error));
+      reason = messageOf(error);
     }
   }
 }
 
-async function closeRecording(
-  model: IClusterModel,
-  recording: string
+function addControls(context: IContext): void {
+  const { trans, clusters } = context;
+  addControl(context, {
+    command: CommandIDs.scaleCluster,
+    abilities: ['scale', 'adapt'],
+    label: trans.__('Scale…'),
+    ofActive: trans.__('Scale the Active Cluster…'),
+    execute: cluster => scale(context, cluster)
+  });
+  addControl(context, {
+    command: CommandIDs.restartCluster,
+    abilities: ['restart'],
+    label: trans.__('Restart Workers…'),
+    ofActive: trans.__('Restart the Workers of the Active Cluster…'),
+    execute: cluster => restart(context, cluster)
+  });
+  addControl(context, {
+    command: CommandIDs.renameCluster,
+    abilities: ['rename'],
+    label: trans.__('Rename…'),
+    ofActive: trans.__('Rename the Active Cluster…'),
+    execute: cluster => rename(context, cluster)
+  });
+  addControl(context, {
+    command: CommandIDs.showLog,
+    abilities: ['log'],
+    label: trans.__('Show Log'),
+    ofActive: trans.__('Show the Log of the Active Cluster'),
+    execute: ({ id, name }) => showLog(trans, name, () => clusters.log(id))
+  });
+}
+
+interface IControl {
+  command: string;
+  /** It is offered to a cluster that has any of these. */
+  abilities: Ability[];
+  label: string;
+  /** The label where no cluster is to be seen. */
+  ofActive: string;
+  execute: (cluster: ICluster) => Promise<void>;
+}
+
+function addControl(context: IContext, control: IControl): void {
+  const offers = (cluster: ICluster | null): cluster is ICluster =>
+    cluster !== null && control.abilities.some(each => can(cluster, each));
+  context.app.commands.addCommand(control.command, {
+    label: args => (args.isPalette ? control.ofActive : control.label),
+    isVisible: args =>
+      args.isPalette === true || offers(clusterOf(context, args)),
+    isEnabled: args => offers(clusterOf(context, args)),
+    describedBy: CLUSTER_ARGS,
+    execute: async args => {
+      const cluster = clusterOf(context, args);
+      if (offers(cluster)) {
+        await control.execute(cluster);
+      }
+    }
+  });
+}
+
+async function scale(
+  { trans, clusters }: IContext,
+  cluster: ICluster
 ): Promise<void> {
-  try {
-    await model.closeRecording(recording);
-  } catch (error) {
-    Notification.error(
-      `The recording could not be closed: ${messageOf(error)}`
+  const { id, name } = cluster;
+  const wish = await askForScale(trans, cluster);
+  if (wish === null) {
+    return;
+  }
+  const asked =
+    'n' in wish
+      ? cluster.adaptive === null
+        ? clusters.scale(id, wish.n)
+        : clusters.adapt(id, null).then(() => clusters.scale(id, wish.n))
+      : clusters.adapt(id, wish);
+  await tellOutcome(asked, reason =>
+    trans.__('%1 could not be scaled: %2', name, reason)
+  );
+}
+
+async function restart(
+  { trans, clusters }: IContext,
+  { id, name }: ICluster
+): Promise<void> {
+  const { button } = await showDialog({
+    title: trans.__('Restart the workers of %1?', name),
+    body: trans.__('The results that they hold are lost.'),
+    buttons: [
+      Dialog.cancelButton({ label: trans.__('Cancel') }),
+      Dialog.warnButton({ label: trans.__('Restart') })
+    ]
+  });
+  if (button.accept) {
+    await tellOutcome(clusters.restart(id), reason =>
+      trans.__('The workers of %1 could not be restarted: %2', name, reason)
     );
   }
 }
 
-async function confirmShutDown(cluster: ICluster): Promise<boolean> {
-  const { running, waiting, ready } = cluster.tasks;
-  const isBusy = running + waiting + ready > 0;
-  const result = await showDialog({
-    title: 'Shut down this cluster?',
-    body:
-      `The results that ${cluster.name} holds will be lost` +
-      (isBusy ? ', and the tasks that it still has to do.' : '.'),
-    buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: 'Shut Down' })]
+async function rename(
+  { trans, clusters }: IContext,
+  { id, name }: ICluster
+): Promise<void> {
+  const { button, value } = await InputDialog.getText({
+    title: trans.__('Rename %1', name),
+    label: trans.__('New name'),
+    text: name,
+    okLabel: trans.__('Rename')
   });
-  return result.button.accept;
+  const wanted = value?.trim() ?? '';
+  if (button.accept && wanted !== '' && wanted !== name) {
+    await tellOutcome(clusters.rename(id, wanted), reason =>
+      trans.__('%1 could not be renamed: %2', name, reason)
+    );
+  }
 }
 
+function addInsertClient(context: IContext): void {
+  const { app, trans, notebooks } = context;
+  const isPossible = (args: ReadonlyPartialJSONObject): boolean =>
+    (notebooks?.current ?? null) !== null && clusterOf(context, args) !== null;
+  app.commands.addCommand(CommandIDs.insertClient, {
+    label: args =>
+      args.isPalette
+        ? trans.__('Insert Code that Connects to the Active Cluster')
+        : trans.__('Insert Code that Connects to It'),
+    caption: trans.__('Insert a cell with Client("name") into the notebook'),
+    isVisible: args => args.isPalette === true || isPossible(args),
+    isEnabled: isPossible,
+    describedBy: CLUSTER_ARGS,
+    execute: args => {
+      const cluster = clusterOf(context, args);
+      if (cluster !== null) {
+        notebooks?.insert(connectionCode(cluster.name));
+      }
+    }
+  });
+  notebooks?.changed.connect(() =>
+    app.commands.notifyCommandChanged(CommandIDs.insertClient)
+  );
+}
+
+function addShutDown(context: IContext): void {
+  const { app, trans, clusters } = context;
+  addControl(context, {
+    command: CommandIDs.shutDownCluster,
+    abilities: ['shut_down'],
+    label: trans.__('Shut Down…'),
+    ofActive: trans.__('Shut Down the Active Cluster…'),
+    execute: async cluster => {
+      if (await confirmShutDown(trans, cluster)) {
+        await shutDown(trans, clusters, cluster);
+      }
+    }
+  });
+  const all = (): ICluster[] =>
+    clusters.all.filter(cluster => can(cluster, 'shut_down'));
+  app.commands.addCommand(CommandIDs.shutDownAll, {
+    label: trans.__('Shut Down All Clusters…'),
+    isEnabled: () => all().length > 0,
+    describedBy: { args: { type: 'object', properties: {} } },
+    execute: async () => {
+      const { button } = await showDialog({
+        title: trans.__('Shut down all clusters?'),
+        body: trans.__('The results that they hold will be lost.'),
+        buttons: [
+          Dialog.cancelButton({ label: trans.__('Cancel') }),
+          Dialog.warnButton({ label: trans.__('Shut Down All') })
+        ]
+      });
+      if (button.accept) {
+        await Promise.all(
+          all().map(cluster => shutDown(trans, clusters, cluster))
+        );
+      }
+    }
+  });
+}
+
+async function confirmShutDown(
+  trans: TranslationBundle,
+  { name, tasks }: ICluster
+): Promise<boolean> {
+  const isBusy = tasks.running + tasks.waiting + tasks.ready > 0;
+  const { button } = await showDialog({
+    title: trans.__('Shut down this cluster?'),
+    body: isBusy
+      ? trans.__(
+          'The results that %1 holds will be lost, and the tasks that it still has to do.',
+          name
+        )
+      : trans.__('The results that %1 holds will be lost.', name),
+    buttons: [
+      Dialog.cancelButton({ label: trans.__('Cancel') }),
+      Dialog.warnButton({ label: trans.__('Shut Down') })
+    ]
+  });
+  return button.accept;
+}
+
+/** The cluster that a command is about: named in its arguments, under the context menu, or the active one. */
 function clusterOf(
-  model: IClusterModel,
+  { app, clusters }: IContext,
   args: ReadonlyPartialJSONObject
 ): ICluster | null {
-  return typeof args.cluster === 'string'
-    ? model.find(args.cluster)
-    : model.active;
+  if (typeof args.cluster === 'string') {
+    return clusters.find(args.cluster);
+  }
+  if (args.isContextMenu === true) {
+    const card = app.contextMenuHitTest(node => 'cluster' in node.dataset);
+    return clusters.find(card?.dataset.cluster ?? '');
+  }
+  return clusters.active;
 }

@@ -1,7 +1,8 @@
 /**
- * The command that opens a dashboard page as a pane; panes come back with the layout.
+ * Opens dashboard pages as panes, alone and in layouts; panes come back with the workspace.
  */
 import {
+  ILabShell,
   ILayoutRestorer,
   JupyterFrontEnd,
   JupyterFrontEndPlugin
@@ -9,154 +10,260 @@ import {
 import {
   ICommandPalette,
   IThemeManager,
-  Notification,
-  WidgetTracker
+  Notification
 } from '@jupyterlab/apputils';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import {
+  ITranslator,
+  nullTranslator,
+  TranslationBundle
+} from '@jupyterlab/translation';
+import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
 import { glassloomIcon } from '../icons';
-import { themeOf } from '../model/theme';
-import { DashboardPane } from '../panels/pane';
-import { GlassloomAPI, Theme } from '../request';
-import { IClusterModel } from '../tokens';
+import { Preferences } from '../model/preferences';
+import { Resolver } from '../model/resolver';
+import { isSafeName, lastingTarget, targetOf } from '../model/targets';
+import { DOMAIN } from '../panels/section';
+import { GlassloomAPI } from '../request';
+import {
+  IClusters,
+  IDashboards,
+  IPages,
+  IRecordings,
+  IStateStream,
+  PaneTarget
+} from '../tokens';
+import { addLayoutCommands } from './layouts';
+import { IWhich, Panes } from './panes';
 
+const PLUGIN_ID = 'glassloom:dashboards';
 const DEFAULT_PAGE = 'status';
-const MORE_CONTRAST = '(prefers-contrast: more)';
-// Ids and page names become parts of a path, and reprs are free to ask for anything.
-const SAFE_NAME = /^[\w-]+$/;
 
-export const dashboardsPlugin: JupyterFrontEndPlugin<void> = {
-  id: 'glassloom:dashboards',
+export const dashboardsPlugin: JupyterFrontEndPlugin<IDashboards> = {
+  id: PLUGIN_ID,
   description: 'Opens dashboards as panes.',
   autoStart: true,
-  requires: [IClusterModel],
-  optional: [ICommandPalette, ILayoutRestorer, IThemeManager],
+  requires: [IStateStream, IClusters, IRecordings, IPages],
+  optional: [
+    ITranslator,
+    ICommandPalette,
+    ILayoutRestorer,
+    IThemeManager,
+    ISettingRegistry,
+    ILabShell
+  ],
+  provides: IDashboards,
   activate: (
     app: JupyterFrontEnd,
-    model: IClusterModel,
+    stream: IStateStream,
+    clusters: IClusters,
+    recordings: IRecordings,
+    pages: IPages,
+    translator: ITranslator | null,
     palette: ICommandPalette | null,
     restorer: ILayoutRestorer | null,
-    themes: IThemeManager | null
-  ): void => {
-    const api = new GlassloomAPI(app.serviceManager.serverSettings);
-    const tracker = new WidgetTracker<DashboardPane>({
-      namespace: 'glassloom-dashboards'
+    themes: IThemeManager | null,
+    settings: ISettingRegistry | null,
+    labShell: ILabShell | null
+  ): IDashboards => {
+    const trans = (translator ?? nullTranslator).load(DOMAIN);
+    const preferences = new Preferences(settings?.load(PLUGIN_ID) ?? null);
+    const panes = new Panes({
+      app,
+      labShell,
+      api: new GlassloomAPI(app.serviceManager.serverSettings),
+      stream,
+      pages,
+      resolver: new Resolver(clusters, recordings),
+      trans,
+      themes
     });
-
-    const open = (which: IWhich): void => {
-      const id = DashboardPane.idOf(which.cluster, which.page);
-      if (!tracker.find(pane => pane.id === id)) {
-        const theme = currentTheme(themes);
-        const pane = new DashboardPane({ api, model, theme, ...which });
-        // A new pane goes where the panes are already, else beside the notebook.
-        const ref = tracker.find(other => other.isAttached)?.id;
-        void tracker.add(pane);
-        pane.title.changed.connect(() => void tracker.save(pane));
-        const mode = ref === undefined ? 'split-right' : 'tab-after';
-        app.shell.add(pane, 'main', { mode, ref });
-      }
-      app.shell.activateById(id);
+    const activeTarget = (): PaneTarget | null => {
+      const { active } = clusters;
+      return active === null
+        ? null
+        : preferences.followsActive
+          ? { kind: 'active' }
+          : lastingTarget(active, clusters.all);
     };
+    const whichOf = (args: ReadonlyPartialJSONObject): IWhich | null =>
+      which(args, clusters, pages, panes, activeTarget);
 
-    app.commands.addCommand(CommandIDs.openDashboard, {
-      label: args => textOf(args.label) ?? 'Open Dashboard',
-      caption: 'Open a dashboard page of a cluster beside the notebook',
-      icon: args => (args.isPalette ? undefined : glassloomIcon),
-      describedBy: {
-        args: {
-          type: 'object',
-          properties: {
-            cluster: {
-              type: 'string',
-              description: 'Id of the cluster; the active one by default.'
-            },
-            page: {
-              type: 'string',
-              description: `Id of the page; ${DEFAULT_PAGE} by default.`
-            }
-          }
-        }
-      },
-      execute: args => {
-        const cluster = args.cluster ?? model.active?.id;
-        const page = args.page ?? DEFAULT_PAGE;
-        if (!isSafeName(cluster) || !isSafeName(page)) {
-          Notification.info(
-            'No cluster is running. Run Client() in a notebook, or start one in the Glassloom panel.',
-            { autoClose: 5000 }
-          );
-          return;
-        }
-        open({
-          cluster,
-          page,
-          name: model.nameOf(cluster) ?? textOf(args.name) ?? cluster,
-          pageTitle:
-            model.pages.find(({ id }) => id === page)?.title ??
-            textOf(args.pageTitle) ??
-            page
-        });
-      }
+    addOpenDashboard(app, trans, panes, whichOf);
+    addFollowActive(app, trans, preferences);
+    addLayoutCommands({
+      app,
+      labShell,
+      trans,
+      panes,
+      preferences,
+      activeTarget
     });
-
-    void restorer?.restore(tracker, {
+    void restorer?.restore(panes.tracker, {
       command: CommandIDs.openDashboard,
-      args: ({ cluster, page, name, pageTitle }) => ({
-        cluster,
+      args: ({ target, page, name, pageTitle }) => ({
+        target,
         page,
         name,
         pageTitle
       }),
       name: ({ id }) => id
     });
-    const followTheme = (): void => {
-      tracker.forEach(pane => pane.setTheme(currentTheme(themes)));
+    addToPalette(trans, pages, palette);
+    return {
+      preferences,
+      makePane: page => {
+        const target = activeTarget();
+        return target === null
+          ? null
+          : panes.take(whichOf({ page, target: { ...target } }) as IWhich);
+      }
     };
-    themes?.themeChanged.connect(followTheme);
-    window.matchMedia(MORE_CONTRAST).addEventListener('change', followTheme);
-    addPagesToPalette(model, palette);
   }
 };
 
-/** Which page of which cluster, and how a person calls both. */
-interface IWhich {
-  cluster: string;
-  page: string;
-  name: string;
-  pageTitle: string;
+/** Return which page of what the arguments ask for; null if that is a cluster and there is none. */
+function which(
+  args: ReadonlyPartialJSONObject,
+  clusters: IClusters,
+  pages: IPages,
+  panes: Panes,
+  activeTarget: () => PaneTarget | null
+): IWhich | null {
+  const page = args.page ?? DEFAULT_PAGE;
+  let target = targetOf(args.target);
+  if (target === null && args.cluster !== undefined) {
+    const { cluster: id } = args;
+    const cluster = isSafeName(id) ? clusters.find(id) : null;
+    // A cluster that has only just started isn't in the list yet.
+    target =
+      cluster === null
+        ? targetOf({ kind: 'cluster', id })
+        : lastingTarget(cluster, clusters.all);
+  } else {
+    target ??= activeTarget();
+  }
+  if (target === null || !isSafeName(page)) {
+    return null;
+  }
+  return {
+    target,
+    page,
+    name: panes.nameOf(target) ?? textOf(args.name) ?? '',
+    pageTitle: pages.find(page)?.title ?? textOf(args.pageTitle) ?? page
+  };
 }
 
-function isSafeName(value: unknown): value is string {
-  return typeof value === 'string' && SAFE_NAME.test(value);
+function addOpenDashboard(
+  app: JupyterFrontEnd,
+  trans: TranslationBundle,
+  panes: Panes,
+  whichOf: (args: ReadonlyPartialJSONObject) => IWhich | null
+): void {
+  app.commands.addCommand(CommandIDs.openDashboard, {
+    label: args => textOf(args.label) ?? trans.__('Open Dashboard'),
+    caption: trans.__('Open a dashboard page of a cluster beside the notebook'),
+    icon: args => (args.isPalette ? undefined : glassloomIcon),
+    describedBy: {
+      args: {
+        type: 'object',
+        properties: {
+          cluster: {
+            type: 'string',
+            description: 'Id of the cluster; the active one by default.'
+          },
+          page: {
+            type: 'string',
+            description: `Id of the page; ${DEFAULT_PAGE} by default.`
+          },
+          target: {
+            type: 'object',
+            description:
+              'What the pane follows: {"kind": "cluster", "id"}, {"kind": "notebook", "path"}, {"kind": "active"} or {"kind": "recording", "path"}.'
+          }
+        }
+      }
+    },
+    execute: args => {
+      const asked =
+        args.isContextMenu === true
+          ? { ...args, cluster: clusterUnderMenu(app) }
+          : args;
+      const found = whichOf(asked as ReadonlyPartialJSONObject);
+      if (found === null) {
+        Notification.info(
+          trans.__(
+            'No cluster is running. Run Client() in a notebook, or start one in the Glassloom panel.'
+          ),
+          { autoClose: 5000 }
+        );
+        return;
+      }
+      panes.open(found);
+    }
+  });
+}
+
+function addFollowActive(
+  app: JupyterFrontEnd,
+  trans: TranslationBundle,
+  preferences: Preferences
+): void {
+  app.commands.addCommand(CommandIDs.followActive, {
+    label: trans.__('New Dashboards Follow the Active Cluster'),
+    caption: trans.__(
+      'Dashboards that are opened from now on show whatever cluster is the active one'
+    ),
+    isToggleable: true,
+    isToggled: () => preferences.followsActive,
+    describedBy: { args: { type: 'object', properties: {} } },
+    execute: () => preferences.setFollowsActive(!preferences.followsActive)
+  });
+  preferences.changed.connect(() =>
+    app.commands.notifyCommandChanged(CommandIDs.followActive)
+  );
+}
+
+function clusterUnderMenu(app: JupyterFrontEnd): string | undefined {
+  return app.contextMenuHitTest(node => 'cluster' in node.dataset)?.dataset
+    .cluster;
 }
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function currentTheme(themes: IThemeManager | null): Theme {
-  const name = themes?.theme ?? null;
-  const isLight = name === null || themes?.isLight(name) !== false;
-  return themeOf(name, isLight, window.matchMedia(MORE_CONTRAST).matches);
-}
-
 /** The pages come from the server: their palette entries are added once they are known. */
-function addPagesToPalette(
-  model: IClusterModel,
+function addToPalette(
+  trans: TranslationBundle,
+  pages: IPages,
   palette: ICommandPalette | null
 ): void {
+  for (const command of [
+    CommandIDs.saveLayout,
+    CommandIDs.closeDashboards,
+    CommandIDs.followActive
+  ]) {
+    palette?.addItem({ command, category: PALETTE_CATEGORY });
+  }
+  const known = new Set<string>();
   const add = (): void => {
-    if (model.pages.length === 0) {
-      return;
-    }
-    model.changed.disconnect(add);
-    for (const { id, title } of model.pages) {
-      palette?.addItem({
-        command: CommandIDs.openDashboard,
-        category: PALETTE_CATEGORY,
-        args: { page: id, label: `Open Dashboard: ${title}`, isPalette: true }
-      });
+    for (const { id, title } of pages.all) {
+      if (!known.has(id)) {
+        known.add(id);
+        palette?.addItem({
+          command: CommandIDs.openDashboard,
+          category: PALETTE_CATEGORY,
+          args: {
+            page: id,
+            label: trans.__('Open Dashboard: %1', title),
+            isPalette: true
+          }
+        });
+      }
     }
   };
-  model.changed.connect(add);
+  pages.changed.connect(add);
   add();
 }

@@ -6,40 +6,58 @@ import {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ICommandPalette } from '@jupyterlab/apputils';
+import { ICommandPalette, IMovableSectionRegistry } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
 import { GlassloomPanel } from '../panels/panel';
+import { DOMAIN } from '../panels/section';
 import { GlassloomAPI } from '../request';
-import { IClusterModel } from '../tokens';
+import { IGlassloomPanel, IStateStream } from '../tokens';
 
 const PLUGIN_ID = 'glassloom:panel';
 const SHOWN_KEY = 'glassloom:panel-shown';
 
-export const panelPlugin: JupyterFrontEndPlugin<void> = {
+export const panelPlugin: JupyterFrontEndPlugin<IGlassloomPanel> = {
   id: PLUGIN_ID,
-  description: 'The side panel of clusters and dashboards.',
+  description: 'The side panel; its sections are plugins of their own.',
   autoStart: true,
-  requires: [IClusterModel],
-  optional: [ICommandPalette, ILayoutRestorer, ISettingRegistry, IStateDB],
+  requires: [IStateStream],
+  optional: [
+    ITranslator,
+    ICommandPalette,
+    ILayoutRestorer,
+    ISettingRegistry,
+    IStateDB,
+    IMovableSectionRegistry
+  ],
+  provides: IGlassloomPanel,
   activate: (
     app: JupyterFrontEnd,
-    model: IClusterModel,
+    stream: IStateStream,
+    translator: ITranslator | null,
     palette: ICommandPalette | null,
     restorer: ILayoutRestorer | null,
     settings: ISettingRegistry | null,
-    state: IStateDB | null
-  ): void => {
+    state: IStateDB | null,
+    movable: IMovableSectionRegistry | null
+  ): IGlassloomPanel => {
+    const language = translator ?? nullTranslator;
+    const trans = language.load(DOMAIN);
     const api = new GlassloomAPI(app.serviceManager.serverSettings);
-    const panel = new GlassloomPanel(model, app.commands, () => {
-      void api.probeDashboards();
+    const panel = new GlassloomPanel({
+      stream,
+      translator: language,
+      trans,
+      warmUp: () => void api.probeDashboards()
     });
     app.shell.add(panel, 'left', { rank: 300, type: 'Glassloom' });
     restorer?.add(panel, panel.id);
+    movable?.registerSource(panel.id, trans.__('Glassloom'), panel);
 
     app.commands.addCommand(CommandIDs.showPanel, {
-      label: 'Show Glassloom Panel',
+      label: trans.__('Show Glassloom Panel'),
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => app.shell.activateById(panel.id)
     });
@@ -53,6 +71,7 @@ export const panelPlugin: JupyterFrontEndPlugin<void> = {
         await app.commands.execute(CommandIDs.showPanel);
       }
     });
+    return panel;
   }
 };
 

@@ -6,70 +6,88 @@ import {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { IRunningSessionManagers, IRunningSessions } from '@jupyterlab/running';
+import {
+  ITranslator,
+  nullTranslator,
+  TranslationBundle
+} from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
 import { CommandIDs } from '../commands';
 import { glassloomIcon } from '../icons';
-import { canShutDown, describeSize } from '../model/kinds';
-import { IClusterModel } from '../tokens';
-import { shutDown } from './shutDown';
+import { can, describeSize } from '../model/kinds';
+import { DOMAIN } from '../panels/section';
+import { IClusters } from '../tokens';
+import { shutDown } from './endings';
 
 export const runningPlugin: JupyterFrontEndPlugin<void> = {
   id: 'glassloom:running',
   description: 'Lists clusters among the running sessions.',
   autoStart: true,
-  requires: [IClusterModel],
-  optional: [IRunningSessionManagers],
+  requires: [IClusters],
+  optional: [IRunningSessionManagers, ITranslator],
   activate: (
     app: JupyterFrontEnd,
-    model: IClusterModel,
-    managers: IRunningSessionManagers | null
+    clusters: IClusters,
+    managers: IRunningSessionManagers | null,
+    translator: ITranslator | null
   ): void => {
-    managers?.add(runningClusters(app, model));
+    const trans = (translator ?? nullTranslator).load(DOMAIN);
+    managers?.add(runningClusters(app, trans, clusters));
   }
 };
 
 /** The numbers change every second, the list seldom; JupyterLab draws all of it at each signal. */
 function runningClusters(
   app: JupyterFrontEnd,
-  model: IClusterModel
+  trans: TranslationBundle,
+  clusters: IClusters
 ): IRunningSessions.IManager {
-  const runningChanged = new Signal<IClusterModel, void>(model);
+  const runningChanged = new Signal<IClusters, void>(clusters);
   let listed = '';
-  model.changed.connect(() => {
-    const ids = model.clusters.map(({ id }) => id).join();
-    if (ids !== listed) {
-      listed = ids;
+  clusters.changed.connect(() => {
+    const shown = clusters.all.map(cluster => [
+      cluster.id,
+      cluster.name,
+      describeSize(trans, cluster),
+      can(cluster, 'shut_down')
+    ]);
+    const now = JSON.stringify(shown);
+    if (now !== listed) {
+      listed = now;
       runningChanged.emit();
     }
   });
   return {
-    name: 'Clusters',
+    name: trans.__('Glassloom Clusters'),
     supportsMultipleViews: false,
     running: () =>
-      model.clusters.map(cluster => ({
+      clusters.all.map(cluster => ({
         label: () => cluster.name,
-        labelTitle: () => cluster.name,
-        detail: () => describeSize(cluster),
+        labelTitle: () => cluster.notebook ?? cluster.name,
+        detail: () => describeSize(trans, cluster),
         icon: () => glassloomIcon,
         open: () => {
           void app.commands.execute(CommandIDs.openDashboard, {
             cluster: cluster.id
           });
         },
-        ...(canShutDown(cluster) && {
-          shutdown: () => void shutDown(model, cluster)
+        ...(can(cluster, 'shut_down') && {
+          shutdown: () => void shutDown(trans, clusters, cluster)
         })
       })),
     refreshRunning: () => undefined,
     runningChanged,
     shutdownAll: () => {
-      for (const cluster of model.clusters.filter(canShutDown)) {
-        void shutDown(model, cluster);
+      for (const cluster of clusters.all) {
+        if (can(cluster, 'shut_down')) {
+          void shutDown(trans, clusters, cluster);
+        }
       }
     },
-    shutdownLabel: 'Shut Down Cluster',
-    shutdownAllLabel: 'Shut Down All',
-    shutdownAllConfirmationText:
+    shutdownLabel: trans.__('Shut Down Cluster'),
+    shutdownAllLabel: trans.__('Shut Down All'),
+    shutdownAllConfirmationText: trans.__(
       'Shut down all Glassloom clusters? The results that they hold will be lost.'
+    )
   };
 }

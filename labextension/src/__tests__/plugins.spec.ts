@@ -1,0 +1,351 @@
+/**
+ * The plugins themselves, in an application that is JupyterLab's but for its shell.
+ */
+import { JupyterFrontEnd } from '@jupyterlab/application';
+import { Notification } from '@jupyterlab/apputils';
+import { DocumentRegistry } from '@jupyterlab/docregistry';
+import { IRunningSessionManagers, IRunningSessions } from '@jupyterlab/running';
+import { CommandRegistry } from '@lumino/commands';
+import { Signal } from '@lumino/signaling';
+import { Widget } from '@lumino/widgets';
+import { CARD_COMMANDS, CommandIDs } from '../commands';
+import { DashboardPane } from '../panels/pane';
+import { clustersPlugin } from '../plugins/clusters';
+import { dashboardsPlugin } from '../plugins/dashboards';
+import { doctorPlugin } from '../plugins/doctor';
+import { notificationsPlugin } from '../plugins/notifications';
+import { recordingsPlugin } from '../plugins/recordings';
+import { runningPlugin } from '../plugins/running';
+import { IDashboards } from '../tokens';
+import {
+  FakeSocket,
+  IModels,
+  makeCluster,
+  makeModels,
+  makeRun,
+  settle
+} from './fakes';
+
+const API = '/user/someone/glassloom/api';
+const POOL = {
+  id: 'pool',
+  kind: 'threads',
+  workers: 0,
+  threads: 3,
+  can: []
+};
+
+interface IFakeApp extends JupyterFrontEnd {
+  added: [Widget, string, object][];
+  renamed: Signal<object, object>;
+}
+
+function makeApp(models: IModels): IFakeApp {
+  const added: [Widget, string, object][] = [];
+  const owner = {};
+  const renamed = new Signal<object, object>(owner);
+  return {
+    added,
+    renamed,
+    commands: new CommandRegistry(),
+    shell: {
+      add: (widget: Widget, area: string, options: object) => {
+        added.push([widget, area, options]);
+        Widget.attach(widget, document.body);
+      },
+      activateById: () => undefined
+    },
+    docRegistry: new DocumentRegistry(),
+    contextMenuHitTest: () => undefined,
+    serviceManager: {
+      serverSettings: models.api.settings,
+      contents: { fileChanged: renamed }
+    }
+  } as unknown as IFakeApp;
+}
+
+function activateDashboards(app: IFakeApp, models: IModels): IDashboards {
+  const { stream, clusters, recordings, pages } = models;
+  return dashboardsPlugin.activate(
+    app,
+    stream,
+    clusters,
+    recordings,
+    pages,
+    null,
+    null,
+    null,
+    null,
+    null,
+    app.shell
+  ) as IDashboards;
+}
+
+beforeAll(() => {
+  window.matchMedia = (() => new EventTarget()) as never;
+});
+
+describe('What clusters cannot do', () => {
+  let models: IModels;
+  let app: IFakeApp;
+
+  beforeEach(() => {
+    models = makeModels();
+    app = makeApp(models);
+    const { clusters, notebooks, stream } = models;
+    void clustersPlugin.activate(app, clusters, null, notebooks, null, null);
+    void doctorPlugin.activate(app, stream, clusters, null, null);
+    activateDashboards(app, models);
+    FakeSocket.last.tell(makeCluster({ id: 'a' }), makeCluster(POOL));
+  });
+
+  afterEach(() => models.dispose());
+
+  const visible = (cluster: string): string[] =>
+    CARD_COMMANDS.filter(
+      command =>
+        app.commands.isVisible(command, { cluster }) &&
+        app.commands.isEnabled(command, { cluster })
+    );
+
+  it('is not offered', () => {
+    expect(visible('a')).toEqual([
+      CommandIDs.openDashboard,
+      CommandIDs.scaleCluster,
+      CommandIDs.restartCluster,
+      CommandIDs.renameCluster,
+      CommandIDs.showLog,
+      CommandIDs.diagnose,
+      CommandIDs.shutDownCluster
+    ]);
+    expect(visible('pool')).toEqual([
+      CommandIDs.openDashboard,
+      CommandIDs.diagnose
+    ]);
+  });
+
+  it('is neither done when it is asked for all the same', async () => {
+    await app.commands.execute(CommandIDs.shutDownCluster, {
+      cluster: 'pool'
+    });
+    await settle();
+    expect(models.calls.filter(({ method }) => method !== 'GET')).toEqual([]);
+  });
+
+  it('is left out of the list of what runs, and of "Shut Down All"', async () => {
+    const added: IRunningSessions.IManager[] = [];
+    const managers = {
+      add: (manager: IRunningSessions.IManager) => added.push(manager)
+    } as unknown as IRunningSessionManagers;
+    void runningPlugin.activate(app, models.clusters, managers, null);
+    const items = added[0].running({ mode: 'list' });
+    expect(items.map(item => item.detail?.())).toEqual([
+      '2 workers, 4 threads',
+      '3 threads in one process'
+    ]);
+    expect(items.map(item => item.shutdown !== undefined)).toEqual([
+      true,
+      false
+    ]);
+    added[0].shutdownAll();
+    await settle();
+    const deleted = models.calls.filter(({ method }) => method === 'DELETE');
+    expect(deleted.map(({ path }) => path)).toEqual([`${API}/clusters/a`]);
+  });
+
+  it('inserts code for the named cluster into the notebook', async () => {
+    models.notebooks.show('x.ipynb');
+    expect(visible('pool')).toContain(CommandIDs.insertClient);
+    await app.commands.execute(CommandIDs.insertClient, { cluster: 'a' });
+    expect(models.notebooks.inserted[0]).toContain('client = Client("loom")');
+  });
+});
+
+describe('Dashboards', () => {
+  function open(
+    clusters: Parameters<typeof FakeSocket.last.tell>
+  ): [IFakeApp, IModels, (args: object) => Promise<DashboardPane>] {
+    const models = makeModels();
+    const app = makeApp(models);
+    activateDashboards(app, models);
+    FakeSocket.last.tell(...clusters);
+    return [
+      app,
+      models,
+      async args => {
+        await app.commands.execute(CommandIDs.openDashboard, args as never);
+        return app.added.at(-1)?.[0] as DashboardPane;
+      }
+    ];
+  }
+
+  it('of a notebook’s cluster follow the notebook, also when it is renamed', async () => {
+    const [app, models, openPane] = open([
+      makeCluster({ notebook: 'a.ipynb' })
+    ]);
+    const pane = await openPane({ cluster: 'c1', page: 'memory' });
+    expect(pane.target).toEqual({ kind: 'notebook', path: 'a.ipynb' });
+    app.renamed.emit({
+      type: 'rename',
+      oldValue: { path: 'a.ipynb' },
+      newValue: { path: 'b.ipynb' }
+    });
+    expect(pane.target).toEqual({ kind: 'notebook', path: 'b.ipynb' });
+    pane.dispose();
+    models.dispose();
+  });
+
+  it('come back from what a workspace saved', async () => {
+    const [, models, openPane] = open([]);
+    const pane = await openPane({
+      target: { kind: 'notebook', path: 'a.ipynb' },
+      page: 'memory',
+      name: 'loom',
+      pageTitle: 'Memory'
+    });
+    expect(pane.title.label).toBe('Memory · loom');
+    pane.dispose();
+    models.dispose();
+  });
+
+  it('are opened once: asked for again, the pane that is there is shown', async () => {
+    const [app, models, openPane] = open([makeCluster()]);
+    const pane = await openPane({ cluster: 'c1' });
+    await openPane({ cluster: 'c1' });
+    expect(app.added.length).toBe(1);
+    pane.dispose();
+    models.dispose();
+  });
+
+  it('of a cluster that has not come yet wait for it; of a name that is none there are none', async () => {
+    const tell = jest.spyOn(Notification, 'info').mockReturnValue('');
+    const [app, models, openPane] = open([]);
+    const pane = await openPane({ cluster: 'c77' });
+    expect(pane.target).toEqual({ kind: 'cluster', id: 'c77' });
+    await openPane({ cluster: '../../../evil' });
+    await openPane({});
+    expect(app.added.length).toBe(1);
+    expect(tell).toHaveBeenCalledTimes(2);
+    tell.mockRestore();
+    pane.dispose();
+    models.dispose();
+  });
+
+  it('open in a browser tab where there are no panes, as in Notebook 7', async () => {
+    const models = makeModels();
+    const app = makeApp(models);
+    const { stream, clusters, recordings, pages } = models;
+    const none = [null, null, null, null, null, null];
+    void dashboardsPlugin.activate(
+      app,
+      stream,
+      clusters,
+      recordings,
+      pages,
+      ...none
+    );
+    FakeSocket.last.tell(makeCluster());
+    const tab = jest.spyOn(window, 'open').mockReturnValue(null);
+    await app.commands.execute(CommandIDs.openDashboard, { page: 'memory' });
+    expect(tab).toHaveBeenCalledWith(
+      'http://localhost/user/someone/glassloom/dash/c1/memory?theme=light',
+      '_blank',
+      'noopener'
+    );
+    expect(app.added).toEqual([]);
+    tab.mockRestore();
+    models.dispose();
+  });
+
+  it('stand as their layout says', async () => {
+    const models = makeModels();
+    const app = makeApp(models);
+    const { preferences } = activateDashboards(app, models);
+    FakeSocket.last.tell(makeCluster());
+    await preferences.saveLayout({
+      name: 'mine',
+      arrangement: {
+        split: 'vertical',
+        areas: [{ pages: ['status', 'logs'] }, { pages: ['memory'] }]
+      }
+    });
+    await app.commands.execute(CommandIDs.openLayout, { name: 'mine' });
+    expect(
+      app.added.map(([widget, , options]) => [widget.id, options])
+    ).toEqual([
+      ['glassloom-c1-status', { mode: 'split-right', ref: undefined }],
+      [
+        'glassloom-c1-memory',
+        { mode: 'split-bottom', ref: 'glassloom-c1-status' }
+      ],
+      ['glassloom-c1-logs', { mode: 'tab-after', ref: 'glassloom-c1-status' }]
+    ]);
+    app.added.forEach(([widget]) => widget.dispose());
+    models.dispose();
+  });
+});
+
+describe('Recordings', () => {
+  it('are documents whose bytes JupyterLab does not ask for', () => {
+    const models = makeModels();
+    const app = makeApp(models);
+    const { stream, clusters, recordings, pages } = models;
+    const none = [null, null, null];
+    void recordingsPlugin.activate(
+      app,
+      stream,
+      clusters,
+      recordings,
+      pages,
+      ...none
+    );
+    const factory = app.docRegistry.defaultWidgetFactory('runs/x.glr');
+    expect(factory.name).toBe('Glassloom replay');
+    const model = app.docRegistry.getModelFactory(factory.modelName as string);
+    expect(model?.fileFormat).toBeNull();
+    models.dispose();
+  });
+});
+
+describe('Notifications', () => {
+  const ended = makeRun({
+    started_at: 0,
+    ended_at: 60,
+    outcome: 'failed',
+    notebook: 'a.ipynb'
+  });
+
+  function setUp(path: string | null): jest.SpyInstance {
+    const tell = jest.spyOn(Notification, 'error').mockReturnValue('');
+    const models = makeModels();
+    const { clusters, notebooks } = models;
+    notebooks.current = path;
+    void notificationsPlugin.activate(
+      makeApp(models),
+      clusters,
+      null,
+      notebooks,
+      null
+    );
+    FakeSocket.last.tell(
+      makeCluster({ runs: [{ ...ended, ended_at: null, outcome: 'running' }] })
+    );
+    FakeSocket.last.tell(makeCluster({ runs: [ended] }));
+    models.dispose();
+    return tell;
+  }
+
+  it('tell of a run that has ended while another notebook was in front', () => {
+    const tell = setUp('b.ipynb');
+    expect(tell.mock.calls.map(([message]) => message)).toEqual([
+      'sum has failed on loom after 1 min 0 s.'
+    ]);
+    tell.mockRestore();
+  });
+
+  it('do not tell of it to who looks at its notebook', () => {
+    const tell = setUp('a.ipynb');
+    expect(tell).not.toHaveBeenCalled();
+    tell.mockRestore();
+  });
+});

@@ -1,0 +1,113 @@
+/**
+ * The dashboard pages that every cluster has: which there are, how they are grouped, and which a search finds.
+ */
+import { IDisposable } from '@lumino/disposable';
+import { ISignal, Signal } from '@lumino/signaling';
+import { GlassloomAPI } from '../request';
+import { IPage, IPages, IStateStream } from '../tokens';
+
+export type GroupId =
+  'favourites' | 'overview' | 'tasks' | 'workers' | 'memory' | 'gpu' | 'more';
+
+export interface IGroup {
+  id: GroupId;
+  pages: IPage[];
+}
+
+/** Which group each page is of; pages of a later server are among "more". */
+const GROUPS: [GroupId, string[]][] = [
+  ['overview', ['overview', 'status', 'runs', 'logs']],
+  ['tasks', ['task-stream', 'progress', 'stages', 'time-budget', 'task']],
+  ['workers', ['workers', 'workers-cpu']],
+  ['memory', ['memory', 'workers-memory']],
+  ['gpu', ['gpu', 'gpu-devices', 'gpu-time']]
+];
+
+/** Return the pages whose title or description holds all words of a search, in groups; favourites come first, too. */
+export function grouped(
+  pages: readonly IPage[],
+  favourites: readonly string[],
+  search = ''
+): IGroup[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = pages.filter(({ id, title, description }) => {
+    const text = `${id} ${title} ${description}`.toLowerCase();
+    return words.every(word => text.includes(word));
+  });
+  const known = new Set(GROUPS.flatMap(([, ids]) => ids));
+  const groups: IGroup[] = [
+    { id: 'favourites', pages: inOrder(favourites, found) },
+    ...GROUPS.map(([id, ids]) => ({ id, pages: inOrder(ids, found) })),
+    { id: 'more', pages: found.filter(({ id }) => !known.has(id)) }
+  ];
+  return groups.filter(group => group.pages.length > 0);
+}
+
+function inOrder(ids: readonly string[], pages: readonly IPage[]): IPage[] {
+  return ids.flatMap(id => pages.filter(page => page.id === id));
+}
+
+export class Pages implements IPages, IDisposable {
+  constructor(
+    private readonly _api: GlassloomAPI,
+    private readonly _stream: IStateStream
+  ) {
+    _stream.changed.connect(this._onStream, this);
+    void this._load();
+  }
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  get all(): readonly IPage[] {
+    return this._all;
+  }
+
+  find(id: string): IPage | null {
+    return this._all.find(page => page.id === id) ?? null;
+  }
+
+  get isDisposed(): boolean {
+    return this._isDisposed;
+  }
+
+  dispose(): void {
+    this._isDisposed = true;
+    this._stream.changed.disconnect(this._onStream, this);
+    Signal.clearData(this);
+  }
+
+  /** A new connection may be to an updated server. */
+  private _onStream(): void {
+    const { connection } = this._stream;
+    if (connection !== this._connection) {
+      this._connection = connection;
+      if (connection === 'connected') {
+        void this._load();
+      }
+    }
+  }
+
+  private async _load(): Promise<void> {
+    if (this._isLoading) {
+      return;
+    }
+    this._isLoading = true;
+    try {
+      this._all = await this._api.pages();
+      this._changed.emit();
+    } catch (error) {
+      // Asked for again with the next connection.
+      console.warn('Glassloom could not load its list of pages:', error);
+    } finally {
+      this._isLoading = false;
+    }
+  }
+
+  private readonly _changed = new Signal<this, void>(this);
+  private _all: readonly IPage[] = [];
+  private _connection = 'connecting';
+  private _isLoading = false;
+  private _isDisposed = false;
+}

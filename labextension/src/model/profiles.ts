@@ -1,0 +1,115 @@
+/**
+ * Turns the server's JSON Schema and profiles into what a form shows, and what the form holds into a request. Pure.
+ */
+import { IClusterRequest, IJSONSchema, IProfile, IProfiles } from '../tokens';
+
+/** Fields that are shown first, in this order; the others follow. */
+const ORDER = [
+  'name',
+  'n_workers',
+  'threads_per_worker',
+  'memory_limit',
+  'minimum',
+  'maximum',
+  'idle_timeout',
+  'kernel_name'
+];
+
+/**
+ * Return the schema as forms draw it well: references resolved, "or null" left out (an empty field means that), kernels
+ * to choose from, and without `profile`, which is chosen above the form.
+ */
+export function formSchema({ schema, kernels }: IProfiles): IJSONSchema {
+  const definitions = schema.$defs ?? {};
+  const root = resolved(schema, definitions);
+  const names = Object.keys(root.properties ?? {});
+  const ordered = [
+    ...ORDER.filter(name => names.includes(name)),
+    ...names.filter(name => !ORDER.includes(name) && name !== 'profile')
+  ];
+  const properties = Object.fromEntries(
+    ordered.map(name => [
+      name,
+      titled(name, plain(root.properties?.[name] ?? {}, definitions))
+    ])
+  );
+  if ('kernel_name' in properties && kernels.length > 0) {
+    properties.kernel_name = {
+      ...properties.kernel_name,
+      oneOf: kernels.map(({ name, title }) => ({ const: name, title }))
+    };
+    delete properties.kernel_name.enum;
+  }
+  return { type: 'object', properties };
+}
+
+/** Return the profiles of the server and those of the settings; of two with one name the latter counts. */
+export function mergedProfiles(
+  server: readonly IProfile[],
+  settings: unknown
+): IProfile[] {
+  const own = (Array.isArray(settings) ? settings : []).flatMap(
+    (each: Partial<IProfile> | null) =>
+      typeof each?.name === 'string'
+        ? [
+            {
+              name: each.name,
+              title: each.title ?? each.name,
+              description: each.description ?? '',
+              values: each.values ?? {}
+            }
+          ]
+        : []
+  );
+  const names = new Set(own.map(({ name }) => name));
+  return [...server.filter(({ name }) => !names.has(name)), ...own];
+}
+
+/** Return what a form asks for: empty fields are left out. */
+export function requestOf(values: object): IClusterRequest {
+  const filled = Object.entries(values)
+    .map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value.trim() : (value as unknown)
+    ])
+    .filter(
+      ([, value]) => value !== '' && value !== null && value !== undefined
+    );
+  return Object.fromEntries(filled) as IClusterRequest;
+}
+
+function plain(
+  schema: IJSONSchema,
+  definitions: Record<string, IJSONSchema>
+): IJSONSchema {
+  const whole = resolved(schema, definitions);
+  const kinds = whole.anyOf?.filter(({ type }) => type !== 'null');
+  const rest = { ...whole };
+  delete rest.anyOf;
+  if (rest.default === null) {
+    delete rest.default;
+  }
+  if (Array.isArray(rest.type)) {
+    rest.type = rest.type.find(type => type !== 'null');
+  }
+  return kinds?.length === 1
+    ? { ...plain(kinds[0], definitions), ...rest }
+    : rest;
+}
+
+function resolved(
+  schema: IJSONSchema,
+  definitions: Record<string, IJSONSchema>
+): IJSONSchema {
+  const { $ref, ...rest } = schema;
+  const name = $ref?.split('/').at(-1);
+  return name === undefined
+    ? rest
+    : { ...resolved(definitions[name] ?? {}, definitions), ...rest };
+}
+
+function titled(name: string, schema: IJSONSchema): IJSONSchema {
+  const words = name.replaceAll('_', ' ');
+  const title = words[0].toUpperCase() + words.slice(1);
+  return { title, ...schema };
+}

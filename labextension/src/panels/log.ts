@@ -1,0 +1,65 @@
+/**
+ * A cluster's log in a dialog, the newest lines in view.
+ */
+import { Clipboard, Dialog } from '@jupyterlab/apputils';
+import { TranslationBundle } from '@jupyterlab/translation';
+import { Message } from '@lumino/messaging';
+import { Widget } from '@lumino/widgets';
+
+class LogView extends Widget {
+  constructor(private readonly _lines: string[]) {
+    super({ node: document.createElement('pre') });
+    this.addClass('gl-Log');
+    this.node.tabIndex = 0; // so that the keyboard scrolls it
+    this.node.textContent = _lines.join('\n');
+  }
+
+  get text(): string {
+    return this._lines.join('\n');
+  }
+
+  protected onAfterAttach(message: Message): void {
+    this.node.scrollTop = this.node.scrollHeight;
+  }
+}
+
+/** Show a log until the person closes it. */
+export async function showLog(
+  trans: TranslationBundle,
+  name: string,
+  load: () => Promise<string[]>
+): Promise<void> {
+  for (;;) {
+    let lines: string[];
+    try {
+      lines = await load();
+    } catch (error) {
+      lines = [error instanceof Error ? error.message : String(error)];
+    }
+    const body = new LogView(
+      lines.length > 0 ? lines : [trans.__('The log is empty.')]
+    );
+    const dialog = new Dialog({
+      title: trans.__('Log of %1', name),
+      body,
+      hasClose: true,
+      buttons: [
+        Dialog.createButton({ label: trans.__('Copy'), actions: ['copy'] }),
+        Dialog.createButton({
+          label: trans.__('Refresh'),
+          actions: ['refresh']
+        }),
+        Dialog.okButton({ label: trans.__('Close') })
+      ],
+      defaultButton: 2
+    });
+    dialog.addClass('gl-WideDialog');
+    const { actions } = (await dialog.launch()).button;
+    if (actions.includes('copy')) {
+      Clipboard.copyToSystem(body.text);
+    }
+    if (!actions.includes('refresh')) {
+      return;
+    }
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * What stands in the list of clusters beside the running ones: starts, recordings, and clusters of other machines.
+ */
+import { closeIcon } from '@jupyterlab/ui-components';
+import * as React from 'react';
+import { glassloomIcon } from '../icons';
+import { formatAge } from '../model/format';
+import { IClusterElsewhere, IRecording, IStart } from '../tokens';
+import { IconButton, useTrans } from './section';
+
+/** A cluster that was asked for: it is starting, or why it didn't. */
+export function StartCard(props: {
+  start: IStart;
+  onDismiss: (id: string) => void;
+}): JSX.Element {
+  const trans = useTrans();
+  const { id, name, state, problem } = props.start;
+  const hasFailed = state === 'failed';
+  return (
+    <li
+      className={
+        'gl-Card gl-mod-starting' + (hasFailed ? ' gl-mod-failed' : '')
+      }
+      data-start={id}
+    >
+      <div className="gl-Card-head">
+        <div className="gl-Card-name" title={name}>
+          {name}
+        </div>
+        <IconButton
+          icon={closeIcon}
+          label={
+            hasFailed
+              ? trans.__('Dismiss %1', name)
+              : trans.__('Cancel the start of %1', name)
+          }
+          action="dismiss"
+          onClick={() => props.onDismiss(id)}
+        />
+      </div>
+      <div className="gl-Card-facts" role="status">
+        {hasFailed ? trans.__('Did not start') : trans.__('Starting…')}
+      </div>
+      {hasFailed && <div className="gl-Card-problem">{problem}</div>}
+    </li>
+  );
+}
+
+export function RecordingCard(props: {
+  recording: IRecording;
+  nowMs: number;
+  onOpen: (id: string) => void;
+  onClose: (id: string) => void;
+}): JSX.Element {
+  const trans = useTrans();
+  const { id, name, opened_at } = props.recording;
+  const age = formatAge(trans, props.nowMs / 1000 - opened_at);
+  return (
+    <li className="gl-Card" data-recording={id}>
+      <div className="gl-Card-head">
+        <div className="gl-Card-name" title={name}>
+          {name}
+        </div>
+        <IconButton
+          icon={glassloomIcon}
+          label={trans.__('Open the dashboard of %1', name)}
+          action="open"
+          onClick={() => props.onOpen(id)}
+        />
+        <IconButton
+          icon={closeIcon}
+          label={trans.__('Close %1; its file stays', name)}
+          action="close"
+          onClick={() => props.onClose(id)}
+        />
+      </div>
+      <div className="gl-Card-facts">{trans.__('Recording')}</div>
+      <div className="gl-Card-origin">{trans.__('Opened %1', age)}</div>
+    </li>
+  );
+}
+
+/** A cluster that can only be reached elsewhere. */
+export function ElsewhereCard(props: {
+  cluster: IClusterElsewhere;
+}): JSX.Element {
+  const trans = useTrans();
+  const { id, name, host } = props.cluster;
+  return (
+    <li className="gl-Card" data-elsewhere={id}>
+      <div className="gl-Card-name" title={name}>
+        {name}
+      </div>
+      <div className="gl-Card-facts">
+        {trans.__('On %1, where alone it can be reached', host)}
+      </div>
+    </li>
+  );
+}

@@ -1,0 +1,87 @@
+/**
+ * The plugins that know things; the others ask them. They draw nothing.
+ */
+import {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { Clusters } from '../model/clusters';
+import { Pages } from '../model/pages';
+import { Recordings } from '../model/recordings';
+import { Runs } from '../model/runs';
+import { StateStream } from '../model/stateStream';
+import { DOMAIN } from '../panels/section';
+import { GlassloomAPI } from '../request';
+import {
+  IClusters,
+  INotebooks,
+  IPages,
+  IRecordings,
+  IRuns,
+  IStateStream
+} from '../tokens';
+
+function apiOf(app: JupyterFrontEnd): GlassloomAPI {
+  return new GlassloomAPI(app.serviceManager.serverSettings);
+}
+
+export const streamPlugin: JupyterFrontEndPlugin<IStateStream> = {
+  id: 'glassloom:stream',
+  description: 'Follows the state of all clusters.',
+  autoStart: true,
+  optional: [ITranslator],
+  provides: IStateStream,
+  activate: (app: JupyterFrontEnd, translator: ITranslator | null) =>
+    new StateStream(apiOf(app), (translator ?? nullTranslator).load(DOMAIN))
+};
+
+export const clustersModelPlugin: JupyterFrontEndPlugin<IClusters> = {
+  id: 'glassloom:clusters-model',
+  description: 'Knows the clusters of this user and controls them.',
+  autoStart: true,
+  requires: [IStateStream],
+  optional: [INotebooks, ITranslator],
+  provides: IClusters,
+  activate: (
+    app: JupyterFrontEnd,
+    stream: IStateStream,
+    notebooks: INotebooks | null,
+    translator: ITranslator | null
+  ) =>
+    new Clusters(
+      apiOf(app),
+      stream,
+      (translator ?? nullTranslator).load(DOMAIN),
+      notebooks
+    )
+};
+
+export const runsModelPlugin: JupyterFrontEndPlugin<IRuns> = {
+  id: 'glassloom:runs-model',
+  description: 'Knows the runs of all clusters.',
+  autoStart: true,
+  requires: [IStateStream],
+  provides: IRuns,
+  activate: (_: JupyterFrontEnd, stream: IStateStream) => new Runs(stream)
+};
+
+export const recordingsModelPlugin: JupyterFrontEndPlugin<IRecordings> = {
+  id: 'glassloom:recordings-model',
+  description: 'Knows the recordings and opens them for replay.',
+  autoStart: true,
+  requires: [IStateStream],
+  provides: IRecordings,
+  activate: (app: JupyterFrontEnd, stream: IStateStream) =>
+    new Recordings(apiOf(app), stream)
+};
+
+export const pagesModelPlugin: JupyterFrontEndPlugin<IPages> = {
+  id: 'glassloom:pages-model',
+  description: 'Knows the dashboard pages.',
+  autoStart: true,
+  requires: [IStateStream],
+  provides: IPages,
+  activate: (app: JupyterFrontEnd, stream: IStateStream) =>
+    new Pages(apiOf(app), stream)
+};

@@ -1,0 +1,63 @@
+/**
+ * The notebook in front, for those who need no more of it than its path and a place for code.
+ */
+import {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import {
+  INotebookTracker,
+  NotebookActions,
+  NotebookPanel
+} from '@jupyterlab/notebook';
+import { ISignal, Signal } from '@lumino/signaling';
+import { INotebooks } from '../tokens';
+
+class Notebooks implements INotebooks {
+  constructor(private readonly _tracker: INotebookTracker) {
+    _tracker.currentChanged.connect(this._onCurrent, this);
+    this._onCurrent();
+  }
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  get current(): string | null {
+    return this._tracker.currentWidget?.context.path ?? null;
+  }
+
+  insert(code: string): boolean {
+    const panel = this._tracker.currentWidget;
+    if (panel === null) {
+      return false;
+    }
+    NotebookActions.insertAbove(panel.content);
+    panel.content.activeCell?.model.sharedModel.setSource(code);
+    return true;
+  }
+
+  private _onCurrent(): void {
+    this._panel?.context.pathChanged.disconnect(this._emit, this);
+    this._panel = this._tracker.currentWidget;
+    this._panel?.context.pathChanged.connect(this._emit, this);
+    this._emit();
+  }
+
+  private _emit(): void {
+    this._changed.emit();
+  }
+
+  private readonly _changed = new Signal<this, void>(this);
+  private _panel: NotebookPanel | null = null;
+}
+
+export const notebooksPlugin: JupyterFrontEndPlugin<INotebooks> = {
+  id: 'glassloom:notebooks',
+  description: 'Knows the notebook in front.',
+  autoStart: true,
+  requires: [INotebookTracker],
+  provides: INotebooks,
+  activate: (_: JupyterFrontEnd, tracker: INotebookTracker): INotebooks =>
+    new Notebooks(tracker)
+};

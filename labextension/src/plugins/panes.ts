@@ -1,0 +1,156 @@
+/**
+ * All dashboard panes: makes them, puts them into the shell, and keeps them in step with themes and renamed files.
+ */
+import { ILabShell, JupyterFrontEnd } from '@jupyterlab/application';
+import { IThemeManager, WidgetTracker } from '@jupyterlab/apputils';
+import { TranslationBundle } from '@jupyterlab/translation';
+import { CommandIDs } from '../commands';
+import { Mode } from '../model/layouts';
+import { Resolver } from '../model/resolver';
+import { renamed } from '../model/targets';
+import { themeOf } from '../model/theme';
+import { DashboardPane } from '../panels/pane';
+import { GlassloomAPI, Theme } from '../request';
+import { IPages, IStateStream, PaneTarget } from '../tokens';
+
+const MORE_CONTRAST = '(prefers-contrast: more)';
+
+/** Which page of what, and how a person calls both. */
+export interface IWhich {
+  target: PaneTarget;
+  page: string;
+  name: string;
+  pageTitle: string;
+}
+
+export interface IPlace {
+  mode: Mode;
+  ref: string | null;
+}
+
+export interface IPanesOptions {
+  app: JupyterFrontEnd;
+  /** Null where panes have no place, such as in Notebook 7: pages open in browser tabs there. */
+  labShell: ILabShell | null;
+  api: GlassloomAPI;
+  stream: IStateStream;
+  pages: IPages;
+  resolver: Resolver;
+  trans: TranslationBundle;
+  themes: IThemeManager | null;
+}
+
+export class Panes {
+  constructor(private readonly _options: IPanesOptions) {
+    const { app, themes } = _options;
+    const followTheme = (): void => {
+      this.tracker.forEach(pane => pane.setTheme(currentTheme(themes)));
+    };
+    themes?.themeChanged.connect(followTheme);
+    window.matchMedia(MORE_CONTRAST).addEventListener('change', followTheme);
+    app.serviceManager.contents.fileChanged.connect((_, change) => {
+      const { type, oldValue, newValue } = change;
+      if (type === 'rename' && oldValue?.path && newValue?.path) {
+        this._follow(oldValue.path, newValue.path);
+      }
+    });
+  }
+
+  readonly tracker = new WidgetTracker<DashboardPane>({
+    namespace: 'glassloom-dashboards'
+  });
+
+  /** How a target is called at the moment, or null if it isn't there. */
+  nameOf(target: PaneTarget): string | null {
+    return this._options.resolver.resolve(target)?.name ?? null;
+  }
+
+  find(target: PaneTarget, page: string): DashboardPane | undefined {
+    const id = DashboardPane.idOf(target, page);
+    return this.tracker.find(pane => pane.id === id);
+  }
+
+  /** Return the pane of a page, made if there is none, to be put somewhere. */
+  take(which: IWhich): DashboardPane {
+    return this.find(which.target, which.page) ?? this._make(which);
+  }
+
+  /** Show a page: the pane that there is, else a new one, or a browser tab where there is no place for panes. */
+  open(which: IWhich, place?: IPlace): void {
+    const { labShell, api, themes, resolver } = this._options;
+    if (labShell === null) {
+      const id = resolver.resolve(which.target)?.id;
+      if (id !== undefined) {
+        const url = api.dashboardUrl(id, which.page, currentTheme(themes));
+        window.open(url, '_blank', 'noopener');
+      }
+      return;
+    }
+    const pane = this.take(which);
+    if (!pane.isAttached) {
+      labShell.add(pane, 'main', this._placeOf(place));
+    }
+    labShell.activateById(pane.id);
+  }
+
+  /** Make a pane that is not put anywhere and not restored: whoever asks for it does that. */
+  make(which: IWhich): DashboardPane {
+    const { app, themes } = this._options;
+    return new DashboardPane({
+      ...this._options,
+      ...which,
+      theme: currentTheme(themes),
+      onFollowActive: pane => {
+        if (this.find({ kind: 'active' }, pane.page)) {
+          this.open({ ...which, target: { kind: 'active' } });
+          pane.dispose();
+        } else {
+          pane.setTarget({ kind: 'active' });
+          void this.tracker.save(pane);
+        }
+      },
+      onDiagnose: cluster =>
+        void app.commands.execute(
+          CommandIDs.diagnose,
+          cluster === null ? {} : { cluster }
+        )
+    });
+  }
+
+  private _make(which: IWhich): DashboardPane {
+    const pane = this.make(which);
+    void this.tracker.add(pane);
+    pane.title.changed.connect(() => {
+      if (!pane.isDisposed) {
+        void this.tracker.save(pane);
+      }
+    });
+    return pane;
+  }
+
+  /** A new pane goes where the panes are already, else beside the notebook. */
+  private _placeOf(place?: IPlace): { mode: Mode; ref?: string } {
+    if (place !== undefined) {
+      return { mode: place.mode, ref: place.ref ?? undefined };
+    }
+    const ref = this.tracker.find(other => other.isAttached)?.id;
+    return { mode: ref === undefined ? 'split-right' : 'tab-after', ref };
+  }
+
+  /** A notebook or recording was renamed: its panes go with it. */
+  private _follow(from: string, to: string): void {
+    this.tracker.forEach(pane => {
+      const target = renamed(pane.target, from, to);
+      if (target !== pane.target) {
+        pane.setTarget(target);
+        void this.tracker.save(pane);
+      }
+    });
+  }
+}
+
+export function currentTheme(themes: IThemeManager | null): Theme {
+  const name = themes?.theme ?? null;
+  const isLight = name === null || themes?.isLight(name) !== false;
+  return themeOf(name, isLight, window.matchMedia(MORE_CONTRAST).matches);
+}

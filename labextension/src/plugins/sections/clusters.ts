@@ -1,0 +1,103 @@
+/**
+ * The section of clusters.
+ */
+import {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { IToolbarWidgetRegistry, Notification } from '@jupyterlab/apputils';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { CommandRegistry } from '@lumino/commands';
+import { Menu } from '@lumino/widgets';
+import { CARD_COMMANDS, CommandIDs } from '../../commands';
+import { ClustersSection } from '../../panels/clusters';
+import { DOMAIN } from '../../panels/section';
+import {
+  IClusters,
+  IGlassloomPanel,
+  INotebooks,
+  IRecordings,
+  IStateStream
+} from '../../tokens';
+import { messageOf } from '../endings';
+import { makeToolbar } from './toolbar';
+
+const PLUGIN_ID = 'glassloom:clusters-section';
+
+export const clustersSectionPlugin: JupyterFrontEndPlugin<void> = {
+  id: PLUGIN_ID,
+  description: 'Shows the clusters in the side panel.',
+  autoStart: true,
+  requires: [IGlassloomPanel, IStateStream, IClusters, IRecordings],
+  optional: [ITranslator, INotebooks, ISettingRegistry, IToolbarWidgetRegistry],
+  activate: (
+    app: JupyterFrontEnd,
+    panel: IGlassloomPanel,
+    stream: IStateStream,
+    clusters: IClusters,
+    recordings: IRecordings,
+    translator: ITranslator | null,
+    notebooks: INotebooks | null,
+    settings: ISettingRegistry | null,
+    toolbars: IToolbarWidgetRegistry | null
+  ): void => {
+    const language = translator ?? nullTranslator;
+    const trans = language.load(DOMAIN);
+    const { commands } = app;
+    const execute = (command: string, args: Record<string, string>): void => {
+      void commands.execute(command, args);
+    };
+    const widget = new ClustersSection({
+      trans,
+      stream,
+      clusters,
+      recordings,
+      notebooks,
+      onOpen: cluster => execute(CommandIDs.openDashboard, { cluster }),
+      onInsert: cluster => execute(CommandIDs.insertClient, { cluster }),
+      onMenu: (cluster, { left, bottom }) =>
+        openMenu(commands, cluster, left, bottom),
+      onOpenFile: path => execute('docmanager:open', { path }),
+      onDismissStart: id =>
+        void clusters.dismissStart(id).catch((error: unknown) => {
+          Notification.error(messageOf(error));
+        }),
+      onCloseRecording: recording =>
+        execute(CommandIDs.closeRecording, { recording })
+    });
+    panel.addSection({
+      id: 'glassloom-clusters',
+      title: trans.__('Clusters'),
+      widget,
+      rank: 100,
+      toolbar: makeToolbar(widget, {
+        commands,
+        translator: language,
+        toolbars,
+        settings,
+        pluginId: PLUGIN_ID,
+        factory: 'GlassloomClusters',
+        fallback: [CommandIDs.newCluster]
+      })
+    });
+  }
+};
+
+/** Offer what can be done with a cluster, below the button that asks for it. */
+function openMenu(
+  commands: CommandRegistry,
+  cluster: string,
+  x: number,
+  y: number
+): void {
+  const menu = new Menu({ commands });
+  for (const command of CARD_COMMANDS) {
+    if (commands.hasCommand(command)) {
+      menu.addItem({ command, args: { cluster } });
+    }
+  }
+  // The command is executed after the menu closes.
+  menu.aboutToClose.connect(() => setTimeout(() => menu.dispose(), 0));
+  menu.open(x, y);
+}

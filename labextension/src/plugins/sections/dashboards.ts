@@ -1,0 +1,72 @@
+/**
+ * The section of dashboards.
+ */
+import {
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { IToolbarWidgetRegistry } from '@jupyterlab/apputils';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { CommandIDs } from '../../commands';
+import { DashboardsSection } from '../../panels/dashboards';
+import { dragPane } from '../../panels/drag';
+import { DOMAIN } from '../../panels/section';
+import { IClusters, IDashboards, IGlassloomPanel, IPages } from '../../tokens';
+import { makeToolbar } from './toolbar';
+
+const PLUGIN_ID = 'glassloom:dashboards-section';
+
+export const dashboardsSectionPlugin: JupyterFrontEndPlugin<void> = {
+  id: PLUGIN_ID,
+  description: 'Shows the dashboards in the side panel.',
+  autoStart: true,
+  requires: [IGlassloomPanel, IClusters, IPages, IDashboards],
+  optional: [ITranslator, ISettingRegistry, IToolbarWidgetRegistry],
+  activate: (
+    app: JupyterFrontEnd,
+    panel: IGlassloomPanel,
+    clusters: IClusters,
+    pages: IPages,
+    dashboards: IDashboards,
+    translator: ITranslator | null,
+    settings: ISettingRegistry | null,
+    toolbars: IToolbarWidgetRegistry | null
+  ): void => {
+    const language = translator ?? nullTranslator;
+    const trans = language.load(DOMAIN);
+    const { commands } = app;
+    const { preferences } = dashboards;
+    const widget = new DashboardsSection({
+      trans,
+      clusters,
+      pages,
+      preferences,
+      onOpen: page => void commands.execute(CommandIDs.openDashboard, { page }),
+      onDrag: (event, page) => {
+        if (clusters.active !== null) {
+          dragPane(event, page.title, () => dashboards.makePane(page.id));
+        }
+      },
+      onToggleFavourite: page => void preferences.toggleFavourite(page),
+      onOpenLayout: name =>
+        void commands.execute(CommandIDs.openLayout, { name }),
+      onDeleteLayout: name => void preferences.deleteLayout(name)
+    });
+    panel.addSection({
+      id: 'glassloom-dashboards',
+      title: trans.__('Dashboards'),
+      widget,
+      rank: 200,
+      toolbar: makeToolbar(widget, {
+        commands,
+        translator: language,
+        toolbars,
+        settings,
+        pluginId: PLUGIN_ID,
+        factory: 'GlassloomDashboards',
+        fallback: [CommandIDs.saveLayout]
+      })
+    });
+  }
+};
