@@ -258,6 +258,8 @@ export interface IClusters {
   profiles(): Promise<IProfiles>;
   /** Ask for a new cluster; resolves when the server has begun to start it. */
   start(request: IClusterRequest): Promise<void>;
+  /** What a start asked for, if it was asked for from this page. */
+  requestOf(start: string): IClusterRequest | null;
   /** Cancel a start, or dismiss a failed one. */
   dismissStart(id: string): Promise<void>;
   /** These resolve with a sentence for people. */
@@ -352,6 +354,8 @@ export interface ISection {
   widget: Widget;
   /** Lower is further up. */
   rank: number;
+  /** How high it is at first, beside the other sections; 1 by default. */
+  size?: number;
   /** Shown in the section's title. */
   toolbar?: Toolbar;
 }

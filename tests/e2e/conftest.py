@@ -195,13 +195,24 @@ def open_pane(page: Page) -> Callable[[str, str], Locator]:
     """Open a page from the panel and return its pane, once it is alive."""
 
     def open_pane(cluster: str, name: str) -> Locator:
-        page.locator(f'[data-cluster="{cluster}"] .gl-Card-name').click()
-        page.locator(f'[data-page="{name}"]').click()
-        pane = page.locator(f"#glassloom-{cluster}-{name}")
+        page.locator(f'.gl-Card[data-cluster="{cluster}"] .gl-Card-name').click()
+        page.locator(f'.gl-Page[data-page="{name}"]').first.click()
+        pane = page.locator(f'.gl-Pane[data-cluster="{cluster}"][data-page="{name}"]')
         expect(pane).to_have_attribute("data-state", "live", timeout=FIRST_OPENING_MS)
         return pane
 
     return open_pane
+
+
+@pytest.fixture
+def choose(page: Page) -> Callable[[str, str], None]:
+    """Choose an entry of the menu of a cluster's card."""
+
+    def choose(cluster: str, entry: str) -> None:
+        page.locator(f'.gl-Card[data-cluster="{cluster}"] [data-action="menu"]').click()
+        page.get_by_role("menuitem", name=entry).click()
+
+    return choose
 
 
 @pytest.fixture

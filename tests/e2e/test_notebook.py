@@ -99,13 +99,32 @@ def test_a_notebooks_cluster_and_tasks_are_seen(page, lab, small_notebook, open_
     keep_picture("notebook-and-task-stream")
 
 
+def test_a_pane_lives_on_after_restart_kernel_and_run_all(
+    page, lab, small_notebook, open_pane, keep_picture, shut_down_kernels
+):
+    open_notebook(page, lab, small_notebook)
+    run_all(page)
+    expect(page.locator(".gl-Card")).to_have_count(1)
+    first = page.locator(".gl-Card").get_attribute("data-cluster")
+    open_pane(first, "progress")
+    page.locator(".jp-NotebookPanel").click(position={"x": 300, "y": 400})
+    page.evaluate("() => void window.jupyterapp.commands.execute('notebook:restart-run-all')")
+    page.get_by_role("button", name="Confirm Kernel Restart").click()
+    pane = page.locator(f'.gl-Pane[data-page="progress"]:not([data-cluster="{first}"])')
+    expect(pane).to_have_attribute("data-state", "live", timeout=OPENING_MS)
+    expect(page.locator(".gl-Pane")).to_have_count(1)
+    expect(page.locator(".gl-Run")).to_have_count(1)
+    expect(page.locator(".gl-Run")).to_contain_text(f"{TASKS} of {TASKS} tasks")
+    keep_picture("pane-after-restart")
+
+
 def test_the_button_of_the_clients_repr_opens_its_dashboard(page, lab, small_notebook, shut_down_kernels):
     open_notebook(page, lab, small_notebook)
     run_all(page)
     page.get_by_role("button", name="Open dashboard").click()
     expect(page.locator(".gl-Card")).to_have_count(1)  # the server looks for clusters once a second
     (cluster,) = clusters_of(lab)
-    pane = page.locator(f"#glassloom-{cluster['id']}-status")
+    pane = page.locator(f'.gl-Pane[data-cluster="{cluster["id"]}"][data-page="status"]')
     expect(pane).to_have_attribute("data-state", "live", timeout=OPENING_MS)
 
 

@@ -38,7 +38,7 @@ def test_the_panel_opens_a_page_of_a_cluster_that_was_started_elsewhere(
 ):
     cluster = publish_cluster("nightly run", "--tasks=300", "--busy")
     open_lab()
-    card = page.locator(f'[data-cluster="{cluster}"]')
+    card = page.locator(f'.gl-Card[data-cluster="{cluster}"]')
     expect(card).to_contain_text("nightly run")
     expect(card).to_contain_text("4 workers, 8 threads")
     expect(card).to_contain_text("300 tasks done")
@@ -103,12 +103,12 @@ def test_a_pane_says_that_stopped_dashboards_do_not_answer_and_comes_back_when_t
 
 
 def test_a_pane_says_that_its_cluster_has_ended_and_keeps_its_last_state(
-    page, open_lab, open_pane, keep_picture, publish_cluster
+    page, open_lab, open_pane, choose, keep_picture, publish_cluster
 ):
     cluster = publish_cluster("nightly")
     open_lab()
     pane = open_pane(cluster, "progress")
-    page.locator(f'[data-cluster="{cluster}"] [data-action="shut-down"]').click()
+    choose(cluster, "Shut Down…")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("The results that nightly holds will be lost.")
     dialog.get_by_role("button", name="Shut Down").click()
@@ -135,9 +135,9 @@ def test_a_bad_request_for_a_new_cluster_keeps_what_was_filled_in(page, open_lab
     page.get_by_role("button", name="New", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("mine")
-    dialog.locator('[name="n_workers"]').fill("5000")
+    dialog.get_by_label("Workers", exact=True).fill("5000")
     dialog.get_by_role("button", name="Start").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("Expected `int` <= 4096 - at `$.n_workers`")
+    expect(dialog.get_by_role("alert")).to_contain_text("n_workers: should be a whole number <= 4096")
     expect(dialog.get_by_label("Name")).to_have_value("mine")
     keep_picture("new-cluster-refused")
     dialog.get_by_role("button", name="Cancel").click()

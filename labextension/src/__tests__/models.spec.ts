@@ -266,8 +266,8 @@ describe('Profiles', () => {
       kernels: [{ name: 'python3', title: 'Python 3' }]
     });
     expect(schema.properties).toEqual({
-      name: { type: 'string', maxLength: 200, title: 'Name' },
-      n_workers: { type: 'integer', minimum: 1, title: 'N workers' },
+      name: { type: 'string', title: 'Name' },
+      n_workers: { type: 'integer', title: 'N workers' },
       kernel_name: {
         type: 'string',
         title: 'Kernel name',

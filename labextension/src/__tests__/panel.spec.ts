@@ -47,6 +47,7 @@ function makeClusters(models: IModels, told: unknown[]): ClustersSection {
     onMenu: tell('menu'),
     onOpenFile: tell('file'),
     onDismissStart: tell('dismiss'),
+    onRetryStart: tell('retry'),
     onCloseRecording: tell('close')
   });
 }

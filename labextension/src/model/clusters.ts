@@ -93,12 +93,18 @@ export class Clusters implements IClusters, IDisposable {
 
   async start(request: IClusterRequest): Promise<void> {
     const { id } = await this._api.startCluster(request);
+    this._requests.set(id, request);
     this._expected = id;
     this._onStream();
   }
 
+  requestOf(start: string): IClusterRequest | null {
+    return this._requests.get(start) ?? null;
+  }
+
   async dismissStart(id: string): Promise<void> {
     await this._api.dismissStart(id);
+    this._requests.delete(id);
   }
 
   scale(id: string, n: number): Promise<string> {
@@ -192,6 +198,7 @@ export class Clusters implements IClusters, IDisposable {
 
   private readonly _changed = new Signal<this, void>(this);
   private readonly _shuttingDown = new Map<string, Promise<void>>();
+  private readonly _requests = new Map<string, IClusterRequest>();
   private _isDisposed = false;
   private _chosen: string | null = null;
   /** The id of the start that a person waits for. */

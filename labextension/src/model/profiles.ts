@@ -15,9 +15,11 @@ const ORDER = [
   'kernel_name'
 ];
 
+const LIMITS = ['minimum', 'maximum', 'minLength', 'maxLength', 'pattern'];
+
 /**
- * Return the schema as forms draw it well: references resolved, "or null" left out (an empty field means that), kernels
- * to choose from, and without `profile`, which is chosen above the form.
+ * Return the schema as forms draw it well: references resolved, "or null" left out (an empty field means that), limits
+ * left to the server, kernels to choose from, and without `profile`, which is chosen above the form.
  */
 export function formSchema({ schema, kernels }: IProfiles): IJSONSchema {
   const definitions = schema.$defs ?? {};
@@ -86,6 +88,10 @@ function plain(
   const kinds = whole.anyOf?.filter(({ type }) => type !== 'null');
   const rest = { ...whole };
   delete rest.anyOf;
+  // The browser would only disable the dialog's button; the server says what is wrong.
+  for (const limit of LIMITS) {
+    delete rest[limit];
+  }
   if (rest.default === null) {
     delete rest.default;
   }

@@ -19,6 +19,7 @@ export interface IClustersOptions {
   onMenu: (id: string, anchor: DOMRect) => void;
   onOpenFile: (path: string) => void;
   onDismissStart: (id: string) => void;
+  onRetryStart: (id: string) => void;
   onCloseRecording: (id: string) => void;
 }
 
@@ -46,6 +47,11 @@ export class ClustersSection extends SectionWidget {
             key={start.id}
             start={start}
             onDismiss={this._options.onDismissStart}
+            onRetry={
+              clusters.requestOf(start.id) === null
+                ? null
+                : this._options.onRetryStart
+            }
           />
         ))}
         {[...all].reverse().map(cluster => (

@@ -61,6 +61,9 @@ export class GlassloomPanel
     this._sections.push({ ...section, panel });
     this._sections.sort((one, other) => one.rank - other.rank);
     this.reinsertSection(panel);
+    this.accordionPanel.setRelativeSizes(
+      this._sections.map(({ size }) => size ?? 1)
+    );
     this._sectionAdded.emit(this._entryOf(section.id, panel));
   }
 
@@ -112,7 +115,7 @@ export class GlassloomPanel
     if (this._problem.node.textContent !== problem) {
       this._problem.node.textContent = problem;
     }
-    this._problem.setHidden(problem === '');
+    this.header.setHidden(problem === '');
   }
 
   private readonly _problem: Widget;

@@ -12,9 +12,12 @@ import { IconButton, useTrans } from './section';
 export function StartCard(props: {
   start: IStart;
   onDismiss: (id: string) => void;
+  /** Change what was asked for and ask again; null where that isn't known. */
+  onRetry: ((id: string) => void) | null;
 }): JSX.Element {
   const trans = useTrans();
   const { id, name, state, problem } = props.start;
+  const { onRetry } = props;
   const hasFailed = state === 'failed';
   return (
     <li
@@ -42,6 +45,15 @@ export function StartCard(props: {
         {hasFailed ? trans.__('Did not start') : trans.__('Starting…')}
       </div>
       {hasFailed && <div className="gl-Card-problem">{problem}</div>}
+      {hasFailed && onRetry !== null && (
+        <button
+          className="jp-mod-styled gl-Card-retry"
+          data-action="retry"
+          onClick={() => onRetry(id)}
+        >
+          {trans.__('Change and Try Again…')}
+        </button>
+      )}
     </li>
   );
 }

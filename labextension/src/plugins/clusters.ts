@@ -28,13 +28,7 @@ import { showLog } from '../panels/log';
 import { askForCluster } from '../panels/newCluster';
 import { askForScale } from '../panels/scale';
 import { DOMAIN } from '../panels/section';
-import {
-  Ability,
-  ICluster,
-  IClusterRequest,
-  IClusters,
-  INotebooks
-} from '../tokens';
+import { Ability, ICluster, IClusters, INotebooks, IStart } from '../tokens';
 import { messageOf, shutDown, tellOutcome } from './endings';
 
 const PLUGIN_ID = 'glassloom:clusters';
@@ -112,8 +106,24 @@ function addNewCluster(
           : trans.__('New'),
     caption: trans.__('Start a new cluster'),
     icon: args => (args.isPalette ? undefined : addIcon),
-    describedBy: { args: { type: 'object', properties: {} } },
-    execute: () => startCluster(trans, clusters, settings)
+    describedBy: {
+      args: {
+        type: 'object',
+        properties: {
+          start: {
+            type: 'string',
+            description: 'Id of a start that failed: its values are filled in.'
+          }
+        }
+      }
+    },
+    execute: args =>
+      startCluster(
+        trans,
+        clusters,
+        settings,
+        clusters.starts.find(({ id }) => id === args.start)
+      )
   });
 }
 
@@ -121,7 +131,8 @@ function addNewCluster(
 async function startCluster(
   trans: TranslationBundle,
   clusters: IClusters,
-  settings: ISettingRegistry | null
+  settings: ISettingRegistry | null,
+  failed?: IStart
 ): Promise<void> {
   let known;
   let own: unknown;
@@ -138,18 +149,22 @@ async function startCluster(
     ...known,
     profiles: mergedProfiles(known.profiles, own)
   };
-  let request: IClusterRequest | null = null;
-  let reason: string | undefined;
+  let request = failed ? clusters.requestOf(failed.id) : null;
+  let reason = failed?.problem;
   for (;;) {
     request = await askForCluster(trans, profiles, request ?? {}, reason);
     if (request === null) {
       return;
     }
     try {
-      return await clusters.start(request);
+      await clusters.start(request);
+      break;
     } catch (error) {
       reason = messageOf(error);
     }
+  }
+  if (failed !== undefined) {
+    await clusters.dismissStart(failed.id);
   }
 }
 

@@ -63,6 +63,7 @@ export const clustersSectionPlugin: JupyterFrontEndPlugin<void> = {
         void clusters.dismissStart(id).catch((error: unknown) => {
           Notification.error(messageOf(error));
         }),
+      onRetryStart: start => execute(CommandIDs.newCluster, { start }),
       onCloseRecording: recording =>
         execute(CommandIDs.closeRecording, { recording })
     });
@@ -71,6 +72,7 @@ export const clustersSectionPlugin: JupyterFrontEndPlugin<void> = {
       title: trans.__('Clusters'),
       widget,
       rank: 100,
+      size: 3,
       toolbar: makeToolbar(widget, {
         commands,
         translator: language,

@@ -58,6 +58,7 @@ export const dashboardsSectionPlugin: JupyterFrontEndPlugin<void> = {
       title: trans.__('Dashboards'),
       widget,
       rank: 200,
+      size: 3,
       toolbar: makeToolbar(widget, {
         commands,
         translator: language,

@@ -66,6 +66,7 @@ export const runsSectionPlugin: JupyterFrontEndPlugin<void> = {
       title: trans.__('Runs'),
       widget,
       rank: 300,
+      size: 2,
       toolbar: makeToolbar(widget, {
         commands,
         translator: language,
