@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 from typing import IO, Any
 
 import msgspec
-from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
 
 from glassloom_server.environment import without_secrets
 from glassloom_server.errors import ClusterStartError, KernelUnsuitable
@@ -33,9 +34,12 @@ _OUR_PYTHON = {"python", f"python{sys.version_info.major}", f"python{sys.version
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python and the environment variables that its kernel would get."""
+    """How a kernel's Python is run, and the environment variables that it gets.
 
-    python: str
+    ``command`` ends with the Python; before it may come what prepares an environment, such as ``conda run``.
+    """
+
+    command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -56,16 +60,33 @@ class KernelInterpreters:
             raise KernelUnsuitable(f"no kernel {name!r}; installed: {known}") from error
         if spec.language.lower() != "python" or not spec.argv:
             raise KernelUnsuitable(f"kernel {name!r} runs {spec.language!r}; a cluster needs Python")
-        python = sys.executable if spec.argv[0] in _OUR_PYTHON else spec.argv[0]
+        command = self._command(name, spec)
         # As jupyter_client does for kernels: "/opt/bin:${PATH}".
         environment = {name: Template(value).safe_substitute(os.environ) for name, value in spec.env.items()}
-        return Interpreter(python, environment)
+        return Interpreter(command, environment)
+
+    def _command(self, name: str, spec: KernelSpec) -> tuple[str, ...]:
+        """Return what comes before ``-m ipykernel_launcher``, so that whatever wraps a kernel wraps its clusters too."""
+        pairs = zip(spec.argv[1:], spec.argv[2:], strict=False)
+        places = [at for at, (flag, module) in enumerate(pairs, 1) if flag == "-m" and module.startswith("ipykernel")]
+        first, *rest = spec.argv[: places[-1]] if places else spec.argv[:1]
+        if not places and not Path(first).name.startswith("python"):
+            raise KernelUnsuitable(
+                f"kernel {name!r} runs {shlex.join(spec.argv)!r}: which Python that is can't be told, as it doesn't run "
+                "'-m ipykernel_launcher'"
+            )
+        # As jupyter_client does for kernels.
+        values = {"{prefix}": sys.prefix, "{resource_dir}": spec.resource_dir}
+        words = [sys.executable if first in _OUR_PYTHON else first, *rest]
+        for placeholder, value in values.items():
+            words = [word.replace(placeholder, value) for word in words]
+        return tuple(words)
 
 
-def start_command(python: str, request: StartRequest) -> list[str]:
+def start_command(python: Sequence[str], request: StartRequest) -> list[str]:
     """Return the command line that starts the cluster that `request` asks for.
 
-    >>> start_command("python", StartRequest(n_workers=2))
+    >>> start_command(["python"], StartRequest(n_workers=2))
     ['python', '-m', 'glassloom', 'cluster', 'start', '--json', '--detach', '--started-by=panel', '--n-workers=2']
     """
     options: list[tuple[str, Any]] = [
@@ -79,7 +100,7 @@ def start_command(python: str, request: StartRequest) -> list[str]:
     ]
     # One word each: a name such as "--help" stays a name.
     given = [f"{option}={value}" for option, value in options if value is not None]
-    return [python, "-m", "glassloom", "cluster", "start", "--json", "--detach", "--started-by=panel", *given]
+    return [*python, "-m", "glassloom", "cluster", "start", "--json", "--detach", "--started-by=panel", *given]
 
 
 async def launch_cluster(
@@ -91,7 +112,7 @@ async def launch_cluster(
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         try:
             process = await asyncio.create_subprocess_exec(
-                *start_command(interpreter.python, request),
+                *start_command(interpreter.command, request),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -100,7 +121,7 @@ async def launch_cluster(
                 start_new_session=True,
             )
         except OSError as error:
-            raise ClusterStartError(f"could not run {interpreter.python}: {error.strerror or error}") from error
+            raise ClusterStartError(f"could not run {interpreter.command[0]}: {error.strerror or error}") from error
         try:
             async with asyncio.timeout(timeout_s):
                 return await _ready_id(process, stdout)

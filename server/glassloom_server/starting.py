@@ -98,7 +98,9 @@ class Starter:
             self._log.warning("Glassloom cluster %s does not start: %s", started.name, error)
             self._tell(self._starts.failed(started.id, str(error)))
         else:
-            self._log.info("Glassloom cluster %s (%s) started with %s", cluster_id, started.name, interpreter.python)
+            self._log.info(
+                "Glassloom cluster %s (%s) started with %s", cluster_id, started.name, interpreter.command[-1]
+            )
             self._tell(self._starts.became(started.id, cluster_id))
 
     def _tell(self, starts: Starts) -> None:

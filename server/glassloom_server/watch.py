@@ -104,11 +104,6 @@ class Listener:
         self._newest = tick
         self._arrived.set()
 
-    def offer_from_thread(self, tick: Tick) -> None:
-        """Make `tick` the newest; for the watch's thread."""
-        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-            self._loop.call_soon_threadsafe(self.offer, tick)
-
 
 def _body(before: State, after: State) -> bytes:
     told = changes(before, after)
@@ -130,6 +125,7 @@ class ClusterWatch:
         self._interval_s = interval_s
         self._starts = NO_STARTS
         self._listeners: list[Listener] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._follower: _FollowerThread | None = None
         self._ending: asyncio.TimerHandle | None = None
 
@@ -147,7 +143,7 @@ class ClusterWatch:
     @asynccontextmanager
     async def listen(self, *, linger_s: float = LINGER_S) -> AsyncIterator[Listener]:
         """Listen for as long as the context lasts; the first state comes at once, or when the thread has it."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         listener = Listener(loop)
         self._listeners.append(listener)
         self._keep_following(listener)
@@ -199,8 +195,14 @@ class ClusterWatch:
             listener.offer(self._follower.newest)
 
     def _publish(self, tick: Tick) -> None:
-        for listener in list(self._listeners):
-            listener.offer_from_thread(tick)
+        """Offer a tick to all listeners; called in the thread."""
+        assert self._loop is not None, "set before the thread begins"
+        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+            self._loop.call_soon_threadsafe(self._offer, tick)
+
+    def _offer(self, tick: Tick) -> None:
+        for listener in self._listeners:
+            listener.offer(tick)
 
     def _end_if_unused(self) -> None:
         self._ending = None

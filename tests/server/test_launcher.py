@@ -7,24 +7,24 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from glassloom_server.errors import ClusterStartError
+from glassloom_server.errors import ClusterStartError, KernelUnsuitable
 from glassloom_server.launcher import Interpreter, KernelInterpreters, launch_cluster, start_command
 from glassloom_server.wire import StartRequest
 
 
 def interpreters(argv: list[str], env: dict[str, str] | None = None) -> KernelInterpreters:
-    spec = SimpleNamespace(argv=argv, language="python", env=env or {})
+    spec = SimpleNamespace(argv=argv, language="python", env=env or {}, resource_dir="/spec")
     return KernelInterpreters(specs=SimpleNamespace(get_kernel_spec=lambda name: spec), default_kernel_name="python3")
 
 
 @pytest.mark.parametrize("name", ["python", "python3", f"python3.{sys.version_info.minor}"])
 def test_a_kernel_that_runs_plain_python_gets_jupyters_own(name):
-    assert interpreters([name]).find(None) == Interpreter(sys.executable, {})
+    assert interpreters([name]).find(None) == Interpreter((sys.executable,), {})
 
 
 def test_a_kernel_with_an_interpreter_of_its_own_keeps_it_with_its_environment():
     found = interpreters(["/envs/gpu/bin/python"], {"CUDA_VISIBLE_DEVICES": "1"}).find(None)
-    assert found == Interpreter("/envs/gpu/bin/python", {"CUDA_VISIBLE_DEVICES": "1"})
+    assert found == Interpreter(("/envs/gpu/bin/python",), {"CUDA_VISIBLE_DEVICES": "1"})
 
 
 def test_variables_in_a_kernels_environment_are_replaced_as_for_kernels(monkeypatch):
@@ -33,8 +33,34 @@ def test_variables_in_a_kernels_environment_are_replaced_as_for_kernels(monkeypa
     assert found.environment == {"PATH": "/opt/bin:/usr/bin", "PRICE": "$5 ${NOT_SET}"}
 
 
+IPYKERNEL = ["-m", "ipykernel_launcher", "-f", "{connection_file}"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "command"),
+    [
+        (["python", *IPYKERNEL], [sys.executable]),
+        (["/envs/a/bin/python", "-Xfrozen_modules=off", *IPYKERNEL], ["/envs/a/bin/python", "-Xfrozen_modules=off"]),
+        (["/usr/bin/env", "A=1", "python3", *IPYKERNEL], ["/usr/bin/env", "A=1", "python3"]),
+        (
+            ["/opt/python", "-m", "nb_conda_kernels.runner", "/opt", "/opt/envs/a", "python", *IPYKERNEL],
+            ["/opt/python", "-m", "nb_conda_kernels.runner", "/opt", "/opt/envs/a", "python"],
+        ),
+        (["{resource_dir}/run.sh", "{prefix}/bin/python", *IPYKERNEL], ["/spec/run.sh", f"{sys.prefix}/bin/python"]),
+    ],
+    ids=["plain", "options", "env", "nb_conda_kernels", "templates"],
+)
+def test_what_wraps_a_kernels_python_wraps_its_clusters(argv, command):
+    assert list(interpreters(argv).find(None).command) == command
+
+
+def test_a_kernel_whose_python_cannot_be_told_is_refused():
+    with pytest.raises(KernelUnsuitable, match="runs '/envs/a/bin/xpython -f x': which Python that is can't be told"):
+        interpreters(["/envs/a/bin/xpython", "-f", "x"]).find("xpython")
+
+
 def test_what_is_not_asked_for_is_left_to_the_engine():
-    assert start_command("py", StartRequest()) == [
+    assert start_command(["py"], StartRequest()) == [
         "py",
         "-m",
         "glassloom",
@@ -55,7 +81,7 @@ except KeyboardInterrupt:
     open({str(ended)!r}, "w").close()
 """
     with pytest.raises(ClusterStartError, match="^no cluster after 1 s$"):
-        await launch_cluster(Interpreter(fake_python(code)), StartRequest(), directory=str(tmp_path), timeout_s=1)
+        await launch_cluster(Interpreter((fake_python(code),)), StartRequest(), directory=str(tmp_path), timeout_s=1)
     assert ended.exists()
 
 
@@ -63,5 +89,5 @@ async def test_a_process_that_never_gets_ready_is_ended(fake_python, tmp_path):
     python = fake_python("print('still thinking', file=sys.stderr, flush=True); time.sleep(60)")
     began = time.monotonic()
     with pytest.raises(ClusterStartError, match="^no cluster after 1 s:\nstill thinking$"):
-        await launch_cluster(Interpreter(python), StartRequest(), directory=str(tmp_path), timeout_s=1)
+        await launch_cluster(Interpreter((python,)), StartRequest(), directory=str(tmp_path), timeout_s=1)
     assert time.monotonic() - began < 10
