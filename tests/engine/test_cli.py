@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import json
 import os
@@ -17,7 +18,9 @@ from glassloom import Client, LocalCluster
 from glassloom.cli import main
 from glassloom.errors import ClusterNotFound
 from glassloom_metrics.host import HostIdentity, process_started_s
+from glassloom_metrics.protocol import NOW, Settings
 from glassloom_metrics.registry import ClusterRecord, read_records, remove_record, write_record
+from glassloom_metrics.subscriber import subscribe
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -42,6 +45,42 @@ def test_a_cluster_is_started_listed_used_and_stopped() -> None:
     assert stopped.stdout == f"Stopped cluster 'mine' (id {record['id']}, 1 worker).\n"
     assert run("cluster", "list").stdout == "No clusters are running.\n"
     assert run("cluster", "list", "--json").stdout == "[]\n"
+
+
+def test_a_cluster_is_started_that_follows_the_work_and_ends_when_idle() -> None:
+    bounds = ("--minimum", "0", "--maximum", "2", "--idle-timeout", "1 h")
+    started = run("cluster", "start", "--json", "--detach", "--n-workers", "0", *bounds)
+    (record,) = read_records()
+    try:
+        assert json.loads(started.stdout)["id"] == record.id
+
+        async def read() -> Settings:
+            async with asyncio.timeout(20):
+                async for message in subscribe(record, ["settings"], since=NOW):
+                    if isinstance(message, Settings) and message.adaptive_maximum is not None:
+                        return message
+            raise AssertionError("the cluster has ended")
+
+        told = asyncio.run(read())
+        assert (told.adaptive_minimum, told.adaptive_maximum, told.idle_timeout_s) == (0, 2, 3600.0)
+        report = run("doctor", record.id)
+        assert report.returncode == 0
+        assert [line[:20] for line in report.stdout.splitlines()[3:6]] == [
+            "ok   Control socket:",
+            "ok   Metrics socket:",
+            "ok   Last heard: It ",
+        ]
+    finally:
+        run("cluster", "stop", record.id)
+
+
+def test_the_doctor_says_what_is_broken_and_returns_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "nothing"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "BAD  The cluster's record: No cluster 'nothing' runs; running: none." in lines
+    assert "     It has ended: start a new one." in lines
+    assert main(["doctor"]) == 0
+    assert "-    The cluster's record: No cluster runs." in capsys.readouterr().out
 
 
 def test_clusters_are_listed_in_aligned_columns() -> None:
