@@ -439,6 +439,7 @@ def queue_ten_that_last(bench: Bench) -> None:
     learn_duration(bench, "x")
     bench.submit({f"x-{n}": [] for n in range(10)}, [f"x-{n}" for n in range(10)])
     assert len(bench.act()["run"][0]) == 10
+    assert bench.rebalance(0.1) is False
     bench.worker_joined(1, "w1", 1)
     bench.act()
 
@@ -493,6 +494,17 @@ def test_tasks_before_another_on_its_worker_are_those_that_were_sent_earlier() -
     task = bench.scheduler.tasks["x-5"]
     n_individual = sum(other.turn < task.turn for other in bench.scheduler.workers[0].running)
     assert bench.count_before(task) + n_individual == 5
+
+
+def test_a_worker_that_was_sent_tasks_just_before_a_look_is_not_slow() -> None:
+    bench = Bench(1)
+    learn_duration(bench, "x", duration_s=0.001)
+    keys = [f"x-{n}" for n in range(20)]
+    bench.submit({key: [] for key in keys}, keys)
+    n_sent = len(bench.act()["run"][0])
+    assert bench.rebalance(0.1) is False
+    bench.finish(0, *keys[:6], duration_s=0.001)
+    assert bench.act()["run"] == {0: keys[n_sent : n_sent + 6]}
 
 
 def test_a_fast_worker_keeps_its_queue() -> None:

@@ -75,8 +75,9 @@ class Placement:
         asks = False
         for worker in workers:
             n_finished, worker.n_finished = worker.n_finished, 0
-            n_queued = worker.n_busy - worker.nthreads
-            is_behind = n_queued > n_finished
+            n_queued = max(0, worker.n_busy - worker.nthreads)
+            n_queued_before, worker.n_queued_before = worker.n_queued_before, n_queued
+            is_behind = min(n_queued, n_queued_before) > n_finished  # what was sent since then may be fast
             is_fast = n_finished * PREFETCH_S >= worker.nthreads * interval_s
             was_slow = worker.is_slow
             worker.is_slow = not is_fast and worker.n_busy > 0 and (is_behind or worker.is_slow)

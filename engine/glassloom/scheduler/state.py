@@ -224,6 +224,7 @@ class WorkerState:
         "n_finished",
         "n_held_in_blocks",
         "n_in_blocks",
+        "n_queued_before",
         "name",
         "nthreads",
         "number",
@@ -272,6 +273,8 @@ class WorkerState:
         """Expected duration of what is running."""
         self.n_finished = 0
         """Tasks that it has finished since it was last looked at: see `Placement.rebalance`."""
+        self.n_queued_before = 0
+        """Tasks that none of its threads had begun when it was last looked at."""
         self.is_slow = False
         """Its tasks take longer than was expected: none is queued there."""
         self.reserved = False

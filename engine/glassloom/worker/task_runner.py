@@ -142,7 +142,9 @@ class TaskRunner:
             return None
         number, outcome = last
         if outcome is None:
-            return self._queue.ended(number, tasks)
+            following = self._queue.ended(number, tasks)
+            self._flush_if_due(ended_s, following)
+            return following
         outcome.cpu_s = lane.cpu_share * (outcome.stop_s - outcome.start_s)
         return self._ended(number, tasks, slot, outcome)
 
@@ -166,11 +168,15 @@ class TaskRunner:
         reading = outcome.fetch_s, outcome.deserialise_s
         self._outbox.add((number, slot, *times, outcome.nbytes, outcome.cpu_s, *reading, outcome.inline))
         following = self._queue.ended(number, source)
-        if self._outbox.is_due(outcome.stop_s) or (following is None and self._queue.empty()):
-            self._outbox.flush()
+        self._flush_if_due(outcome.stop_s, following)
         if outcome.inline is None:
             self._memory.note_result(outcome.nbytes)
         return following
+
+    def _flush_if_due(self, now_s: float, following: RunTask | None) -> None:
+        """A task has ended: send what has waited for long, or all if there is nothing else to do."""
+        if self._outbox.is_due(now_s) or (following is None and self._queue.empty()):
+            self._outbox.flush()
 
     def _failed(self, number: int, source: RunTask | SliceTasks, slot: int, outcome: Outcome, failure: Failure) -> None:
         self._outbox.flush()

@@ -158,8 +158,8 @@ def run_slice(
 ) -> tuple[int, Outcome | None] | None:
     """Run tasks of a slice, as `run_user_code` runs one, and keep their small results, until the caller has to do something.
 
-    Returns None if no task is left to begin. Otherwise the number of the last task; None if its result was kept and only
-    those that wait for it are to be told; else what came of it. Once `until_s` has passed, that is so after each task.
+    Returns None if no task is left to begin. Otherwise the number of the last task; None if its result was kept, and only
+    those that wait for it, and the head if `until_s` has passed, are to be told; else what came of it.
     """
     todo, left, loaded, readers, lines = tasks.todo, tasks.left, calls.loaded, watch.readers, watch.lines
     urgent = watch.urgent if tasks.priority <= 0 else ()
@@ -198,7 +198,7 @@ def run_slice(
             inline: bytes | None = pickle.dumps(value, 5)
         else:
             nbytes, inline = _measure(value)
-        if inline is None or stop_s > until_s or thread.has_seceded or urgent or lines or reading_s:
+        if inline is None or thread.has_seceded or urgent or lines or reading_s:
             outcome = Outcome(start_s, None, stop_s, value, nbytes, inline)
             outcome.fetch_s, outcome.deserialise_s = reading_s or (0.0, 0.0)
             return number, outcome
@@ -208,7 +208,7 @@ def run_slice(
         lane.results.append(inline)
         lane.numbers.append(number)
         left.discard(number)
-        if readers:
+        if readers or stop_s > until_s:
             return number, None
         start_s = stop_s
 
