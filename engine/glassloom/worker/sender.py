@@ -112,11 +112,6 @@ class Outbox:
                 self.recent.unsent.append(lane)
             return self._lanes[number]
 
-    @property
-    def due_s(self) -> float:
-        """When the last batch was sent so long ago that the next shall not wait."""
-        return self._last_flush_s + BATCH_S
-
     def is_due(self, now_s: float) -> bool:
         """Tell whether the last batch was sent so long ago that the next shall not wait."""
         return now_s - self._last_flush_s > BATCH_S

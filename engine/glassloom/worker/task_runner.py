@@ -17,7 +17,7 @@ from glassloom.store.store import Store
 from glassloom.worker.inputs import CallTable, InputLost, Inputs
 from glassloom.worker.lane_results import LaneResults
 from glassloom.worker.memory_monitor import MemoryMonitor
-from glassloom.worker.sender import Outbox, Sender
+from glassloom.worker.sender import BATCH_S, Outbox, Sender
 from glassloom.worker.slice_tasks import SliceTasks
 from glassloom.worker.task_context import TaskThread, set_task_thread
 from glassloom.worker.task_output import TaskOutput
@@ -128,7 +128,7 @@ class TaskRunner:
         self.n_executing += 1
         begun_s, cpu_begun_s = monotonic_s(), thread_time()
         thread.begun_s = begun_s
-        last = run_slice(tasks, self.calls, self.inputs, thread, lane, self._watch, self._outbox.due_s)
+        last = run_slice(tasks, self.calls, self.inputs, thread, lane, self._watch, begun_s + BATCH_S)
         ended_s = monotonic_s()
         thread.started_s = math.inf
         thread.end(ended_s)
