@@ -7,7 +7,7 @@ import linecache
 import os
 import sys
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from glassloom._text import encodable
@@ -47,12 +47,22 @@ def user_origin(depth: int = 1) -> Origin | None:
         frame: FrameType | None = sys._getframe(depth)
     except ValueError:  # nothing is above: a thread of a C library called us
         return None
+    global _last
     while frame is not None:
         code = frame.f_code
+        if _last is not None and _last[0] is code and _last[1] == frame.f_lasti:
+            return _last[2]
         if not _is_ours(code.co_filename):
-            return _origin(code.co_filename, frame.f_lineno, code.co_name)
+            origin = _origin(code.co_filename, frame.f_lineno, code.co_name)
+            _last = code, frame.f_lasti, origin
+            return origin
         frame = frame.f_back
     return None
+
+
+_last: tuple[CodeType, int, Origin] | None = None
+"""The place that was found last, with the instruction there: a loop comes to it again and again, and which line an instruction
+is of takes the interpreter long to find out. Replaced as a whole, as any thread may."""
 
 
 @functools.lru_cache(_N_KEPT)
