@@ -33,7 +33,7 @@ from glassloom.client.deadline import Deadline
 from glassloom.client.handshake import first_frame, read_welcome
 from glassloom.client.head_watch import HeadWatch, describe_process
 from glassloom.client.holders import explain_missing_results
-from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, KeyState, KeyTable
+from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, Callback, KeyState, KeyTable
 from glassloom.client.known_calls import KnownCalls
 from glassloom.client.outbox import Outbox, Outgoing, OutgoingTask, size_of
 from glassloom.client.output_printer import leave_to_parent, printer_of, prints_output_of
@@ -120,7 +120,6 @@ class Connection:
         self.hold_all = self._keys.hold_all
         self.attach = self._keys.attach
         self.holds = self._keys.holds
-        self.when_done = self._keys.when_done
         self.forget_callback = self._keys.forget_callback
         self.call_user = self._callbacks.call
         self.quick_calls = QuickCalls(self._known_calls.number, self.runs.of_line)
@@ -240,6 +239,12 @@ class Connection:
         item = task, state, nbytes
         if state.status == ERROR or not outbox.put_if_room(item, nbytes):
             self._put(item, [state])
+
+    def when_done(self, states: Sequence[KeyState], callback: Callback) -> None:
+        """See `KeyTable.when_done`. What was submitted so far doesn't wait for more to be sent with."""
+        if self._outbox is not None:
+            self._outbox.hurry()
+        self._keys.when_done(states, callback)
 
     def _attach_to_others(self, keys: Sequence[Key]) -> list[KeyState]:
         """Attach to keys that another client of this process has asked for: the head may not have heard of them yet.

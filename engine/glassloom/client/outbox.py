@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any
 
 from glassloom._supervision import OnCrash, start_thread
@@ -27,6 +28,12 @@ LIMIT_BYTES = 64 * 2**20
 _CHUNK_BYTES = 2**20
 _COALESCED_BYTES = 64 * 2**10
 _ABOUT_A_KEY_BYTES = 64
+GATHERING_S = 0.005
+"""After tasks were written, how long the next wait for others to go with them, unless something waits for what they make.
+
+Each message costs the client, the head and the workers about as much as ten tasks do, and a thread that is woken as often takes
+the interpreter from the one that submits.
+"""
 
 
 class Outgoing:
@@ -77,6 +84,10 @@ class Outbox:
         self._lock = threading.Lock()
         self._waiting_bytes = 0
         self._room: Signal | None = None
+        self._written_s = -GATHERING_S
+        self._is_urgent = False
+        self._is_gathering = False
+        self._end_gathering: SimpleQueue[None] = SimpleQueue()
         self.written_bytes = 0
         """How much was written so far. Grows as long as the head reads."""
         self._thread = start_thread("glassloom-client-writer", self._write, on_crash=on_crash)
@@ -88,6 +99,7 @@ class Outbox:
     def wait_for_room(self, nbytes: int, timeout_s: float) -> Operation[bool]:
         """Wait until there is room, or nothing was written for so long; return whether there is."""
         written_bytes = self.written_bytes
+        self.hurry()
         while True:
             with self._lock:
                 room = self._room = self._room or Signal()
@@ -102,6 +114,8 @@ class Outbox:
         # No lock: what goes wrong if two threads count at once is right again when nothing waits (see `_make_room`).
         self._waiting_bytes += nbytes
         self._queue.put(item)
+        if type(item) is Outgoing:
+            self.hurry()
 
     def put_if_room(self, item: OutgoingTask, nbytes: int) -> bool:
         """Do as `put` if there is room; return whether there is."""
@@ -116,11 +130,20 @@ class Outbox:
         """Wait until what was put so far has a number; return whether it has. What `watch` raises ends the wait."""
         passed = Signal()
         self._queue.put(passed)
+        self.hurry()
         return (yield WaitFor(passed, timeout_s, watch=watch))
+
+    def hurry(self) -> None:
+        """Let what was put so far be written without waiting for more. Takes no lock."""
+        self._is_urgent = True
+        if self._is_gathering:
+            self._is_gathering = False
+            self._end_gathering.put(None)
 
     def end(self) -> None:
         """End the thread; returns when it has ended. The socket must be shut down."""
         self._queue.put(None)
+        self.hurry()
         self._thread.join()
 
     def _write(self) -> None:
@@ -136,10 +159,23 @@ class Outbox:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
+    def _gather(self) -> None:
+        """Wait until enough time has passed since the last tasks were written, or `hurry` was called."""
+        left_s = self._written_s + GATHERING_S - monotonic()
+        if left_s > 0:
+            self._is_gathering = True
+            if not self._is_urgent:  # looked at after `hurry` can see that it has to end this
+                with contextlib.suppress(Empty):
+                    self._end_gathering.get(timeout=left_s)
+            self._is_gathering = False
+
     def _take(self) -> tuple[list[Any], int]:
         """Wait for something to do; return it with what else is there, up to what one system call may write, and its size."""
         take = self._queue.get_nowait
         items = [self._queue.get()]
+        if type(items[0]) in (tuple, DroppedKey):
+            self._gather()
+        self._is_urgent = False  # before it takes what was put before `hurry` was called
         nbytes = size_of(items[0])
         n_dropped = 0
         with contextlib.suppress(Empty):
@@ -153,6 +189,7 @@ class Outbox:
                     n_dropped += 1
                 else:
                     nbytes += size_of(item)
+            self._is_urgent = True  # there is more
         return items, nbytes
 
     def _frames(self, items: list[Any]) -> list[bytes]:
@@ -189,6 +226,7 @@ class Outbox:
     def _frames_of_tasks(self, items: list[OutgoingTask]) -> list[bytes]:
         frames = []
         tasks, states, _ = zip(*items, strict=True)
+        self._written_s = monotonic()
         sent = 0
         for together in alike(tasks):
             calls = {
