@@ -59,11 +59,15 @@ class _Order:
         """How many readers of each task's result have no rank yet."""
         self._n_blocked = self._n_readers.copy()
         """How many of them wait for something else."""
+        self._closed: list[int] = []
+        """Results all of whose readers could run since they were looked at last, in this order."""
+        self._n_reads = [0] * len(deps)
+        """Of each result, by how many of the readers that are being counted it is read: 0 in between."""
 
     def ranks(self) -> list[int]:
         """Return each task's rank."""
         weight = self._weights()
-        deps, rank, n_open = self._deps, self._rank, self._n_open
+        deps, rank, n_open, n_readers, closed = self._deps, self._rank, self._n_open, self._n_readers, self._closed
         for root in range(len(deps)):
             if self._readers[root] or rank[root] >= 0:
                 continue
@@ -75,11 +79,16 @@ class _Order:
                 elif n_open[task]:
                     open_deps = [dep for dep in deps[task] if rank[dep] < 0]
                     if len(open_deps) > 1:
-                        open_deps.sort(key=lambda dep: (weight[dep], -dep))
+                        open_deps.sort(reverse=True)  # of equal weight, the first in the graph is the last here
+                        open_deps.sort(key=weight.__getitem__)
                     stack.extend(open_deps)
+                elif closed and 1 not in [n_readers[dep] for dep in deps[task]]:  # it would let go of nothing
+                    stack.extend(self._that_free_room())
                 else:
                     stack.pop()
-                    stack.extend(self._take(task))
+                    reader = self._take(task)
+                    if reader >= 0 and n_readers[task] == 1:
+                        stack.append(reader)  # the only one: it takes the place of what it reads
         return rank
 
     def _weights(self) -> list[int]:
@@ -89,12 +98,11 @@ class _Order:
             weight[task] = min(1 + sum([weight[dep] for dep in self._deps[task]]), 1 << 40)
         return weight
 
-    def _take(self, task: int) -> Sequence[int]:
-        """Give a task its rank; return the runnable tasks that should follow at once, the first one last."""
+    def _take(self, task: int) -> int:
+        """Give a task its rank; return a reader of its result that could run now, -1 if there is none."""
         self._rank[task] = self._n_ranked
         self._n_ranked += 1
-        n_open, n_blocked, n_readers = self._n_open, self._n_blocked, self._n_readers
-        closed: list[int] = []  # results all of whose readers could run
+        n_open, n_blocked, n_readers, closed = self._n_open, self._n_blocked, self._n_readers, self._closed
         for dep in self._deps[task]:
             n_readers[dep] -= 1
             if n_readers[dep] == 1 and not n_blocked[dep]:
@@ -109,28 +117,27 @@ class _Order:
                 n_blocked[dep] -= 1
                 if not n_blocked[dep]:
                     closed.append(dep)
-        if runnable >= 0 and n_readers[task] == 1:
-            return (runnable,)  # the only reader: it takes the place of what it reads
-        return self._that_free_room(closed) if closed else ()
+        return runnable
 
-    def _that_free_room(self, closed: list[int]) -> list[int]:
-        """Return the readers of results where, together, they let go of as many results as they make, or are few maps."""
+    def _that_free_room(self) -> list[int]:
+        """Return tasks that could run where, together, they let go of as many results as they make, or are few maps; the first last."""
         found: list[int] = []
         looked_at: set[int] = set()
-        for result in closed:
-            if result in looked_at:
+        for result in self._closed:
+            if not self._n_readers[result] or result in looked_at:
                 continue
             readers = self._waiting_readers(result)
             if len(readers) > 1 and not self._are_few_maps(readers):
-                freed = self._freed_by(readers)
+                freed, read = self._freed_by(readers)
                 looked_at.update(freed)
                 if len(freed) < len(readers):  # not alone, but perhaps with the other readers of what they read
-                    readers = self._with_readers_alike(readers)
-                    freed = self._freed_by(readers)
+                    readers = self._with_readers_of(read, readers)
+                    freed, _ = self._freed_by(readers)
                     looked_at.update(freed)
                 if len(freed) < len(readers):
                     continue
             found += readers
+        self._closed.clear()
         found.reverse()
         return found
 
@@ -139,22 +146,32 @@ class _Order:
         return len(readers) <= _FEW and all([len(self._deps[reader]) == 1 for reader in readers])
 
     def _waiting_readers(self, result: int) -> list[int]:
-        return [reader for reader in self._readers[result] if self._rank[reader] < 0]
+        rank = self._rank
+        return [reader for reader in self._readers[result] if rank[reader] < 0]
 
-    def _freed_by(self, readers: Sequence[int]) -> list[int]:
-        """Return the results that nobody needs any more after some readers."""
-        n_reads: dict[int, int] = {}
+    def _freed_by(self, readers: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return the results that nobody needs any more after some readers, and all that these read."""
+        deps, n_reads, n_readers = self._deps, self._n_reads, self._n_readers
+        read: list[int] = []
         for reader in readers:
-            for dep in self._deps[reader]:
-                n_reads[dep] = n_reads.get(dep, 0) + 1
-        return [dep for dep, count in n_reads.items() if count == self._n_readers[dep]]
+            for dep in deps[reader]:
+                if not n_reads[dep]:
+                    read.append(dep)
+                n_reads[dep] += 1
+        freed = [dep for dep in read if n_reads[dep] == n_readers[dep]]
+        for dep in read:
+            n_reads[dep] = 0
+        return freed, read
 
-    def _with_readers_alike(self, readers: Sequence[int]) -> list[int]:
-        """Return the readers and those of all else that they read, as far as these could run."""
+    def _with_readers_of(self, results: Sequence[int], readers: Sequence[int]) -> list[int]:
+        """Return the readers and those of other results, as far as these could run."""
+        rank, n_blocked = self._rank, self._n_blocked
         found = dict.fromkeys(readers)
-        for dep in dict.fromkeys([dep for reader in readers for dep in self._deps[reader]]):
-            if not self._n_blocked[dep]:
-                found.update(dict.fromkeys(self._waiting_readers(dep)))
+        for result in results:
+            if not n_blocked[result]:
+                for reader in self._readers[result]:
+                    if rank[reader] < 0:
+                        found[reader] = None
         return list(found)
 
 
