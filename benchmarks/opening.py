@@ -47,7 +47,7 @@ window.marks = {}
 
 
 @contextmanager
-def _process(module: str, *arguments: str, **environment: str) -> Iterator[tuple[psutil.Process, str]]:
+def running(module: str, *arguments: str, **environment: str) -> Iterator[tuple[psutil.Process, str]]:
     """Run a module until the block ends; give the process and the first line that it prints."""
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
@@ -70,8 +70,8 @@ def opening(rows_a_message: int) -> Figures:
     with tempfile.TemporaryDirectory() as runtime, tempfile.TemporaryDirectory() as profile:
         place = {"JUPYTER_RUNTIME_DIR": runtime}
         with (
-            _process("benchmarks.log_source", str(TASKS), str(rows_a_message), **place),
-            _process("glassloom_dashboards", "--port", "0", **place) as (dashboards, url),
+            running("benchmarks.log_source", str(TASKS), str(rows_a_message), **place),
+            running("glassloom_dashboards", "--port", "0", **place) as (dashboards, url),
             chromium_with_profile(profile, viewport=size) as context,
         ):
             base, _, token = url.partition("/?")
