@@ -7,6 +7,8 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -46,21 +48,49 @@ def chromium() -> Iterator[Any]:
         started.close()
 
 
+@dataclass(frozen=True)
+class Site:
+    """A dashboards process, its address, and a browser's context that it has let in."""
+
+    base: str
+    process: Popen[str]
+    context: Any
+
+
+@contextmanager
+def open_site(browser: Any, **environment: str) -> Iterator[Site]:
+    """Run a dashboards process that has let the browser in, until the block ends."""
+    with dashboards("--port", "0", **environment) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        context = browser.new_context(viewport={"width": 1200, "height": 800})
+        first = context.new_page()
+        first.goto(url)
+        first.close()
+        yield Site(url.split("/?")[0], process, context)
+        context.close()
+
+
+@contextmanager
+def open_tab_of(site: Site) -> Iterator[Any]:
+    """Open a tab with `base`, the dashboards' `process`, and a list of what went wrong in it."""
+    tab = site.context.new_page()
+    tab.base, tab.process, tab.wrongs = site.base, site.process, []
+    tab.on("pageerror", lambda error: tab.wrongs.append(f"{error}\n{error.stack}"))
+    tab.on("dialog", lambda dialog: (tab.wrongs.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    tab.on("console", lambda line: tab.wrongs.append(line.text) if line.type == "error" else None)
+    tab.on("request", lambda sent: tab.wrongs.append(sent.url) if not sent.url.startswith(tab.base) else None)
+    yield tab
+    assert tab.wrongs == [], tab.wrongs
+    tab.close()
+
+
 @contextmanager
 def open_tab(browser: Any) -> Iterator[Any]:
-    """Open a tab that was let in, with `base`, the dashboards' `process`, and a list of what went wrong in it."""
-    with dashboards("--port", "0") as process:
-        url = process.stdout.readline().strip()
-        tab = browser.new_page(viewport={"width": 1200, "height": 800})
-        tab.base, tab.process, tab.wrongs = url.split("/?")[0], process, []
-        tab.on("pageerror", lambda error: tab.wrongs.append(f"{error}\n{error.stack}"))
-        tab.on("dialog", lambda dialog: (tab.wrongs.append(f"dialog {dialog.message}"), dialog.dismiss()))
-        tab.on("console", lambda line: tab.wrongs.append(line.text) if line.type == "error" else None)
-        tab.on("request", lambda sent: tab.wrongs.append(sent.url) if not sent.url.startswith(tab.base) else None)
-        tab.goto(url)
+    """Open a tab of a dashboards process of its own; `cluster` is the address of cluster ``c1``."""
+    with open_site(browser) as site, open_tab_of(site) as tab:
+        tab.cluster = f"{tab.base}/c1"
         yield tab
-        assert tab.wrongs == [], tab.wrongs
-        tab.close()
 
 
 def state_when(tab, condition: str) -> dict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,24 +14,46 @@ sys.path.insert(0, str(Path(__file__).parent))
 import browsing
 import synthetic
 
+_numbers = itertools.count(1)
+
 
 @pytest.fixture
-def runtime(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a directory that holds a registry of this test alone; its path is short, as sockets' must be."""
-    path = tmp_path_factory.mktemp("rt")
+def runtime(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Return a directory that holds a registry of this test alone, or, beside a `tab`, one that its module's tests share.
+
+    Its path is short, as sockets' must be.
+    """
+    shared = "tab" in request.fixturenames
+    path: Path = request.getfixturevalue("shared_runtime") if shared else tmp_path_factory.mktemp("rt")
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(path))
     return path
+
+
+@pytest.fixture(scope="module")
+def shared_runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of the registry that `dashboards_site` reads."""
+    return tmp_path_factory.mktemp("rt")
+
+
+@pytest.fixture
+def cluster_id(request: pytest.FixtureRequest) -> str:
+    """Return the id of a test's made-up cluster: never the same twice where a dashboards process is shared."""
+    return f"c{next(_numbers)}" if "tab" in request.fixturenames else "c1"
 
 
 Publish = Callable[..., synthetic.ClusterHandle]
 
 
 @pytest.fixture
-def publish(runtime: Path) -> Iterator[Publish]:
+def publish(runtime: Path, cluster_id: str) -> Iterator[Publish]:
     """Return a function that starts a made-up cluster of a shape; they all end with the test."""
     with ExitStack() as stack:
 
-        def publish(shape: synthetic.Shape, cluster_id: str = "c1", name: str = "demo") -> synthetic.ClusterHandle:
+        def publish(
+            shape: synthetic.Shape, cluster_id: str = cluster_id, name: str = "demo"
+        ) -> synthetic.ClusterHandle:
             recorder = synthetic.make_recorder(shape, cluster_id, name)
             return stack.enter_context(synthetic.published(recorder, runtime, cluster_id, name))
 
@@ -44,8 +67,23 @@ def browser() -> Iterator[object]:
         yield browser
 
 
+@pytest.fixture(scope="module")
+def dashboards_site(browser: object, shared_runtime: Path) -> Iterator[browsing.Site]:
+    """Return a dashboards process of this module that has let a browser in."""
+    with browsing.open_site(browser, JUPYTER_RUNTIME_DIR=str(shared_runtime)) as site:
+        yield site
+
+
 @pytest.fixture
-def tab(browser: object, runtime: Path) -> Iterator[object]:
-    """Return a browser tab beside a registry of this test alone."""
+def tab(dashboards_site: browsing.Site, runtime: Path, cluster_id: str) -> Iterator[object]:
+    """Return a browser tab of the module's dashboards; the address of this test's cluster there is its `cluster`."""
+    with browsing.open_tab_of(dashboards_site) as tab:
+        tab.cluster = f"{tab.base}/{cluster_id}"
+        yield tab
+
+
+@pytest.fixture
+def tab_alone(browser: object, runtime: Path) -> Iterator[object]:
+    """Return a browser tab of a dashboards process that is this test's alone, as is its registry."""
     with browsing.open_tab(browser) as tab:
         yield tab

@@ -12,7 +12,7 @@ from test_pages import events
 def test_the_user_may_zoom_and_is_left_alone_until_asking_to_follow_again(publish, tab):
     cluster = publish(Shape(tasks=0))
     cluster.add(Layers([0], ["sum"], [200], [""]), events(0, [(n / 10, n / 10 + 0.09) for n in range(100)]))
-    tab.goto(f"{tab.base}/c1/status")
+    tab.goto(f"{tab.cluster}/status")
     state = state_when(tab, "s.rows == 100 && s.end > 9.9")
     assert (state["tasks"], state["follow"]) == (100, 1)
 
@@ -36,7 +36,7 @@ def test_the_user_may_zoom_and_is_left_alone_until_asking_to_follow_again(publis
 
 def test_a_zoom_in_one_card_moves_the_others_and_live_data_do_not_move_them_back(publish, tab):
     cluster = publish(Shape(tasks=50))
-    tab.goto(f"{tab.base}/c1/status")
+    tab.goto(f"{tab.cluster}/status")
     state_when(tab, "s.rows > 40")
     ranges = """() => ['task-stream', 'workers-cpu-history'].map(name => {
       const {start, end} = Bokeh.documents[0].get_model_by_name(name).x_range
@@ -66,7 +66,7 @@ def test_what_users_name_things_is_shown_as_text(publish, tab):
     name = HOSTILE_NAMES[0]
     cluster = publish(Shape(workers=1, threads=1, tasks=0), name=name)
     cluster.add(Layers([0], [name], [1], [name]), events(0, [(0.0, 10.0)]))
-    tab.goto(f"{tab.base}/c1/status")
+    tab.goto(f"{tab.cluster}/status")
     state_when(tab, "s.rows == 1")
     box = tab.locator("#card-task-stream .body").bounding_box()
     tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.12)
@@ -90,7 +90,7 @@ def test_the_parent_hears_that_the_page_lives_and_may_change_its_theme(publish, 
           document.body.innerHTML = '<iframe width="900" height="600"></iframe>'
           document.querySelector('iframe').src = source
         }""",
-        f"{tab.base}/c1/task-stream?theme=light",
+        f"{tab.cluster}/task-stream?theme=light",
     )
     tab.wait_for_function("() => window.heard.length >= 2")  # the second comes two seconds after the first
     assert tab.evaluate("window.heard[0]") == [tab.base, "glassloom:alive"]
@@ -112,31 +112,31 @@ def test_a_page_alone_has_the_theme_that_the_browser_prefers_unless_its_address_
     publish(Shape(tasks=5))
     theme = "() => document.documentElement.dataset.theme"
     tab.emulate_media(contrast="more")
-    tab.goto(f"{tab.base}/c1/task-stream")
+    tab.goto(f"{tab.cluster}/task-stream")
     tab.wait_for_function(f"() => ({theme})() === 'high-contrast'")
     tab.emulate_media(contrast="no-preference", color_scheme="dark")
-    tab.goto(f"{tab.base}/c1/task-stream")
+    tab.goto(f"{tab.cluster}/task-stream")
     tab.wait_for_function(f"() => ({theme})() === 'dark'")
-    tab.goto(f"{tab.base}/c1/task-stream?theme=light")
+    tab.goto(f"{tab.cluster}/task-stream?theme=light")
     state_when(tab, "s.rows == 5")
     assert tab.evaluate(theme) == "light"
 
 
-def test_a_page_says_that_the_connection_was_lost_and_stops_saying_it_is_alive(publish, tab):
+def test_a_page_says_that_the_connection_was_lost_and_stops_saying_it_is_alive(publish, tab_alone):
     publish(Shape(tasks=5))
-    tab.goto(f"{tab.base}/c1/task-stream")
-    state_when(tab, "s.rows == 5")
-    assert tab.locator("#lost").is_hidden()
-    tab.process.kill()
-    tab.wait_for_function("() => !document.getElementById('lost').hidden")
-    assert tab.locator("#lost").inner_text() == "Connection lost. Trying to reconnect …"
-    assert [badge.inner_text() for badge in tab.locator(".badge").all() if badge.is_visible()] == ["out of date"]
-    tab.wrongs.clear()
+    tab_alone.goto(f"{tab_alone.cluster}/task-stream")
+    state_when(tab_alone, "s.rows == 5")
+    assert tab_alone.locator("#lost").is_hidden()
+    tab_alone.process.kill()
+    tab_alone.wait_for_function("() => !document.getElementById('lost').hidden")
+    assert tab_alone.locator("#lost").inner_text() == "Connection lost. Trying to reconnect …"
+    assert [badge.inner_text() for badge in tab_alone.locator(".badge").all() if badge.is_visible()] == ["out of date"]
+    tab_alone.wrongs.clear()
 
 
 def test_every_frame_is_answered_and_a_process_that_stands_still_is_said_not_to_respond(publish, tab):
     publish(Shape(tasks=5))
-    tab.goto(f"{tab.base}/c1/status")
+    tab.goto(f"{tab.cluster}/status")
     tab.wait_for_function("() => Bokeh.documents[0]?.get_model_by_name('glassloom-shown')?.tags[0] >= 2")
     assert tab.evaluate("Bokeh.documents[0].get_model_by_name('glassloom-shown').tags[1]") is True
     with stopped(tab.process.pid):
@@ -157,7 +157,7 @@ def test_a_pane_that_is_hidden_is_not_drawn_for_and_still_lives(publish, tab):
           document.body.innerHTML = '<iframe width="900" height="600"></iframe>'
           document.querySelector('iframe').src = source
         }""",
-        f"{tab.base}/c1/task-stream",
+        f"{tab.cluster}/task-stream",
     )
     tab.wait_for_function("() => window.alive > 0")
     frame = tab.frames[1]
@@ -179,7 +179,7 @@ def test_a_cluster_of_another_version_is_told_and_not_called_ended(publish, tab)
     cluster = publish(Shape(tasks=0))
     refused = encode(Refused("the caller speaks version 2 of the protocol, this cluster 1"))
     cluster.answer_with([refused])
-    tab.goto(f"{tab.base}/c1/status")
+    tab.goto(f"{tab.cluster}/status")
     words = "speaks version 1 of the metrics protocol; this Glassloom reads 2: upgrade Glassloom in the cluster's environment."
     tab.get_by_text(words).first.wait_for()
     assert tab.get_by_text("cannot be read", exact=True).count() == 1
@@ -200,29 +200,29 @@ def test_the_list_of_clusters_is_as_wide_as_the_window_also_with_long_names(publ
 
 def test_a_page_alone_leads_to_its_siblings_and_to_the_list_and_keeps_the_theme(publish, tab):
     publish(Shape(tasks=5))
-    tab.goto(f"{tab.base}/c1/stages?theme=dark")
+    tab.goto(f"{tab.cluster}/stages?theme=dark")
     pages = tab.get_by_role("navigation", name="Pages of this cluster")
     pages.get_by_text("Pages").click()
     assert pages.get_by_role("link", name="Progress and stages").get_attribute("aria-current") == "page"
     pages.get_by_role("link", name="Runs", exact=True).click()
-    tab.wait_for_url(f"{tab.base}/c1/runs?theme=dark")
+    tab.wait_for_url(f"{tab.cluster}/runs?theme=dark")
     tab.get_by_role("link", name="Clusters").click()
     tab.wait_for_url(f"{tab.base}/?theme=dark")
     tab.get_by_role("link", name="demo").click()
-    tab.wait_for_url(f"{tab.base}/c1/overview?theme=dark")
+    tab.wait_for_url(f"{tab.cluster}/overview?theme=dark")
 
 
 def test_a_pane_has_no_links_to_other_pages_and_no_page_runs_off_the_window_for_them(publish, tab):
     publish(Shape(tasks=5))
     tab.set_viewport_size({"width": 700, "height": 900})
-    tab.goto(f"{tab.base}/c1/stages")
+    tab.goto(f"{tab.cluster}/stages")
     tab.get_by_text("Pages", exact=True).click()
     assert tab.evaluate(WIDTHS) == [700, 700]
     tab.goto(f"{tab.base}/health")  # any page of the same origin will do as the parent
     tab.evaluate(
         """source => { document.body.innerHTML = '<iframe width="900" height="600"></iframe>'
           document.querySelector('iframe').src = source }""",
-        f"{tab.base}/c1/stages",
+        f"{tab.cluster}/stages",
     )
     pane = tab.frame_locator("iframe")
     pane.get_by_role("button", name="Table").wait_for()

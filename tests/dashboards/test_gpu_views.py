@@ -411,7 +411,7 @@ def test_in_a_browser_metrics_are_chosen_and_devices_opened(publish, browser):
     handle = publish(Shape(tasks=0))
     handle.add(*gpu_recordings.gpu_messages(scenario("two", 20.0), 20, workers=1))
     with open_tab(browser) as tab:
-        tab.goto(f"{tab.base}/c1/gpu")
+        tab.goto(f"{tab.cluster}/gpu")
         tab.wait_for_selector("tr.row")
         assert tab.locator("tr.row").count() == 2
         tab.locator("tr.row button").first.focus()

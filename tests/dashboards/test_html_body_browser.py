@@ -14,7 +14,7 @@ def runs(*ids: int, outcome: str = "finished") -> Runs:
 def test_a_run_is_opened_and_compared_by_keyboard_and_keeps_the_focus_while_frames_come(publish, tab):
     cluster = publish(Shape(workers=1, tasks=0))
     cluster.add(runs(0, 1, outcome="running"))
-    tab.goto(f"{tab.base}/c1/runs")
+    tab.goto(f"{tab.cluster}/runs")
     first = tab.locator("tr.row").first.locator("button").first
     first.focus()
     tab.keyboard.press("Enter")
@@ -37,7 +37,7 @@ def test_a_run_is_opened_and_compared_by_keyboard_and_keeps_the_focus_while_fram
 def test_what_is_typed_is_searched_for_and_stays_while_frames_come(publish, tab):
     cluster = publish(Shape(workers=1, tasks=0))
     cluster.add(*(Log(STARTED_AT_S + n, 0, "stdout", f"line {n} {HOSTILE_NAMES[2]}") for n in range(200)))
-    tab.goto(f"{tab.base}/c1/logs")
+    tab.goto(f"{tab.cluster}/logs")
     tab.get_by_text("line 199").wait_for()
     at_end = (
         "() => { const l = document.querySelector('.lines'); return l.scrollHeight - l.scrollTop - l.clientHeight < 5 }"
@@ -63,7 +63,7 @@ def test_what_is_typed_is_searched_for_and_stays_while_frames_come(publish, tab)
 def test_workers_are_sorted_and_a_dead_one_is_opened_and_closed(publish, tab):
     cluster = publish(Shape(workers=120, tasks=100))
     cluster.add(WorkerLeft(STARTED_AT_S + 99, 7, HOSTILE_NAMES[0]))
-    tab.goto(f"{tab.base}/c1/workers")
+    tab.goto(f"{tab.cluster}/workers")
     tab.get_by_text("119 here, 1 left").wait_for()
     tab.get_by_role("button", name="Next workers").click()
     tab.get_by_text("51–100 of 120").wait_for()
@@ -82,7 +82,7 @@ def test_workers_are_sorted_and_a_dead_one_is_opened_and_closed(publish, tab):
 def test_what_was_typed_just_before_a_click_is_searched_for_too(publish, tab):
     cluster = publish(Shape(workers=3, tasks=100))
     cluster.add(WorkerLeft(STARTED_AT_S + 99, 1, "killed"))
-    tab.goto(f"{tab.base}/c1/workers")
+    tab.goto(f"{tab.cluster}/workers")
     tab.get_by_text("2 here, 1 left").wait_for()
     tab.evaluate(
         """() => {

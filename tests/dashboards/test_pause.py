@@ -124,7 +124,7 @@ def test_a_cluster_that_ends_meanwhile_is_told_of_and_one_that_has_ended_cannot_
 
 def test_a_page_is_paused_and_resumed_from_the_keyboard(publish, tab):
     cluster = publish(Shape(tasks=50))
-    tab.goto(f"{tab.base}/c1/status")
+    tab.goto(f"{tab.cluster}/status")
     button = tab.get_by_role("button", name="Pause")
     button.focus()
     tab.keyboard.press("Enter")
@@ -156,7 +156,7 @@ PRESS_BEFORE_THE_MOVE = """() => {
 @pytest.mark.parametrize("page", ["overview", "status", "task-stream"])
 def test_a_paused_page_stands_still_however_its_view_moved_when_it_was_paused(publish, tab, page):
     cluster = publish(Shape(tasks=50))
-    tab.goto(f"{tab.base}/c1/{page}")
+    tab.goto(f"{tab.cluster}/{page}")
     tab.get_by_text("All", exact=True).click()
     tab.get_by_role("button", name="Pause").wait_for()
     tab.evaluate(PRESS_BEFORE_THE_MOVE)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from browsing import open_tab
 from glassloom_dashboards.serving.server import security_policy
 from glassloom_metrics.pages import PAGES
 from synthetic import Shape
@@ -28,11 +26,10 @@ def scripts_of(policy: str) -> str:
 
 
 @pytest.fixture
-def tab(browser, publish) -> Iterator[object]:
+def tab(tab, publish) -> object:
     """Return a tab beside a cluster with failures and GPUs."""
     publish(Shape(tasks=200, failures=True))
-    with open_tab(browser) as tab:
-        yield tab
+    return tab
 
 
 def test_without_a_nonce_no_script_runs():
@@ -41,7 +38,7 @@ def test_without_a_nonce_no_script_runs():
 
 def test_every_page_runs_under_its_policy_without_a_complaint_of_the_browser(tab):
     for page in PAGES:
-        answer = tab.goto(f"{tab.base}/c1/{page.id}")
+        answer = tab.goto(f"{tab.cluster}/{page.id}")
         scripts = scripts_of(answer.headers["content-security-policy"])
         assert re.fullmatch(r"'nonce-[\w-]{22}' 'unsafe-eval'", scripts), page.id
         tab.wait_for_function(IS_DRAWN)
@@ -49,7 +46,7 @@ def test_every_page_runs_under_its_policy_without_a_complaint_of_the_browser(tab
 
 
 def test_each_answer_has_a_nonce_of_its_own_and_other_scripts_do_not_run(tab):
-    policies = {tab.goto(f"{tab.base}/c1/overview").headers["content-security-policy"] for _ in range(2)}
+    policies = {tab.goto(f"{tab.cluster}/overview").headers["content-security-policy"] for _ in range(2)}
     assert len(policies) == 2
     tab.wait_for_function(IS_DRAWN)
     assert tab.evaluate(ADD_SCRIPTS) == "did not run"

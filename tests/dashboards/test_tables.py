@@ -84,7 +84,7 @@ def test_the_task_stream_as_a_table_sums_what_is_on_screen_by_layer():
 
 def test_a_button_puts_a_table_in_the_place_of_the_plot_and_the_plot_back(publish, tab):
     publish(Shape(names=(HOSTILE_NAMES[0],)))
-    tab.goto(f"{tab.base}/c1/status")
+    tab.goto(f"{tab.cluster}/status")
     tab.wait_for_function(
         "() => document.querySelector('#card-progress .body').ariaLabel?.includes('1 layer; tasks done: ')"
     )

@@ -40,7 +40,7 @@ def place(tab, at_s: float, lane: float) -> list[float]:
 
 
 def test_a_task_is_searched_opened_and_left_by_keyboard(cluster, tab):
-    tab.goto(f"{tab.base}/c1/task?theme=dark")
+    tab.goto(f"{tab.cluster}/task?theme=dark")
     tab.get_by_text("2 tasks have run").wait_for()
     tab.get_by_label("Search keys").focus()
     tab.keyboard.type("sum[3")
@@ -63,7 +63,7 @@ def test_a_task_is_searched_opened_and_left_by_keyboard(cluster, tab):
 
 
 def test_an_address_opens_a_task_that_is_followed_while_it_runs_and_dies(cluster, tab):
-    tab.goto(f"{tab.base}/c1/task?open=1:7")
+    tab.goto(f"{tab.cluster}/task?open=1:7")
     tab.get_by_text("It has run for 18 s.").wait_for()
     cluster.add(running(35.0, (0, 1, 1, "7", 12.0)))
     tab.get_by_text("It has run for 23 s.").wait_for()
@@ -75,7 +75,7 @@ def test_an_address_opens_a_task_that_is_followed_while_it_runs_and_dies(cluster
 
 @pytest.mark.parametrize("page", ["task-stream", "status"])
 def test_a_click_on_a_bar_shows_the_task_and_leads_to_its_page(cluster, tab, page):
-    tab.goto(f"{tab.base}/c1/{page}")
+    tab.goto(f"{tab.cluster}/{page}")
     state_when(tab, "s.rows == 2 && s.end > 30")
     height = "Bokeh.documents[0].get_model_by_name('task-stream').inner_height"
     before = tab.evaluate(height)
@@ -95,23 +95,23 @@ def test_a_click_on_a_bar_shows_the_task_and_leads_to_its_page(cluster, tab, pag
     tab.mouse.click(*place(tab, 15.0, 0))
     tab.get_by_role("link", name="Open task").press("Enter")
     tab.get_by_role("region", name="Task sum[3, 4]").wait_for()
-    assert "/c1/task?open=1%3A3%2C+4" in tab.url
+    assert f"{tab.cluster}/task?open=1%3A3%2C+4" in tab.url
     tab.go_back()
     state_when(tab, "s.rows == 2")
 
 
 def test_links_to_other_pages_work_too_and_keep_the_theme(cluster, tab):
     cluster.add(run_rows([0]))
-    tab.goto(f"{tab.base}/c1/overview?theme=dark")
+    tab.goto(f"{tab.cluster}/overview?theme=dark")
     tab.get_by_role("link", name="All runs").click()
-    tab.wait_for_url("**/c1/runs?theme=dark")
+    tab.wait_for_url(f"{tab.cluster}/runs?theme=dark")
 
 
 def test_a_straggler_leads_to_its_task(publish, tab):
     cluster = publish(Shape(workers=1, threads=1, tasks=0))
     cluster.add(Layers([0], ["sum"], [41], [""]), *(row(n, str(n), n / 10, 0.1) for n in range(40)))
     cluster.add(row(40, "late", 5.0, 9.0))
-    tab.goto(f"{tab.base}/c1/stages")
+    tab.goto(f"{tab.cluster}/stages")
     tab.wait_for_function("() => Bokeh.documents[0]?.get_model_by_name('stages-stragglers-source')?.get_length() === 1")
     tab.mouse.click(*tab.evaluate(PLACE.replace("'task-stream'", "'stages-durations'"), [9.0, 0.68]))
     tab.get_by_role("region", name="Task sum[late]").wait_for()

@@ -307,7 +307,7 @@ def test_the_latest_run_is_as_long_on_every_page(page):
 
 def test_in_the_browser_both_plots_zoom_together_and_new_samples_do_not_move_them(publish, tab):
     cluster = publish(Shape(tasks=50))
-    tab.goto(f"{tab.base}/c1/memory")
+    tab.goto(f"{tab.cluster}/memory")
     ranges = """() => {
       const doc = window.Bokeh?.documents[0], model = (name) => doc?.get_model_by_name(name)
       if (!doc?.is_idle || model('memory-source').get_length() == 0) return null
