@@ -172,17 +172,3 @@ async def test_a_cluster_that_does_not_answer_is_killed_with_all_its_processes(j
     assert read_records() == []
     assert not os.path.exists(record.directory)
     await asyncio.to_thread(cluster.close)
-
-
-async def test_two_servers_of_one_user_tell_the_same(
-    jp_fetch, jp_serverapp, jp_configurable_serverapp, services, start_cluster, jp_root_dir
-):
-    await start_cluster("c1", name="loom")
-    other = jp_configurable_serverapp(root_dir=str(jp_root_dir))
-    (extension,) = other.extension_manager.extension_apps["glassloom_server"]
-    told = []
-    for each in (services, extension.services):
-        clusters = json.loads(await each.watch.whole())["clusters"]
-        told.append([(cluster["id"], cluster["name"], cluster["threads"]) for cluster in clusters])
-    assert told == [[("c1", "loom", 2)]] * 2
-    await extension.stop_extension()

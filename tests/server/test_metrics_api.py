@@ -10,6 +10,8 @@ import pytest
 from glassloom_metrics.protocol import Hello, Position, WorkerJoined, WorkerSamples, decode
 from glassloom_metrics.registry import runtime_dir
 from glassloom_server import cluster_fold, watch
+from glassloom_server.dashboards import DashboardsProcess
+from glassloom_server.watch import ClusterWatch
 from tornado.httpclient import HTTPClientError
 
 
@@ -162,6 +164,21 @@ async def test_a_listener_that_comes_back_within_the_linger_finds_the_same_sampl
     async with services.watch.listen(linger_s=0) as listener:
         assert json.loads(await listener.next())["type"] == "snapshot"
         assert services.watch._follower is follower
+
+
+async def test_two_servers_of_one_user_tell_the_same_and_leave_each_others_dashboards_alone(
+    services, start_cluster, jp_serverapp
+):
+    await start_cluster()
+    others = ClusterWatch(log=jp_serverapp.log)
+    dashboards = DashboardsProcess(prefix="/x", log=jp_serverapp.log, command=services.dashboards._command)
+    told = [json.loads(await each.whole())["clusters"] for each in (services.watch, others)]
+    assert [[(cluster["id"], cluster["threads"]) for cluster in each] for each in told] == [[("c1", 2)]] * 2
+    first, second = await services.dashboards.ensure_running(), await dashboards.ensure_running()
+    assert first != second
+    await dashboards.stop()
+    await others.stop()
+    await services.dashboards.ask_for_health(5.0)
 
 
 async def test_a_cluster_that_refuses_us_is_still_listed(jp_ws_fetch, start_cluster):
