@@ -41,6 +41,13 @@ def kill_a_worker(client: Client) -> None:
     kill(alive[0])
 
 
+def start_over(client: Client, n_workers: int) -> None:
+    """Give a cluster that a test may have spoilt its workers again, without tasks: 20 times as quick as a new one."""
+    assert client.cluster is not None
+    client.restart()
+    client.cluster.scale(n_workers)
+
+
 def head_of(client: Client) -> psutil.Process:
     return psutil.Process(client._record.pid)
 

@@ -11,17 +11,20 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 import pytest
-from fault_helpers import eventually, fork_server_of, kill
+from fault_helpers import eventually, fork_server_of, kill, start_over
 from glassloom import Client, Event, Lock, Queue, Variable, as_completed, config, delayed, wait
 from glassloom.client import head_watch
 from interrupts import interrupt
+from leaks import Watch
 
 ANSWER_S = 0.5
 """How long a head may take to answer in these tests."""
@@ -29,14 +32,36 @@ AT_MOST_S = 8.0
 """By when every call must have ended: its deadline, a second to withdraw, and a busy machine."""
 
 
+SMALL: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": "1GB", "set_as_default": False}
+
+
+@pytest.fixture(scope="module")
+def of_module(nothing_is_left_behind: Watch) -> Iterator[Client]:
+    with Client(**SMALL) as client:
+        yield client
+
+
 @pytest.fixture
-def mine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """Start a cluster to be spoilt, and let heads have little time to answer."""
-    with Client(n_workers=1, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
-        monkeypatch.setattr("glassloom.client.blocking.WATCH_S", 0.1)
-        monkeypatch.setattr(head_watch, "PING_AFTER_S", 0.2)
-        with config.set(timeouts__request=ANSWER_S):
-            yield client
+def mine(of_module: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """Return the client of a cluster whose head may be stopped, and let heads have little time to answer."""
+    start_over(of_module, 1)
+    with little_time(monkeypatch):
+        yield of_module
+
+
+@pytest.fixture
+def to_be_killed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """Start a cluster that the test ends, and let heads have little time to answer."""
+    with Client(**SMALL) as client, little_time(monkeypatch):
+        yield client
+
+
+@contextmanager
+def little_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch, config.set(timeouts__request=ANSWER_S):
+        patch.setattr("glassloom.client.blocking.WATCH_S", 0.1)
+        patch.setattr(head_watch, "PING_AFTER_S", 0.2)
+        yield
 
 
 @contextmanager
@@ -54,8 +79,7 @@ def stopped(*pids: int) -> Iterator[None]:
 
 def seconds_until_timeout(call: Callable[[], Any], says: str) -> float:
     start_s = time.monotonic()
-    with pytest.raises(TimeoutError, match=says), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with pytest.raises(TimeoutError, match=says):
         call()
     return time.monotonic() - start_s
 
@@ -68,7 +92,7 @@ def test_every_call_ends_when_the_head_is_stopped(mine: Client) -> None:
     pending = mine.submit(time.sleep, 60)
     says = re.escape(f"the head of cluster {name!r} (process {pid}, stopped by a signal or debugger)")
     with stopped(pid):
-        for call in (
+        calls: list[Callable[[], Any]] = [
             mine.scheduler_info,
             mine.who_has,
             lambda: mine.run(time.time),
@@ -91,8 +115,15 @@ def test_every_call_ends_when_the_head_is_stopped(mine: Client) -> None:
             lambda: Queue("deadline", client=mine).get(),
             lambda: Event("deadline", client=mine).wait(),
             lambda: Client(name, set_as_default=False),
-        ):
-            assert seconds_until_timeout(call, says) < AT_MOST_S
+        ]
+        contexts = [copy_context() for _ in calls]  # a thread doesn't have options that are set for this one
+        with warnings.catch_warnings(), ThreadPoolExecutor(len(calls)) as threads:
+            warnings.simplefilter("ignore")
+            asked = [
+                threads.submit(context.run, seconds_until_timeout, call, says)
+                for context, call in zip(contexts, calls, strict=True)
+            ]
+            assert all(future.result() < AT_MOST_S for future in asked)
     mine.cancel(pending)
     assert mine.submit(abs, -1).result(timeout=20) == 1
 
@@ -152,18 +183,19 @@ def test_a_head_that_goes_on_is_waited_for_and_was_warned_of(mine: Client, monke
 @pytest.mark.fault("SIGSTOP of the head, then close()")
 @pytest.mark.parametrize("also_the_fork_server", [False, True])
 def test_a_stopped_head_is_killed_by_close_which_says_so(
-    mine: Client, caplog: pytest.LogCaptureFixture, also_the_fork_server: bool
+    to_be_killed: Client, caplog: pytest.LogCaptureFixture, also_the_fork_server: bool
 ) -> None:
-    pids = [mine._record.pid, *[fork_server_of(mine).pid] * also_the_fork_server]
-    workers = [worker["pid"] for worker in mine.scheduler_info()["workers"].values()]
-    everyone = [mine._record.pid, fork_server_of(mine).pid, *workers]
+    client = to_be_killed
+    pids = [client._record.pid, *[fork_server_of(client).pid] * also_the_fork_server]
+    workers = [worker["pid"] for worker in client.scheduler_info()["workers"].values()]
+    everyone = [client._record.pid, fork_server_of(client).pid, *workers]
     start_s = time.monotonic()
     with caplog.at_level(logging.WARNING, "glassloom"):
         for pid in pids:
             kill(pid, signal.SIGSTOP)
-        mine.close()
+        client.close()
     assert time.monotonic() - start_s < AT_MOST_S
-    assert f"process {mine._record.pid}, was killed with its workers: it was stopped by a signal" in caplog.text
+    assert f"process {client._record.pid}, was killed with its workers: it was stopped by a signal" in caplog.text
     eventually(lambda: not any(psutil.pid_exists(pid) for pid in everyone))
 
 

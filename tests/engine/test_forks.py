@@ -17,18 +17,26 @@ from typing import Any
 
 import glassloom.array as ga
 import pytest
-from fault_helpers import kill
+from fault_helpers import kill, start_over
 from glassloom import Client, Lock, compute, get_client, wait
 from glassloom.errors import ClusterClosed, ForkedError
+from leaks import Watch
 
 IN_TIME_S = 30
 
 
-@pytest.fixture
-def own() -> Iterator[Client]:
-    """Start a cluster that is the default."""
+@pytest.fixture(scope="module")
+def of_module(nothing_is_left_behind: Watch) -> Iterator[Client]:
     with Client(n_workers=2, threads_per_worker=1, memory_limit="1GB") as client:
         yield client
+
+
+@pytest.fixture
+def own(of_module: Client) -> Client:
+    """Return the client of a cluster that this process has started, and that is the default."""
+    start_over(of_module, 2)
+    assert get_client() is of_module
+    return of_module
 
 
 def in_child(function: Callable[[], Any], *, leave: Callable[[int], Any] = os._exit) -> str:

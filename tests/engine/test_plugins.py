@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tasks
-from fault_helpers import eventually, kill_a_worker, worker_pids
+from fault_helpers import eventually, kill_a_worker, start_over, worker_pids
 from glassloom import Client, LocalCluster, get_worker
 from glassloom.errors import OptionError, SerialisationError
+from leaks import Watch
 
 
 class Noting:
@@ -31,10 +33,31 @@ class Noting:
         (self.folder / f"teardown-{worker.pid}{self.text}").touch()
 
 
-@pytest.fixture
-def own() -> Iterator[Client]:
+@pytest.fixture(scope="module")
+def of_module(nothing_is_left_behind: Watch) -> Iterator[Client]:
     with LocalCluster(1, 1) as cluster, Client(cluster, set_as_default=False) as client:
         yield client
+
+
+@pytest.fixture
+def own(of_module: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """Return the client of a cluster of one worker; what the test registers is unregistered after it."""
+    start_over(of_module, 1)
+    names: list[str] = []
+    monkeypatch.setattr(of_module, "register_plugin", _noted(of_module.register_plugin, names))
+    yield of_module
+    start_over(of_module, 1)
+    for name in names:
+        with suppress(OptionError):  # the test has unregistered it
+            of_module.unregister_plugin(name)
+
+
+def _noted(register: Callable[..., str], names: list[str]) -> Callable[..., str]:
+    def register_and_note(*arguments: Any, **options: Any) -> str:
+        names.append(register(*arguments, **options))
+        return names[-1]
+
+    return register_and_note
 
 
 def noted(folder: Path) -> list[str]:
@@ -101,10 +124,13 @@ def test_a_worker_that_is_let_go_by_scaling_down_tears_plugins_down(tmp_path: Pa
         assert noted(tmp_path) == sorted([*(f"setup-{pid}" for pid in before), f"teardown-{gone}"])
 
 
-def test_a_restart_does_not_wait_long_for_a_teardown(own: Client) -> None:
-    own.register_plugin(Slow())
+def test_a_restart_does_not_wait_long_for_a_teardown(own: Client, tmp_path: Path) -> None:
+    endless = tmp_path / "endless"
+    endless.touch()
+    own.register_plugin(Slow(endless))
     (first,) = worker_pids(own)
     own.restart()
+    endless.unlink()
     assert worker_pids(own) != [first]
 
 
@@ -148,8 +174,14 @@ def test_what_setup_raises_on_a_later_worker_is_shown(capfd: pytest.CaptureFixtu
 
 
 class Slow:
+    """Its teardown lasts as long as a file is there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
     def teardown(self, worker: Any) -> None:
-        time.sleep(1000)
+        while self.path.exists():
+            time.sleep(0.01)
 
 
 class Raises:
@@ -157,11 +189,14 @@ class Raises:
         raise SystemExit("teardown")
 
 
-def test_a_teardown_that_does_not_end_or_raises_keeps_no_worker_from_ending(own: Client) -> None:
-    own.register_plugin(Slow())
-    own.register_plugin(Raises())
-    own.retire_workers([0])
-    assert own.scheduler_info()["workers"] == {}
+def test_a_teardown_that_does_not_end_or_raises_keeps_no_worker_from_ending(tmp_path: Path) -> None:
+    endless = tmp_path / "endless"
+    endless.touch()
+    with LocalCluster(1, 1) as cluster, Client(cluster, set_as_default=False) as client:
+        client.register_plugin(Slow(endless))
+        client.register_plugin(Raises())
+        client.retire_workers([0])
+        assert client.scheduler_info()["workers"] == {}
 
 
 @pytest.mark.parametrize(

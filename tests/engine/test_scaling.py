@@ -8,17 +8,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fault_helpers import start_over
 from glassloom import Client, fire_and_forget, wait
 from glassloom.errors import OptionError
 from glassloom.scheduler import Adaptive
+from leaks import Watch
 
 _ELEMENTS = 50_000
 
 
-@pytest.fixture
-def scalable() -> Iterator[Client]:
+@pytest.fixture(scope="module")
+def cluster_to_scale(nothing_is_left_behind: Watch) -> Iterator[Client]:
     with Client(n_workers=2, threads_per_worker=1, memory_limit="500MB", set_as_default=False) as client:
         yield client
+
+
+@pytest.fixture
+def scalable(cluster_to_scale: Client) -> Client:
+    start_over(cluster_to_scale, 2)
+    return cluster_to_scale
 
 
 def _fill(number: int) -> np.ndarray:

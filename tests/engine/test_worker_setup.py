@@ -13,17 +13,23 @@ import numpy as np
 import psutil
 import pytest
 import tasks
-from fault_helpers import fork_server_of, kill
+from fault_helpers import fork_server_of, kill, start_over
 from glassloom import Client, LocalCluster, get_worker, wait
 from glassloom.errors import OptionError, WorkerLost
 from test_client import eventually
 
 
-@pytest.fixture
-def small(nothing_is_left_behind: Any) -> Iterator[Client]:
-    """Return a client of a cluster of one worker that the test may change."""
+@pytest.fixture(scope="module")
+def cluster_to_change(nothing_is_left_behind: Any) -> Iterator[Client]:
     with Client(n_workers=1, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
         yield client
+
+
+@pytest.fixture
+def small(cluster_to_change: Client) -> Client:
+    """Return a client of a cluster of one worker that the test may change."""
+    start_over(cluster_to_change, 1)
+    return cluster_to_change
 
 
 def names(client: Client) -> list[str]:
@@ -196,10 +202,10 @@ def test_a_worker_that_is_not_there_cannot_be_retired(client: Client) -> None:
 
 
 @pytest.fixture
-def pair(nothing_is_left_behind: Any) -> Iterator[Client]:
+def pair(client: Client) -> Client:
     """Return a client of a cluster of two workers, of which the test may end one."""
-    with Client(n_workers=2, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
-        yield client
+    start_over(client, 2)
+    return client
 
 
 @pytest.mark.fault("a worker is killed a moment before a function is called on all workers")
