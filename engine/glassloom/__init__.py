@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from glassloom.cluster import LocalCluster
     from glassloom.collection import compute, optimize, persist, visualize
     from glassloom.delayed_call import Delayed, delayed
+    from glassloom.notebook.progress import progress
     from glassloom.protocol.annotations import annotate
     from glassloom.recordings.recording import record
     from glassloom.recordings.replay import replay
@@ -52,6 +53,7 @@ __all__ = [
     "optimize",
     "performance_report",
     "persist",
+    "progress",
     "record",
     "rejoin",
     "replay",
@@ -83,6 +85,7 @@ _HOMES = {
     "optimize": "collection",
     "performance_report": "recordings.report",
     "persist": "collection",
+    "progress": "notebook.progress",
     "record": "recordings.recording",
     "rejoin": "client.worker_api",
     "replay": "recordings.replay",

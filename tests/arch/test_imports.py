@@ -77,7 +77,7 @@ INSIDE_GLASSLOOM = {
     ),
     "glassloom.notebook": (
         *PROCESS, "glassloom.client", "glassloom.errors", "glassloom.graph", "glassloom.notebook", "glassloom.protocol",
-        "glassloom.reprs", "glassloom.units",
+        "glassloom.recordings.recording", "glassloom.reprs", "glassloom.units",
     ),
     "glassloom.cluster": (
         *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.client.deadline", "glassloom.cluster",

@@ -42,7 +42,7 @@ def progress(
 def following(*messages: Message, at_s: float = 100.0, now_s: float = 100.0) -> Following:
     """Return a cluster that has said this, and what its clock showed when ours showed `now_s`."""
     record = ClusterRecord("c1", "loom", "processes", 1, 0.0, "/s", "secret", 0.0, "/d", "p")
-    found = Following(record, ClusterFold(KERNEL))
+    found = Following(record, ClusterFold(lambda run: run.cell if run.kernel == KERNEL else ""))
     found.hear(at_s, now_s)
     for message in messages:
         found.fold.apply(message)

@@ -22,6 +22,7 @@ import msgspec
 from glassloom_metrics.errors import MetricsError
 from glassloom_metrics.protocol import NOW, Hello, Position, decode_known
 from glassloom_metrics.registry import ClusterRecord
+from glassloom_metrics.run_row import RunRow
 from glassloom_metrics.subscriber import subscribe_frames
 
 from glassloom._supervision import Crash, start_task, start_thread
@@ -227,10 +228,13 @@ class CellWatcher:
             while len(self._sent) > MAX_CELLS:
                 del self._sent[next(iter(self._sent))]
 
+    def _cell_of(self, run: RunRow) -> str:
+        return run.cell if run.kernel == self._kernel else ""
+
     def _follow(self, record: ClusterRecord) -> None:
         following = self._followings.get(record.id)
         if following is None or following.fold.has_ended:
-            self._followings[record.id] = Following(record, ClusterFold(self._kernel))
+            self._followings[record.id] = Following(record, ClusterFold(self._cell_of))
             self._heard_s[record.id] = time.monotonic()
             name = f"glassloom-cells-{record.name}"
             self._tasks[record.id] = start_task(

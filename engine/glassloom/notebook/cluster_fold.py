@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -81,22 +81,22 @@ class PastRuns:
 
 
 class ClusterFold:
-    """The runs of one kernel on one cluster, with their layers, errors and output.
+    """The runs of some cells on one cluster, with their layers, errors and output.
 
     Parameters
     ----------
-    kernel
-        Id of the kernel; runs of others are left out.
+    cell_of
+        Returns the id of the cell that a run is counted for; ``""``: it is left out.
     """
 
-    def __init__(self, kernel: str) -> None:
+    def __init__(self, cell_of: Callable[[RunRow], str]) -> None:
         self.summary = ClusterSummary()
         self.runs: dict[int, RunRow] = {}
         self.past: defaultdict[str, PastRuns] = defaultdict(PastRuns)
         self.at_s = 0.0
         """The cluster's time when progress was told last."""
         self.has_ended = False
-        self._kernel = kernel
+        self._cell_of = cell_of
         self._layers: dict[int, _Layer] = {}
         self._layers_of: defaultdict[int, list[int]] = defaultdict(list)
         self._errors: dict[int, tuple[int, ErrorRow]] = {}
@@ -158,8 +158,9 @@ class ClusterFold:
 
     def _apply_runs(self, message: Runs) -> None:
         for row in map(RunRow._make, zip(*msgspec.structs.astuple(message), strict=True)):
-            if row.cell and row.kernel == self._kernel:
-                self.runs[row.id] = row
+            cell = self._cell_of(row)
+            if cell:
+                self.runs[row.id] = row if cell == row.cell else row._replace(cell=cell)
         self._sum_up_old_runs()
 
     def _sum_up_old_runs(self) -> None:

@@ -279,7 +279,7 @@ describe('NotebookStrips', () => {
       'Running',
       '12 of 20 tasks',
       '10 s',
-      '4 tasks/s, about 2.0 s left',
+      '4 tasks/s, about 2 s left',
       '3 of 4 workers busy',
       '0.50 / 1.00 GiB',
       '3.00 MiB spilled',

@@ -20,6 +20,11 @@ export function formatSeconds(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
+/** Nobody knows tenths of what is left. */
+function formatLeft(seconds: number): string {
+  return seconds < 9.5 ? `${Math.round(seconds)} s` : formatSeconds(seconds);
+}
+
 /** `"1,200 of 5,000 tasks"`, or `"5,000 tasks"` when all are done. */
 export function describeTasks(
   trans: TranslationBundle,
@@ -46,7 +51,7 @@ export function describeRate(
       : trans.__('%1 tasks/min', formatCount(Math.round(60 * rate)));
   return eta_s === null
     ? text
-    : trans.__('%1, about %2 left', text, formatSeconds(eta_s));
+    : trans.__('%1, about %2 left', text, formatLeft(eta_s));
 }
 
 export function describeWorkers(

@@ -315,17 +315,28 @@ function Details(props: {
         </p>
       ))}
       {state.output.count > 0 && (
-        <pre
-          className="gl-Strip-output"
-          tabIndex={0}
-          aria-label={trans.__('What tasks have printed')}
-        >
-          {hidden > 0 &&
-            trans._n('… %1 earlier line', '… %1 earlier lines', hidden) + '\n'}
-          {state.output.lines
-            .map(({ worker, text }) => (worker ? `(${worker}) ` : '') + text)
-            .join('\n')}
-        </pre>
+        <details className="gl-Strip-printed">
+          <summary>
+            {trans._n(
+              '%1 line printed',
+              '%1 lines printed',
+              state.output.count,
+              formatCount(state.output.count)
+            )}
+          </summary>
+          <pre
+            className="gl-Strip-output"
+            tabIndex={0}
+            aria-label={trans.__('What tasks have printed')}
+          >
+            {hidden > 0 &&
+              trans._n('… %1 earlier line', '… %1 earlier lines', hidden) +
+                '\n'}
+            {state.output.lines
+              .map(({ worker, text }) => (worker ? `(${worker}) ` : '') + text)
+              .join('\n')}
+          </pre>
+        </details>
       )}
     </div>
   );

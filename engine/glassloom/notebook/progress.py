@@ -1,0 +1,201 @@
+"""`progress`: how far computations are, for terminals, notebooks and logs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from time import monotonic
+from typing import Any, Self, TextIO
+
+import msgspec
+from glassloom_metrics.errors import MetricsError
+from glassloom_metrics.protocol import NOW, Hello, Position, decode_known
+from glassloom_metrics.registry import ClusterRecord
+from glassloom_metrics.run_row import RunRow
+from glassloom_metrics.subscriber import subscribe_frames
+
+from glassloom._supervision import Crash, start_thread
+from glassloom.client.future import Future, futures_of, wait
+from glassloom.graph import key_layer, layer_name
+from glassloom.notebook.cell_progress import CellProgress, Following, Rate
+from glassloom.notebook.cluster_fold import TOPICS, ClusterFold
+from glassloom.notebook.progress_display import Display, choose_display
+from glassloom.protocol.clock import Clock
+from glassloom.protocol.identity import kernel_id
+from glassloom.recordings.recording import current_record
+
+EVERY_S = 0.25
+SETTLE_S = 0.5
+"""How long after a block what its last tasks did may take to be told."""
+_BLOCK = "the block"
+
+
+def progress(work: Any = None, *, file: TextIO | None = None) -> Any:
+    """Show how far computations are: a bar for each operation in a terminal or notebook, a line now and then in a log.
+
+    Parameters
+    ----------
+    work
+        Futures, or collections that were persisted with a client: it returns when they are done, whatever came of them.
+        None: returns a context manager, which shows what its block computes.
+    file
+        Where to write; default: stderr, or in a notebook the cell's output.
+
+    Raises
+    ------
+    TypeError
+        If `work` is something else.
+    OptionError
+        If nothing is told of what the block computes, as it runs in the calling thread or isn't published.
+
+    Examples
+    --------
+    >>> import glassloom as gl, io
+    >>> log = io.StringIO()
+    >>> with gl.progress(file=log):
+    ...     gl.delayed(sum)([1, 2]).compute()
+    3
+    >>> "1 of 1 tasks" in log.getvalue()
+    True
+    """
+    if work is None:
+        return ProgressBlock(choose_display(file))
+    show_futures(futures_of(work), choose_display(file))
+    return None
+
+
+def show_futures(futures: Sequence[Future], display: Display) -> None:
+    """Show how far futures are until all are done. It asks nobody: the client hears of each as it is done."""
+    clock = Clock()
+    started_s = clock.now_s()
+    rates: dict[str, Rate] = {}
+    while True:
+        message = _futures_message(futures, rates, started_s, clock.now_s())
+        is_last = message["outcome"] != "running"
+        display.show(message, monotonic(), is_last=is_last)
+        if is_last:
+            return
+        with contextlib.suppress(TimeoutError):
+            wait([future for future in futures if not future.done()], timeout=EVERY_S)
+
+
+def _futures_message(
+    futures: Sequence[Future], rates: dict[str, Rate], started_s: float, now_s: float
+) -> dict[str, Any]:
+    layers: dict[str, Counter[str]] = {}
+    for future in futures:
+        layers.setdefault(layer_name(key_layer(future.key)), Counter())[future.status] += 1
+    every: Counter[str] = sum(layers.values(), Counter())
+    words = {"pending": "running", "error": "failed", "lost": "lost", "cancelled": "cancelled"}
+    outcome = next((word for status, word in words.items() if every[status]), "finished")
+    rows = [{"name": name, **_counts(name, counts, rates, started_s, now_s)} for name, counts in layers.items()]
+    return {
+        "outcome": outcome,
+        "started_at": started_s,
+        "ended_at": now_s,
+        "at": now_s,
+        "tasks": _counts("", every, rates, started_s, now_s),
+        "layers": rows[:12],
+        "n_layers": len(rows),
+        "clusters": [],
+        "peak_bytes": 0,
+        "peak_spilled_bytes": 0,
+    }
+
+
+def _counts(name: str, counts: Counter[str], rates: dict[str, Rate], started_s: float, now_s: float) -> dict[str, Any]:
+    total = counts.total()
+    done = total - counts["pending"]
+    rate = rates.setdefault(name, Rate(started_s))
+    rate.add(now_s, done)
+    per_second = rate.per_second()
+    return {
+        "total": total,
+        "done": done,
+        "running": 0,
+        "failed": counts["error"],
+        "rate": per_second,
+        "eta_s": (total - done) / per_second if per_second and done < total else None,
+    }
+
+
+class ProgressBlock:
+    """Shows what a ``with`` block computes, from a thread of its own. What it runs is never waited for but at the end."""
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+        self._clock = Clock()
+        self._kernel = kernel_id() or ""
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop = asyncio.Event()
+        self._ready = threading.Event()
+
+    def __enter__(self) -> Self:
+        record = current_record()
+        self._began_s = self._clock.now_s()
+        self._following = Following(record, ClusterFold(self._cell_of))
+        self._progress = CellProgress(_BLOCK, 0, self._began_s, clusters={record.id})
+        start_thread("glassloom-progress", self._run, record, on_crash=self._crashed)
+        self._ready.wait(SETTLE_S)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended: the cluster has
+                loop.call_soon_threadsafe(self._stop.set)
+        self._ended.wait(4 * SETTLE_S)
+
+    def _cell_of(self, run: RunRow) -> str:
+        return _BLOCK if run.kernel == self._kernel else ""
+
+    def _run(self, record: ClusterRecord) -> None:
+        try:
+            asyncio.run(self._watch(record))
+        finally:
+            self._ready.set()
+            self._ended.set()
+
+    def _crashed(self, crash: Crash) -> None:
+        """Nothing more is shown; the block goes on."""
+
+    async def _watch(self, record: ClusterRecord) -> None:
+        self._stop = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        reading = asyncio.create_task(self._read(record))
+        self._ready.set()
+        stopped_s: float | None = None
+        while True:
+            message = self._progress.message({record.id: self._following})
+            is_over = message is not None and message["outcome"] != "running"
+            now_s = monotonic()
+            if self._stop.is_set():
+                stopped_s = now_s if stopped_s is None else stopped_s
+            is_last = stopped_s is not None and (is_over or now_s - stopped_s > SETTLE_S)
+            if message is not None:
+                self._display.show(message, now_s, is_last=is_last)
+            if is_last:
+                break
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(EVERY_S if stopped_s is None else EVERY_S / 5):
+                    await (self._stop.wait() if stopped_s is None else asyncio.Event().wait())
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+    async def _read(self, record: ClusterRecord) -> None:
+        try:
+            async with contextlib.aclosing(subscribe_frames(record, TOPICS, since=NOW)) as payloads:
+                async for payload in payloads:
+                    message = decode_known(payload)
+                    if isinstance(message, Position):
+                        self._following.hear(message.at_s, self._clock.now_s())
+                    if message is not None and not isinstance(message, Hello):
+                        self._following.fold.apply(message)
+        except (OSError, MetricsError, msgspec.DecodeError):
+            pass  # it has ended, as is shown
+        self._following.fold.has_ended = True

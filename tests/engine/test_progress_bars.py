@@ -1,0 +1,85 @@
+"""`glassloom.progress`: what terminals, notebooks and logs show of computations."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import glassloom as gl
+import pytest
+import tasks
+from glassloom import Client
+from glassloom.notebook.progress_display import LOG_EVERY_S, LogDisplay, TerminalDisplay, progress_html
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def message(outcome: str = "running", **fields: Any) -> dict[str, Any]:
+    counts = {"total": 60, "done": 24, "running": 4, "failed": 0, "rate": 12.0, "eta_s": 3}
+    return {
+        "outcome": outcome, "started_at": 100.0, "ended_at": None if outcome == "running" else 105.0, "at": 102.0,
+        "tasks": counts, "layers": [{"name": "<load>", **counts}], "n_layers": 1, "peak_bytes": 2**20, "peak_spilled_bytes": 0,
+        "clusters": [{"kind": "processes", "busy": 1, "workers": 2}], **fields,
+    }  # fmt: skip
+
+
+def test_a_terminal_shows_a_bar_for_each_layer_and_writes_over_it() -> None:
+    file = Terminal()
+    display = TerminalDisplay(file)
+    display.show(message(), 0.0, is_last=False)
+    assert file.getvalue() == (
+        "<load>  [#########---------------]  24 of 60 · 12 tasks/s · about 3 s left\n"
+        "running · 24 of 60 tasks · 12 tasks/s · about 3 s left · 2.0 s · 1 of 2 workers busy · 1.00 MiB at most\n"
+    )
+    file.truncate(0)
+    file.seek(0)
+    display.show(
+        message("finished", tasks={**message()["tasks"], "done": 60, "rate": None, "eta_s": None}), 1.0, is_last=True
+    )
+    assert file.getvalue() == "\x1b[2A\r\x1b[Jdone · 60 of 60 tasks · 5.0 s · 1.00 MiB at most\n"
+
+
+def test_a_log_gets_a_line_now_and_then() -> None:
+    file = io.StringIO()
+    display = LogDisplay(file)
+    for now_s in (0.0, 1.0, LOG_EVERY_S - 0.1, LOG_EVERY_S, LOG_EVERY_S + 1):
+        display.show(message(), now_s, is_last=False)
+    display.show(message("failed"), LOG_EVERY_S + 2, is_last=True)
+    lines = file.getvalue().splitlines()
+    assert len(lines) == 3 and all("\x1b" not in line for line in lines)
+    assert lines[-1].startswith("glassloom: failed · 24 of 60 tasks")
+
+
+def test_a_notebook_shows_escaped_names_and_says_when_something_ran() -> None:
+    running, ended = progress_html(message()), progress_html(message("finished"))
+    assert "&lt;load&gt;" in running and "<load>" not in running
+    assert "when shown" in running and "when shown" not in ended
+
+
+def test_futures_are_shown_until_they_are_done(client: Client, tmp_path: Path) -> None:
+    file = io.StringIO()
+    futures = client.map(tasks.inc, range(20), pure=False)
+    failed = client.submit(tasks.divide, 1, 0, pure=False)
+    gl.progress([futures, failed], file=file)
+    assert all(future.done() for future in (*futures, failed))
+    assert "failed · 21 of 21 tasks, 1 failed" in file.getvalue()
+    with pytest.raises(TypeError, match="expected futures"):
+        gl.progress(3, file=file)
+
+
+def test_a_block_shows_what_is_computed_in_it(client: Client) -> None:
+    file = io.StringIO()
+    with client.as_current(), gl.progress(file=file):
+        assert gl.delayed(sum)([gl.delayed(tasks.inc)(n) for n in range(9)]).compute() == 45
+    assert file.getvalue().splitlines()[-1].startswith("glassloom: done · 10 of 10 tasks")
+
+
+def test_a_block_that_computes_nothing_shows_nothing(client: Client) -> None:
+    file = io.StringIO()
+    with client.as_current(), gl.progress(file=file):
+        pass
+    assert file.getvalue() == ""

@@ -1,0 +1,145 @@
+"""What reprs say, where they are read later or elsewhere: states with their time, colours with words, one look for all."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import signal
+from pathlib import Path
+
+import glassloom as gl
+import glassloom.array as ga
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+import tasks
+from fault_helpers import eventually
+from glassloom import Client, LocalCluster
+from glassloom.graph_folding import MAX_IN_ROW, levels_of
+from glassloom.reprs import STYLE_VERSION
+from glassloom.reprs.block_states import COLOURS, block_states, states_html
+from glassloom.reprs.chunk_advice import LARGE_BYTES, chunk_advice
+from glassloom.reprs.grid import chunk_grid
+
+FINISHED = f'fill="{COLOURS["finished"]}"'
+FOLDER = Path(gl.__file__).parent / "reprs"
+STYLES = {2: "944cf36b166c9096"}
+"""Of each version the style sheet's hash. If it changes, raise `STYLE_VERSION` and rename the classes, unless nothing of the
+version has been released."""
+
+
+def test_a_changed_style_sheet_has_a_new_version_and_all_classes_have_its_number() -> None:
+    css = (FOLDER / "base.css.j2").read_text()
+    assert hashlib.sha256(css.encode()).hexdigest()[:16] == STYLES[STYLE_VERSION]
+    used = "".join(path.read_text() for path in FOLDER.glob("*.j2"))
+    assert set(re.findall(r"\bglm\d*", used)) == {f"glm{STYLE_VERSION}"}
+    assert "<script" not in used
+
+
+def test_what_may_change_is_told_with_its_time_and_what_may_not_without(client: Client, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    waiting = client.submit(tasks.wait_for, str(go), pure=False)
+    for running in (client, waiting):
+        assert re.search(r"when shown, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", running._repr_html_())
+    go.touch()
+    waiting.result()
+    assert "when shown" not in waiting._repr_html_()
+    with LocalCluster(n_workers=0) as cluster:
+        assert "when shown" in cluster._repr_html_()
+    assert "when shown" not in cluster._repr_html_()
+
+
+def test_buttons_of_jupyterlab_are_hidden_elsewhere(client: Client) -> None:
+    html = client._repr_html_()
+    assert re.search(r"<button[^>]* hidden[^>]*data-commandlinker-command", html)
+
+
+def test_a_head_that_is_stopped_is_shown_as_it_was_with_its_age() -> None:
+    with Client(n_workers=1, threads_per_worker=3, set_as_default=False) as client:
+        assert "workers=1, threads=3" in repr(client)
+        head = psutil.Process(client._record.pid)
+        head.send_signal(signal.SIGSTOP)
+        try:
+            eventually(lambda: "as of" in repr(client))
+            assert "workers=1, threads=3" in repr(client)
+            html = client._repr_html_()
+            assert "not answering" in html and "this is what it said" in html and "<td>3</td>" in html
+        finally:
+            head.send_signal(signal.SIGCONT)
+
+
+def test_blocks_of_a_persisted_array_are_coloured_by_their_state(client: Client, tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+    array = ga.arange(100, 104, chunks=1)
+    held = array.map_blocks(lambda block: block if block.max(initial=0) <= 100 else tasks.wait_for(go, block))
+    held = held.persist(scheduler=client)
+    eventually(lambda: held._repr_html_().count(FINISHED) == 2)  # a block, and the legend
+    html = held._repr_html_()
+    assert html.count("<rect x=") >= 4 and f'fill="{COLOURS["pending"]}"' in html
+    assert "3 pending" in html and "1 finished" in html and "when shown" in html
+    Path(go).touch()
+    eventually(lambda: "4 finished" in held._repr_html_())
+    assert "when shown" not in held._repr_html_()
+
+
+def test_blocks_in_this_process_are_in_memory() -> None:
+    html = ga.ones((4, 4), chunks=2).persist(scheduler="threads")._repr_html_()
+    assert "4 in memory" in html and html.count(f'fill="{COLOURS["in memory"]}"') == 5
+    assert "in memory" not in ga.ones((4, 4), chunks=2)._repr_html_()
+    frame = gd.from_pandas(pd.DataFrame({"x": range(6)}), npartitions=3).persist(scheduler="threads")
+    assert "3 in memory" in frame._repr_html_()
+
+
+def test_what_counts_most_is_drawn_where_blocks_share_a_place() -> None:
+    states = ["finished"] * 1000
+    states[500] = "failed"
+    drawn = str(chunk_grid([[1] * 1000], states))
+    assert drawn.count(COLOURS["failed"]) == 1
+    assert 10 < drawn.count(COLOURS["finished"]) < 50
+    deep = str(chunk_grid([[1, 1], [1, 1], [1, 1]], ["pending", *["finished"] * 7]))
+    assert (deep.count(COLOURS["pending"]), deep.count(COLOURS["finished"])) == (1, 3)
+
+
+def test_states_that_are_not_known_are_pending_and_values_may_be_on_a_gpu() -> None:
+    class Odd:
+        key, status = "k", "something new"
+
+    assert block_states([Odd(), np.ones(1)], is_on_gpu=True) == ["pending", "on GPU"]
+    assert str(states_html([], 0)) == ""
+
+
+@pytest.mark.parametrize(
+    ("n_blocks", "total_bytes", "largest_bytes", "words"),
+    [
+        (10, 1e9, 1e8, ""),
+        (10, 1e6, 1e5, ""),
+        (2_000, 2e7, 1e4, "2,000 chunks of 9.77 KiB on average"),
+        (200_000, 2e10, 1e5, "200,000 chunks"),
+        (2, 2 * LARGE_BYTES, LARGE_BYTES, "Chunks of up to 2.00 GiB"),
+        (5_000, float("nan"), float("nan"), ""),
+    ],
+)
+def test_absurd_chunks_get_advice(n_blocks: int, total_bytes: float, largest_bytes: float, words: str) -> None:
+    advice = chunk_advice(n_blocks, total_bytes, largest_bytes, noun="chunks", remedy="x.rechunk()")
+    assert advice.startswith(words) and bool(advice) == bool(words)
+
+
+def test_advice_is_shown() -> None:
+    assert "x.rechunk(&#34;auto&#34;) makes fewer" in ga.ones((2000, 2000), chunks=20)._repr_html_()
+    assert 'role="note"' not in ga.ones((2000, 2000))._repr_html_()
+    frame = gd.from_pandas(pd.DataFrame({"x": range(2000)}), npartitions=2000)
+    assert "repartition(npartitions=...)" in frame._repr_html_()
+
+
+def test_a_wide_graph_is_folded_to_the_width_of_a_page() -> None:
+    wide = [gl.delayed(abs)(number) for number in range(60)]
+    total = gl.delayed(sum)(wide)
+    drawn = gl.visualize(total)
+    assert [(node.label, node.detail) for node in drawn.nodes] == [("abs", "60 tasks"), ("sum", "")]
+    assert len(gl.visualize(total, layers=False).nodes) == 61
+    assert len(gl.visualize(gl.delayed(sum)(wide[:5])).nodes) == 6
+    many = gl.visualize(*[gl.delayed(abs, name=f"n{number}")(number) for number in range(40)])
+    rows = list(levels_of(many.nodes).values())
+    assert max(map(rows.count, rows)) <= MAX_IN_ROW
