@@ -280,3 +280,12 @@ def test_what_needs_attention_is_said_once_on_a_page():
     for words in ("could not be read", "ValueError"):
         assert words in text and words not in strip
         assert words in status.view.strip.div.text
+
+
+@pytest.mark.parametrize("page", ["status", "runs", "logs", "task", "stages", "memory"])
+def test_a_cluster_that_is_over_is_not_said_to_wait_for_anything(page):
+    aggregate = cluster(0)
+    words = [card.empty.text for card in Opened(page, aggregate).view.cards]
+    assert any(" yet</b>" in one for one in words)
+    aggregate.set_recorded("")
+    assert not any(" yet" in card.empty.text for card in Opened(page, aggregate).view.cards)

@@ -22,6 +22,8 @@ from glassloom_dashboards.parts.templates import render
 from glassloom_dashboards.parts.theme import Palette
 from glassloom_dashboards.parts.time_view import TimeView
 
+_YET = " yet"
+
 
 class BaseCard:
     """A card for one viewer: its legend, and the words for when there is nothing yet."""
@@ -40,7 +42,9 @@ class BaseCard:
         show_html(self.legend, legend_html(entries, note))
 
     def show_empty(self, title: str, words: str = "") -> None:
-        """Say over the plot what it waits for, or nothing if `title` is empty."""
+        """Say over the plot what it waits for, or nothing if `title` is empty. One of a cluster that is over waits for nothing."""
+        if self._aggregate.state in ("ended", "recording") and title.endswith(_YET):
+            title, words = title.removesuffix(_YET), ""
         show_empty(self.empty, title, words)
 
 

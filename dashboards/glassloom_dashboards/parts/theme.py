@@ -379,10 +379,13 @@ def style_figure(plot: figure, palette: Palette) -> None:
         axis.axis_label_text_font_size = "11px"
         axis.axis_label_text_font_style = "normal"
         axis.axis_label_standoff = 4
-        axis.major_label_policy = NoOverlap(min_distance=0)
+        axis.major_label_policy = NoOverlap(min_distance=_LABELS_APART_PX if axis in plot.xaxis else 0)
     plot.xgrid.grid_line_color = palette.grid
     plot.ygrid.grid_line_color = None
 
+
+_LABELS_APART_PX = 8
+"""Labels beside each other; those of lanes are below each other, as near as they fit."""
 
 TOOLTIP_CSS = """
 <style>

@@ -204,7 +204,10 @@ class MemoryOverTime(TimeCard):
         words = ("No memory measured yet", "Each worker tells of its memory twice a second.")
         if len(history) and choice["by"] == BY_LAYER and not now.bands:
             words = ("No results are held", "What the layers of a graph hold in memory or on disk appears here.")
-        self.show_empty(*(("",) if len(history) and now.bands else words))
+        is_drawn = bool(len(history) and now.bands)
+        if self.plot.visible != is_drawn:
+            self.plot.visible = is_drawn
+        self.show_empty(*(("",) if is_drawn else words))
 
     def _chosen_worker(self) -> int | None:
         if self.mode.active != ONE_WORKER:
