@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from bokeh.settings import settings
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.open_recordings import record_of_recording
@@ -20,6 +21,7 @@ from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.netutil import bind_sockets, bind_unix_socket
 
+from glassloom_dashboards.parts.templates import template
 from glassloom_dashboards.serving.gate import SECRET_VARIABLE, SecretGate, TokenGate
 from glassloom_dashboards.serving.hub import Hub
 from glassloom_dashboards.serving.server import DashboardServer
@@ -45,6 +47,12 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     return options
 
 
+def prepare() -> None:
+    """Do before the first request what the first page would wait for: compile its template, load what NumPy loads when first used."""
+    template("page.html")
+    np.unique(np.zeros(1))
+
+
 async def serve(options: argparse.Namespace, parent: int) -> None:
     """Serve until SIGTERM or SIGINT, or, behind Jupyter or if asked to, until our parent is no more the process of that id."""
     stop = asyncio.Event()
@@ -58,6 +66,7 @@ async def serve(options: argparse.Namespace, parent: int) -> None:
         server, http = _on_port(hub, options)
     server.initialize(IOLoop.current())
     server.start()
+    prepare()
     gc.collect()
     gc.freeze()  # what is there now stays: full collections, which hold up every page, need not look through it
     lag = asyncio.create_task(server.loop_lag.watch())

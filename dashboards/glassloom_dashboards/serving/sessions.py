@@ -72,7 +72,8 @@ async def session_of(
     """Return a session, which is made if there is none. If that fails, all who wait for it are told, and the next makes it anew."""
     try:
         session = await context.create_session_if_needed(session_id, request, token)
-        session.__class__ = PageSession  # Bokeh makes it itself, and asks nobody of which class
+        if type(session) is ServerSession:  # Bokeh makes it itself, and asks nobody of which class
+            session.__class__ = PageSession
         return session
     except Exception as error:
         waiting = context._pending_sessions.pop(session_id, None)
