@@ -19,6 +19,7 @@ from glassloom_metrics.subscriber import subscribe_frames
 
 from glassloom._supervision import Crash, start_thread
 from glassloom.client.future import Future, futures_of, wait
+from glassloom.errors import OptionError
 from glassloom.graph import key_layer, layer_name
 from glassloom.notebook.cell_progress import CellProgress, Following, Rate
 from glassloom.notebook.cluster_fold import TOPICS, ClusterFold
@@ -55,11 +56,13 @@ def progress(work: Any = None, *, file: TextIO | None = None) -> Any:
     --------
     >>> import glassloom as gl, io
     >>> log = io.StringIO()
-    >>> with gl.progress(file=log):
-    ...     gl.delayed(sum)([1, 2]).compute()
+    >>> with gl.Client(n_workers=1, threads_per_worker=1) as client:
+    ...     gl.progress(client.map(abs, [-1, -2]), file=log)
+    ...     with gl.progress(file=log):
+    ...         gl.delayed(sum)([1, 2]).compute()
     3
-    >>> "1 of 1 tasks" in log.getvalue()
-    True
+    >>> [line.partition(" · ")[2].partition(" · ")[0] for line in log.getvalue().splitlines() if "done" in line]
+    ['2 of 2 tasks', '1 of 1 tasks']
     """
     if work is None:
         return ProgressBlock(choose_display(file))
@@ -136,7 +139,10 @@ class ProgressBlock:
         self._ready = threading.Event()
 
     def __enter__(self) -> Self:
-        record = current_record()
+        try:
+            record = current_record()
+        except OptionError as error:
+            raise OptionError(f"progress() has nothing to show: {error}") from error
         self._began_s = self._clock.now_s()
         self._following = Following(record, ClusterFold(self._cell_of))
         self._progress = CellProgress(_BLOCK, 0, self._began_s, clusters={record.id})
