@@ -459,6 +459,17 @@ def test_siblings_draw_their_blocks_tile_by_tile():
         np.testing.assert_allclose(got, wanted, rtol=1e-12)
 
 
+def test_siblings_hold_tiles_of_what_they_share():
+    x = ga.random.default_rng(1).random(size=(8 * 2000, 1000), chunks=(2000, 1000))
+    wanted = x.mean(), x.std(), x.max(axis=0)
+    gl.compute(*wanted, scheduler="inline")
+    tracemalloc.start()
+    gl.compute(*wanted, scheduler="inline")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 * tiles.TILE_BYTES  # a block has 16 MB
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "float16"])
 def test_a_deviation_in_tiles_has_the_bits_of_a_whole_blocks(dtype):
     """Its distances are written over memory that other steps use."""

@@ -25,6 +25,8 @@ from glassloom.expr.blockwise import Mapping
 from glassloom.graph import Key, Task, TaskRef, tokenize
 
 _BLOCK = Block(0)
+_SIBLINGS_FROM = 32
+"""Partitions: to group one by keys may take longer than to read it."""
 
 
 class FrameExpr(Expr):
@@ -455,16 +457,16 @@ class Chunk(FrameBlockwise):
         return self.call
 
     @property
-    def is_partial(self) -> bool:
-        return True
+    def siblings_from(self) -> int | None:
+        return _SIBLINGS_FROM
 
 
 class WholeChunk(Chunk):
     """The first step of what joins all partitions: the partition itself."""
 
     @property
-    def is_partial(self) -> bool:
-        return False
+    def siblings_from(self) -> int | None:
+        return None
 
 
 def require_aligned(nodes: Sequence[FrameExpr], what: str) -> None:

@@ -87,9 +87,13 @@ class Blockwise(Expr):
         return Detached(function, detach)
 
     @property
-    def is_partial(self) -> bool:
-        """Whether its blocks are cheap to make, small beside those that it reads, and joined soon after: partial results."""
-        return False
+    def siblings_from(self) -> int | None:
+        """From how many blocks on they may be made in one task with others of the same source; None: never.
+
+        That is for partial results: small beside what they are made of, and joined as soon as all are there. Fewer blocks
+        are made side by side, on threads that would be idle: the more a block takes, the more that matters.
+        """
+        return None
 
     @property
     def fusible(self) -> bool:

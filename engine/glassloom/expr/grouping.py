@@ -16,9 +16,6 @@ from collections.abc import Iterable, Sequence
 from glassloom.expr.blockwise import Blockwise, Mapping, Pick, compose, without_single
 from glassloom.expr.core import Expr
 
-LEAST_BLOCKS = 8
-"""Siblings of fewer blocks stay apart: side by side they use threads that would be idle."""
-
 _IN_OTHER_WAYS: frozenset[Mapping] = frozenset([(None,), ()])
 """How a node that isn't block-wise reads another: with more than one mapping, so that they never join."""
 
@@ -38,9 +35,10 @@ class Group:
         """The nodes that members read, by name, the members among them too."""
         self.add_reads(root, self.outputs[0][1])
 
-    @property
-    def makes_partials(self) -> bool:
-        return all(isinstance(node, Blockwise) and node.is_partial for node, _ in self.outputs)
+    def may_have_siblings(self, n_blocks: int) -> bool:
+        """Whether all outputs may be made together with others, if there are so many blocks."""
+        least = [node.siblings_from if isinstance(node, Blockwise) else None for node, _ in self.outputs]
+        return all(number is not None and number <= n_blocks for number in least)
 
     def add_reads(self, node: Expr, own: Mapping) -> None:
         """Note what a member reads; `own` leads to its blocks."""
@@ -117,11 +115,12 @@ class _Grouping:
     def _join_siblings(self, node: Expr, groups: Sequence[Group]) -> bool:
         """Merge those of a node's consumers that are siblings; tell whether there were any."""
         numblocks = getattr(node, "numblocks", None)
-        if numblocks is None or math.prod(numblocks) < LEAST_BLOCKS:
+        if numblocks is None:
             return False
+        n_blocks = math.prod(numblocks)
         alike: dict[int, list[Group]] = defaultdict(list)
         for group in groups:
-            if group.makes_partials and _reads_straight(group, node.name, numblocks):
+            if group.may_have_siblings(n_blocks) and _reads_straight(group, node.name, numblocks):
                 alike[self._n_barriers_of(group)].append(group)
         has_merged = False
         for candidates in alike.values():
@@ -142,30 +141,32 @@ class _Grouping:
 
     def _independent(self, candidates: Sequence[Group]) -> list[Group]:
         """Return groups none of which needs a result of another: as one, they would need their own results."""
-        chosen: list[Group] = []
+        chosen: dict[Group, None] = {}
+        needed: set[Group] = set()
         for group in candidates:
-            if not any(self._needs(group, other) or self._needs(other, group) for other in chosen):
-                chosen.append(group)
-        return chosen
+            below = self._below(group)
+            if group not in needed and below.isdisjoint(chosen):
+                chosen[group] = None
+                needed |= below
+        return list(chosen)
 
-    def _needs(self, group: Group, other: Group) -> bool:
-        """Tell whether a group needs a result of another that has as many barriers below.
+    def _below(self, group: Group) -> set[Group]:
+        """Return the groups that a group needs among those that have as many barriers below.
 
-        All groups on the way have as many, since their number never rises from a node to its dependencies.
+        A way from one of these to another leads over such alone, since the number never rises from a node to its dependencies.
+        What has no group yet is below all that have one.
         """
-        n_barriers = self._n_barriers_of(other)
-        seen = {group}
+        n_barriers = self._n_barriers_of(group)
+        found: set[Group] = set()
         stack = [group]
         while stack:
             for name in stack.pop().reads:
-                below = self.group_of.get(name)  # what has no group yet is below all that have one
-                if below is None or below in seen or self._n_barriers[name] != n_barriers:
+                below = self.group_of.get(name)
+                if below is None or below is group or below in found or self._n_barriers[name] != n_barriers:
                     continue
-                if below is other:
-                    return True
-                seen.add(below)
+                found.add(below)
                 stack.append(below)
-        return False
+        return found
 
     def _n_barriers_of(self, group: Group) -> int:
         return max([self._n_barriers[node.name] for node, _ in group.outputs])

@@ -10,7 +10,7 @@ from glassloom.expr.blockwise import Fused, same_block
 from glassloom.expr.core import Expr, walk
 from glassloom.expr.fuse import fuse
 from glassloom.expr.rules import simplify
-from glassloom.expr.siblings import Parts
+from glassloom.expr.siblings import Parts, SiblingOutput
 from glassloom.graph import Graph, Key, Task, cull, key_layer
 
 
@@ -57,8 +57,8 @@ def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
             tasks = {key: task.reading(aliases) for key, task in tasks.items()}
         own = node.aliases()
         aliases.update((key, aliases.get(source, source)) for key, source in own.items())
-        parts.add(node.parts_of_results())
-        if parts:
+        parts.add(node)
+        if parts and (aliases or any(type(below) is SiblingOutput for below in node.dependencies)):
             tasks = _taking_parts(tasks, parts, graph)
         graph.add(tasks)
         _note_layers(graph, node, tasks)
@@ -66,7 +66,7 @@ def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
     if aliases:
         _pass_on(graph, roots, aliases, parts)
     if parts:
-        graph.add(parts.yielding(key for group in keys for key in group))
+        _yield_parts(graph, parts, parts.yielding(key for group in keys for key in group))
     if not held and _are_opaque(nodes):
         return graph, keys  # all is needed
     wanted = [key for group in keys for key in group]
@@ -78,8 +78,15 @@ def _taking_parts(tasks: Mapping[Key, Task], parts: Parts, graph: Graph) -> dict
     made: dict[Key, Task] = {}
     for key, task in tasks.items():
         made[key], yielding = parts.read_by(task)
-        graph.add(yielding)
+        _yield_parts(graph, parts, yielding)
     return made
+
+
+def _yield_parts(graph: Graph, parts: Parts, tasks: Mapping[Key, Task]) -> None:
+    graph.add(tasks)
+    for layer in {key_layer(key) for key in tasks}:
+        if layer in parts.origins:
+            graph.origins[layer] = parts.origins[layer]
 
 
 def _pass_on(graph: Graph, roots: Sequence[Expr], aliases: Mapping[Key, Key], parts: Parts) -> None:

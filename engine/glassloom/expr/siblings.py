@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 from glassloom.expr.blockwise import Blockwise, Detached, Mapping, Program, block_indices, index_mapper
 from glassloom.expr.core import Expr
-from glassloom.graph import Key, Task, TaskRef, function_label
+from glassloom.graph import Key, Origin, Task, TaskRef, function_label
+
+_NO_TASKS: dict[Key, Task] = {}
 
 
 class Siblings(Blockwise):
@@ -179,19 +181,25 @@ class Parts:
 
     def __init__(self) -> None:
         self._places: dict[Key, tuple[Key, int]] = {}
+        self.origins: dict[str, Origin] = {}
+        """The user's lines of layers of parts."""
         self._functions: dict[tuple[int, int], TakingPart] = {}
 
     def __bool__(self) -> bool:
         return bool(self._places)
 
-    def add(self, places: dict[Key, tuple[Key, int]]) -> None:
+    def add(self, node: Expr) -> None:
+        """Note those of a node's blocks that are parts."""
+        places = node.parts_of_results()
         self._places.update(places)
+        if places and node.origin is not None:
+            self.origins[node.name] = node.origin
 
     def read_by(self, task: Task) -> tuple[Task, dict[Key, Task]]:
         """Return a task that gets the parts which it reads, and the tasks that yield parts for it."""
         found = [self._places[key] for key in task.deps if key in self._places]
         if not found:
-            return task, {}
+            return task, _NO_TASKS
         place = found[0][1]
         if len(found) < len(task.deps) or any(other != place for _, other in found) or not _reads_blocks_only(task):
             return task, self.yielding(task.deps)
@@ -199,7 +207,7 @@ class Parts:
         if function is None:  # which keeps the function alive, so that its id stays its own
             function = self._functions[id(task.func), place] = TakingPart(task.func, place)
         read = task.reading({key: self._places[key][0] for key in task.deps})
-        return Task(task.key, function, read.args), {}
+        return Task(task.key, function, read.args), _NO_TASKS
 
     def yielding(self, keys: Iterable[Key]) -> dict[Key, Task]:
         """Return the tasks that yield those of the keys that are parts."""

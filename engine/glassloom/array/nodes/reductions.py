@@ -23,6 +23,8 @@ from glassloom.graph import Key, Task
 DEFAULT_SPLIT_EVERY = 16
 _LEAST_REDUCED = 8
 """Partial results of which an element stands for fewer elements are not small."""
+_SIBLINGS_FROM = 8
+"""Blocks: a pass over one takes less than to draw or to read it."""
 
 
 class ReduceBlocks(BlockwiseArray):
@@ -61,10 +63,10 @@ class ReduceBlocks(BlockwiseArray):
         return TiledFirstStage(self.kernel, self.axes) if self.kernel.merges_tiles else None
 
     @property
-    def is_partial(self) -> bool:
+    def siblings_from(self) -> int | None:
         reduced = [self.array.chunks[axis] for axis in self.axes]
         is_small = not all(map(is_known, reduced)) or math.prod(map(max, reduced)) >= _LEAST_REDUCED
-        return self.kernel.joins_cheaply and is_small
+        return _SIBLINGS_FROM if self.kernel.joins_cheaply and is_small else None
 
     @cached_property
     def final_function(self) -> Any:
@@ -189,8 +191,8 @@ class Finish(BlockwiseArray):
         return JoinStage(self.kernel, self.axes, grid, () if self.keepdims else self.axes)
 
     @property
-    def is_partial(self) -> bool:
-        return isinstance(self.array, ReduceBlocks) and self.array.is_partial
+    def siblings_from(self) -> int | None:
+        return self.array.siblings_from if isinstance(self.array, ReduceBlocks) else None
 
     @property
     def tiled(self) -> Any:
