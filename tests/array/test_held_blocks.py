@@ -5,7 +5,7 @@ import heapq
 import glassloom.array as ga
 import numpy as np
 import pytest
-from glassloom.array.estimates import array_of
+from glassloom.array.estimates import nbytes_of_block
 from glassloom.expr import lower, optimize, walk
 from glassloom.scheduler.order import order
 
@@ -33,9 +33,8 @@ def most_blocks_held(*arrays, n_threads=1):
 def nbytes_of_results(roots):
     found = {}
     for node in walk(roots):
-        source = array_of(node)
         for key in node.output_keys():
-            found[key] = int(np.prod(source.block_shape(key[1:]))) * source.dtype.itemsize
+            found[key] = nbytes_of_block(node, key[1:])
     return found
 
 
@@ -117,3 +116,7 @@ def test_a_product_of_matrices_holds_no_more_products_than_before(x):
 @pytest.mark.parametrize("n_threads", [1, 4])
 def test_two_statistics_of_an_array_use_up_each_block_when_it_is_made(x, n_threads):
     assert most_blocks_held(x.mean(), x.std(), n_threads=n_threads) <= n_threads + 1
+
+
+def test_statistics_that_are_made_together_hold_partial_results_alone(x):
+    assert most_blocks_held(x.mean(), x.std(), x.max(axis=0)) < 2

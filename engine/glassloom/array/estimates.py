@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from glassloom.array.nodes.base import ArrayExpr
-from glassloom.expr import Expr, lower, walk
+from glassloom.expr import Expr, Fused, lower, walk
+from glassloom.expr.blockwise import map_index
+from glassloom.expr.siblings import Siblings
 from glassloom.graph import Key, Task
 
 
@@ -34,16 +36,24 @@ def estimate(root: Expr) -> Estimate:
 def _nbytes_of_results(root: Expr) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for node in walk([root]):
-        source = array_of(node)
-        if source is None:
-            continue
-        itemsize = source.dtype.itemsize
         for key in (*node.tasks(), *node.aliases()):
-            index = key[1:] if isinstance(key, tuple) else ()
-            if len(index) == source.ndim:
-                lengths = source.block_shape(index)  # type: ignore[arg-type]
-                found[key] = 0 if any(map(math.isnan, lengths)) else math.prod(lengths) * itemsize
+            nbytes = nbytes_of_block(node, key[1:] if isinstance(key, tuple) else ())  # type: ignore[arg-type]
+            if nbytes is not None:
+                found[key] = nbytes
     return found
+
+
+def nbytes_of_block(node: Expr, index: tuple[int, ...]) -> int | None:
+    """Return how large a block of a node is, 0 if a length isn't known; None if it is no array's."""
+    root = node.root if isinstance(node, Fused) else node
+    if isinstance(root, Siblings):
+        parts = [nbytes_of_block(each, map_index(via, index)) for each, via in zip(root.nodes, root.via, strict=True)]
+        return sum(part for part in parts if part is not None)
+    source = array_of(node)
+    if source is None or len(index) != source.ndim:
+        return None
+    lengths = source.block_shape(index)
+    return 0 if any(map(math.isnan, lengths)) else math.prod(lengths) * source.dtype.itemsize
 
 
 def array_of(node: Expr) -> ArrayExpr | None:
