@@ -32,18 +32,24 @@ class ClusterFold:
     Values that are measured are told anew when they have changed by so much that a person could see it: a cluster that does
     nothing then costs its readers nothing.
 
+    Parameters
+    ----------
+    root
+        The server's root, to which paths are told relative.
+
     Attributes
     ----------
     heard_at_s
         When it said something last, since the epoch; None: it never has.
     """
 
-    def __init__(self, record: ClusterRecord) -> None:
+    def __init__(self, record: ClusterRecord, *, root: str = "") -> None:
         self.record = record
+        self._root = root
         self.summary = ClusterSummary()
         self.heard_at_s: float | None = None
         self._settings: Settings | None = None
-        self._runs: dict[int, RunRow] = {}
+        self._runs: dict[int, RunState] = {}
         self._pressure: dict[int, int] = {}
         self._cpu_percent = 0.0
         self._memory_bytes = 0
@@ -77,7 +83,8 @@ class ClusterFold:
 
     def _add_runs(self, message: Runs) -> None:
         columns = (getattr(message, name) for name in Runs.__struct_fields__)
-        self._runs.update((row.id, row) for row in (RunRow(*values) for values in zip(*columns, strict=True)))
+        rows = (RunRow(*values) for values in zip(*columns, strict=True))
+        self._runs.update((row.id, _run(row, self._root)) for row in rows)
         for number in sorted(self._runs)[:-N_RUNS]:
             del self._runs[number]
 
@@ -93,15 +100,13 @@ class ClusterFold:
         """Tell whether it should have said something."""
         return self.heard_at_s is not None and now_s - self.heard_at_s > SILENT_S
 
-    def state(self, now_s: float, *, start: str | None, root: str) -> ClusterState:
+    def state(self, now_s: float, *, start: str | None) -> ClusterState:
         """Return its part of the state.
 
         Parameters
         ----------
         start
             Id of the start request that it came of.
-        root
-            The server's root, to which paths are told relative.
         """
         record, settings, told = self.record, self._settings, self.summary.as_dict()
         memory_bytes = told["memory_bytes"]
@@ -114,8 +119,8 @@ class ClusterFold:
             started_at=record.started_at_s,
             started_by=record.started_by,
             kernel_id=record.kernel_id,
-            notebook=path_for_people(record.notebook, root),
-            script=path_for_people(record.script, root),
+            notebook=path_for_people(record.notebook, self._root),
+            script=path_for_people(record.script, self._root),
             start=start,
             can=self._can(),
             problem=self.summary.problem,
@@ -136,7 +141,7 @@ class ClusterFold:
             gpu_history=list(self._gpu_history),
             tasks=told["tasks"],
             errors=self.summary.n_errors,
-            runs=[_run(row, root) for _, row in sorted(self._runs.items(), reverse=True)],
+            runs=[self._runs[number] for number in sorted(self._runs, reverse=True)],
         )
 
     def _can(self) -> list[str]:

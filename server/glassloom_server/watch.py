@@ -291,7 +291,7 @@ class _FollowerThread(threading.Thread):
     def _follow(self, record: ClusterRecord) -> _Following:
         before = self._following.get(record.id)
         if before is None:
-            return _Following(ClusterFold(record), self._log)
+            return _Following(ClusterFold(record, root=self._root), self._log)
         before.fold.record = record  # it may have been renamed
         return _Following(before.fold, self._log) if before.task.done() else before
 
@@ -311,7 +311,7 @@ class _FollowerThread(threading.Thread):
         starts = self._starts()
         return State(
             clusters={
-                name: following.fold.state(now_s, start=starts.start_of(name), root=self._root)
+                name: following.fold.state(now_s, start=starts.start_of(name))
                 for name, following in self._following.items()
             },
             recordings=[_recording(record, self._root) for record in read_recording_records()],

@@ -34,7 +34,7 @@ def sample(cpu_percent: float, rss_bytes: int = 100, pressure: Pressure = Pressu
 
 
 def state_of(*folds: ClusterFold, now_s: float = 100.0, starts: tuple[StartState, ...] = ()) -> State:
-    return State({each.record.id: each.state(now_s, start=None, root="") for each in folds}, [], [], list(starts))
+    return State({each.record.id: each.state(now_s, start=None) for each in folds}, [], [], list(starts))
 
 
 def plain(value: Any) -> Any:

@@ -73,6 +73,7 @@ class ClusterCommands:
         self._restart_workers = restart
         self._settle = settle
         self._end = end
+        self._n_first = options.n_workers
         self._idle = IdleTimer(options.idle_timeout_s)
         self._handlers: dict[str, Callable[[Arguments], Awaitable[str]]] = {
             "scale": self._scale,
@@ -100,7 +101,8 @@ class ClusterCommands:
 
     def observe(self, now_s: float) -> None:
         """Note whether the cluster is in use; tell subscribers how it is set up; end it if it has been idle for too long."""
-        self._idle.observe(now_s, is_used=self._is_used())
+        is_starting = self._n_first > 0 and not self._worker_pool.all_ready.is_set()
+        self._idle.observe(now_s, is_used=self._is_used() or is_starting)
         self._tell(now_s)
         if self._idle.is_over(now_s):
             idle = format_seconds(self._idle.timeout_s or 0.0)
