@@ -3,6 +3,10 @@
 With it a ``Dataset`` or ``DataArray`` around lazy arrays computes, loads, persists, rechunks and applies functions, as around Dask's. Only
 xarray imports this, so nothing else needs xarray.
 
+Our arrays are recognised as they are. Where Dask is installed too, xarray makes Dask's of NumPy's, and of what is chunked again: unless
+``xr.set_options(chunk_manager="glassloom")`` says otherwise, or ``chunked_array_type="glassloom"`` each time. Positions along several axes at
+once (``x.isel(a=points, b=points)``, ``idxmax``) are refused by xarray itself for all arrays of the array API standard but NumPy's and Dask's.
+
 >>> import xarray as xr
 >>> import glassloom.array as ga
 >>> float(xr.DataArray(ga.arange(6, chunks=3), dims="x").chunk(x=2).mean().compute())
