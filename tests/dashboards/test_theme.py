@@ -26,6 +26,7 @@ from glassloom_dashboards.parts.theme import (
 )
 from glassloom_dashboards.serving.page import THEME_MODEL, PageView
 from glassloom_dashboards.views import progress, time_budget
+from synthetic import Shape
 
 THEMES = pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTES.keys())
 
@@ -131,3 +132,18 @@ def test_a_page_is_drawn_in_the_theme_of_its_address(theme):
     assert document.get_model_by_name(THEME_MODEL).tags == [theme]
     stream = document.get_model_by_name("task-stream")
     assert stream.below[0].major_label_text_color == PALETTES[theme].muted_text
+
+
+def test_where_the_system_forces_colours_those_that_mean_something_stay(publish, tab):
+    publish(Shape(tasks=50))
+    tab.emulate_media(forced_colors="active")
+    tab.goto(f"{tab.base}/c1/overview?theme=high-contrast")
+    tab.locator("#card-utilisation .legend i").first.wait_for()
+    chosen = tab.locator("#card-utilisation .bk-btn.bk-active")
+    chosen.wait_for()
+    other = tab.locator("#card-utilisation .bk-btn:not(.bk-active)")
+    found = [tab.locator("#card-utilisation .legend i"), tab.locator(".overview .bar i"), chosen, other]
+    chip, fill, on, off = (one.first.evaluate("one => getComputedStyle(one).backgroundColor") for one in found)
+    blue = "rgb(125, 184, 255)"
+    assert (chip, fill) == (blue, blue), "what is computed, and a bar's part"
+    assert on != off, "what is chosen"

@@ -42,6 +42,7 @@ LEGEND_STYLE = """
 .legend i.failed { background: repeating-linear-gradient(45deg, var(--gl-failed) 0 2px, #111 2px 4px); }
 .legend i.unfinished { border: 1.5px dashed var(--gl-text); background-image: radial-gradient(var(--gl-text) 1px, transparent 1.2px); background-size: 4px 4px; }
 .legend span.note { white-space: normal; max-width: none; }
+@media (forced-colors: active) { .legend i { forced-color-adjust: none; } }
 """
 CONTROL_STYLE = """
 .bk-btn-group { gap: 0; }
@@ -52,6 +53,9 @@ CONTROL_STYLE = """
 .bk-btn.bk-btn-default:hover { color: var(--gl-text); background: var(--gl-track); border-color: var(--gl-field); }
 .bk-btn.bk-btn-default.bk-active { color: var(--gl-text); background: var(--gl-track); border-color: var(--gl-field); box-shadow: inset 0 -2px var(--gl-accent); }
 .bk-btn:focus-visible { outline: 2px solid var(--gl-accent); outline-offset: 1px; }
+@media (forced-colors: active) {
+  .bk-btn.bk-btn-default.bk-active { forced-color-adjust: none; color: HighlightText; background: Highlight; border-color: ButtonText; }
+}
 """
 SELECT_STYLE = """
 :host { width: auto !important; }
