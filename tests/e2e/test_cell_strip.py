@@ -34,6 +34,8 @@ WAITING = "client.gather(client.map(load, range(100, 130)))"
 SAVED = "() => window.jupyterapp.commands.execute('docmanager:save')"
 RUN_NEXT = "() => { void window.jupyterapp.commands.execute('notebook:run-cell-and-select-next') }"
 
+NO_CLUSTERS = "async url => (await (await fetch(url)).json()).clusters.length === 0"
+
 
 @pytest.fixture
 def notebook(lab: Any, page: Page) -> Iterator[str]:
@@ -48,6 +50,7 @@ def notebook(lab: Any, page: Page) -> Iterator[str]:
     yield "strip.ipynb"
     (lab.root / "go").touch()  # tasks that still wait end by themselves
     page.evaluate("() => window.jupyterapp.serviceManager.kernels.shutdownAll()")
+    page.wait_for_function(NO_CLUSTERS, arg=f"{lab.url}glassloom/api/clusters")
 
 
 def wait_for_kernel(page: Page) -> None:
