@@ -31,8 +31,8 @@ _ABOUT_A_KEY_BYTES = 64
 GATHERING_S = 0.005
 """After tasks were written, how long the next wait for others to go with them, unless something waits for what they make.
 
-Each message costs the client, the head and the workers about as much as ten tasks do, and a thread that is woken as often takes
-the interpreter from the one that submits.
+Each message costs the client, the head and the workers something beside its tasks, and a thread that is woken as often takes the
+interpreter from the one that submits.
 """
 
 
