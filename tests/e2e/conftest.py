@@ -37,7 +37,11 @@ CHROMIUM_ARGUMENTS = [
     "--disable-sync",
 ]
 
-THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+THEMES = {
+    "light": "JupyterLab Light",
+    "dark": "JupyterLab Dark",
+    "high-contrast": "JupyterLab Dark High Contrast",
+}
 
 expect.set_options(timeout=30_000)
 _numbers = itertools.count()

@@ -2,12 +2,7 @@
  * The section of dashboards: pages in groups, searchable, with favourites and named layouts.
  */
 import { TranslationBundle } from '@jupyterlab/translation';
-import {
-  caretDownIcon,
-  closeIcon,
-  FilterBox,
-  LabIcon
-} from '@jupyterlab/ui-components';
+import { caretDownIcon, closeIcon, LabIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { starIcon, starOutlineIcon } from '../icons';
 import { ILayout } from '../model/layouts';
@@ -58,11 +53,14 @@ export class DashboardsSection extends SectionWidget {
       <>
         <Of active={active} follows={preferences.followsActive} />
         <div className="gl-Search">
-          <FilterBox
+          <input
+            type="search"
+            className="jp-mod-styled"
             placeholder={this.trans.__('Search dashboards')}
-            useFuzzyFilter={false}
-            updateFilter={(_, query) => {
-              this._search = query ?? '';
+            aria-label={this.trans.__('Search dashboards')}
+            value={this._search}
+            onChange={event => {
+              this._search = event.target.value;
               this.update();
             }}
           />

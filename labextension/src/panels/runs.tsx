@@ -147,8 +147,11 @@ function RunRow(props: {
               formatCount(run.tasks_done),
               formatCount(run.tasks_total)
             ),
-            formatAge(trans, nowMs / 1000 - run.started_at)
-          ].join(' · ')}
+            run.ended_at !== null &&
+              formatAge(trans, nowMs / 1000 - run.ended_at)
+          ]
+            .filter(Boolean)
+            .join(' · ')}
         </span>
         <span className="gl-Run-facts">
           {[run.cluster.name, from].filter(Boolean).join(' · ')}
@@ -189,7 +192,11 @@ function Files(props: {
               <span className="gl-Page-title">{file.name}</span>
               <span className="gl-Page-description">
                 {file.problem ||
-                  `${formatBytes(file.bytes)} · ${formatAge(trans, props.nowMs / 1000 - file.modified_at)}`}
+                  [
+                    PathExt.basename(file.path),
+                    formatBytes(file.bytes),
+                    formatAge(trans, props.nowMs / 1000 - file.modified_at)
+                  ].join(' · ')}
               </span>
             </div>
             <IconButton

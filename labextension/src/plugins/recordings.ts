@@ -20,6 +20,7 @@ import {
 } from '@jupyterlab/docregistry';
 import { Contents } from '@jupyterlab/services';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { BoxPanel } from '@lumino/widgets';
 import { CommandIDs } from '../commands';
 import { glassloomIcon } from '../icons';
 import { Resolver } from '../model/resolver';
@@ -47,7 +48,16 @@ class RecordingModelFactory extends Base64ModelFactory {
   }
 }
 
-type Replay = DocumentWidget<DashboardPane>;
+/** The pane in a frame of its own: JupyterLab takes a new title of a document's content for a new name of its file. */
+class ReplayView extends BoxPanel {
+  constructor(readonly pane: DashboardPane) {
+    super();
+    this.title.icon = glassloomIcon;
+    this.addWidget(pane);
+  }
+}
+
+type Replay = DocumentWidget<ReplayView>;
 
 class ReplayFactory extends ABCWidgetFactory<Replay> {
   constructor(
@@ -58,9 +68,9 @@ class ReplayFactory extends ABCWidgetFactory<Replay> {
   }
 
   protected createNewWidget(context: DocumentRegistry.Context): Replay {
-    const content = this._makePane(context.path);
+    const content = new ReplayView(this._makePane(context.path));
     context.pathChanged.connect((_, path) =>
-      content.setTarget({ kind: 'recording', path })
+      content.pane.setTarget({ kind: 'recording', path })
     );
     const widget = new DocumentWidget({ content, context });
     widget.toolbar.hide();
@@ -131,7 +141,9 @@ export const recordingsPlugin: JupyterFrontEndPlugin<void> = {
       widget.disposed.connect(() => closeUnused(widget, tracker, recordings));
     });
     themes?.themeChanged.connect(() =>
-      tracker.forEach(({ content }) => content.setTheme(currentTheme(themes)))
+      tracker.forEach(({ content }) =>
+        content.pane.setTheme(currentTheme(themes))
+      )
     );
     void restorer?.restore(tracker, {
       command: 'docmanager:open',
@@ -148,7 +160,7 @@ function closeUnused(
   tracker: WidgetTracker<Replay>,
   recordings: IRecordings
 ): void {
-  const { target } = widget.content;
+  const { target } = widget.content.pane;
   if (target.kind !== 'recording') {
     return;
   }
@@ -156,8 +168,8 @@ function closeUnused(
   const isUsed = tracker.find(
     ({ content }) =>
       content !== widget.content &&
-      content.target.kind === 'recording' &&
-      content.target.path === target.path
+      content.pane.target.kind === 'recording' &&
+      content.pane.target.path === target.path
   );
   if (id !== null && !isUsed) {
     // It is listed in the panel if it stays, and can be closed there.
