@@ -161,6 +161,17 @@ Worker._sample = sample_or_crash
 """
 
 
+THE_FIRST_THREAD_OF_A_WORKER_WAITS = """
+import threading
+from glassloom.worker import worker
+start_thread = worker.start_thread
+def start_and_wait(*arguments, **options):
+    start_thread(*arguments, **options)
+    threading.Event().wait(10 * worker._HOUSEKEEPING_IDLE_S)  # as on a busy machine: the new thread gets on, this one doesn't
+worker.start_thread = start_and_wait
+"""
+
+
 def inject(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let the processes of the next clusters run some code before they begin."""
     first, last = head_process.BOOTSTRAP.rsplit("main(start", 1)
@@ -230,6 +241,14 @@ def test_what_tasks_have_started_dies_with_a_worker_that_crashes_when_no_one_els
         for process in (head, fork_server):
             process.kill()
         eventually(lambda: has_died(program), 10)
+
+
+@pytest.mark.fault("a worker's threads send before the worker has said that it is there")
+def test_a_worker_whose_threads_are_quicker_than_its_start_is_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    inject(monkeypatch, THE_FIRST_THREAD_OF_A_WORKER_WAITS)
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        assert [worker["number"] for worker in client.scheduler_info()["workers"].values()] == [0]
+        assert "didn't start" not in Path(client._record.directory, "cluster.log").read_text()
 
 
 def _text(path: Path) -> str:

@@ -105,9 +105,10 @@ class Worker:
         set_worker(options)
         try:
             self._runner.start()
-            start_thread("housekeeping", self._housekeeping, on_crash=self._crashed)
             start_thread("publisher", self._publisher.run, on_crash=self._crashed)
             self._sender.send(messages.WorkerReady(options.number, os.getpid(), self._memory.own_bytes))
+            # From here on: the head lets nobody in whose first message is another, such as a sample.
+            start_thread("housekeeping", self._housekeeping, on_crash=self._crashed)
             if self._profiler is not None:
                 start_thread("profiler", self._profiler.run, on_crash=self._crashed)
             start_thread("memory", self._watch_memory, on_crash=self._crashed)
