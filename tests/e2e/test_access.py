@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 from urllib.parse import urlsplit
 
-import pytest
-from glassloom_server.handlers import StreamHandler
+from glassloom_server.base_handlers import StreamHandler
 from glassloom_server.routes import ROUTES
 
 UPGRADE = {
@@ -18,35 +18,35 @@ UPGRADE = {
 TOKEN = {"Authorization": "token sekret"}
 
 
+def examples(cluster: str, handler: type = object) -> list[str]:
+    """Return a path of each row of the route table, of those with such a handler."""
+    return [route.example.replace("/c1", f"/{cluster}") for route in ROUTES if issubclass(route.handler, handler)]
+
+
 def answer(lab, path: str, headers: dict[str, str], method: str = "GET") -> http.client.HTTPResponse:
     connection = http.client.HTTPConnection(urlsplit(lab.url).netloc, timeout=60)
     connection.request(method, f"/user/someone/{path}", headers=headers)
     return connection.getresponse()
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.example)
-@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_a_request_without_a_login_is_refused(lab, publish_cluster, route, method):
-    example = route.example.replace("/c1", "/" + publish_cluster("nightly"))
-    refused = answer(lab, example, {}, method)
-    if refused.status == 302:
-        assert refused.headers["Location"].startswith("/user/someone/login?")
-    else:
-        assert refused.status in {403, 405}
+def test_requests_without_a_login_are_refused(lab, publish_cluster):
+    cluster = publish_cluster("nightly")
+    for path, method in itertools.product(examples(cluster), ["GET", "POST", "DELETE"]):
+        refused = answer(lab, path, {}, method)
+        if refused.status == 302:
+            assert refused.headers["Location"].startswith("/user/someone/login?"), path
+        else:
+            assert refused.status in {403, 405}, (method, path)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.example)
-def test_an_upgrade_without_a_login_is_refused(lab, publish_cluster, route):
-    example = route.example.replace("/c1", "/" + publish_cluster("nightly"))
-    assert answer(lab, example, UPGRADE).status in {403, 405}
+def test_upgrades_without_a_login_are_refused(lab, publish_cluster):
+    for path in examples(publish_cluster("nightly")):
+        assert answer(lab, path, UPGRADE).status in {403, 405}, path
 
 
-@pytest.mark.parametrize(
-    "route", [route for route in ROUTES if issubclass(route.handler, StreamHandler)], ids=lambda route: route.example
-)
-def test_the_same_upgrade_with_the_token_is_let_in(lab, publish_cluster, route):
-    example = route.example.replace("/c1", "/" + publish_cluster("nightly"))
-    assert answer(lab, example, {**UPGRADE, **TOKEN}).status == 101
+def test_upgrades_with_the_token_are_let_in(lab, publish_cluster):
+    for path in examples(publish_cluster("nightly"), StreamHandler):
+        assert answer(lab, path, {**UPGRADE, **TOKEN}).status == 101, path
 
 
 def test_the_dashboards_socket_and_its_directory_are_the_users_alone(lab, publish_cluster):
