@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import leaks
 import numpy as np
 import pytest
 import tasks
+from fault_helpers import eventually
 from glassloom import Client, wait
 from glassloom.graph import Graph, Task, TaskRef
 
@@ -94,9 +94,8 @@ def test_an_idle_worker_takes_over_what_a_slow_one_has_queued(client: Client, tm
     client.run(tasks.nap, 0.0)  # both import it
     large = client.submit(tasks.big, 1)
     owner_pid = client.submit(tasks.nap, 0.0, large).result()
-    client.gather(
-        [client.submit(tasks.nap, 0.0, large, number, pure=False) for number in range(20)]
-    )  # it seems to be short
+    # It seems to be short, also if one of these is preempted.
+    client.gather([client.submit(tasks.nap, 0.0, large, number, pure=False) for number in range(200)])
     paths = [(str(tmp_path / f"begun-{number}"), str(tmp_path / f"go-on-{number}")) for number in range(2)]
     blockers = client.map(tasks.begin_and_wait, *zip(*paths, strict=True))
     for begun, _ in paths:
@@ -104,8 +103,8 @@ def test_an_idle_worker_takes_over_what_a_slow_one_has_queued(client: Client, tm
     paths.sort(key=lambda path: Path(path[0]).read_text() != str(owner_pid))
     queued = client.map(tasks.nap, [1.0] * 6, [large] * 6, range(6), pure=False)  # so long that it is seen how many run
     Path(paths[0][1]).touch()
-    while max(worker["running"] for worker in client.scheduler_info()["workers"].values()) < 6:
-        time.sleep(0.002)  # until the owner of `large` has got them all
+    # Until the owner of `large` has got them all.
+    eventually(lambda: max(worker["running"] for worker in client.scheduler_info()["workers"].values()) == 6)
     Path(paths[1][1]).touch()
     assert len(set(client.gather(queued))) == 2
     wait(blockers)

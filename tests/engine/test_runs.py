@@ -46,14 +46,14 @@ def told(cluster: str) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, A
     return asyncio.run(read())
 
 
-def new_runs(client: Client, work: Callable[[], Any]) -> list[dict[str, Any]]:
-    """Do something; return the runs that began with it, once all have ended."""
+def new_runs(client: Client, work: Callable[[], Any], count: int = 1) -> list[dict[str, Any]]:
+    """Do something; return the runs that began with it, once so many are known and all have ended."""
     before = told(client.id)[0].keys()
     work()
 
     def ended() -> list[dict[str, Any]]:
         runs = [run for number, run in sorted(told(client.id)[0].items()) if number not in before]
-        return runs if runs and all(run["ended_s"] for run in runs) else []
+        return runs if len(runs) >= count and all(run["ended_s"] for run in runs) else []
 
     return eventually(ended)
 
@@ -63,7 +63,7 @@ def test_each_map_is_a_run_with_its_line(shared: Client) -> None:
         shared.gather(shared.map(tasks.inc, range(10)))
         shared.gather(shared.map(tasks.inc, range(100, 120)))
 
-    first, second = new_runs(shared, work)
+    first, second = new_runs(shared, work, 2)
     assert (first["kinds"], first["tasks"], first["done"], first["outcomes"]) == ("map", 10, 10, "finished")
     assert (second["kinds"], second["tasks"], second["failed"]) == ("map", 20, 0)
     assert first["started_s"] <= first["ended_s"] <= second["ended_s"]
@@ -73,7 +73,7 @@ def test_each_map_is_a_run_with_its_line(shared: Client) -> None:
 
 def test_layers_of_one_function_are_apart_in_each_run(shared: Client) -> None:
     runs = new_runs(
-        shared, lambda: [shared.gather(shared.map(tasks.same, [f"{n}{i}" for i in range(9)])) for n in "ab"]
+        shared, lambda: [shared.gather(shared.map(tasks.same, [f"{n}{i}" for i in range(9)])) for n in "ab"], 2
     )
     numbers = [run["ids"] for run in runs]
     layers = [layer for _, layer in sorted(told(shared.id)[1].items()) if layer["runs"] in numbers]
@@ -87,7 +87,7 @@ def test_what_a_line_submits_one_by_one_is_one_run_and_what_another_line_does_an
         futures += [shared.submit(tasks.add, future, 0.5) for future in futures[:7]]
         shared.gather(futures)
 
-    first, second = new_runs(shared, work)
+    first, second = new_runs(shared, work, 2)
     assert (first["kinds"], first["tasks"], first["outcomes"]) == ("submit", 20, "finished")
     assert (second["kinds"], second["tasks"], second["outcomes"]) == ("submit", 7, "finished")
     assert first["codes"] == "futures = [shared.submit(tasks.inc, 1000 + number) for number in range(20)]"
