@@ -26,7 +26,7 @@ export interface IGpu {
 
 export interface IRun {
   /** One for each run of a cluster. */
-  id: number;
+  id: string;
   /** How it was asked for, such as `compute` or `cell`. */
   kind: string;
   label: string;

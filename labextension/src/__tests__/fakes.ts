@@ -184,7 +184,7 @@ export function makeRecording(fields: Partial<IRecording> = {}): IRecording {
 
 export function makeRun(fields: Partial<IRun> = {}): IRun {
   return {
-    id: 1,
+    id: '1',
     kind: 'compute',
     label: 'sum',
     notebook: null,

@@ -305,12 +305,12 @@ describe('Profiles', () => {
 describe('Runs', () => {
   it('of all clusters are in order, the newest first', () => {
     const runs = runsOf([
-      makeCluster({ id: 'a', runs: [makeRun({ id: 1, started_at: 5 })] }),
-      makeCluster({ id: 'b', runs: [makeRun({ id: 2, started_at: 9 })] })
+      makeCluster({ id: 'a', runs: [makeRun({ id: '1', started_at: 5 })] }),
+      makeCluster({ id: 'b', runs: [makeRun({ id: '2', started_at: 9 })] })
     ]);
     expect(runs.map(({ id, cluster }) => [id, cluster.id])).toEqual([
-      [2, 'b'],
-      [1, 'a']
+      ['2', 'b'],
+      ['1', 'a']
     ]);
   });
 
@@ -319,10 +319,10 @@ describe('Runs', () => {
     FakeSocket.last.tell(
       makeCluster({
         notebook: 'a.ipynb',
-        runs: [makeRun({ id: 1 }), makeRun({ id: 2, notebook: 'b.ipynb' })]
+        runs: [makeRun({ id: '1' }), makeRun({ id: '2', notebook: 'b.ipynb' })]
       })
     );
-    expect(runs.ofNotebook('a.ipynb').map(({ id }) => id)).toEqual([1]);
+    expect(runs.ofNotebook('a.ipynb').map(({ id }) => id)).toEqual(['1']);
     dispose();
   });
 
