@@ -137,7 +137,7 @@ def test_a_page_is_drawn_in_the_theme_of_its_address(theme):
 def test_where_the_system_forces_colours_those_that_mean_something_stay(publish, tab):
     publish(Shape(tasks=50))
     tab.emulate_media(forced_colors="active")
-    tab.goto(f"{tab.base}/c1/overview?theme=high-contrast")
+    tab.goto(f"{tab.cluster}/overview?theme=high-contrast")
     tab.locator("#card-utilisation .legend i").first.wait_for()
     chosen = tab.locator("#card-utilisation .bk-btn.bk-active")
     chosen.wait_for()
