@@ -109,11 +109,17 @@ export class GlassloomAPI {
   }
 
   /** Where a pane finds a page: always at Jupyter's own address. */
-  dashboardUrl(cluster: string, page: string, theme: Theme): string {
+  dashboardUrl(
+    cluster: string,
+    page: string,
+    theme: Theme,
+    opened: string | null = null
+  ): string {
     const path = [cluster, page].map(encodeURIComponent).join('/');
+    const query = opened === null ? { theme } : { theme, open: opened };
     return (
       URLExt.join(this.settings.baseUrl, 'glassloom/dash', path) +
-      `?theme=${theme}`
+      URLExt.objectToQueryString(query)
     );
   }
 

@@ -171,3 +171,18 @@ def test_what_no_browser_of_ours_asks_changes_nothing(said):
     page.card("runs").view.asked.tags = said
     page.update()
     assert page.card("runs").view.text == before
+
+
+def test_an_address_opens_a_run_wherever_it_is_in_the_list_as_soon_as_it_is_known():
+    aggregate = with_runs(200)
+    page = opened(aggregate)
+    page.view.go_to({"open": "205"})
+    page.update()
+    assert 'aria-expanded="true"' not in page.card("runs").view.text
+    aggregate.apply(run_rows(list(range(200, 206 + 2 * ROWS))))
+    page.update()
+    assert "205" in rows(page) and rows(page)[0] != str(205 + 2 * ROWS)
+    assert "cell 205" in page.card("runs").view.text
+    assert page.card("runs").view.text.count('aria-expanded="true"') == 1
+    ask(page, "open", "205")
+    assert 'aria-expanded="true"' not in page.card("runs").view.text

@@ -186,7 +186,7 @@ class PageView:
     def go_to(self, arguments: Mapping[str, str]) -> None:
         """Show what the page's address asks for."""
         for card in self.cards:
-            if isinstance(card, TaskView):
+            if isinstance(card, TaskView | RunsView):
                 card.go_to(arguments)
 
     def attach(self, document: Document) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.runs import Run
@@ -152,6 +153,11 @@ class RunsView(ListCard):
         super().__init__(aggregate, ROWS, asks)
         self._outcome = ""
         self._chosen: list[int] = []
+        self._sought: int | None = None
+
+    def go_to(self, arguments: Mapping[str, str]) -> None:
+        """Show what an address asks for: ``open`` a run, by its id, as soon as it is known."""
+        self._sought = number_or_none(arguments.get("open", ""))
 
     def _set_outcome(self, outcome: str) -> None:
         self._outcome = outcome if outcome in OUTCOMES else ""
@@ -175,6 +181,7 @@ class RunsView(ListCard):
     def _values(self) -> dict[str, object]:
         aggregate = self._aggregate
         runs = select(aggregate, self._search, self._outcome)
+        self._find_sought([run.id for run in runs])
         opened = aggregate.runs.get(self._open) if self._open is not None else None
         shown = runs[self._paging.part(len(runs))]
         return {
@@ -189,6 +196,13 @@ class RunsView(ListCard):
             "detail": detail_of(aggregate, opened) if opened in shown and opened else None,
             "comparison": self._comparison(),
         }
+
+    def _find_sought(self, runs: Sequence[int]) -> None:
+        """Open the run that the address asks for, on its part of the list."""
+        if self._sought in runs:
+            self._open = self._sought
+            self._paging.first = runs.index(self._sought) // ROWS * ROWS
+            self._sought = None
 
     def _note(self, found: int) -> str:
         runs = self._aggregate.runs

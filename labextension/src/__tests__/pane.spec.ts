@@ -88,6 +88,15 @@ describe('DashboardPane', () => {
     pane.dispose();
   });
 
+  it('loads the page anew with what is to be opened in it', () => {
+    const [pane] = setUp(() => true);
+    pane.openInPage('7');
+    expect(frameOf(pane).src).toBe(
+      'http://localhost/user/someone/glassloom/dash/c1/status?theme=dark&open=7'
+    );
+    pane.dispose();
+  });
+
   it('shows the page once it says that it is alive', () => {
     const [pane] = setUp(() => true);
     sayAlive(pane);

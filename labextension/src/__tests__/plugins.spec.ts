@@ -246,11 +246,16 @@ describe('Dashboards', () => {
     );
     FakeSocket.last.tell(makeCluster());
     const tab = jest.spyOn(window, 'open').mockReturnValue(null);
-    await app.commands.execute(CommandIDs.openDashboard, { page: 'memory' });
-    expect(tab).toHaveBeenCalledWith(
-      'http://localhost/user/someone/glassloom/dash/c1/memory?theme=light',
-      '_blank',
-      'noopener'
+    const execute = (args: object): Promise<unknown> =>
+      app.commands.execute(CommandIDs.openDashboard, { ...args });
+    const base = 'http://localhost/user/someone/glassloom/dash/c1';
+    await execute({ page: 'memory' });
+    await execute({ page: 'runs', run: 3 });
+    await execute({ page: 'runs', run: '3&x=y' });
+    expect(tab.mock.calls).toEqual(
+      ['memory?theme=light', 'runs?theme=light&open=3', 'runs?theme=light'].map(
+        page => [`${base}/${page}`, '_blank', 'noopener']
+      )
     );
     expect(app.added).toEqual([]);
     tab.mockRestore();

@@ -114,6 +114,12 @@ export class DashboardPane extends Widget {
     this._showName();
   }
 
+  /** Load the page anew with something opened in it, such as a run. */
+  openInPage(id: string): void {
+    this._opened = id;
+    this._load();
+  }
+
   /** Follow JupyterLab's theme, without losing what the page shows. */
   setTheme(theme: Theme): void {
     this._theme = theme;
@@ -165,6 +171,9 @@ export class DashboardPane extends Widget {
       shown?.id ??
       (this._target.kind === 'cluster' ? this._target.id : this._loadedId);
     if (id !== null && id !== this._loadedId) {
+      if (this._loadedId !== null) {
+        this._opened = null; // it was of another cluster
+      }
       this._loadedId = id;
       this._liveness = new Liveness(Date.now());
       this._load();
@@ -190,7 +199,8 @@ export class DashboardPane extends Widget {
       this._frame.src = this._options.api.dashboardUrl(
         this._loadedId,
         this.page,
-        this._theme
+        this._theme,
+        this._opened
       );
     }
   }
@@ -365,6 +375,8 @@ export class DashboardPane extends Widget {
   /** Whose page the frame holds. */
   private _loadedId: string | null = null;
   private _wasListed = false;
+  /** What the page opens, such as the id of a run. */
+  private _opened: string | null = null;
   /** Why the dashboards don't answer, if they don't. */
   private _problem: string | null = null;
 }

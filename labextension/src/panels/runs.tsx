@@ -29,7 +29,7 @@ export interface IRunsOptions {
   runs: IRuns;
   recordings: IRecordings;
   notebooks: INotebooks | null;
-  onOpen: (cluster: string) => void;
+  onOpen: (cluster: string, run: string) => void;
   onReplay: (path: string) => void;
 }
 
@@ -120,7 +120,7 @@ function WhichRuns(props: {
 function RunRow(props: {
   run: IClusterRun;
   nowMs: number;
-  onOpen: (cluster: string) => void;
+  onOpen: (cluster: string, run: string) => void;
 }): JSX.Element {
   const trans = useTrans();
   const { run, nowMs } = props;
@@ -135,7 +135,7 @@ function RunRow(props: {
           'Open the runs of %1, to look into or compare them',
           run.cluster.name
         )}
-        onClick={() => props.onOpen(run.cluster.id)}
+        onClick={() => props.onOpen(run.cluster.id, run.id)}
       >
         <span className="gl-Run-label">{run.label || run.kind}</span>
         <span className="gl-Run-outcome">{describeOutcome(trans, run)}</span>

@@ -151,8 +151,14 @@ function which(
     target,
     page,
     name: panes.nameOf(target) ?? textOf(args.name) ?? '',
-    pageTitle: pages.find(page)?.title ?? textOf(args.pageTitle) ?? page
+    pageTitle: pages.find(page)?.title ?? textOf(args.pageTitle) ?? page,
+    opened: runOf(args.run)
   };
+}
+
+/** The id of a run, which the server tells as text and a kernel as a number. */
+function runOf(value: unknown): string | null {
+  return /^\d+$/.test(String(value)) ? String(value) : null;
 }
 
 function addOpenDashboard(
@@ -176,6 +182,10 @@ function addOpenDashboard(
           page: {
             type: 'string',
             description: `Id of the page; ${DEFAULT_PAGE} by default.`
+          },
+          run: {
+            type: 'string',
+            description: 'Id of a run that the page of runs opens.'
           },
           target: {
             type: 'object',

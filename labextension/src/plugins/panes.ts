@@ -21,6 +21,8 @@ export interface IWhich {
   page: string;
   name: string;
   pageTitle: string;
+  /** What to open in the page: the id of a run. */
+  opened?: string | null;
 }
 
 export interface IPlace {
@@ -78,10 +80,12 @@ export class Panes {
   /** Show a page: the pane that there is, else a new one, or a browser tab where there is no place for panes. */
   open(which: IWhich, place?: IPlace): void {
     const { labShell, api, themes, resolver } = this._options;
+    const opened = which.opened ?? null;
     if (labShell === null) {
       const id = resolver.resolve(which.target)?.id;
       if (id !== undefined) {
-        const url = api.dashboardUrl(id, which.page, currentTheme(themes));
+        const theme = currentTheme(themes);
+        const url = api.dashboardUrl(id, which.page, theme, opened);
         window.open(url, '_blank', 'noopener');
       }
       return;
@@ -89,6 +93,9 @@ export class Panes {
     const pane = this.take(which);
     if (!pane.isAttached) {
       labShell.add(pane, 'main', this._placeOf(place));
+    }
+    if (opened !== null) {
+      pane.openInPage(opened);
     }
     labShell.activateById(pane.id);
   }

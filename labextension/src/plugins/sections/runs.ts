@@ -43,10 +43,11 @@ export const runsSectionPlugin: JupyterFrontEndPlugin<void> = {
       runs,
       recordings,
       notebooks,
-      onOpen: cluster =>
+      onOpen: (cluster, run) =>
         void commands.execute(CommandIDs.openDashboard, {
           cluster,
-          page: RUNS_PAGE
+          page: RUNS_PAGE,
+          run
         }),
       onReplay: path =>
         void commands.execute(CommandIDs.openRecording, { path })
