@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +32,7 @@ def frames_of(cause: Callable[[], Any]) -> list[str]:
     """Return the functions in the traceback of what `cause` raises, outermost first; those of the engine with a slash."""
     try:
         cause()
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         entries = traceback.extract_tb(error.__traceback__)[1:]
         return ["engine/" + entry.name if entry.filename.startswith(ENGINE) else entry.name for entry in entries]
     raise AssertionError("nothing was raised")
@@ -96,3 +99,12 @@ def test_other_errors_keep_their_frames() -> None:
         before = error.__traceback__
         drop_engine_frames(error)
         assert error.__traceback__ is before
+
+
+def test_ctrl_c_shows_the_users_frames_alone(client: Client) -> None:
+    def gather_never() -> None:
+        threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+        client.gather(client.submit(time.sleep, 60, key="sleeps"))
+
+    assert frames_of(gather_never) == ["gather_never"]
+    client.cancel_all(force=True)

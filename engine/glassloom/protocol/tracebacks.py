@@ -47,12 +47,12 @@ def hides_engine_frames(function: Callable[P, T]) -> Callable[P, T]:
 def drop_engine_frames(error: BaseException) -> None:
     """Drop the engine's frames from the traceback of a task's exception or of a KeyboardInterrupt, in place.
 
-    The last frame always stays: an exception that the engine's own code raised in a task says where. Other exceptions
-    are left as they are.
+    The last frame of a task's exception always stays: one that the engine's own code raised in a task says where. Other
+    exceptions are left as they are.
     """
-    is_task_error = isinstance(error, KeyboardInterrupt) or hasattr(error, _MARK)
-    if is_task_error and not config.get("tracebacks.show-engine"):
-        error.__traceback__ = without_engine(error.__traceback__)
+    is_interrupt = isinstance(error, KeyboardInterrupt)
+    if (is_interrupt or hasattr(error, _MARK)) and not config.get("tracebacks.show-engine"):
+        error.__traceback__ = without_engine(error.__traceback__, keeps_last=not is_interrupt)
 
 
 def user_frames(error: BaseException) -> TracebackType | None:
@@ -60,15 +60,15 @@ def user_frames(error: BaseException) -> TracebackType | None:
     return error.__traceback__ if config.get("tracebacks.show-engine") else without_engine(error.__traceback__)
 
 
-def without_engine(trace: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without the frames of the engine, but with its last frame whatever that is."""
+def without_engine(trace: TracebackType | None, *, keeps_last: bool = True) -> TracebackType | None:
+    """Return a traceback without the frames of the engine, but with its last frame, whatever that is, if that is to be kept."""
     entries: list[TracebackType] = []
     while trace is not None:
         entries.append(trace)
         trace = trace.tb_next
     kept: TracebackType | None = None
     for position, entry in enumerate(reversed(entries)):
-        if position == 0 or not _is_engine(entry):
+        if (position == 0 and keeps_last) or not _is_engine(entry):
             kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return kept
 
