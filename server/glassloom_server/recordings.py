@@ -80,6 +80,8 @@ class Recordings:
 
     def _describe(self, path: str) -> RecordingFile | None:
         problem, name = "", os.path.basename(path)
+        if not _is_text(path):
+            return None  # JSON has no way to say it
         try:
             stat = os.stat(path)
             hello = hello_of(path)
@@ -110,6 +112,15 @@ class Recordings:
         record = record_of_recording(absolute)
         publish_recording(record)
         return Opened(record.id)
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path is text: names of files may be any bytes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_below(path: str, top: str) -> bool:

@@ -81,3 +81,9 @@ async def test_only_recordings_where_recordings_may_lie_are_opened(jp_fetch, jp_
             await open_(jp_fetch, path)
         assert (path, caught.value.code) == (path, code)
         assert json.loads(caught.value.response.body)["message"]
+
+
+async def test_a_file_whose_name_is_no_text_keeps_no_other_from_the_list(jp_fetch, jp_root_dir):
+    record(jp_root_dir / "good.glr")
+    record(jp_root_dir / os.fsdecode(b"bad\xff.glr"))
+    assert [file["path"] for file in (await listed(jp_fetch))["recordings"]] == ["good.glr"]

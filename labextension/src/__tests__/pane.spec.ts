@@ -293,6 +293,7 @@ describe('DashboardPane', () => {
     await settle();
     expect(pane.node.dataset.cluster).toBe('recording-1');
     FakeSocket.last.tellState({ recordings: [makeRecording({ path })] });
+    await settle();
     FakeSocket.last.onclose?.();
     id = 'recording-2';
     jest.advanceTimersByTime(600);

@@ -155,7 +155,8 @@ describe('What clusters cannot do', () => {
 
   it('inserts code for the named cluster into the notebook', async () => {
     models.notebooks.show('x.ipynb');
-    expect(visible('pool')).toContain(CommandIDs.insertClient);
+    expect(visible('a')).toContain(CommandIDs.insertClient);
+    expect(visible('pool')).not.toContain(CommandIDs.insertClient);
     await app.commands.execute(CommandIDs.insertClient, { cluster: 'a' });
     expect(models.notebooks.inserted[0]).toContain('client = Client("loom")');
   });
@@ -179,17 +180,21 @@ describe('Dashboards', () => {
     ];
   }
 
-  it('of a notebook’s cluster follow the notebook, also when it is renamed', async () => {
+  it('of a notebook’s cluster follow the notebook, also when it is renamed, but keep a cluster that runs', async () => {
     const [app, models, openPane] = open([
       makeCluster({ notebook: 'a.ipynb' })
     ]);
     const pane = await openPane({ cluster: 'c1', page: 'memory' });
     expect(pane.target).toEqual({ kind: 'notebook', path: 'a.ipynb' });
-    app.renamed.emit({
-      type: 'rename',
+    const rename = {
+      type: 'rename' as const,
       oldValue: { path: 'a.ipynb' },
       newValue: { path: 'b.ipynb' }
-    });
+    };
+    app.renamed.emit(rename);
+    expect(pane.target).toEqual({ kind: 'notebook', path: 'a.ipynb' });
+    FakeSocket.last.tell();
+    app.renamed.emit(rename);
     expect(pane.target).toEqual({ kind: 'notebook', path: 'b.ipynb' });
     pane.dispose();
     models.dispose();

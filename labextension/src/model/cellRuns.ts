@@ -154,7 +154,12 @@ export class CellRuns implements IDisposable {
     }
     this._set(cell, { ...entry, isCancelling: true });
     if (entry.state.executing) {
-      await kernel.interrupt();
+      try {
+        await kernel.interrupt();
+      } catch (error) {
+        this._set(cell, { ...entry, isCancelling: false });
+        throw error;
+      }
     }
     await this._send(
       kernel,

@@ -92,7 +92,10 @@ export class Clusters implements IClusters, IDisposable {
   }
 
   async start(request: IClusterRequest): Promise<void> {
-    const { id } = await this._api.startCluster(request);
+    // The form holds the profile's values. The server doesn't know profiles of the settings, and would fill in what was emptied.
+    const values = { ...request };
+    delete values.profile;
+    const { id } = await this._api.startCluster(values);
     this._requests.set(id, request);
     this._expected = id;
     this._onStream();

@@ -13,6 +13,11 @@ export function can(cluster: ICluster, ability: Ability): boolean {
   return cluster.can.includes(ability);
 }
 
+/** Tell whether other processes than its own can use a cluster: a pool of threads is its process's. */
+export function isShared(cluster: ICluster): boolean {
+  return cluster.kind !== 'threads';
+}
+
 /** Tell whether an id is a recording's. */
 export function isRecording(id: string): boolean {
   return id.startsWith('recording-');

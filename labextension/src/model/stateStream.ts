@@ -72,7 +72,9 @@ export class StateStream implements IStateStream, IDisposable {
       case 'nothing':
         return;
       case 'gap':
-        this._stream.reconnect();
+        if (this._connection !== 'other-version') {
+          this._stream.reconnect();
+        }
         return;
       case 'other-version':
         this._otherVersion = outcome.version;
@@ -89,6 +91,11 @@ export class StateStream implements IStateStream, IDisposable {
   private _onConnected(_: Stream, connected: boolean): void {
     // What a new connection tells first is a snapshot, whatever the number of the last message was.
     this._isFresh = false;
+    if (connected && this._connection === 'connected') {
+      // It was lost while nobody looked: panes ask anew for what they follow.
+      this._connection = 'connecting';
+      this._changed.emit();
+    }
     if (!connected && this._connection !== 'other-version') {
       this._connection = 'lost';
       this._changed.emit();

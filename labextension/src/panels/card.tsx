@@ -123,7 +123,7 @@ function Origin(props: ICardProps): JSX.Element {
   }
   return (
     <div className="gl-Card-origin">
-      {cluster.notebook === null ? (
+      {cluster.notebook === null || path.startsWith('/') ? (
         <span title={path}>{PathExt.basename(path)}</span>
       ) : (
         <button

@@ -3,6 +3,7 @@
  */
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
+import { isShared } from '../model/kinds';
 import { IClusters, INotebooks, IRecordings, IStateStream } from '../tokens';
 import { ClusterCard } from './card';
 import { Hint, SectionWidget, useTrans } from './section';
@@ -63,7 +64,11 @@ export class ClustersSection extends SectionWidget {
             nowMs={nowMs}
             onSelect={id => clusters.activate(id)}
             onOpen={this._options.onOpen}
-            onInsert={notebooks?.current ? this._options.onInsert : null}
+            onInsert={
+              notebooks?.current && isShared(cluster)
+                ? this._options.onInsert
+                : null
+            }
             onMenu={this._options.onMenu}
             onOpenFile={this._options.onOpenFile}
           />

@@ -42,7 +42,7 @@ export class DashboardPane extends Widget {
     this._name = _options.name;
     this._liveness = new Liveness(Date.now());
 
-    this.id = DashboardPane.idOf(_options.target, _options.page);
+    this._setId();
     // JupyterLab's own class keeps the frame from swallowing a drag of the splitter.
     this.addClass('jp-IFrame');
     this.addClass('gl-Pane');
@@ -106,7 +106,7 @@ export class DashboardPane extends Widget {
   /** Show another target in the same place. */
   setTarget(target: PaneTarget): void {
     this._target = target;
-    this.id = DashboardPane.idOf(target, this.page);
+    this._setId();
     this._madeAtMs = Date.now();
     this._wasListed = false;
     this._connection = null;
@@ -131,6 +131,12 @@ export class DashboardPane extends Widget {
 
   protected onActivateRequest(message: Message): void {
     this._frame.focus();
+  }
+
+  /** The tab's context menu finds its widget by the id in its data, also where a drop has put the pane. */
+  private _setId(): void {
+    this.id = DashboardPane.idOf(this._target, this.page);
+    this.title.dataset = { ...this.title.dataset, id: this.id };
   }
 
   private get _hasEnded(): boolean {

@@ -22,7 +22,7 @@ import { addIcon } from '@jupyterlab/ui-components';
 import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
 import { connectionCode } from '../model/insertion';
-import { can } from '../model/kinds';
+import { can, isShared } from '../model/kinds';
 import { mergedProfiles } from '../model/profiles';
 import { showLog } from '../panels/log';
 import { askForCluster } from '../panels/newCluster';
@@ -61,25 +61,38 @@ export const clustersPlugin: JupyterFrontEndPlugin<void> = {
     addControls(context);
     addInsertClient(context);
     addShutDown(context);
-    for (const command of [
-      CommandIDs.newCluster,
-      CommandIDs.insertClient,
-      CommandIDs.scaleCluster,
-      CommandIDs.restartCluster,
-      CommandIDs.renameCluster,
-      CommandIDs.showLog,
-      CommandIDs.shutDownCluster,
-      CommandIDs.shutDownAll
-    ]) {
+    for (const command of [CommandIDs.newCluster, ...CONTROLS]) {
       palette?.addItem({
         command,
         category: PALETTE_CATEGORY,
         args: { isPalette: true }
       });
     }
-    clusters.changed.connect(() => app.commands.notifyCommandChanged());
+    let offered = '';
+    clusters.changed.connect(() => {
+      // The palette and all toolbars are drawn anew each time: not for each number.
+      const now = JSON.stringify([
+        clusters.active?.id,
+        clusters.all.map(({ id, name, kind, can }) => [id, name, kind, can])
+      ]);
+      if (now !== offered) {
+        offered = now;
+        CONTROLS.forEach(id => app.commands.notifyCommandChanged(id));
+      }
+    });
   }
 };
+
+/** What can be done with a cluster depends on which there are. */
+const CONTROLS = [
+  CommandIDs.insertClient,
+  CommandIDs.scaleCluster,
+  CommandIDs.restartCluster,
+  CommandIDs.renameCluster,
+  CommandIDs.showLog,
+  CommandIDs.shutDownCluster,
+  CommandIDs.shutDownAll
+];
 
 const CLUSTER_ARGS = {
   args: {
@@ -127,6 +140,23 @@ function addNewCluster(
   });
 }
 
+/** Return the profiles of the settings; none if these are not valid. */
+async function ownProfiles(
+  trans: TranslationBundle,
+  settings: ISettingRegistry | null
+): Promise<unknown> {
+  try {
+    return settings && (await settings.get(PLUGIN_ID, 'profiles')).composite;
+  } catch {
+    Notification.warning(
+      trans.__(
+        'The settings of Glassloom Clusters are not valid: their profiles are left out.'
+      )
+    );
+    return null;
+  }
+}
+
 /** Ask and start, until the server takes it or the person gives up; what was filled in is kept. */
 async function startCluster(
   trans: TranslationBundle,
@@ -138,7 +168,7 @@ async function startCluster(
   let own: unknown;
   try {
     known = await clusters.profiles();
-    own = settings && (await settings.get(PLUGIN_ID, 'profiles')).composite;
+    own = await ownProfiles(trans, settings);
   } catch (error) {
     Notification.error(
       trans.__('No cluster can be started: %1', messageOf(error))
@@ -287,8 +317,11 @@ async function rename(
 
 function addInsertClient(context: IContext): void {
   const { app, trans, notebooks } = context;
-  const isPossible = (args: ReadonlyPartialJSONObject): boolean =>
-    (notebooks?.current ?? null) !== null && clusterOf(context, args) !== null;
+  const isPossible = (args: ReadonlyPartialJSONObject): boolean => {
+    const cluster = clusterOf(context, args);
+    const notebook = notebooks?.current ?? null;
+    return notebook !== null && cluster !== null && isShared(cluster);
+  };
   app.commands.addCommand(CommandIDs.insertClient, {
     label: args =>
       args.isPalette

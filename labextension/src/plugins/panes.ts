@@ -148,7 +148,10 @@ export class Panes {
   private _follow(from: string, to: string): void {
     this.tracker.forEach(pane => {
       const target = renamed(pane.target, from, to);
-      if (target !== pane.target) {
+      // A cluster that runs goes on under the path that its notebook had when its kernel started.
+      const isKept =
+        pane.target.kind === 'notebook' && this.nameOf(pane.target) !== null;
+      if (target !== pane.target && !isKept) {
         pane.setTarget(target);
         void this.tracker.save(pane);
       }

@@ -59,9 +59,13 @@ export const runsSectionPlugin: JupyterFrontEndPlugin<void> = {
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => download('runs.csv', csvOf(widget.shown))
     });
-    runs.changed.connect(() =>
-      commands.notifyCommandChanged(CommandIDs.saveRuns)
-    );
+    let isEmpty = true;
+    runs.changed.connect(() => {
+      if (isEmpty !== (widget.shown.length === 0)) {
+        isEmpty = !isEmpty;
+        commands.notifyCommandChanged(CommandIDs.saveRuns);
+      }
+    });
     panel.addSection({
       id: 'glassloom-runs',
       title: trans.__('Runs'),
