@@ -138,10 +138,13 @@ async def launch_cluster(
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Interrupt the command, which ends the cluster that it is starting; kill it if it doesn't end."""
+    """Interrupt the command, which ends the cluster that it is starting; kill it if it doesn't end.
+
+    Its whole group, which it leads: what wraps a kernel's Python may not hand signals on.
+    """
     for sent in (signal.SIGINT, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
-            process.send_signal(sent)
+            os.killpg(process.pid, sent)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_END_TIMEOUT_S):
                 await process.wait()

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from stat import S_ISREG
 
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.open_recordings import (
@@ -84,6 +85,8 @@ class Recordings:
             return None  # JSON has no way to say it
         try:
             stat = os.stat(path)
+            if not S_ISREG(stat.st_mode):
+                return None  # opening a pipe would wait for who writes to it
             hello = hello_of(path)
         except RecordingError as error:
             problem = str(error)

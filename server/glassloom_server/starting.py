@@ -94,7 +94,7 @@ class Starter:
             cluster_id = await launch_cluster(
                 interpreter, request, directory=self._directory, timeout_s=self._timeout_s
             )
-        except GlassloomServerError as error:
+        except (GlassloomServerError, OSError) as error:
             self._log.warning("Glassloom cluster %s does not start: %s", started.name, error)
             self._tell(self._starts.failed(started.id, str(error)))
         else:

@@ -12,6 +12,7 @@ from glassloom_metrics.protocol import (
     Layers,
     Log,
     Message,
+    Position,
     Progress,
     Runs,
     WorkerJoined,
@@ -143,6 +144,9 @@ def test_an_ended_cell_stays_as_it_was_whatever_its_cluster_does_next() -> None:
 
 def test_many_runs_of_a_cell_are_summed_up() -> None:
     each = following()
+    each.fold.begin_cell("a", 100.0)
+    # What an hour-old execution has done is none of it.
+    each.fold.apply(runs({"ids": 9999, "started_s": 50.0, "ended_s": 51.0, "outcomes": "failed"}))
     n_runs = MAX_RUNS + 40
     for number in range(n_runs):
         ended_s = 101.0 + number
@@ -150,12 +154,13 @@ def test_many_runs_of_a_cell_are_summed_up() -> None:
         each.fold.apply(Layers([number], ["sum"], [3], [""], [number]))
         each.fold.apply(progress(ended_s, number, memory=3))
         each.fold.apply(runs({"ids": number, "started_s": 100.0 + number, "ended_s": ended_s, "outcomes": "finished"}))
+    each.fold.apply(Position(200.0, 1))
     assert len(each.fold.runs) == MAX_RUNS
     message = told(CellProgress("a", 1, began_s=0.0), each)
     assert (message["n_runs"], message["tasks"]["total"], message["tasks"]["done"]) == (n_runs, 3 * n_runs, 3 * n_runs)
     assert (message["started_at"], message["ended_at"]) == (100.0, 100.0 + n_runs)
     assert [layer["name"] for layer in message["layers"]] == ["sum"]
-    each.fold.forget_cell("a")
+    each.fold.begin_cell("a", 0.0)
     assert told(CellProgress("a", 2, began_s=100.0 + MAX_RUNS), each)["n_runs"] == 40
 
 

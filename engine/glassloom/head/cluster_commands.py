@@ -75,6 +75,7 @@ class ClusterCommands:
         self._end = end
         self._n_first = options.n_workers
         self._idle = IdleTimer(options.idle_timeout_s)
+        self._was_asked = False
         self._handlers: dict[str, Callable[[Arguments], Awaitable[str]]] = {
             "scale": self._scale,
             "adapt": self._adapt,
@@ -95,6 +96,7 @@ class ClusterCommands:
         if handler is None:
             known = ", ".join(map(repr, self._handlers))
             raise CommandRefused(f"cluster {self.name!r} doesn't know {command.name!r}, but {known}")
+        self._was_asked = True
         outcome = await handler(command.arguments)
         self._settle()
         return outcome
@@ -102,7 +104,8 @@ class ClusterCommands:
     def observe(self, now_s: float) -> None:
         """Note whether the cluster is in use; tell subscribers how it is set up; end it if it has been idle for too long."""
         is_starting = self._n_first > 0 and not self._worker_pool.all_ready.is_set()
-        self._idle.observe(now_s, is_used=self._is_used() or is_starting)
+        self._idle.observe(now_s, is_used=self._is_used() or is_starting or self._was_asked)
+        self._was_asked = False
         self._tell(now_s)
         if self._idle.is_over(now_s):
             idle = format_seconds(self._idle.timeout_s or 0.0)

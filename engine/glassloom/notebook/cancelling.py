@@ -19,7 +19,7 @@ def cancel_runs(runs: Iterable[tuple[str, int]]) -> None:
     for cluster, numbers in by_cluster.items():
         for client in clients_of(cluster):
             with contextlib.suppress(ClusterClosed):  # then there is nothing to give up
-                client._connection.send(messages.CancelAll(_NO_ANSWER, runs=numbers))
+                client._connection.send(messages.CancelAll(_NO_ANSWER, runs=numbers), waits=False)
 
 
 _NO_ANSWER = -1

@@ -181,7 +181,7 @@ class CellWatcher:
     def _begin(self, cell: Cell, began_s: float) -> CellProgress:
         self._cells.pop(cell.id, None)
         for following in self._followings.values():
-            following.fold.forget_cell(cell.id)
+            following.fold.begin_cell(cell.id, began_s + following.offset_s)
         known = self._cells[cell.id] = CellProgress(cell.id, cell.execution, began_s)
         while len(self._cells) > MAX_CELLS:
             del self._cells[next(iter(self._cells))]
@@ -235,6 +235,8 @@ class CellWatcher:
         following = self._followings.get(record.id)
         if following is None or following.fold.has_ended:
             self._followings[record.id] = Following(record, ClusterFold(self._cell_of))
+            for cell in self._cells.values():
+                self._followings[record.id].fold.begin_cell(cell.id, cell.began_s)
             self._heard_s[record.id] = time.monotonic()
             name = f"glassloom-cells-{record.name}"
             self._tasks[record.id] = start_task(

@@ -103,6 +103,7 @@ class ClusterFold:
         self._output: defaultdict[str, CellOutput] = defaultdict(CellOutput)
         self._early: deque[Log] = deque(maxlen=_MAX_EARLY_LINES)
         self._busy: dict[int, bool] = {}
+        self._since_s: dict[str, float] = {}
 
     def apply(self, message: Message) -> None:
         """Take the next message of the stream into account."""
@@ -123,6 +124,7 @@ class ClusterFold:
                 self._busy = dict(zip(message.workers, map(bool, message.executing), strict=True))
             case Position():
                 self.at_s = max(self.at_s, message.at_s)
+                self._sum_up_old_runs()  # the layers of all runs before it are known
 
     # What cells ask
 
@@ -144,8 +146,9 @@ class ClusterFold:
         """Return what tasks of a cell have printed."""
         return self._output[cell]
 
-    def forget_cell(self, cell: str) -> None:
-        """The cell begins anew: what was summed up of it, and its output, is an earlier execution's."""
+    def begin_cell(self, cell: str, since_s: float) -> None:
+        """The cell begins anew: what was summed up of it, its output, and runs that began before are an earlier execution's."""
+        self._since_s[cell] = since_s
         self.past.pop(cell, None)
         self._output.pop(cell, None)
 
@@ -161,18 +164,18 @@ class ClusterFold:
             cell = self._cell_of(row)
             if cell:
                 self.runs[row.id] = row if cell == row.cell else row._replace(cell=cell)
-        self._sum_up_old_runs()
 
     def _sum_up_old_runs(self) -> None:
         """Forget ended runs beyond a bound. Those of `submit` may go on, and stay."""
         ended = [run for run in self.runs.values() if run.ended_s is not None and run.kind != "submit"]
         for run in ended[: max(0, len(ended) - MAX_RUNS)]:
-            past = self.past[run.cell]
-            past.count += 1
-            past.first_started_s = min(past.first_started_s, run.started_s)
-            past.outcomes.add(run.outcome)
-            for name, counts in self.layers_of(run.id):
-                past.layers.setdefault(name, LayerCounts()).add(counts)
+            if run.started_s >= self._since_s.get(run.cell, 0.0):
+                past = self.past[run.cell]
+                past.count += 1
+                past.first_started_s = min(past.first_started_s, run.started_s)
+                past.outcomes.add(run.outcome)
+                for name, counts in self.layers_of(run.id):
+                    past.layers.setdefault(name, LayerCounts()).add(counts)
             del self.runs[run.id]
             for number in self._layers_of.pop(run.id, ()):
                 del self._layers[number]

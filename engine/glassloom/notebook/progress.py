@@ -145,6 +145,7 @@ class ProgressBlock:
             raise OptionError(f"progress() has nothing to show: {error}") from error
         self._began_s = self._clock.now_s()
         self._following = Following(record, ClusterFold(self._cell_of))
+        self._following.fold.begin_cell(_BLOCK, self._began_s)
         self._progress = CellProgress(_BLOCK, 0, self._began_s, clusters={record.id})
         start_thread("glassloom-progress", self._run, record, on_crash=self._crashed)
         self._ready.wait(SETTLE_S)
