@@ -6,8 +6,6 @@
 PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.tools/bin/uv)
 JLPM := cd labextension && $(CURDIR)/.venv/bin/jlpm
-# Tests wait much for processes of their own: three at a time keep two cores busy. In their order, browsers don't all come at the end.
-TEST_PROCESSES ?= $(shell $(PYTHON) -c "import os; print(min((os.cpu_count() or 1) + 1, 4))")
 # JupyterLab refuses to run as root unless told; in a container that is who we are.
 ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
@@ -44,7 +42,7 @@ lab: setup
 
 test: setup labextension/node_modules
 	sh tests/e2e/install-chromium.sh
-	pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
 	$(JLPM) test
 
 # What takes minutes: 10^5 task completions among random faults, interrupts at a fifth of all places and crashes at a third, others
