@@ -221,7 +221,7 @@ def label_of(code: str, otherwise: str) -> str:
 def path_for_people(path: str, root: str) -> str | None:
     """Return a path as JupyterLab knows it if it lies below the server's root, else as it is; None if there is none.
 
-    >>> path_for_people("/home/me/work/a.ipynb", "/home/me"), path_for_people("/data/b.ipynb", "/home/me")
+    >>> path_for_people("/srv/work/a.ipynb", "/srv"), path_for_people("/data/b.ipynb", "/srv")
     ('work/a.ipynb', '/data/b.ipynb')
     """
     if not path:
