@@ -15,7 +15,7 @@ from glassloom_dashboards.parts.theme import bytes_text
 from glassloom_dashboards.report import read_aggregate
 from glassloom_dashboards.serving.page import PageView
 from glassloom_dashboards.views.overview import headroom_of
-from glassloom_dashboards.views.worker_rows import memory_bar, worker_rows
+from glassloom_dashboards.views.worker_rows import memory_bar, select, worker_rows
 from glassloom_metrics.folds import ClusterSummary
 from glassloom_metrics.protocol import decode
 from glassloom_metrics.recording import Recording
@@ -72,7 +72,7 @@ def test_memory_by_worker_draws_and_tells_what_the_list_of_workers_does(aggregat
     document = Document()
     view.attach(document)
     view.update(0.0)
-    rows = worker_rows(aggregate)
+    rows = select(worker_rows(aggregate), "", "name", is_descending=False)  # workers join in any order
     source = document.get_model_by_name("workers-memory-source").data
     assert source["in_memory"] == source["shared_stop"] == [row.memory_bytes for row in rows]
     assert [text.split(",")[0] for text in source["text"]] == [
