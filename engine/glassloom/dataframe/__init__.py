@@ -19,8 +19,8 @@ from glassloom.dataframe.io.from_map import from_delayed, from_map
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.io.parquet import read_parquet
 from glassloom.dataframe.io.write import to_csv, to_parquet
-from glassloom.dataframe.join import concat, map_partitions
-from glassloom.dataframe.merge import merge
+from glassloom.dataframe.moving.join import concat, map_partitions
+from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.scalar import Scalar
 from glassloom.dataframe.series import Series
 

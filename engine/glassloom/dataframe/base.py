@@ -13,11 +13,11 @@ from glassloom.backends.pandas_ import concat, guarded, is_frame
 from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.meta import checked_call, infer_meta, parse_meta
+from glassloom.dataframe.moving.shape import Repartition, Sample
 from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, Partitions, require_aligned
 from glassloom.dataframe.operators import Operators
 from glassloom.dataframe.reduce import Length, join_all
 from glassloom.dataframe.select import Loc, first_rows, last_rows
-from glassloom.dataframe.shape import Repartition, Sample
 from glassloom.dataframe.wrap import bind, wrap
 from glassloom.delayed_call import Delayed, call
 from glassloom.errors import DivisionError, OptionError

@@ -11,10 +11,10 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.groupby import GroupBy
 from glassloom.dataframe.io.write import to_csv, to_parquet
-from glassloom.dataframe.merge import merge
 from glassloom.dataframe.meta import infer_meta, parse_meta
+from glassloom.dataframe.moving.merge import merge
+from glassloom.dataframe.moving.order import set_index
 from glassloom.dataframe.nodes import Assign, BlockOp, Filter, LabelKeeping, Projection, require_aligned
-from glassloom.dataframe.order import set_index
 from glassloom.dataframe.reduce import Length, keep_some
 from glassloom.dataframe.series import Series, WithMeta
 from glassloom.dataframe.text import frame_html, frame_text

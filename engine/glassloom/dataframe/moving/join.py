@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.io.from_pandas import from_pandas
-from glassloom.dataframe.shape import concat_nodes
+from glassloom.dataframe.moving.shape import concat_nodes
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.moving.shape import SetDivisions
 from glassloom.dataframe.nodes import FrameExpr, Rowwise
 from glassloom.dataframe.reduce import Operation, tree
-from glassloom.dataframe.shape import SetDivisions
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import DivisionError
 
