@@ -112,6 +112,7 @@ async def subscribe(
     since: int = 0,
     log_id: str = "",
     heard: Callable[[], None] | None = None,
+    told_time: Callable[[float], None] | None = None,
 ) -> AsyncIterator[Message]:
     """Yield the cluster's messages; like `subscribe_frames`, decoded, without the `Position`s.
 
@@ -126,6 +127,9 @@ async def subscribe(
         happens from now on; and the log that it is a number in.
     heard
         Called with each sign of life: at least once in `protocol.HEARTBEAT_S` while the head answers.
+    told_time
+        Called with what the cluster's clock shows, as often. It may be off this process's: it follows no steps of the
+        system's clock, and stands still while the machine sleeps.
     """
     async for payload in subscribe_frames(record, topics, since=since, log_id=log_id):
         if heard is not None:
@@ -135,7 +139,10 @@ async def subscribe(
         except msgspec.DecodeError as error:
             log.warning("a message of cluster %r is left out, for it cannot be read: %s", record.name, error)
             continue
-        if message is not None and not isinstance(message, Position):
+        if isinstance(message, Position):
+            if told_time is not None:
+                told_time(message.at_s)
+        elif message is not None:
             yield message
 
 

@@ -21,9 +21,38 @@ SILENT_S = 5.0
 _MAX_LABEL = 120
 _LEAST_CPU_CHANGE = 3.0
 _LEAST_SHARE = 0.01
+_LEAST_OFFSET_S = 0.5
+"""Clocks that are off by less are taken for the same."""
+_N_OFFSETS = 5
 _EXPECTED_ENDS = ("retired", "restarted")
 """Reasons of a worker's end that somebody asked for."""
 _COMMANDS = {"scale": "scale", "adapt": "adapt", "restart": "restart", "rename": "rename", "shutdown": "shut_down"}
+
+
+class ClusterClock:
+    """How far a cluster's clock is off ours. The cluster's stands still while the machine sleeps, and follows no steps of the system's.
+
+    >>> clock = ClusterClock()
+    >>> clock.note(100.0, now_s=3700.0)
+    >>> clock.ours_s(40.0)
+    3640.0
+    """
+
+    def __init__(self) -> None:
+        self._offsets_s: deque[float] = deque(maxlen=_N_OFFSETS)
+        self.offset_s = 0.0
+
+    def note(self, at_s: float, now_s: float) -> None:
+        """The cluster's clock shows `at_s`, or a moment more, and ours `now_s`."""
+        self._offsets_s.append(now_s - at_s)
+        least_s = min(self._offsets_s)  # of the message that took the least time
+        # A later message may have come a little faster; times that are told don't move because of that.
+        if abs(least_s - self.offset_s) > _LEAST_OFFSET_S:
+            self.offset_s = least_s
+
+    def ours_s(self, at_s: float) -> float:
+        """Return what our clock showed when the cluster's showed `at_s`."""
+        return at_s + self.offset_s
 
 
 class ClusterFold:
@@ -41,6 +70,8 @@ class ClusterFold:
     ----------
     heard_at_s
         When it said something last, since the epoch; None: it never has.
+    clock
+        Tells the cluster's times by our clock.
     """
 
     def __init__(self, record: ClusterRecord, *, root: str = "") -> None:
@@ -48,8 +79,10 @@ class ClusterFold:
         self._root = root
         self.summary = ClusterSummary()
         self.heard_at_s: float | None = None
+        self.clock = ClusterClock()
         self._settings: Settings | None = None
-        self._runs: dict[int, RunState] = {}
+        self._runs: dict[int, RunRow] = {}
+        self._told: dict[int, tuple[RunRow, float, RunState]] = {}
         self._pressure: dict[int, int] = {}
         self._cpu_percent = 0.0
         self._memory_bytes = 0
@@ -84,7 +117,7 @@ class ClusterFold:
     def _add_runs(self, message: Runs) -> None:
         columns = (getattr(message, name) for name in Runs.__struct_fields__)
         rows = (RunRow(*values) for values in zip(*columns, strict=True))
-        self._runs.update((row.id, _run(row, self._root)) for row in rows)
+        self._runs.update((row.id, row) for row in rows)
         for number in sorted(self._runs)[:-N_RUNS]:
             del self._runs[number]
 
@@ -131,7 +164,7 @@ class ClusterFold:
             threads=told["threads"],
             adaptive=_adaptive(settings),
             idle_timeout_s=settings.idle_timeout_s if settings else None,
-            idle_since=settings.idle_since_s if settings else None,
+            idle_since=self._ours_s(settings.idle_since_s) if settings else None,
             memory_bytes=self._memory_bytes,
             memory_limit_bytes=told["memory_limit_bytes"],
             spilled_bytes=self.summary.memory()["spilled"],
@@ -141,7 +174,35 @@ class ClusterFold:
             gpu_history=list(self._gpu_history),
             tasks=told["tasks"],
             errors=self.summary.n_errors,
-            runs=[self._runs[number] for number in sorted(self._runs, reverse=True)],
+            runs=self._told_runs(),
+        )
+
+    def _ours_s(self, at_s: float | None) -> float | None:
+        return None if at_s is None else round(self.clock.ours_s(at_s), 3)
+
+    def _told_runs(self) -> list[RunState]:
+        """Return the runs, the newest first; what is told of one is made once, as it is looked at each second."""
+        offset_s = self.clock.offset_s
+        for row in self._runs.values():
+            known = self._told.get(row.id)
+            if known is None or known[0] is not row or known[1] != offset_s:
+                self._told[row.id] = row, offset_s, self._run(row)
+        for number in self._told.keys() - self._runs.keys():
+            del self._told[number]
+        return [self._told[number][2] for number in sorted(self._runs, reverse=True)]
+
+    def _run(self, row: RunRow) -> RunState:
+        return RunState(
+            id=str(row.id),
+            kind=row.kind,
+            label=label_of(row.code, row.origin or row.kind),
+            notebook=path_for_people(row.notebook, self._root),
+            cell_id=row.cell or None,
+            started_at=round(self.clock.ours_s(row.started_s), 3),
+            ended_at=self._ours_s(row.ended_s),
+            outcome=row.outcome,
+            tasks_done=row.done,
+            tasks_total=row.tasks,
         )
 
     def _can(self) -> list[str]:
@@ -190,21 +251,6 @@ def _adaptive(settings: Settings | None) -> Adaptive | None:
     if settings is None or settings.adaptive_minimum is None or settings.adaptive_maximum is None:
         return None
     return Adaptive(settings.adaptive_minimum, settings.adaptive_maximum)
-
-
-def _run(row: RunRow, root: str) -> RunState:
-    return RunState(
-        id=str(row.id),
-        kind=row.kind,
-        label=label_of(row.code, row.origin or row.kind),
-        notebook=path_for_people(row.notebook, root),
-        cell_id=row.cell or None,
-        started_at=row.started_s,
-        ended_at=row.ended_s,
-        outcome=row.outcome,
-        tasks_done=row.done,
-        tasks_total=row.tasks,
-    )
 
 
 def label_of(code: str, otherwise: str) -> str:

@@ -18,6 +18,7 @@ from glassloom_server.wire import (
     ScaleRequest,
     Started,
     StartRequest,
+    StreamMessage,
 )
 
 LOG_LINES = 500
@@ -136,8 +137,10 @@ class StartHandler(GlassloomAPIHandler):
 class MetricsHandler(StreamHandler):
     """The state of all clusters, about once a second while it changes."""
 
+    message_type = StreamMessage
+
     async def messages(self, *args: str) -> AsyncIterator[bytes]:
-        """Yield a snapshot, then what has changed since the message before; see `state`."""
+        """Yield a snapshot, then what has changed since the message before; see `wire.StreamMessage`."""
         async with self.services.watch.listen() as listener:
             while True:
                 yield await listener.next()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import msgspec
 
@@ -28,9 +28,12 @@ class Row(Protocol):
 
 def openapi(rows: Iterable[Row]) -> dict[str, Any]:
     """Return the OpenAPI document of all verbs that say what they take and give."""
+    rows = list(rows)
     found = [(row, verb, operation) for row in rows for verb, operation in operations_of(row.handler)]
     types = {kind for _, _, operation in found for kind in (operation.request, operation.response) if kind}
-    in_order = sorted(types | {Problem}, key=lambda kind: kind.__name__)
+    streams = {f"/{row.pattern}": message for row in rows if (message := getattr(row.handler, "message_type", None))}
+    told = {Problem, *(kind for message in streams.values() for kind in get_args(message))}
+    in_order = sorted(types | told, key=lambda kind: kind.__name__)
     schemas, components = msgspec.json.schema_components(in_order, ref_template=_REFERENCES)
     schema_of = dict(zip(in_order, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
@@ -41,6 +44,10 @@ def openapi(rows: Iterable[Row]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Glassloom's server extension", "version": _version()},
         "paths": paths,
+        # OpenAPI has no word for WebSockets: by path, what the messages are, which come as JSON text.
+        "x-websockets": {
+            path: {"anyOf": [schema_of[kind] for kind in get_args(message)]} for path, message in streams.items()
+        },
         "components": {"schemas": components},
     }
 

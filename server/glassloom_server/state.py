@@ -76,26 +76,26 @@ def _changed_fields(before: ClusterState | None, after: ClusterState) -> dict[st
     return {} if changed.keys() == {"heard_at"} else changed
 
 
-def snapshot_message(state: State, sequence: int) -> bytes:
-    """Return the first message of a stream."""
-    return msgspec.json.encode(
-        {"version": STREAM_VERSION, "type": "snapshot", "sequence": sequence, "state": state.whole()}
-    )
+def snapshot_message(state: State, sequence: int, now_s: float) -> bytes:
+    """Return the first message of a stream: see `wire.StreamSnapshot`."""
+    head = {"version": STREAM_VERSION, "type": "snapshot", "sequence": sequence, "now": round(now_s, 3)}
+    return msgspec.json.encode({**head, "state": state.whole()})
 
 
-def changes_message(body: bytes, sequence: int) -> bytes:
-    """Return a later message: `body` is the JSON of `changes`.
+def changes_message(body: bytes, sequence: int, now_s: float) -> bytes:
+    """Return a later message, see `wire.StreamChanges`: `body` is the JSON of `changes`.
 
-    >>> changes_message(b'{"starts":[]}', 7)
-    b'{"version":2,"type":"changes","sequence":7,"starts":[]}'
+    >>> changes_message(b'{"starts":[]}', 7, 100.0)
+    b'{"version":2,"type":"changes","sequence":7,"now":100.000,"starts":[]}'
     """
-    return b'{"version":%d,"type":"changes","sequence":%d,' % (STREAM_VERSION, sequence) + body[1:]
+    head = b'{"version":%d,"type":"changes","sequence":%d,"now":%.3f,' % (STREAM_VERSION, sequence, now_s)
+    return head + body[1:]
 
 
-def alive_message(sequence: int) -> bytes:
-    """Return what is sent when nothing has changed for a while: the number is that of the message before, as it isn't counted.
+def alive_message(sequence: int, now_s: float) -> bytes:
+    """Return what is sent when nothing has changed for a while: see `wire.StreamAlive`.
 
-    >>> alive_message(7)
-    b'{"version":2,"type":"alive","sequence":7}'
+    >>> alive_message(7, 100.0)
+    b'{"version":2,"type":"alive","sequence":7,"now":100.000}'
     """
-    return b'{"version":%d,"type":"alive","sequence":%d}' % (STREAM_VERSION, sequence)
+    return b'{"version":%d,"type":"alive","sequence":%d,"now":%.3f}' % (STREAM_VERSION, sequence, now_s)

@@ -88,7 +88,7 @@ class Listener:
         told, self._told = self._told, tick.state
         if told is None:
             self._sequence = 1
-            return await asyncio.to_thread(snapshot_message, tick.state, self._sequence)
+            return await asyncio.to_thread(snapshot_message, tick.state, self._sequence, time.time())
         body = b""
         if told is tick.before:
             body = tick.body
@@ -96,8 +96,9 @@ class Listener:
             body = await asyncio.to_thread(_body, told, tick.state)
         if body:
             self._sequence += 1
-            return changes_message(body, self._sequence)
-        return alive_message(self._sequence) if self._loop.time() - self._told_at_s >= ALIVE_S else b""
+            return changes_message(body, self._sequence, time.time())
+        is_due = self._loop.time() - self._told_at_s >= ALIVE_S
+        return alive_message(self._sequence, time.time()) if is_due else b""
 
     def offer(self, tick: Tick) -> None:
         """Make `tick` the newest."""
@@ -339,7 +340,8 @@ class _Following:
     async def _follow(self) -> None:
         fold = self.fold
         try:
-            async for message in subscribe(fold.record, _TOPICS, since=NOW, heard=self._heard):
+            messages = subscribe(fold.record, _TOPICS, since=NOW, heard=self._heard, told_time=self._told_time)
+            async for message in messages:
                 fold.apply(message)
         except ConnectionRefused as error:  # of another version, or the record is of another cluster
             fold.summary.problem = str(error)
@@ -350,6 +352,9 @@ class _Following:
 
     def _heard(self) -> None:
         self.fold.heard_at_s = time.time()
+
+    def _told_time(self, at_s: float) -> None:
+        self.fold.clock.note(at_s, time.time())
 
 
 def _recording(record: RecordingRecord, root: str) -> RecordingState:

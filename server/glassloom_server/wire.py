@@ -194,12 +194,57 @@ class StartState(Struct, frozen=True):
 
 
 class Clusters(Struct, frozen=True):
-    """The whole state. Each cluster also has ``last_heard_s`` and ``idle_for_s`` here, as of now."""
+    """The whole state. A cluster that is asked for by ``GET`` also has ``last_heard_s`` and ``idle_for_s``, as of now."""
 
     clusters: list[ClusterState]
     recordings: list[RecordingState]
     elsewhere: list[ElsewhereState]
     starts: list[StartState]
+
+
+# The stream
+
+
+class StreamSnapshot(Struct, frozen=True, tag_field="type", tag="snapshot"):
+    """The first message: the whole state.
+
+    ``version`` is `state.STREAM_VERSION`; ``now`` what the server's clock shows as it sends, in seconds since the epoch. All
+    times of the state are by that clock, which may be off the browser's. Readers count by it themselves how long a cluster has
+    been silent (``heard_at``) or idle (``idle_since``, of ``idle_timeout_s``): nothing is sent because time passes.
+    """
+
+    version: int
+    sequence: int
+    now: float
+    state: Clusters
+
+
+class StreamChanges(Struct, frozen=True, tag_field="type", tag="changes", omit_defaults=True):
+    """What has changed since the message before, whose ``sequence`` is one less.
+
+    ``clusters`` has for each id the fields of a `ClusterState` that changed, all of them for a new one, and null for one that is
+    gone; ``order`` all ids, if their order changed. The lists that are told are told whole.
+    """
+
+    version: int
+    sequence: int
+    now: float
+    clusters: dict[str, dict[str, Any] | None] = {}
+    order: list[str] = []
+    recordings: list[RecordingState] = []
+    elsewhere: list[ElsewhereState] = []
+    starts: list[StartState] = []
+
+
+class StreamAlive(Struct, frozen=True, tag_field="type", tag="alive"):
+    """Nothing has changed for some seconds. ``sequence`` is that of the message before: it isn't counted."""
+
+    version: int
+    sequence: int
+    now: float
+
+
+StreamMessage = StreamSnapshot | StreamChanges | StreamAlive
 
 
 # Other answers

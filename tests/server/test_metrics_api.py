@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 
+import msgspec
 import pytest
 from glassloom_metrics.protocol import Hello, Position, WorkerJoined, WorkerSamples, decode
 from glassloom_metrics.registry import runtime_dir
 from glassloom_server import cluster_fold, watch
 from glassloom_server.dashboards import DashboardsProcess
 from glassloom_server.watch import ClusterWatch
+from glassloom_server.wire import StreamMessage
 from tornado.httpclient import HTTPClientError
 
 
@@ -25,8 +28,11 @@ class Reader:
         self.kinds: list[str] = []
 
     async def read(self) -> dict:
-        message = json.loads(await self._socket.read_message())
+        text = await self._socket.read_message()
+        msgspec.json.decode(text, type=StreamMessage)  # raises if it isn't what the API's description says
+        message = json.loads(text)
         assert message["version"] == 2
+        assert abs(message["now"] - time.time()) < 60
         self.kinds.append(message["type"])
         if message["type"] == "alive":
             assert message["sequence"] == self.sequence

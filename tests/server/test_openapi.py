@@ -40,6 +40,14 @@ def test_paths_name_their_parts_and_types_are_found():
     assert references <= set(document["components"]["schemas"])
 
 
+def test_the_messages_of_the_stream_are_described():
+    document = openapi(ROUTES)
+    (message,) = document["x-websockets"].values()
+    names = [reference["$ref"].rpartition("/")[2] for reference in message["anyOf"]]
+    assert names == ["StreamSnapshot", "StreamChanges", "StreamAlive"]
+    assert "now" in document["components"]["schemas"]["StreamAlive"]["required"]
+
+
 async def test_it_is_served(jp_fetch):
     response = await jp_fetch("glassloom", "api", "openapi.json")
     assert json.loads(response.body)["openapi"] == "3.1.0"

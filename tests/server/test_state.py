@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-from glassloom_metrics.protocol import Hello, Pressure, WorkerJoined, WorkerSamples
+from glassloom_metrics.protocol import Hello, Pressure, Runs, Settings, WorkerJoined, WorkerSamples
 from glassloom_server.cluster_fold import ClusterFold
 from glassloom_server.state import State, changes
 from glassloom_server.wire import StartState
@@ -112,6 +112,18 @@ def test_a_cluster_of_which_nothing_was_heard_is_starting_and_then_silent():
 def test_a_cluster_is_paused_while_all_its_workers_are():
     assert state_of(fold("c1", sample(1.0, pressure=Pressure.PAUSED))).clusters["c1"].state == "paused"
     assert state_of(fold("c1", sample(1.0, pressure=Pressure.HIGH))).clusters["c1"].state == "running"
+
+
+def test_times_are_told_by_the_servers_clock():
+    runs = Runs([0], ["compute"], ["x"], [""], [""], [""], [""], [90.0], [95.0], ["finished"], [1], [1], [0])
+    cluster = fold("c1", Settings(96.0, "loom", [], idle_timeout_s=60.0, idle_since_s=96.0), runs)
+    cluster.clock.note(100.0, now_s=3700.0)  # the machine slept for an hour
+    told = state_of(cluster, now_s=3700.0).clusters["c1"]
+    assert (told.idle_since, told.runs[0].started_at, told.runs[0].ended_at) == (3696.0, 3690.0, 3695.0)
+    before = state_of(cluster, now_s=3700.0)
+    cluster.clock.note(101.0, now_s=3701.2)
+    cluster.clock.note(102.0, now_s=3701.9)
+    assert changes(before, state_of(cluster, now_s=3702.0)) == {}, "a message that came faster moves no time"
 
 
 def test_the_numbers_stay_until_the_stream_that_broke_off_begins_again():
