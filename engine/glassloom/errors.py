@@ -34,6 +34,10 @@ class ReadError(GlassloomError, OSError):
     """A file that cannot be read: damaged, or not of the format that was asked for."""
 
 
+class NotSupported(GlassloomError, NotImplementedError, AttributeError):
+    """A method of NumPy's or pandas' objects that a lazy one doesn't have. `hasattr` says False."""
+
+
 class OptionError(GlassloomError, ValueError):
     """An option with a value that it cannot have."""
 

@@ -17,6 +17,7 @@ from glassloom.dataframe.moving.order import set_index
 from glassloom.dataframe.nodes import Assign, BlockOp, Filter, LabelKeeping, Projection, require_aligned
 from glassloom.dataframe.reduce import Length, keep_some
 from glassloom.dataframe.series import Series, WithMeta
+from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
@@ -81,6 +82,9 @@ class DataFrame(Reductions):
             raise AttributeError(name)
         if name in self.columns:
             return self[name]
+        error = not_supported("DataFrame", name)
+        if error is not None:
+            raise error
         hint = f" ({unknown_columns([name], self.columns)})" if not name.startswith("_") else ""
         raise AttributeError(f"DataFrame has no attribute {name!r}{hint}")
 

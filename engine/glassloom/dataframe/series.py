@@ -11,6 +11,7 @@ from glassloom.dataframe.groupby import GroupBy
 from glassloom.dataframe.meta import infer_meta, parse_meta
 from glassloom.dataframe.nodes import Filter, Rowwise, require_aligned
 from glassloom.dataframe.reduce import keep_some, value_counts
+from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
@@ -65,6 +66,11 @@ class Series(Reductions):
     def cat(self) -> Accessor:
         """The methods for categories, as pandas has them."""
         return Accessor(self, "cat")
+
+    def __getattr__(self, name: Any) -> Any:
+        if hasattr(type(self), name):  # a property such as .str has said what is wrong
+            return object.__getattribute__(self, name)
+        raise not_supported("Series", name) or AttributeError(f"Series has no attribute {name!r}")
 
     def __getitem__(self, condition: Any) -> Any:
         if not is_node(condition):

@@ -1,0 +1,77 @@
+"""Writes docs/dataframe-support.md: which of pandas' methods glassloom.dataframe has. Run it after adding some.
+
+python docs/dataframe_support.py
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import glassloom.dataframe as gd
+import pandas as pd
+from glassloom.dataframe import support
+
+PAGE = Path(__file__).parent / "dataframe-support.md"
+
+OURS: dict[str, type] = {"DataFrame": gd.DataFrame, "Series": gd.Series, "Index": gd.Index}
+
+
+def page() -> str:
+    """Return the page."""
+    counts = [(sum(hasattr(OURS[kind], name) for name in names(kind)), len(names(kind))) for kind in OURS]
+    there, all_names = (sum(count) for count in zip(*counts, strict=True))
+    parts = [
+        "# What of pandas is there\n",
+        "Made by `python docs/dataframe_support.py` out of the code; a test fails when it is out of date.\n"
+        f"{there} of {all_names} public names of pandas {version()}'s DataFrame, Series and Index are there. What isn't "
+        "raises a `NotImplementedError` that says what to use instead.\n",
+        "Functions: " + _functions() + ".\n",
+    ]
+    for kind in OURS:
+        parts.append(f"## {kind}\n")
+        parts.append("| | |\n|---|---|\n" + "".join(f"| `{name}` | {what} |\n" for name, what in _there(kind)))
+        parts.append("Not there:\n")
+        parts.append("| | why | use |\n|---|---|---|\n" + "".join(_missing(kind)))
+    return "\n".join(parts)
+
+
+def version() -> str:
+    """Return the version of pandas as the page shows it."""
+    return ".".join(pd.__version__.split(".")[:2])
+
+
+def names(kind: str) -> list[str]:
+    """Return the public names of pandas' class."""
+    return [name for name in dir(support.PANDAS[kind]) if not name.startswith("_")]
+
+
+def _there(kind: str) -> Iterator[tuple[str, str]]:
+    for name in names(kind):
+        if hasattr(OURS[kind], name):
+            yield name, _first_line(getattr(OURS[kind], name))
+
+
+def _missing(kind: str) -> Iterator[str]:
+    for name in names(kind):
+        if not hasattr(OURS[kind], name):
+            why = support.NOT_THERE[kind, name]
+            yield f"| `{name}` | {why.reason} | {why.instead} |\n"
+
+
+def _first_line(value: Any) -> str:
+    text = (value.__doc__ or "").strip().splitlines()
+    return text[0].replace("|", "\\|") if text else ""
+
+
+def _functions() -> str:
+    return ", ".join(
+        f"`{name}`" for name in gd.__all__ if not isinstance(getattr(gd, name), type) and name != "datasets"
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    print(f"wrote {PAGE}", file=sys.stderr)

@@ -1,0 +1,134 @@
+"""What of pandas' public names isn't there: why, and what to use instead. `docs/dataframe-support.md` is made of it.
+
+A name that is listed here and gets a method is there: the table is asked only for attributes that a class lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import pandas as pd
+
+from glassloom.errors import NotSupported
+
+PANDAS: dict[str, type] = {"DataFrame": pd.DataFrame, "Series": pd.Series, "Index": pd.Index}
+"""pandas' class for each of ours."""
+
+
+class Missing(NamedTuple):
+    """Why a name isn't there, and the nearest thing that is."""
+
+    reason: str
+    instead: str
+
+
+_WHOLE = "it needs all rows at once"
+_FRAMES = ("DataFrame", "Series")
+_ALL = ("DataFrame", "Series", "Index")
+_COMPUTE = "compute() first, if the rows fit in memory"
+
+_ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
+    # Of all kinds: memory, metadata and conversions of concrete objects.
+    (_ALL, "T transpose", "rows would become columns, and their number isn't known", "compute().T, or melt() of frames"),
+    (_FRAMES, "attrs flags set_flags", "blocks keep no metadata", "a variable beside the frame"),
+    (_FRAMES, "from_arrow", "concrete objects are converted by functions", "glassloom.dataframe.from_pandas(table.to_pandas())"),
+    (("DataFrame",), "from_dict from_records", "concrete objects are converted by functions", "from_pandas(pandas.DataFrame(...))"),
+    (_FRAMES, "plot hist", "drawing needs concrete values", "sample(frac=...).compute().plot, or aggregate and draw that"),
+    (("DataFrame",), "boxplot style", "drawing needs concrete values", "head() or describe().compute(), and draw that"),
+    (_FRAMES, "sparse", "sparse columns aren't supported", "map_partitions(lambda block: block.sparse...)"),
+    (("Series",), "list struct", "the accessors of Arrow's nested types aren't there", "map_partitions(lambda s: s.list..., meta=...)"),
+    (_FRAMES, "to_clipboard to_excel to_markdown to_latex to_xarray", "it writes one object in one piece", "compute() and then write it"),
+    (("DataFrame",), "to_html to_xml to_stata to_feather to_iceberg", "it writes one object in one piece", "to_parquet(), to_csv(), or compute() first"),
+    (_FRAMES, "to_hdf", "HDF5 can't be written in parallel", "to_parquet()"),
+    (_FRAMES, "to_pickle", "a pickle is one object", "to_parquet()"),
+    (_FRAMES, "to_string", "it shows all rows", "head().to_string()"),
+    (_FRAMES, "to_dict", "it makes a Python object of all rows", "compute().to_dict()"),
+    (_FRAMES, "to_csv to_json to_sql", "it isn't there yet", "to_parquet(), or to_delayed() and a function that writes a partition"),
+    (("DataFrame",), "to_parquet to_orc to_records", "it isn't there yet", "to_csv(), or to_delayed() and a function that writes a partition"),
+    # Order and labels of rows.
+    (_FRAMES, "sort_values sort_index", "rows of all partitions would have to move", "map_partitions() sorts within partitions; set_index() sorts by a column"),
+    (_FRAMES, "reset_index", "it isn't there yet", "map_partitions(lambda block: block.reset_index())"),
+    (("DataFrame",), "set_index merge join drop_duplicates pivot", "rows of all partitions would have to move", "groupby(), or compute() first"),
+    (("Series",), "drop_duplicates argsort", "rows of all partitions would have to move", "unique(), value_counts()"),
+    (_FRAMES, "duplicated", "a row's double may be in any partition", "drop_duplicates(), or groupby(columns).size()"),
+    (_FRAMES, "reindex reindex_like align", "rows would have to move to the labels that are asked for", "merge() with a frame of the labels, or loc[...]"),
+    (_FRAMES, "rank", "a rank depends on all rows of all partitions", "sort_values() and cumcount, or quantile() for bins"),
+    (_FRAMES, "interpolate", "values between others may lie many partitions apart", "ffill() or bfill(), or map_overlap() with enough neighbours"),
+    (_FRAMES, "ewm", "each weight depends on all rows before", "rolling(...), or map_overlap() with as many rows as matter"),
+    (_FRAMES, "asof", "it looks rows up in all partitions", "merge_asof()"),
+    (_FRAMES, "asfreq", "new rows would appear at partition borders", "resample(...).first()"),
+    (_FRAMES, "iat", "positions across partitions need their lengths", "at[...] by label, or iloc[...].compute()"),
+    (_FRAMES, "truncate", "it isn't there", "loc[before:after]"),
+    (_FRAMES, "xs get", "it isn't there", "loc[label], or frame[column]"),
+    (_FRAMES, "unstack", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column"),
+    (("DataFrame",), "stack", "the result has an index of several levels", "melt()"),
+    (_FRAMES, "droplevel swaplevel reorder_levels", "divisions are of one level", "reset_index() and set_index()"),
+    (_FRAMES, "set_axis", "labels of rows would have to be cut like the partitions", "frame.columns = ..., or frame.index = a lazy index"),
+    (_FRAMES, "squeeze", "the kind of result depends on the number of rows", "frame[column], or compute().squeeze()"),
+    (_FRAMES, "take", "rows are chosen by position, which needs the lengths of partitions", "iloc[...], or loc[...]"),
+    (_FRAMES, "update", "frames don't change in place", "where() and combine_first()"),
+    (_FRAMES, "compare equals", "it isn't there", "(one != other).any()"),
+    (_FRAMES, "combine", "the function gets whole columns", "map_partitions(function, other), or combine_first()"),
+    (_FRAMES, "convert_dtypes infer_objects", "dtypes would depend on the values of all rows", "astype(...), or convert_dtypes of read_parquet (dtype_backend=)"),
+    (_FRAMES, "to_period to_timestamp tz_convert tz_localize", "it isn't there yet", "map_partitions(), or the methods of .dt on a column"),
+    (_FRAMES, "transform", "it isn't there yet", "map_partitions(), apply(axis=1)"),
+    # Series.
+    (("Series",), "argmax argmin", "positions across partitions need their lengths", "idxmax(), idxmin()"),
+    (("Series",), "searchsorted", "the values would have to be sorted across partitions", "loc of a frame with known divisions"),
+    (("Series",), "factorize", "codes would depend on the values of all rows", "astype('category').cat.as_known().cat.codes"),
+    (("Series",), "array", "a series in partitions has no one array", "values, or to_array()"),
+    (("Series",), "is_unique is_monotonic_increasing is_monotonic_decreasing hasnans", "it isn't there yet", "nunique(), diff(), isna().any()"),
+    # Index.
+    (("Index",), "get_loc get_indexer get_indexer_for get_indexer_non_unique get_slice_bound slice_locs slice_indexer", "positions across partitions need their lengths", "loc[...] of the frame"),
+    (("Index",), "asof asof_locs searchsorted", "it looks labels up in all partitions", "loc[...] of the frame"),
+    (("Index",), "argmax argmin argsort take", "positions across partitions need their lengths", "to_series().idxmax()"),
+    (("Index",), "append insert delete drop putmask repeat where", "an index in partitions belongs to its frame", "to_series() or to_frame(), and then concat()"),
+    (("Index",), "union intersection difference symmetric_difference join", "rows of all partitions would have to move", "merge() of the frames on their index"),
+    (("Index",), "reindex sort_values sortlevel", "rows of all partitions would have to move", "to_series(), and then sort it"),
+    (("Index",), "drop_duplicates duplicated unique has_duplicates is_unique factorize", "a label's double may be in any partition", "to_series().unique(), nunique()"),
+    (("Index",), "groupby value_counts", "it is a series' method here", "to_series().value_counts(), to_series().groupby(...)"),
+    (("Index",), "droplevel get_level_values to_flat_index", "divisions are of one level", "reset_index() of the frame"),
+    (("Index",), "equals identical is_", "comparing computes", "(one == other).to_series().all()"),
+    (("Index",), "view ravel", "there is no one array", "values, or to_array()"),
+    (("Index",), "infer_objects", "dtypes would depend on all labels", "astype(...)"),
+    (("Index",), "item to_list tolist hasnans", "it needs all labels at hand", "compute().tolist()"),
+    (("Index",), "is_monotonic_increasing is_monotonic_decreasing", "it needs all labels", "known_divisions says whether partitions are sorted"),
+    (("Index",), "all any array astype copy diff dropna empty fillna isna isnull notna notnull memory_usage", "it isn't there yet", "to_series() has it"),
+    (("Index",), "inferred_type map names nbytes ndim nlevels rename replace round set_names shape shift size", "it isn't there yet", "to_series() has it"),
+    (("Index",), "str to_frame to_numpy values", "it isn't there yet", "to_series() has it"),
+    # Not there yet.
+    (_FRAMES, "add_prefix add_suffix agg aggregate at at_time axes between_time bfill combine_first cummax cummin", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
+    (_FRAMES, "cumprod cumsum describe diff divide dot expanding explode ffill filter first_valid_index", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
+    (_FRAMES, "idxmax idxmin iloc info items keys kurt kurtosis last_valid_index map median memory_usage", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
+    (_FRAMES, "mode multiply pct_change pipe pop product quantile rename_axis replace resample rolling", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
+    (_FRAMES, "shift skew subtract to_numpy values corr cov", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
+    (("DataFrame",), "corrwith insert isetitem iterrows itertuples melt pivot_table select value_counts", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
+    (("Series",), "autocorr case_when divmod drop dtypes item nbytes rdivmod repeat to_list tolist unstack", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
+)  # fmt: skip
+
+
+def _table(rows: Iterable[tuple[tuple[str, ...], str, str, str]]) -> dict[tuple[str, str], Missing]:
+    table: dict[tuple[str, str], Missing] = {}
+    for kinds, names, reason, instead in rows:
+        for name in names.split():
+            for kind in kinds:
+                table.setdefault((kind, name), Missing(reason, instead))
+    return table
+
+
+NOT_THERE: dict[tuple[str, str], Missing] = _table(_ROWS)
+"""By ``(class, name)``. What pandas' class doesn't have is listed too: names come and go with pandas' versions."""
+
+
+def not_supported(kind: str, name: str) -> NotSupported | None:
+    """Return the error for a public name of pandas' class that ours lacks; None if pandas hasn't got it either.
+
+    >>> print(not_supported("DataFrame", "ewm"))
+    DataFrame.ewm isn't supported: each weight depends on all rows before. Use rolling(...), or map_overlap() with as many rows as matter
+    """
+    theirs = PANDAS.get(kind)
+    if theirs is None or name.startswith("_") or not hasattr(theirs, name):
+        return None
+    why = NOT_THERE.get((kind, name), Missing("this version has no form of it for partitions", "map_partitions()"))
+    return NotSupported(f"{kind}.{name} isn't supported: {why.reason}. Use {why.instead}")
