@@ -9,7 +9,7 @@ import pandas as pd
 
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, unknown_columns
-from glassloom.dataframe.groupby import GroupBy
+from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.write import to_csv, to_parquet
 from glassloom.dataframe.meta import infer_meta, parse_meta
 from glassloom.dataframe.moving.merge import merge

@@ -7,7 +7,7 @@ from typing import Any
 
 from glassloom.dataframe.accessors import Accessor
 from glassloom.dataframe.call import Method
-from glassloom.dataframe.groupby import GroupBy
+from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.meta import infer_meta, parse_meta
 from glassloom.dataframe.nodes import Filter, Rowwise, require_aligned
 from glassloom.dataframe.reduce import keep_some, value_counts

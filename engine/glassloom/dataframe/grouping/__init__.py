@@ -1,0 +1,1 @@
+"""`groupby`: keys, aggregations by a tree of tasks, and what needs whole groups."""
