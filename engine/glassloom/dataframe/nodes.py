@@ -8,7 +8,8 @@ A frame is a sequence of partitions. Each node has these properties without comp
 * ``rows``: a token of which rows there are, in which order. Frames with equal `rows` correspond row by row;
 * ``layout``: a token of which index labels may be in which partition. Frames of equal `layout` can be combined
   partition by partition;
-* ``lengths``: the number of rows of each partition, where that is known without computing.
+* ``lengths``: the number of rows of each partition, where that is known without computing;
+* ``hashed_by``: the columns by which rows have been shuffled, if they have.
 """
 
 from __future__ import annotations
@@ -60,6 +61,11 @@ class FrameExpr(Expr):
 
     @property
     def lengths(self) -> tuple[int, ...] | None:
+        return None
+
+    @property
+    def hashed_by(self) -> tuple[Any, ...] | None:
+        """The columns whose hash says in which partition a row is (none: the index labels'); None: nothing does."""
         return None
 
     @property

@@ -1,0 +1,205 @@
+"""Exchange of rows between partitions: each input partition is split once, and outputs take their pieces of all inputs.
+
+With few partitions each piece is an object of its own. With many, that would be n * n small objects: the inputs are split
+by groups of outputs, the pieces of some inputs are merged, and split again by output (two stages, about ``2 * n ** 1.5``
+pieces). Every task reads and makes about as much as a partition has, so that memory is bounded by that, whatever has gone
+to disk.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from glassloom.backends.pandas_ import concat
+from glassloom.backends.sizeof import register_sizeof, sizeof
+from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
+from glassloom.graph import Key, Task, TaskRef
+
+MAX_PIECES = 1024
+"""With more, the exchange has two stages."""
+
+
+class Pieces:
+    """A frame whose rows are sorted by the output partition that they go to, and where each one's begin."""
+
+    __slots__ = ("bounds", "frame")
+
+    def __init__(self, frame: Any, bounds: Any) -> None:
+        self.frame = frame
+        self.bounds = bounds
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Pieces, (self.frame, self.bounds))
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    def piece(self, number: int) -> Any:
+        """Return the rows of one output: a view."""
+        return self.frame[self.bounds[number] : self.bounds[number + 1]]
+
+    def some(self, first: int, last: int) -> Pieces:
+        """Return the rows of the outputs from `first` to before `last`, in memory of their own."""
+        bounds = self.bounds[first : last + 1]
+        return Pieces(_copied(self.frame[bounds[0] : bounds[-1]]), bounds - bounds[0])
+
+
+@register_sizeof(Pieces)
+def _sizeof_pieces(pieces: Pieces) -> int:
+    return sizeof(pieces.frame) + int(pieces.bounds.nbytes)
+
+
+def split(block: Any, places: Any, count: int) -> Pieces:
+    """Return a block's rows sorted by their output partition, those of one in their old order.
+
+    Parameters
+    ----------
+    block
+        A frame, series or index.
+    places
+        The output of each row, 0 to `count` - 1: integers.
+    count
+        Number of outputs.
+    """
+    bounds = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(places, minlength=count), out=bounds[1:])
+    if len(places) == 0 or bounds[places[0] + 1] - bounds[places[0]] == len(places):
+        return Pieces(block, bounds)  # all go to the same
+    return Pieces(block.take(np.argsort(places, kind="stable")), bounds)
+
+
+class Split(FrameBlockwise):
+    """The first step of an exchange: `Pieces` of each partition. It has no meta: only the exchange reads it."""
+
+    parameters = ("frame", "others", "call")
+
+    frame: FrameExpr
+    others: tuple[FrameExpr, ...]
+    call: BlockCall
+
+    @property
+    def label(self) -> str:
+        return self.call.label
+
+    @cached_property
+    def meta(self) -> Any:
+        return None
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self.call
+
+
+class Exchange(FrameExpr):
+    """The rows of a frame in other partitions; those of one come from the first input first, in their old order.
+
+    Subclasses have a `Split` as first parameter, and `count`, the number of outputs.
+    """
+
+    parameters: ClassVar[tuple[str, ...]] = ("split", "count")
+
+    split: Split
+    count: int
+
+    @property
+    def frame(self) -> FrameExpr:
+        """The frame whose rows move."""
+        return self.split.frame
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.frame.meta
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.count + 1)
+
+    @property
+    def finish(self) -> Callable[[list[Any]], Any]:
+        """What makes an output of its pieces: `concat` unless overridden."""
+        return concat
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.tasks())
+
+    def tasks(self) -> dict[Key, Task]:
+        token = self.name.rpartition("-")[2]
+        sources = self.split.output_keys()
+        outputs: list[Key] = [(self.name, number) for number in range(self.count)]
+        if len(sources) * self.count <= MAX_PIECES:
+            return _one_stage(sources, outputs, f"{self.label}-piece-{token}", self.finish)
+        return _two_stages(sources, outputs, self.label, token, self.finish)
+
+
+def _one_stage(sources: Sequence[Key], outputs: Sequence[Key], name: str, finish: Any) -> dict[Key, Task]:
+    tasks: dict[Key, Task] = {}
+    for place, output in enumerate(outputs):
+        pieces: list[Key] = [(name, number, place) for number in range(len(sources))]
+        for key, source in zip(pieces, sources, strict=True):
+            tasks[key] = Task.of_blocks(key, _piece, [source], (place,))
+        tasks[output] = Task(output, finish, ([TaskRef(key) for key in pieces],))
+    return tasks
+
+
+def _two_stages(sources: Sequence[Key], outputs: Sequence[Key], label: str, token: str, finish: Any) -> dict[Key, Task]:
+    tasks: dict[Key, Task] = {}
+    group_bounds = _near_square_root(len(outputs))
+    batch_bounds = _near_square_root(len(sources))
+    for group, (first, last) in enumerate(zip(group_bounds, group_bounds[1:], strict=False)):
+        merged: list[Key] = []
+        for batch, (begin, end) in enumerate(zip(batch_bounds, batch_bounds[1:], strict=False)):
+            some: list[Key] = [(f"{label}-group-{token}", number, group) for number in range(begin, end)]
+            for key, source in zip(some, sources[begin:end], strict=True):
+                tasks[key] = Task.of_blocks(key, _some, [source], (first, last))
+            merge: Key = (f"{label}-merge-{token}", batch, group)
+            tasks[merge] = Task(merge, _merge, ([TaskRef(key) for key in some],))
+            merged.append(merge)
+        for place in range(first, last):
+            pieces: list[Key] = [(f"{label}-piece-{token}", batch, place) for batch in range(len(merged))]
+            for key, source in zip(pieces, merged, strict=True):
+                tasks[key] = Task.of_blocks(key, _piece, [source], (place - first,))
+            output = outputs[place]
+            tasks[output] = Task(output, finish, ([TaskRef(key) for key in pieces],))
+    return tasks
+
+
+def _near_square_root(count: int) -> list[int]:
+    """Return the bounds of about as many stretches of equal length as each is long.
+
+    >>> _near_square_root(10)
+    [0, 2, 5, 7, 10]
+    """
+    stretches = math.ceil(math.sqrt(count))
+    return [count * number // stretches for number in range(stretches + 1)]
+
+
+def _piece(pieces: Pieces, place: int) -> Any:
+    return _copied(pieces.piece(place))
+
+
+def _some(pieces: Pieces, first: int, last: int) -> Pieces:
+    return pieces.some(first, last)
+
+
+def _merge(several: list[Pieces]) -> Pieces:
+    """Return the pieces of several inputs as those of one."""
+    count = len(several[0])
+    frame = concat([pieces.piece(place) for place in range(count) for pieces in several])
+    lengths = sum(np.diff(pieces.bounds) for pieces in several)
+    return Pieces(frame, np.concatenate([[0], np.cumsum(lengths)]))
+
+
+def _copied(block: Any) -> Any:
+    """Return a view in memory of its own: so that what it is a view of can go."""
+    return block.copy(deep=True)

@@ -1,0 +1,76 @@
+"""`hash_shuffle`: all rows of equal keys in one partition."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split
+from glassloom.dataframe.moving.hashing import hash_keys, places_of
+from glassloom.dataframe.moving.shape import Repartition
+from glassloom.dataframe.nodes import FrameExpr
+
+
+class HashShuffle(Exchange):
+    """A frame whose rows of equal keys are in one partition, which the hash of the keys decides on."""
+
+    parameters = ("split", "count", "keys")
+    operation = "shuffle"
+
+    keys: tuple[Any, ...]
+
+    @cached_property
+    def hashed_by(self) -> tuple[Any, ...] | None:
+        return self.keys
+
+
+def hash_shuffle(node: FrameExpr, keys: tuple[Any, ...], npartitions: int | None = None) -> FrameExpr:
+    """Return the rows of a frame with all rows of equal keys in one partition.
+
+    Parameters
+    ----------
+    node
+        A frame, series or index.
+    keys
+        Columns; of a series, its name alone. With none, the index labels (or the values of an index) are the keys.
+    npartitions
+        Number of partitions of the result; None: as many as `node` has.
+
+    Returns
+    -------
+    FrameExpr
+        The rows of a partition are in their old order: those of the first partition first. Missing keys are equal. Keys
+        that pandas takes for equal in a join are in the partition of the same number, also those of another frame and
+        dtype, if both have as many partitions.
+
+    Raises
+    ------
+    UnknownColumn
+        If the frame lacks a key.
+    """
+    count = node.npartitions if npartitions is None else npartitions
+    if isinstance(node.meta, pd.DataFrame):
+        require_columns(keys, node.meta)
+    if count == 1 == node.npartitions or (node.hashed_by == keys and node.npartitions == count):
+        return node
+    if count == 1:
+        return Repartition(node, 1)
+    call = BlockCall(_split_by_hash, (Block(0), keys, count), label="split-by-hash")
+    return HashShuffle(Split(node, (), call), count, keys)
+
+
+def key_columns(block: Any, keys: tuple[Any, ...]) -> list[Any]:
+    """Return the columns of a block that are keys; the index if there are none."""
+    if isinstance(block, pd.Index):
+        return [block]
+    if not keys:
+        return [block.index]
+    return [block] if isinstance(block, pd.Series) else [block[key] for key in keys]
+
+
+def _split_by_hash(block: Any, keys: tuple[Any, ...], count: int) -> Pieces:
+    return split(block, places_of(hash_keys(key_columns(block, keys)), count), count)

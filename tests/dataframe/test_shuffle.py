@@ -1,0 +1,145 @@
+"""Shuffles by hash: equal keys in one partition, in their old order, whatever dtype holds them."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from frame_helpers import cut_frames
+from glassloom.backends.pandas_ import concat
+from glassloom.backends.sizeof import sizeof
+from glassloom.dataframe.moving import exchange
+from glassloom.dataframe.moving.hashing import hash_column, hash_keys, places_of
+from glassloom.dataframe.moving.shuffle import hash_shuffle
+from glassloom.dataframe.wrap import wrap
+from glassloom.errors import UnknownColumn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+TIMES = ["2020-01-01 00:00:01", None, "1969-12-31 00:00:00"]
+TEXT = ["ant", "a longer piece of text", "", None, "münchen-0123456789"]
+EQUAL_COLUMNS = {
+    "numbers": [
+        pd.Series([1, 0, None], dtype="float64"),
+        pd.Series([1, 0, None], dtype="float32"),
+        pd.Series([1, -0.0, None], dtype="float64"),
+        pd.Series([1, 0, None], dtype="Int64"),
+        pd.Series([1, 0, None], dtype="boolean"),
+        pd.Series([1, 0, None], dtype=pd.ArrowDtype(pa.int16())),
+        pd.Series([1, 0, None], dtype=pd.ArrowDtype(pa.decimal128(10, 2))),
+        pd.Series([1, 0, None], dtype="object"),
+        pd.Series([True, 0.0, np.nan], dtype="object"),
+        pd.Series([decimal.Decimal(1), decimal.Decimal("0.0"), pd.NA], dtype="object"),
+        pd.Series([1, 0, None], dtype="complex128"),
+        pd.Series(pd.Categorical([1, 0, None])),
+        pd.Series([1, 0, None], dtype=pd.SparseDtype("float64")),
+    ],
+    "text": [
+        pd.Series(TEXT, dtype="object"),
+        pd.Series(TEXT, dtype="str"),
+        pd.Series(TEXT, dtype=pd.StringDtype("python")),
+        pd.Series(TEXT, dtype=pd.StringDtype("pyarrow")),
+        pd.Series(TEXT, dtype=pd.ArrowDtype(pa.large_string())),
+        pd.Series(TEXT, dtype=pd.ArrowDtype(pa.string_view())),
+        pd.Series(pd.Categorical(TEXT, categories=["unused", *sorted(filter(None, TEXT)), ""])),
+        pd.concat([pd.Series(["x"], dtype="str"), pd.Series(TEXT, dtype="str")])[1:],
+    ],
+    "times": [
+        pd.Series(pd.to_datetime(TIMES)).astype("datetime64[ns]"),
+        pd.Series(pd.to_datetime(TIMES)).astype("datetime64[s]"),
+        pd.Series(pd.to_datetime(TIMES)).astype("datetime64[us]").astype(pd.ArrowDtype(pa.timestamp("us"))),
+        pd.Series([pd.NaT if time is None else pd.Timestamp(time) for time in TIMES], dtype="object"),
+        pd.Series([None if time is None else datetime.datetime.fromisoformat(time) for time in TIMES], dtype="object"),
+        pd.Series(pd.Categorical(pd.to_datetime(TIMES))),
+    ],
+    "tuples": [
+        pd.Series([("a", 1), ("a", None)], dtype="object"),
+        pd.Series([("a", 1.0), ("a", np.nan)], dtype="object"),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", EQUAL_COLUMNS)
+def test_equal_keys_have_equal_hashes_in_every_dtype(kind):
+    first, *others = EQUAL_COLUMNS[kind]
+    expected = hash_column(first)
+    assert len(set(expected.tolist())) == len(first)
+    for other in others:
+        assert hash_column(other).tolist() == expected.tolist(), other.dtype
+        assert hash_column(pd.Index(other)).tolist() == expected.tolist(), other.dtype
+
+
+def test_hashes_are_the_same_in_every_process():
+    values = pd.Series(["ant", 2, datetime.date(2020, 1, 1), b"bytes", ("a", 1), None], dtype="object")
+    assert hash_column(values).tolist() == [  # Python's own hashes differ from process to process
+        6850622860826820048, 12311335521698417636, 4575586442765633590,
+        960899287368925257, 5756896616426027073, 11400714819323198485,
+    ]  # fmt: skip
+
+
+def test_hashes_of_neighbouring_numbers_fill_all_partitions_evenly():
+    places = places_of(hash_column(pd.Series(np.arange(10_000))), 10)
+    assert np.bincount(places).min() > 850
+    assert np.bincount(places).max() < 1150
+
+
+def test_several_keys_differ_from_the_same_keys_in_another_order():
+    one, two = pd.Series([1, 2]), pd.Series([2, 1])
+    hashes = hash_keys([one, two])
+    assert hashes[0] != hashes[1]
+
+
+@pytest.mark.parametrize("max_pieces", [1024, 0])
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_rows_of_equal_keys_are_in_one_partition_in_their_old_order(max_pieces, data):
+    frame, lazy = data.draw(cut_frames())
+    keys = tuple(data.draw(st.lists(st.sampled_from(list(frame.columns)), max_size=2, unique=True)))
+    count = data.draw(st.integers(1, 9))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exchange, "MAX_PIECES", max_pieces)
+        shuffled = wrap(hash_shuffle(lazy.expr, keys, count))
+        assert shuffled.npartitions == count
+        parts = [shuffled.partitions[number].compute() for number in range(count)]
+    own = hash_keys([frame[key] for key in keys] or [frame.index])
+    expected = [frame[places_of(own, count) == number] for number in range(count)]
+    for part, rows in zip(parts, expected, strict=True):
+        pd.testing.assert_frame_equal(part, rows, check_categorical=False, check_index_type=False)
+
+
+def test_a_frame_that_is_shuffled_so_already_stays_as_it_is():
+    lazy = gd.from_pandas(pd.DataFrame({"k": [1, 2, 3, 4], "x": range(4)}), npartitions=3)
+    shuffled = hash_shuffle(lazy.expr, ("k",))
+    assert hash_shuffle(shuffled, ("k",)) is shuffled
+    assert hash_shuffle(shuffled, ("k",), 2) is not shuffled
+    assert hash_shuffle(shuffled, ("x",)) is not shuffled
+
+
+def test_a_series_is_shuffled_by_its_values_or_its_labels():
+    lazy = gd.from_pandas(pd.Series([1, 2, 1, 2], index=[5, 5, 6, 6], name="x"), npartitions=2)
+    by_values = wrap(hash_shuffle(lazy.expr, ("x",)))
+    assert sorted(by_values.map_partitions(lambda part: part.nunique(), meta=("n", int)).compute()) in ([0, 2], [1, 1])
+    assert sorted(wrap(hash_shuffle(lazy.expr, ())).compute().index.tolist()) == [5, 5, 6, 6]
+
+
+def test_an_unknown_key_is_named():
+    lazy = gd.from_pandas(pd.DataFrame({"key": [1]}), npartitions=1)
+    with pytest.raises(UnknownColumn, match="no column 'kye': did you mean 'key'"):
+        hash_shuffle(lazy.expr, ("kye",))
+
+
+def test_many_partitions_make_no_n_squared_pieces():
+    lazy = gd.from_pandas(pd.DataFrame({"k": range(400)}), npartitions=400)
+    assert len(hash_shuffle(lazy.expr, ("k",)).tasks()) < 2 * 400 * 20 + 1000 + 400
+
+
+def test_pieces_know_their_size():
+    frame = pd.DataFrame({"x": np.arange(100)})
+    pieces = exchange.split(frame, np.arange(100) % 3, 3)
+    assert sizeof(pieces) > 800
+    assert concat([pieces.piece(0), pieces.some(1, 3).piece(1)]).x.tolist() == [*range(0, 100, 3), *range(2, 100, 3)]
