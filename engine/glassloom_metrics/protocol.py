@@ -149,8 +149,9 @@ class Runs(MessageBase, frozen=True, tag="runs"):
     """New runs, or how known ones stand: what a person has asked for at one time.
 
     A run is a call of ``"compute"``, ``"persist"`` or ``"map"``, or all tasks that a notebook's cell, or a line of a script,
-    ``"submit"``\\ s one by one. ``codes`` is the user's code, ``cells`` the id of the notebook's cell, ``outcomes`` one of
-    `OUTCOMES`. ``ended_s`` is None as long as any task is under way. Tasks that an earlier run has handed in are counted there.
+    ``"submit"``\\ s one by one. ``codes`` is the user's code, ``cells`` the id of the notebook's cell, ``kernels`` the id
+    of the kernel, or what else tells the process that asked from others, ``outcomes`` one of `OUTCOMES`. ``ended_s`` is None as
+    long as any task is under way. Tasks that an earlier run has handed in are counted there.
     """
 
     ids: list[int]

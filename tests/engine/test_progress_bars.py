@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import glassloom as gl
 import pytest
 import tasks
 from glassloom import Client
+from glassloom._supervision import OnCrash, start_thread
 from glassloom.notebook.progress_display import LOG_EVERY_S, LogDisplay, TerminalDisplay, progress_html
 
 
@@ -76,6 +81,39 @@ def test_a_block_shows_what_is_computed_in_it(client: Client) -> None:
     with client.as_current(), gl.progress(file=file):
         assert gl.delayed(sum)([gl.delayed(tasks.inc)(n) for n in range(9)]).compute() == 45
     assert file.getvalue().splitlines()[-1].startswith("glassloom: done · 10 of 10 tasks")
+
+
+def test_a_block_shows_only_what_its_own_process_computes_unless_asked(client: Client) -> None:
+    name, files = client.name, (io.StringIO(), io.StringIO())
+    other = f"from glassloom import Client\nwith Client({name!r}) as c: assert c.submit(len, 'four').result() == 4"
+    with client.as_current(), gl.progress(file=files[0]), gl.progress(file=files[1], everyone=True):
+        subprocess.run([sys.executable, "-c", other], check=True, timeout=60)
+        assert gl.delayed(len)("ninechars").compute() == 9
+    last = [file.getvalue().splitlines()[-1].split(" · ")[1] for file in files]
+    assert last == ["1 of 1 tasks", "2 of 2 tasks"]
+
+
+def test_a_block_whose_thread_begins_late_ends_it_and_shows_nothing_more(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_begin, file, threads = threading.Event(), io.StringIO(), []
+
+    def start_late(name: str, function: Callable[..., None], *args: Any, on_crash: OnCrash) -> threading.Thread:
+        def run() -> None:
+            may_begin.wait()
+            function(*args)
+
+        threads.append(start_thread(name, run, on_crash=on_crash))
+        return threads[-1]
+
+    monkeypatch.setattr("glassloom.notebook.progress.start_thread", start_late)
+    monkeypatch.setattr("glassloom.notebook.progress.SETTLE_S", 0.01)
+    with client.as_current(), gl.progress(file=file):
+        assert gl.delayed(len)("four").compute() == 4
+    may_begin.set()
+    threads[0].join(30)
+    assert not threads[0].is_alive()
+    assert file.getvalue() == ""
 
 
 def test_a_block_that_computes_nothing_shows_nothing(client: Client) -> None:

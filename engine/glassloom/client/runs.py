@@ -12,7 +12,7 @@ from glassloom.graph.notebook import current_cell
 from glassloom.graph.origin import Origin, notebook_execution, user_origin
 from glassloom.graph.run_info import run_info
 from glassloom.protocol import messages
-from glassloom.protocol.identity import kernel_id
+from glassloom.protocol.identity import asker_id
 
 _MOST_LINES = 1_000
 
@@ -38,7 +38,7 @@ class Runs:
         self._numbers = itertools.count()
         self._by_line: dict[str, int] = {}
         self._by_cell: dict[tuple[str, int], int] = {}
-        self._kernel = kernel_id() or ""
+        self._kernel = asker_id()
 
     def begin(self, kind: str, origin: Origin | None = None) -> int:
         """Begin a run; return its number."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import NamedTuple
 
@@ -24,8 +25,17 @@ class RunInfo(NamedTuple):
     origin: str = ""
 
 
+_numbers = itertools.count(1)
+_n_begun = 0
+
+
+def n_runs_begun() -> int:
+    """Return how many runs this process has begun so far: who follows them knows by it whether all were told."""
+    return _n_begun
+
+
 def run_info(kind: str, origin: Origin | None, kernel: str = "") -> RunInfo:
-    """Return what is known of the code that runs in this thread now. Never raises.
+    """Return what is known of the code that runs in this thread now, which begins a run. Never raises.
 
     Parameters
     ----------
@@ -34,11 +44,13 @@ def run_info(kind: str, origin: Origin | None, kernel: str = "") -> RunInfo:
     origin
         The user's line.
     kernel
-        Id of the Jupyter kernel that this process is.
+        Id of the Jupyter kernel that this process is, or what else tells its runs from those of others.
     """
+    global _n_begun
+    _n_begun = next(_numbers)
     where = "" if origin is None else encodable(str(origin))
     cell = current_cell()
     if cell is None:
-        return RunInfo(kind, where.partition(": ")[2], origin=where)
+        return RunInfo(kind, where.partition(": ")[2], kernel=kernel, origin=where)
     notebook = os.environ.get("JPY_SESSION_NAME", "")  # the notebook's path, as Jupyter's server tells it
     return RunInfo(kind, encodable(cell.code[:MAX_CODE]), encodable(notebook), cell.id, kernel, where)

@@ -27,7 +27,7 @@ from glassloom.local.computation import Computation
 from glassloom.local.default import refuse_held, register_runtime
 from glassloom.local.thread_pool import ThreadPool
 from glassloom.protocol.annotations import current_annotations
-from glassloom.protocol.identity import kernel_id
+from glassloom.protocol.identity import asker_id
 from glassloom.sampling.limits import cpu_count
 
 _replacing = threading.Lock()
@@ -69,7 +69,7 @@ class ThreadsRuntime:
         refuse_held(graph)
         if self._publish:
             tell_of_cell_run(id(self), self.cluster_record)
-        info = run_info(kind, user_origin(), kernel_id() or "") if self._publish else RunInfo(kind)
+        info = run_info(kind, user_origin(), asker_id()) if self._publish else RunInfo(kind)
         with gc_paused():
             return Computation(graph, keys, current_annotations(), info)
 

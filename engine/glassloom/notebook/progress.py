@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic
 from typing import Any, Self, TextIO
 
@@ -21,11 +22,12 @@ from glassloom._supervision import Crash, start_thread
 from glassloom.client.future import Future, futures_of, wait
 from glassloom.errors import OptionError
 from glassloom.graph import key_layer, layer_name
+from glassloom.graph.run_info import n_runs_begun
 from glassloom.notebook.cell_progress import CellProgress, Following, Rate
 from glassloom.notebook.cluster_fold import TOPICS, ClusterFold
 from glassloom.notebook.progress_display import Display, choose_display
 from glassloom.protocol.clock import Clock
-from glassloom.protocol.identity import kernel_id
+from glassloom.protocol.identity import asker_id
 from glassloom.recordings.recording import current_record
 
 EVERY_S = 0.25
@@ -34,7 +36,7 @@ SETTLE_S = 0.5
 _BLOCK = "the block"
 
 
-def progress(work: Any = None, *, file: TextIO | None = None) -> Any:
+def progress(work: Any = None, *, file: TextIO | None = None, everyone: bool = False) -> Any:
     """Show how far computations are: a bar for each operation in a terminal or notebook, a line now and then in a log.
 
     Parameters
@@ -44,6 +46,8 @@ def progress(work: Any = None, *, file: TextIO | None = None) -> Any:
         None: returns a context manager, which shows what its block computes.
     file
         Where to write; default: stderr, or in a notebook the cell's output.
+    everyone
+        For a block: also show what other processes compute on the cluster meanwhile. By default it shows what this process does.
 
     Raises
     ------
@@ -65,7 +69,7 @@ def progress(work: Any = None, *, file: TextIO | None = None) -> Any:
     ['2 of 2 tasks', '1 of 1 tasks']
     """
     if work is None:
-        return ProgressBlock(choose_display(file))
+        return ProgressBlock(choose_display(file), everyone=everyone)
     show_futures(futures_of(work), choose_display(file))
     return None
 
@@ -126,24 +130,32 @@ def _counts(name: str, counts: Counter[str], rates: dict[str, Rate], started_s: 
 
 
 class ProgressBlock:
-    """Shows what a ``with`` block computes, from a thread of its own. What it runs is never waited for but at the end."""
+    """Shows what a ``with`` block computes, from a thread of its own. What it runs is never waited for but at the end.
 
-    def __init__(self, display: Display) -> None:
+    The thread may begin late, or be late to end, as when the machine is busy: it ends all the same, and shows nothing more.
+    """
+
+    def __init__(self, display: Display, *, everyone: bool = False) -> None:
         self._display = display
+        self._everyone = everyone
         self._clock = Clock()
-        self._kernel = kernel_id() or ""
-        self._lock = threading.Lock()
+        self._asker = asker_id()
         self._ended = threading.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop = asyncio.Event()
         self._ready = threading.Event()
+        self._lock = threading.Lock()
+        self._wake: Callable[[], object] | None = None
+        self._is_over = False
+        self._is_given_up = False
+        self._n_begun = 0
+        self._started_s: dict[int, float] = {}
+        """When the runs of this process began, by the cluster's clock."""
 
     def __enter__(self) -> Self:
         try:
             record = current_record()
         except OptionError as error:
             raise OptionError(f"progress() has nothing to show: {error}") from error
-        self._began_s = self._clock.now_s()
+        self._began_s, self._n_before = self._clock.now_s(), n_runs_begun()
         self._following = Following(record, ClusterFold(self._cell_of))
         self._following.fold.begin_cell(_BLOCK, self._began_s)
         self._progress = CellProgress(_BLOCK, 0, self._began_s, clusters={record.id})
@@ -152,14 +164,25 @@ class ProgressBlock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        loop = self._loop
-        if loop is not None:
+        self._n_begun = n_runs_begun() - self._n_before
+        with self._lock:
+            self._is_over = True
+            wake = self._wake
+        if wake is not None:  # else the thread finds that it is over as it begins
             with contextlib.suppress(RuntimeError):  # it has ended: the cluster has
-                loop.call_soon_threadsafe(self._stop.set)
-        self._ended.wait(4 * SETTLE_S)
+                wake()
+        self._is_given_up = not self._ended.wait(4 * SETTLE_S)
 
     def _cell_of(self, run: RunRow) -> str:
-        return _BLOCK if run.kernel == self._kernel else ""
+        if run.kernel != self._asker:
+            return _BLOCK if self._everyone else ""
+        self._started_s[run.id] = run.started_s
+        return _BLOCK
+
+    def _knows_all_runs(self) -> bool:
+        """Whether all that was begun in the block is told of. What was begun on other clusters isn't told of here."""
+        since_s = self._began_s + self._following.offset_s
+        return sum(at_s >= since_s for at_s in self._started_s.values()) >= self._n_begun
 
     def _run(self, record: ClusterRecord) -> None:
         try:
@@ -172,8 +195,11 @@ class ProgressBlock:
         """Nothing more is shown; the block goes on."""
 
     async def _watch(self, record: ClusterRecord) -> None:
-        self._stop = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        with self._lock:
+            self._wake = partial(loop.call_soon_threadsafe, stop.set)
+            if self._is_over:
+                stop.set()
         reading = asyncio.create_task(self._read(record))
         self._ready.set()
         stopped_s: float | None = None
@@ -181,16 +207,18 @@ class ProgressBlock:
             message = self._progress.message({record.id: self._following})
             is_over = message is not None and message["outcome"] != "running"
             now_s = monotonic()
-            if self._stop.is_set():
+            if stop.is_set():
                 stopped_s = now_s if stopped_s is None else stopped_s
-            is_last = stopped_s is not None and (is_over or now_s - stopped_s > SETTLE_S)
-            if message is not None:
+            is_last = stopped_s is not None and (
+                (self._knows_all_runs() and (is_over or not self._n_begun)) or now_s - stopped_s > SETTLE_S
+            )
+            if message is not None and not self._is_given_up:
                 self._display.show(message, now_s, is_last=is_last)
-            if is_last:
+            if is_last or self._is_given_up:
                 break
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(EVERY_S if stopped_s is None else EVERY_S / 5):
-                    await (self._stop.wait() if stopped_s is None else asyncio.Event().wait())
+                    await (stop.wait() if stopped_s is None else asyncio.Event().wait())
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
 

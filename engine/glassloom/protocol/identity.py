@@ -34,6 +34,17 @@ def kernel_id() -> str | None:
     return match.group(1) if match else None
 
 
+def asker_id() -> str:
+    """Return what tells the runs of this process from those of others: the kernel's id, or else a text of this process alone.
+
+    A forked child is another process.
+    """
+    return kernel_id() or f"process-{os.getpid()}-{_process_token}"
+
+
+_process_token = secrets.token_hex(4)
+
+
 def notebook() -> str:
     """Return the path of the notebook whose kernel this process is, as Jupyter tells it; ``""`` if there is none."""
     return encodable(os.environ.get("JPY_SESSION_NAME", "")) if kernel_id() is not None else ""
