@@ -1,6 +1,6 @@
 """`CellWatcher`: follows the clusters that cells of this kernel's notebooks run on, and sends how far the cells are.
 
-One thread, which is there from a cell's first run until nothing has run for `LINGER_S`. It reads the clusters' metrics
+One thread, a `CellFollower`, is there from a cell's first run until nothing has run for `LINGER_S`. It reads the clusters' metrics
 streams, as dashboards do: nothing is asked of a head, and the thread that computes is never waited for. It sends a cell's
 message when that has changed, `MOST_PER_S` times a second at most.
 """
@@ -32,7 +32,7 @@ from glassloom.notebook.cell_comm import CellComm
 from glassloom.notebook.cell_progress import CellProgress, Following
 from glassloom.notebook.cluster_fold import TOPICS, ClusterFold
 from glassloom.protocol.clock import Clock
-from glassloom.protocol.identity import kernel_id
+from glassloom.protocol.identity import asker_id
 
 MOST_PER_S = 4
 LINGER_S = 10.0
@@ -43,13 +43,15 @@ _SILENT_S = 5.0
 _LOOK_S = 1.0
 
 FindRecord = Callable[[], ClusterRecord | None]
-"""Returns the record of the cluster that a run is on; it may take a moment, and is called in the watcher's thread."""
+"""Returns the record of the cluster that a run is on; it may take a moment, and is called in the follower's thread."""
+Note = tuple[Cell, float, FindRecord]
+"""A cell that has begun a run on a cluster, and when."""
 
 _log = logging.getLogger("glassloom")
 
 
 class CellWatcher:
-    """See the module.
+    """What a kernel knows of its cells, whichever thread follows them: see the module.
 
     Parameters
     ----------
@@ -58,66 +60,124 @@ class CellWatcher:
     """
 
     def __init__(self, make_comm: Callable[[Callable[[dict[str, Any]], None]], CellComm] = CellComm) -> None:
-        self._kernel = kernel_id() or ""
-        self._clock = Clock()
-        self._comm = make_comm(self._asked)
+        self.clock = Clock()
+        self.comm = make_comm(self._asked)
+        self.executing: str | None = None
+        """The cell that runs."""
+        self.sent: dict[str, dict[str, Any]] = {}
+        """The newest message of each cell. Replaced as a whole, so that all threads may read it."""
         self._lock = threading.Lock()
-        self._notes: deque[tuple[Cell, float, FindRecord]] = deque()
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._wake = asyncio.Event()
-        self._executing: str | None = None
+        self._notes: deque[Note] = deque()
+        self._follower: CellFollower | None = None
         self._noted: set[tuple[str, int, Hashable]] = set()
-        """What the thread knows of already: a cell may begin thousands of runs."""
-        self._sent: dict[str, dict[str, Any]] = {}
-        # Of the thread alone:
-        self._cells: dict[str, CellProgress] = {}
-        self._followings: dict[str, Following] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._heard_s: dict[str, float] = {}
-        self._last_run_s = 0.0
+        """What the follower knows of already: a cell may begin thousands of runs."""
 
     # In the thread that computes
 
     def note(self, cell: Cell, cluster: Hashable, find_record: FindRecord) -> None:
         """A cell is about to begin a run."""
-        self._executing = cell.id
+        self.executing = cell.id
         place = cell.id, cell.execution, cluster
-        if not self._comm.is_there or place in self._noted:
+        if not self.comm.is_there:
             return
         with self._lock:
-            self._noted.add(place)
-            self._notes.append((cell, self._clock.now_s(), find_record))
-            if self._thread is None:
-                self._thread = start_thread("glassloom-cells", self._run, on_crash=self._crashed)
+            if place in self._noted:
                 return
-        self._call_wake()
+            self._noted.add(place)
+            self._notes.append((cell, self.clock.now_s(), find_record))
+            follower = self._follower
+            if follower is None:
+                self._follower = CellFollower(self)
+                self._follower.start()
+        if follower is not None:
+            follower.call(follower.wake)
 
     def cell_ended(self, *_: Any) -> None:
         """IPython has run a cell to its end."""
-        self._executing = None
-        self._call_wake()
-
-    def _call_wake(self) -> None:
-        loop = self._loop
-        if loop is not None:
-            with contextlib.suppress(RuntimeError):  # it has just ended, with the thread
-                loop.call_soon_threadsafe(self._wake.set)
+        self.executing = None
+        follower = self._follower
+        if follower is not None:
+            follower.call(follower.wake)
 
     # In the kernel's thread that handles messages
 
     def _asked(self, data: dict[str, Any]) -> None:
+        follower = self._follower
         if data.get("ask") == "cells":
-            with self._lock:
-                cells = list(self._sent.values())
-            self._comm.send(cells, self._clock.now_s())
-        elif data.get("ask") == "cancel":
-            loop = self._loop
-            if loop is not None:
-                with contextlib.suppress(RuntimeError):  # it has just ended: nothing runs
-                    loop.call_soon_threadsafe(self._cancel, str(data.get("cell")))
+            self.comm.send(list(self.sent.values()), self.clock.now_s())
+        elif data.get("ask") == "cancel" and follower is not None:
+            follower.call(follower.cancel, str(data.get("cell")))
 
-    # In the watcher's thread
+    # In the follower's thread
+
+    def take_notes(self) -> list[Note]:
+        """Return what was noted since."""
+        with self._lock:
+            notes = list(self._notes)
+            self._notes.clear()
+        return notes
+
+    def keep(self, messages: list[dict[str, Any]]) -> None:
+        """Keep the newest message of each cell for front ends that come later."""
+        with self._lock:
+            sent = {
+                cell: message for cell, message in self.sent.items() if all(cell != new["cell"] for new in messages)
+            }
+            sent |= {message["cell"]: message for message in messages}
+            self.sent = dict(list(sent.items())[-MAX_CELLS:])
+
+    def let_go(self, follower: CellFollower, *, has_crashed: bool = False) -> bool:
+        """Tell whether a follower may end: not while there is something to follow. If so, the next note begins another one."""
+        with self._lock:
+            if not has_crashed and (self._notes or self.executing is not None):
+                return False
+            if self._follower is follower:
+                self._follower = None
+                self._noted.clear()
+            return True
+
+
+class CellFollower:
+    """Follows clusters in a thread of its own until nothing has run for a while. All of its state is that thread's.
+
+    The next one may begin while this one is still ending: they share what `CellWatcher` guards, and nothing else.
+    """
+
+    def __init__(self, watcher: CellWatcher) -> None:
+        self._watcher = watcher
+        self._kernel = asker_id()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake = asyncio.Event()
+        self._cells: dict[str, CellProgress] = {}
+        self._followings: dict[str, Following] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._heard_s: dict[str, float] = {}
+        self._last_run_s = time.monotonic()
+
+    # In any thread
+
+    def start(self) -> None:
+        """Begin to follow what was noted."""
+        start_thread("glassloom-cells", self._run, on_crash=self._crashed)
+
+    def call(self, function: Callable[..., None], *args: Any) -> None:
+        """Call a method in the follower's thread; nothing happens if it hasn't begun, and so has seen nothing, or has ended."""
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has just ended, with the thread
+                loop.call_soon_threadsafe(function, *args)
+
+    # In the thread
+
+    def wake(self) -> None:
+        """Look at once."""
+        self._wake.set()
+
+    def cancel(self, cell: str) -> None:
+        """Give up what a cell has started and isn't over."""
+        known = self._cells.get(cell)
+        if known is not None:
+            cancel_runs(known.open_runs(self._followings))
 
     def _run(self) -> None:
         asyncio.run(self._watch())
@@ -125,21 +185,10 @@ class CellWatcher:
     def _crashed(self, crash: Crash) -> None:
         """Strips stand still; computations don't care, and the next one starts another thread."""
         _log.warning("progress below cells has stopped: %s\n%s", crash.reason, crash.traceback)
-        with self._lock:
-            self._thread = self._loop = None
-            self._noted.clear()
-
-    def _cancel(self, cell: str) -> None:
-        known = self._cells.get(cell)
-        if known is not None:
-            cancel_runs(known.open_runs(self._followings))
+        self._watcher.let_go(self, has_crashed=True)
 
     async def _watch(self) -> None:
-        self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._cells.clear()
-        self._followings.clear()
-        self._last_run_s = time.monotonic()
         try:
             while not self._may_end():
                 await self._take_notes()
@@ -153,22 +202,13 @@ class CellWatcher:
             for task in self._tasks.values():
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-            self._tasks.clear()
 
     def _may_end(self) -> bool:
         """Whether nothing runs, and hasn't for some time; then the next note starts another thread."""
-        if time.monotonic() - self._last_run_s < LINGER_S:
-            return False
-        with self._lock:
-            if self._notes:
-                return False
-            self._thread = self._loop = None
-            self._noted.clear()
-            return True
+        return time.monotonic() - self._last_run_s >= LINGER_S and self._watcher.let_go(self)
 
     async def _take_notes(self) -> None:
-        while self._notes:
-            cell, began_s, find_record = self._notes.popleft()
+        for cell, began_s, find_record in self._watcher.take_notes():
             self._last_run_s = time.monotonic()
             known = self._cells.get(cell.id)
             if known is None or known.execution != cell.execution:
@@ -193,8 +233,8 @@ class CellWatcher:
             following.is_silent = now_s - self._heard_s[cluster] > _SILENT_S and not following.fold.has_ended
         changed = []
         for cell in self._cells.values():
-            cell.is_executing = cell.id == self._executing
-            before = self._sent.get(cell.id)
+            cell.is_executing = cell.id == self._watcher.executing
+            before = self._watcher.sent.get(cell.id)
             if cell.is_executing:
                 self._last_run_s = now_s
             if before is not None and not self._may_have_changed(cell, before, now_s):
@@ -206,10 +246,10 @@ class CellWatcher:
                 self._last_run_s = now_s
             if before is None or _without_time(message) != _without_time(before):
                 cell.changed_s = now_s
-                self._keep(message)
                 changed.append(message)
         if changed:
-            self._comm.send(changed, self._clock.now_s())
+            self._watcher.keep(changed)
+            self._watcher.comm.send(changed, self._watcher.clock.now_s())
 
     def _may_have_changed(self, cell: CellProgress, before: dict[str, Any], now_s: float) -> bool:
         """Whether it is worth while to look at a cell. One that has ended may be told more of, or begin anew."""
@@ -220,13 +260,6 @@ class CellWatcher:
             or now_s - cell.changed_s < LINGER_S
             or bool(cell.open_runs(self._followings))
         )
-
-    def _keep(self, message: dict[str, Any]) -> None:
-        with self._lock:
-            self._sent.pop(message["cell"], None)
-            self._sent[message["cell"]] = message
-            while len(self._sent) > MAX_CELLS:
-                del self._sent[next(iter(self._sent))]
 
     def _cell_of(self, run: RunRow) -> str:
         return run.cell if run.kernel == self._kernel else ""
@@ -251,7 +284,7 @@ class CellWatcher:
                     message = decode_known(payload)
                     self._heard_s[record.id] = time.monotonic()
                     if isinstance(message, Position):
-                        following.hear(message.at_s, self._clock.now_s())
+                        following.hear(message.at_s, self._watcher.clock.now_s())
                     if message is not None and not isinstance(message, Hello):
                         following.fold.apply(message)
                         self._wake.set()
