@@ -17,7 +17,7 @@ pushes = st.lists(st.tuples(st.integers(0, 20), st.booleans()), max_size=30)
 def _pushed(queue: ReadyQueue, number: int, priority: int, is_large: bool) -> TaskState:
     task = TaskState(number, f"task-{number}", Layer(number, "task", "task", ""))
     task.state, task.priority, task.stamp = State.READY, priority, number
-    task.layer.learn(1.0, LARGE_BYTES if is_large else 0)
+    task.layer.learnt.add(1.0, LARGE_BYTES if is_large else 0)
     queue.push(task)
     return task
 

@@ -172,6 +172,19 @@ def test_short_tasks_are_queued_deep() -> None:
     assert len(bench.act()["run"][0]) == 101  # 10 ms of work, and the one that crosses the line
 
 
+def test_short_tasks_are_queued_deep_also_after_one_of_them_lost_its_cpu() -> None:
+    bench = Bench(1)
+    keys = [f"a-{n}" for n in range(5000)]
+    bench.submit({key: [] for key in keys}, keys)
+    bench.act()
+    bench.finish(0, keys[0], duration_s=1e-4)
+    bench.act()
+    bench.finish(0, keys[1], duration_s=0.2)
+    bench.act()
+    bench.finish(0, *keys[2:102], duration_s=1e-4)
+    assert len(bench.act()["run"][0]) > 50
+
+
 def test_a_queue_has_at_most_a_thousand_tasks() -> None:
     bench = Bench(1)
     bench.submit({f"a-{n}": [] for n in range(5000)}, [f"a-{n}" for n in range(5000)])

@@ -299,7 +299,7 @@ class BlockTable:
         worker.occupancy_s = max(0.0, worker.occupancy_s - sum(block.estimates_s[start:stop])) if is_busy else 0.0
         worker.n_finished += n
         size = sum(sizes)
-        block.layer.learn_many(n, sum(durations_s[at:end]) / n, size / n)
+        block.layer.learnt.add_many(durations_s[at:end], size / n)
         block.layer.held_bytes += size
         self._count(block, RUNNING, MEMORY, n)
         for begin, end in _spans(_WANTED_RUN, block, start, stop):

@@ -362,7 +362,7 @@ class Scheduler:
                 return None
             self._transitions.end_stop(worker, number)  # stopped, then wanted again
         worker.n_finished += 1
-        task.layer.learn(duration_s, nbytes)
+        task.layer.learnt.add(duration_s, nbytes)
         self._transitions.move(task, MEMORY, (worker if location is None else None, location, nbytes))
         return task
 

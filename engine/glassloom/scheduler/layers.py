@@ -15,18 +15,62 @@ NO_RUN = -1
 """The run of tasks that were handed in without one."""
 UNKNOWN_DURATION_S = 0.5
 _SMOOTHING = 0.3
+_MAX_GROWTH = 4
+_SHORT_S = 1e-4
+"""Durations below this are taken as measured: a worker is given 10 ms of work at once."""
+_N_FEW = 4
+"""So many durations have a median that says more than each of them."""
 _N_STATES = len(State)
 
 
 class Learnt:
     """What was learnt of an operation's tasks: shared by its layers in all runs."""
 
-    __slots__ = ("duration_s", "nbytes")
+    __slots__ = ("_n_long", "duration_s", "nbytes")
 
     def __init__(self) -> None:
         self.duration_s = UNKNOWN_DURATION_S
         self.nbytes: float | None = None
         """Size of a result, on average; None: there was none yet."""
+        self._n_long = 0
+        """How many measurements in a row were above the limit for one."""
+
+    def add(self, duration_s: float, nbytes: float) -> None:
+        """Take one more measurement into the moving averages.
+
+        The operating system may take the CPU away from a task for hundreds of milliseconds, so one duration counts for at most
+        `_MAX_GROWTH` times the average, the second long one in a row for at most the square of that, and so on.
+        """
+        if self.nbytes is None:
+            self.duration_s, self.nbytes = duration_s, nbytes
+            return
+        average_s = self.duration_s
+        if duration_s <= _MAX_GROWTH * average_s or duration_s <= _SHORT_S:
+            self._n_long = 0
+        else:
+            self._n_long += 1
+            duration_s = min(duration_s, max(average_s * _MAX_GROWTH**self._n_long, _SHORT_S))
+        self.duration_s = average_s + _SMOOTHING * (duration_s - average_s)
+        self.nbytes += _SMOOTHING * (nbytes - self.nbytes)
+
+    def add_many(self, durations_s: Sequence[float], nbytes: float) -> None:
+        """Take the durations of some tasks, and the mean size of their results, into the moving averages.
+
+        Durations of fewer than half of them count for at most `_MAX_GROWTH` times the average.
+        """
+        n_tasks = len(durations_s)
+        if n_tasks < _N_FEW:
+            for duration_s in durations_s:
+                self.add(duration_s, nbytes)
+            return
+        is_first = self.nbytes is None
+        limit_s = 0.0 if is_first else max(_MAX_GROWTH * self.duration_s, _SHORT_S)
+        if max(durations_s) > limit_s:
+            limit_s = max(limit_s, _MAX_GROWTH * sorted(durations_s)[n_tasks // 2])
+            durations_s = [min(duration_s, limit_s) for duration_s in durations_s]
+        weight = 1.0 if is_first else 1 - (1 - _SMOOTHING) ** n_tasks
+        self.duration_s += weight * (sum(durations_s) / n_tasks - self.duration_s)
+        self.nbytes = nbytes if self.nbytes is None else self.nbytes + weight * (nbytes - self.nbytes)
 
 
 class Layer:
@@ -94,25 +138,6 @@ class Layer:
     def numbers(self) -> list[int]:
         """Return what is counted: tasks by state, then those released, failed and forgotten, and all."""
         return [*self.counts, self.n_released, self.n_failed, self.total]
-
-    def learn(self, duration_s: float, nbytes: int) -> None:
-        """Take one more measurement into the moving averages."""
-        learnt = self.learnt
-        if learnt.nbytes is None:
-            learnt.duration_s, learnt.nbytes = duration_s, nbytes
-        else:
-            learnt.duration_s += _SMOOTHING * (duration_s - learnt.duration_s)
-            learnt.nbytes += _SMOOTHING * (nbytes - learnt.nbytes)
-
-    def learn_many(self, n_tasks: int, duration_s: float, nbytes: float) -> None:
-        """Take so many measurements into the moving averages, of which the means are given."""
-        learnt = self.learnt
-        if learnt.nbytes is None:
-            learnt.duration_s, learnt.nbytes = duration_s, nbytes
-        else:
-            weight = 1 - (1 - _SMOOTHING) ** n_tasks
-            learnt.duration_s += weight * (duration_s - learnt.duration_s)
-            learnt.nbytes += weight * (nbytes - learnt.nbytes)
 
 
 class RunCounts:
