@@ -3,13 +3,11 @@
 ``GLASSLOOM_LONG_TESTS=1`` takes more seeds, and a random start. A failure names its seed: ``differential.run(seed)``.
 """
 
-import os
-
 import numpy as np
 import pytest
 from differential import Case, difference, run, run_corner
+from long_tests import LONG_TESTS
 
-LONG_TESTS = os.environ.get("GLASSLOOM_LONG_TESTS") == "1"
 N_GROUPS, N_CASES = (40, 500) if LONG_TESTS else (4, 60)
 START = int(np.random.SeedSequence().generate_state(1)[0]) if LONG_TESTS else 0
 

@@ -12,9 +12,10 @@ from glassloom.array.sources.sink import aligned
 from glassloom.errors import OptionError, ReadError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(pair=arrays(full_shapes, ("int64", "float32", "complex128")), data=st.data())
 def test_a_stack_of_npy_files_gives_back_what_was_written(tmp_path_factory, pair, data):
     array, lazy = pair
@@ -56,7 +57,7 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path):
         ga.to_hdf5(tmp_path / "x", "a", ga.ones(3))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(pair=arrays(full_shapes, ("int64", "float32", "complex128", "bool")), data=st.data())
 def test_zarr_and_hdf5_give_back_what_was_written(tmp_path_factory, pair, data):
     array, lazy = pair

@@ -6,6 +6,7 @@ import pytest
 from array_strategies import arrays, equal
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 lengths = st.integers(0, 5)
 KINDS = ("float64", "int64", "bool", "complex128")
@@ -63,7 +64,7 @@ def test_shapes_that_do_not_go_together_are_named(call, message):
         call(ga.ones((4, 6), chunks=2))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(0, 60), st.integers(1, 5), st.integers(1, 30), st.sampled_from(["float64", "complex128", "int64"]))
 def test_qr_of_any_cut_gives_orthonormal_columns_and_a_triangle(rows, columns, chunk, dtype):
     array = (np.random.default_rng(rows).normal(size=(rows, columns)) * 5).astype(dtype)
@@ -76,7 +77,7 @@ def test_qr_of_any_cut_gives_orthonormal_columns_and_a_triangle(rows, columns, c
     np.testing.assert_allclose(r, np.triu(r))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(1, 60), st.integers(1, 5), st.integers(1, 30), st.booleans())
 def test_svd_gives_numpys_singular_values_of_tall_and_wide_matrices(rows, columns, chunk, wide):
     array = np.random.default_rng(rows).normal(size=(rows, columns))

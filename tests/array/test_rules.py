@@ -11,6 +11,7 @@ from glassloom.array.nodes.slicing import Slice, Take, TakeWithin
 from glassloom.expr import lower, optimize, simplify, walk
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 REDUCTIONS = ["sum", "mean", "min", "max", "std", "argmin", "argmax", "any"]
 
@@ -84,7 +85,7 @@ def expressions(draw):
     return np.asarray(expected[index]), lazy[index]
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(expressions())
 def test_simplified_expressions_have_the_shape_type_chunks_and_values_of_the_original(case):
     expected, lazy = case

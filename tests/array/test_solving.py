@@ -6,6 +6,7 @@ import pytest
 from array_strategies import arrays, chunks_of, equal
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 CLOSE = {"rtol": 1e-7, "atol": 1e-7}
 DTYPES = st.sampled_from(["float64", "complex128", "int64", "float32"])
@@ -23,7 +24,7 @@ def tolerance(dtype):
     return {"rtol": 2e-2, "atol": 2e-2} if dtype == "float32" else CLOSE
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data(), st.integers(1, 9), st.integers(0, 3), DTYPES)
 def test_solve_and_inv_agree_with_numpy(data, n, k, dtype):
     a = random_matrix(n * 31, (n, n), dtype) + (10 * np.eye(n)).astype(dtype)
@@ -43,7 +44,7 @@ def test_rows_are_exchanged_over_the_whole_matrix():
     equal(ga.linalg.solve(lazy, np.ones(150)), np.linalg.solve(a, np.ones(150)), rtol=1e-7)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data(), st.integers(1, 90), DTYPES)
 def test_lu_gives_triangles_and_a_permutation(data, n, dtype):
     a = random_matrix(n, (n, n), dtype)
@@ -57,7 +58,7 @@ def test_lu_gives_triangles_and_a_permutation(data, n, dtype):
     assert abs(lower).max() <= 1 + 1e-6 or dtype == "complex128"
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data(), st.integers(1, 60), DTYPES, st.booleans())
 def test_cholesky_agrees_with_numpy(data, n, dtype, upper):
     a = random_matrix(n, (n, n), dtype)
@@ -66,7 +67,7 @@ def test_cholesky_agrees_with_numpy(data, n, dtype, upper):
     equal(ga.linalg.cholesky(lazy, upper=upper), np.linalg.cholesky(a, upper=upper), **tolerance(dtype))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data(), st.integers(1, 30), st.integers(1, 5), st.integers(0, 3), st.booleans())
 def test_least_squares_agree_with_numpy(data, m, n, k, deficient):
     a = random_matrix(m, (m, n), "float64")
@@ -89,7 +90,7 @@ def test_singular_and_indefinite_matrices_raise_when_computed():
         ga.linalg.cholesky(-ga.eye(4, chunks=2)).compute(scheduler="inline")
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.data(), st.lists(st.integers(1, 3), max_size=1).map(tuple), st.integers(1, 4))
 def test_what_is_computed_of_each_matrix_agrees_with_numpy(data, stack, n):
     a = random_matrix(n, (*stack, n, n), "float64")

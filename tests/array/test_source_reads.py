@@ -16,6 +16,7 @@ from glassloom.array.sources.choice import source_of
 from glassloom.errors import ReadError, SerialisationError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 N = 1000
 VALUES = np.arange(N * N, dtype=float).reshape(N, N)
@@ -112,7 +113,7 @@ def test_chunks_are_not_read_again_for_each_of_the_smaller_blocks_that_they_are_
     assert ga.from_array(Counted(VALUES), chunks=500).rechunk(250).sum().compute() == VALUES.sum()
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_any_slices_of_slices_of_anything_stored_are_numpys(data):
     shape = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple))

@@ -21,6 +21,7 @@ from glassloom.array.sources.sink import MARK, aligned, identity_of
 from glassloom.errors import OptionError, ReadError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 VALUES = np.random.default_rng(0).random((48, 60))
 
@@ -78,7 +79,7 @@ def test_several_arrays_share_the_chunks_of_one_target(scheduler, tmp_path):
     np.testing.assert_array_equal(target[:], VALUES)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data(), st.integers(1, 40), st.integers(1, 9), st.integers(0, 20))
 def test_aligned_blocks_cover_the_same_and_end_where_units_do(data, length, unit, begin):
     blocks = data.draw(blocks_of(length))

@@ -20,6 +20,7 @@ from glassloom.expr import lower, optimize
 from glassloom.expr.blockwise import Program
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 
 @contextmanager
@@ -107,7 +108,7 @@ def element_wise(draw):
     return made[-1], values, [value.copy() for value in values]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(element_wise(), st.sampled_from([8, 64, 200]))
 def test_element_wise_results_are_bit_for_bit_those_of_whole_blocks(case, nbytes):
     lazy, values, copies = case
@@ -120,7 +121,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Casting complex values to real")
 REDUCTIONS = ["sum", "prod", "min", "max", "any", "all", "mean", "var", "std"]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(element_wise(), st.sampled_from(REDUCTIONS), st.data())
 def test_reductions_agree_with_those_of_whole_blocks(case, name, data):
     lazy, _, _ = case

@@ -23,7 +23,8 @@ from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
-LONG_TESTS = os.environ.get("GLASSLOOM_LONG_TESTS") == "1"
+from long_tests import LONG_TESTS
+
 DAY = int(os.environ.get("GLASSLOOM_SWEEP_DAY") or date.today().toordinal())
 """Which of the places the long tests take: another part each day. To repeat a run, set it to what its header says."""
 

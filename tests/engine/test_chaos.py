@@ -21,8 +21,8 @@ from fault_helpers import fork_server_of, head_of, worker_pids
 from glassloom import Client
 from glassloom.errors import CancelledError
 from interrupts import interrupt_after
+from long_tests import LONG_TESTS
 
-LONG_TESTS = os.environ.get("GLASSLOOM_LONG_TESTS") == "1"
 N_COMPLETIONS = 100_000 if LONG_TESTS else 1_500
 SEED = int(os.environ.get("GLASSLOOM_CHAOS_SEED", "1"))
 BOUND_S = 60.0

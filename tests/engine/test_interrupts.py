@@ -17,7 +17,8 @@ from fault_helpers import eventually
 from glassloom import Client, Lock, Queue, as_completed, wait
 from glassloom.client.blocking import Signal, run_sync, until
 from glassloom.local.default import current
-from interrupts import DAY, LONG_TESTS, interrupt, n_places, numbers_of_today, sweep
+from interrupts import DAY, interrupt, n_places, numbers_of_today, sweep
+from long_tests import LONG_TESTS
 
 IN_TIME_S = 20
 

@@ -21,7 +21,8 @@ import tasks
 from glassloom import delayed
 from glassloom.local import threads
 from glassloom.local.threads import ThreadsRuntime, default_threads
-from interrupts import LONG_TESTS, interrupt, interrupt_after, sweep
+from interrupts import interrupt, interrupt_after, sweep
+from long_tests import LONG_TESTS
 from pools import end, eventually, holds_nothing
 
 N_ROUNDS = 200

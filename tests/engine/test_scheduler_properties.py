@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from interrupts import LONG_TESTS
+from long_tests import LONG_TESTS
 from simulator import Simulation
 
 N_BATCHES = 12

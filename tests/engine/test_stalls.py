@@ -14,8 +14,8 @@ from fault_helpers import both_workers, eventually, kill, worker_pids
 from glassloom import Client, wait
 from glassloom.errors import CancelledError, RemoteError, SerialisationError
 from glassloom.head.health import CANCELLED_S, STOPPED_S, STUCK_S, Health
+from long_tests import LONG_TESTS
 
-IS_LONG = os.environ.get("GLASSLOOM_LONG_TESTS") == "1"
 """Whether to stop workers for as long as it takes to be replaced, too."""
 
 
@@ -66,14 +66,14 @@ def test_other_workers_go_on_while_one_is_stopped(client: Client) -> None:
     try:
         results = client.map(time.sleep, [0.01] * 100, pure=False)
         eventually(lambda: sum(future.done() for future in results) >= 90, 30)
-        time.sleep(30 if IS_LONG else 2)
+        time.sleep(30 if LONG_TESTS else 2)
     finally:
         kill(stopped, signal.SIGCONT)
     assert client.gather(results) == [None] * 100
     assert stopped in worker_pids(client)
 
 
-@pytest.mark.skipif(not IS_LONG, reason="takes more than a minute: GLASSLOOM_LONG_TESTS=1")
+@pytest.mark.skipif(not LONG_TESTS, reason="takes more than a minute: GLASSLOOM_LONG_TESTS=1")
 @pytest.mark.fault("SIGSTOP of a worker for good")
 def test_the_tasks_of_a_worker_that_stays_stopped_run_elsewhere(client: Client) -> None:
     signal.alarm(150)

@@ -19,7 +19,7 @@ from glassloom.store import spill_batch, spill_file, store
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from interrupts import LONG_TESTS
+from long_tests import LONG_TESTS
 
 KIB = 1024
 TARGET = 512 * KIB

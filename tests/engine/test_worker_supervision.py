@@ -22,7 +22,8 @@ from fault_helpers import eventually, worker_pids
 from glassloom import Client, wait
 from glassloom.errors import WorkerLost
 from glassloom.worker import worker
-from interrupts import LONG_TESTS, numbers_of_today
+from interrupts import numbers_of_today
+from long_tests import LONG_TESTS
 
 ENGINE = str(Path(worker.__file__).parents[1])
 EVERY = 3 if LONG_TESTS else 12
