@@ -13,7 +13,7 @@ from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.write import to_csv, to_parquet
 from glassloom.dataframe.meta import infer_meta, parse_meta
 from glassloom.dataframe.moving.merge import merge
-from glassloom.dataframe.moving.order import set_index
+from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.nodes import Assign, BlockOp, Filter, LabelKeeping, Projection, require_aligned
 from glassloom.dataframe.reduce import Length, keep_some
 from glassloom.dataframe.series import Series, WithMeta
@@ -25,7 +25,7 @@ from glassloom.graph import function_label
 
 
 @wraps("frame")
-class DataFrame(Reductions):
+class DataFrame(MovingFrame, Reductions):
     """A lazy pandas DataFrame, cut into partitions.
 
     Examples
@@ -201,27 +201,6 @@ class DataFrame(Reductions):
     def reset_index(self, *, drop: bool = False) -> Any:
         """Return the frame with the index as a column, or without it. Each partition counts its rows from 0."""
         return operate(Method("reset_index"), self, kind=BlockOp, kwargs={"drop": drop}, label="reset-index")
-
-    def set_index(self, column: Any, *, sorted: bool = False, drop: bool = True) -> Any:
-        """Make a column the index.
-
-        Parameters
-        ----------
-        column
-            The name of the column.
-        sorted
-            Whether the frame is sorted by it. Then the divisions are found out (which reads that column, now) and
-            known afterwards. With False the rows stay in their order, as in pandas, and divisions are not known.
-        drop
-            Whether to drop the column.
-
-        Raises
-        ------
-        DivisionError
-            If `sorted` is True and the partitions aren't in order.
-        """
-        require_columns([column], self._meta)
-        return set_index(self, column, is_sorted=sorted, drop=drop)
 
     def groupby(self, by: Any, *, dropna: bool = True, sort: bool = True, observed: bool | None = None) -> GroupBy:
         """Group rows by the values of columns.

@@ -9,6 +9,7 @@ from glassloom.dataframe.accessors import Accessor
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.meta import infer_meta, parse_meta
+from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.nodes import Filter, Rowwise, require_aligned
 from glassloom.dataframe.reduce import keep_some, value_counts
 from glassloom.dataframe.support import not_supported
@@ -19,7 +20,7 @@ from glassloom.graph import function_label
 
 
 @wraps("series")
-class Series(Reductions):
+class Series(MovingSeries, Reductions):
     """A lazy pandas Series, cut into partitions.
 
     Examples

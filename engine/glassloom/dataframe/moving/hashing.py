@@ -17,13 +17,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from glassloom.dataframe.moving.text_words import WORD_BYTES, TextWords
+
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 _NULL = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIERS = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
 _SHIFT = np.uint64(32)
-_WORD = 8
-"""Bytes of text that are hashed at a time."""
 
 
 def hash_keys(columns: Sequence[Any]) -> Hashes:
@@ -53,10 +53,9 @@ def hash_column(column: Any) -> Hashes:
         return _with_nulls(_hash_integers(column.array.asi8), np.asarray(column.isna()))
     if isinstance(dtype, pd.IntervalDtype):
         return hash_keys([column.array.left, column.array.right])
-    kind = _arrow_kind(dtype)
-    if kind == "text":
+    if is_text(dtype):
         return _hash_text(pa.array(column.array))
-    if kind == "time" or getattr(dtype, "kind", "O") in "mM":
+    if getattr(dtype, "kind", "O") in "mM":
         return _hash_times(column)
     if pd.api.types.is_numeric_dtype(dtype) or getattr(dtype, "kind", "O") == "b":
         return _hash_numbers(column)
@@ -69,16 +68,12 @@ def places_of(hashes: Hashes, count: int) -> np.ndarray[Any, Any]:
     return places.astype(np.min_scalar_type(max(count - 1, 0)))
 
 
-def _arrow_kind(dtype: Any) -> str:
-    """Return what an Arrow dtype, or pandas' own for text, holds."""
-    if isinstance(dtype, pd.StringDtype):
-        return "text"
+def is_text(dtype: Any) -> bool:
+    """Whether a dtype is pandas' own for text, or Arrow's."""
     if not isinstance(dtype, pd.ArrowDtype):
-        return ""
+        return isinstance(dtype, pd.StringDtype)
     kind = dtype.pyarrow_dtype
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return "text"
-    return "time" if pa.types.is_temporal(kind) and dtype.kind in "mM" else ""
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
 def _mixed(values: Hashes) -> Hashes:
@@ -131,43 +126,20 @@ def _hash_categories(array: Any) -> Hashes:
 
 
 def _hash_text(array: Any) -> Hashes:
-    """Return the hashes of an Arrow array of text: by its UTF-8 bytes, eight at a time over all rows."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
-        if isinstance(array, pa.ChunkedArray):
-            return np.concatenate([np.empty(0, np.uint64), *map(_hash_text, array.chunks)])
-    if not pa.types.is_large_string(array.type):
-        array = array.cast(pa.large_string())
-    missing = np.asarray(pc.is_null(array)) if array.null_count else np.zeros(0, bool)
-    if not len(array):
-        return np.empty(0, np.uint64)
-    _, offsets, data = array.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    hashes = _hash_bytes(bounds[:-1], np.diff(bounds), data)
-    return _with_nulls(hashes, missing) if array.null_count else hashes
+    """Return the hashes of an Arrow array of text."""
+    hashes = _hash_words(TextWords.of(array))
+    return _with_nulls(hashes, np.asarray(pc.is_null(array))) if array.null_count else hashes
 
 
-def _hash_bytes(starts: Any, lengths: Any, data: Any) -> Hashes:
-    """Return the hashes of stretches of a buffer."""
-    hashes = lengths.astype(np.uint64)
-    shortest, longest = int(lengths.min()), int(lengths.max())
-    if not longest:
-        return _mixed(hashes)
-    first, end = int(starts[0]), int(starts[-1] + lengths[-1])
-    padded = np.empty(end - first + _WORD, np.uint8)  # a word may begin at the last byte
-    padded[: end - first] = np.frombuffer(data, np.uint8)[first:end]
-    padded[end - first :] = 0
-    words = np.ndarray((end - first,), "<u8", padded.data, strides=(1,))
+def _hash_words(words: TextWords) -> Hashes:
+    hashes = words.lengths.astype(np.uint64)
     rows: Any = slice(None)  # those that have bytes left
-    for done in range(0, longest, _WORD):
-        if shortest <= done:
-            rows = np.flatnonzero(lengths > done)
-        left = lengths[rows] - done
-        word = words[starts[rows] - first + done]
-        unused = np.maximum(_WORD - left, 0).astype(np.uint64) * np.uint64(8)
-        word = (word << unused) >> unused
-        hashes[rows] = _mixed(word ^ (hashes[rows] * np.uint64(31)))
-    return hashes
+    shortest = int(words.lengths.min()) if len(hashes) else 0
+    for number in range(words.n_words):
+        if shortest <= number * WORD_BYTES:
+            rows = np.flatnonzero(words.lengths > number * WORD_BYTES)
+        hashes[rows] = _mixed(words.word(number, rows) ^ (hashes[rows] * np.uint64(31)))
+    return hashes if words.n_words else _mixed(hashes)
 
 
 def _hash_objects(values: Any) -> Hashes:
@@ -197,7 +169,7 @@ def _hash_object(value: Any) -> Any:
 
 def _hash_string(value: str) -> Any:
     data = value.encode("utf-8", "surrogatepass")
-    return _hash_bytes(np.array([0]), np.array([len(data)]), data)[0]
+    return _hash_words(TextWords(np.array([0]), np.array([len(data)]), data))[0]
 
 
 def _hash_number(value: Any) -> Any:

@@ -1,0 +1,345 @@
+"""The methods of frames and series that move rows between partitions: they check arguments, and return collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.collection import Collection
+from glassloom.dataframe.call import Method
+from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.moving.numbering import renumber
+from glassloom.dataframe.moving.set_index import BY_INDEX, SetIndex, set_sorted_index, sort_by_index
+from glassloom.dataframe.moving.shuffle import hash_shuffle
+from glassloom.dataframe.moving.sort import (
+    Sorting,
+    require_stable,
+    reversed_partitions,
+    sort,
+    sort_blocks,
+    sort_order,
+)
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, require_aligned
+from glassloom.dataframe.wrap import bind, is_node, operate, wrap
+from glassloom.errors import OptionError
+
+_SHUFFLE_METHODS = (None, "tasks", "disk", "p2p")
+
+
+class MovingRows(Collection):
+    """What frames and series have in common."""
+
+    _expr: FrameExpr
+
+    def sort_index(
+        self,
+        *,
+        axis: Any = 0,
+        level: Any = None,
+        ascending: Any = True,
+        inplace: bool = False,
+        kind: Any = "stable",
+        na_position: str = "last",
+        sort_remaining: bool = True,
+        ignore_index: bool = False,
+        key: Callable[[Any], Any] | None = None,
+        npartitions: int | None = None,
+    ) -> Any:
+        """Return the rows in order of their labels; rows of equal labels keep their order.
+
+        Ascending, the result's divisions are known. If this frame's are not, the labels are read now to find them out.
+
+        Parameters
+        ----------
+        ascending
+            Whether small labels come first; a list for several levels.
+        kind
+            All kinds are stable here.
+        na_position
+            ``"first"`` or ``"last"``: where missing labels go.
+        ignore_index
+            Whether to number the result's rows from 0.
+        key
+            A function of the index that returns what to sort by.
+        npartitions
+            Number of partitions of the result. Default: as many as before.
+        """
+        require_stable(kind)
+        for name, value, usual in (
+            ("axis", axis, (0, "index")),
+            ("level", level, (None,)),
+            ("inplace", inplace, (False,)),
+            ("sort_remaining", sort_remaining, (True,)),
+        ):
+            _require_usual("sort_index", name, value, usual)
+        node, index = self._expr, self._expr.meta.index
+        order = sort_order(ascending, index.nlevels, na_position)
+        sorting = Sorting((), order, key, by_index=True)
+        is_plain = index.nlevels == 1 and key is None and na_position == "last" and npartitions is None
+        if is_plain and node.divisions[0] is not None:
+            found = sort_blocks(node, sorting)
+            found = found if order.ascending[0] else reversed_partitions(found)
+        elif index.nlevels == 1 and key is None and order == BY_INDEX.order:
+            labels = operate(_index_as_series, wrap(node), label="index").expr
+            found = sort_by_index(node, labels, npartitions)
+        else:
+            found = sort(node, sorting, npartitions)
+        return wrap(renumber(found) if ignore_index else found)
+
+    def _sort_values(
+        self, by: tuple[Any, ...], ascending: Any, na_position: str, kind: Any, ignore_index: bool, key: Any, count: Any
+    ) -> Any:
+        require_stable(kind)
+        sorting = Sorting(by, sort_order(ascending, max(len(by), 1), na_position), key)
+        found = sort(self._expr, sorting, _checked_count(count))
+        return wrap(renumber(found) if ignore_index else found)
+
+
+class MovingSeries(MovingRows):
+    """The methods of series."""
+
+    def sort_values(
+        self,
+        *,
+        axis: Any = 0,
+        ascending: Any = True,
+        inplace: bool = False,
+        kind: Any = "stable",
+        na_position: str = "last",
+        ignore_index: bool = False,
+        key: Callable[[Any], Any] | None = None,
+        npartitions: int | None = None,
+    ) -> Any:
+        """Return the values in order; equal ones keep their order. See `DataFrame.sort_values`."""
+        _require_usual("sort_values", "axis", axis, (0, "index"))
+        _require_usual("sort_values", "inplace", inplace, (False,))
+        return self._sort_values((), ascending, na_position, kind, ignore_index, key, npartitions)
+
+
+class MovingFrame(MovingRows):
+    """The methods of frames."""
+
+    def shuffle(
+        self,
+        on: Any = None,
+        *,
+        ignore_index: bool = False,
+        npartitions: int | None = None,
+        shuffle_method: str | None = None,
+        on_index: bool = False,
+    ) -> Any:
+        """Move rows so that those of equal keys are in one partition.
+
+        A partition's rows keep their order: those of the first partition come first. Missing keys are equal.
+
+        Parameters
+        ----------
+        on
+            A column or several; or a series of the same rows.
+        ignore_index
+            Whether each partition of the result numbers its rows from 0.
+        npartitions
+            Number of partitions of the result. Default: as many as before.
+        shuffle_method
+            For compatibility with Dask; there is one method.
+        on_index
+            Whether the index labels are the keys.
+
+        Examples
+        --------
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.datasets.timeseries(end="2000-01-04", freq="1h")
+        >>> frame.shuffle("name", npartitions=2).npartitions
+        2
+        """
+        require_shuffle_method(shuffle_method)
+        if (on is None) != on_index:
+            raise OptionError(f"shuffle needs either on=, a column or several, or on_index=True; got on={on!r}")
+        count = _checked_count(npartitions)
+        node = self._expr
+        if is_node(on):
+            temporary = _unused_name(node.meta)
+            require_aligned([node, on.expr], "shuffle(on=series)")
+            node = wrap(node)._assigned({temporary: on if not _is_frame(on) else on[on.columns[0]]})
+            found: FrameExpr = Projection(hash_shuffle(node, (temporary,), count), list(self._expr.meta.columns))
+        else:
+            found = hash_shuffle(node, () if on_index else tuple(_listed(on)), count)
+        if ignore_index:
+            return operate(Method("reset_index"), wrap(found), kind=BlockOp, kwargs={"drop": True}, label="reset-index")
+        return wrap(found)
+
+    def sort_values(
+        self,
+        by: Any,
+        *,
+        axis: Any = 0,
+        ascending: Any = True,
+        inplace: bool = False,
+        kind: Any = "stable",
+        na_position: str = "last",
+        ignore_index: bool = False,
+        key: Callable[[Any], Any] | None = None,
+        npartitions: int | None = None,
+    ) -> Any:
+        """Return the rows in order of some columns; rows of equal keys keep their order.
+
+        The result is pandas' with ``kind="stable"``. Its divisions are not known: index labels go with their rows.
+
+        Parameters
+        ----------
+        by
+            A column or several.
+        ascending
+            Whether small values come first; a list for several columns.
+        kind
+            All kinds are stable here.
+        na_position
+            ``"first"`` or ``"last"``: where missing values go.
+        ignore_index
+            Whether to number the result's rows from 0.
+        key
+            A function of each column that returns what to sort by: a series of as many values.
+        npartitions
+            Number of partitions of the result. Default: as many as before. All rows of equal keys are in one.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"x": [3, 1, 2], "y": list("abc")}), npartitions=2)
+        >>> frame.sort_values("x", ascending=False).y.compute().tolist()
+        ['a', 'c', 'b']
+        """
+        _require_usual("sort_values", "axis", axis, (0, "index"))
+        _require_usual("sort_values", "inplace", inplace, (False,))
+        names = tuple(_listed(by))
+        if not names:
+            raise ValueError("sort_values needs a column to sort by; by=[] names none")
+        require_columns(names, self._expr.meta)
+        return self._sort_values(names, ascending, na_position, kind, ignore_index, key, npartitions)
+
+    def set_index(
+        self,
+        keys: Any,
+        *,
+        drop: bool = True,
+        append: bool = False,
+        sorted: bool = False,
+        npartitions: Any = None,
+        divisions: Sequence[Any] | None = None,
+        sort: bool = True,
+        shuffle_method: str | None = None,
+    ) -> Any:
+        """Make a column the index, and sort by it, so that the divisions are known.
+
+        As in Dask, and other than in pandas, rows are moved so that they are in order of the new index; rows of equal
+        labels keep their order, missing labels come last. To find the divisions the column is read now, unless they
+        are given. Nothing moves if the column is in order already.
+
+        Parameters
+        ----------
+        keys
+            A column, or a series of the same rows. With ``sort=False`` also several columns.
+        drop
+            Whether to drop the column.
+        append
+            Whether to keep the old index as further level; with ``sort=False`` only.
+        sorted
+            Whether the frame is sorted by the column. Then nothing moves, and the divisions are found out, or taken
+            from `divisions`.
+        npartitions
+            Number of partitions of the result. Default, and ``"auto"``: as many as before. There may be fewer, since
+            all rows of equal labels are in one.
+        divisions
+            The labels at which partitions shall begin, and the last one.
+        sort
+            With False the rows stay where they are, as in pandas, and divisions are not known.
+        shuffle_method
+            For compatibility with Dask; there is one method.
+
+        Raises
+        ------
+        DivisionError
+            If `sorted` is True and the partitions aren't in order; when computing, if a label lies outside `divisions`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"x": [3, 1, 2, 4], "y": list("abcd")}), npartitions=2)
+        >>> by_x = frame.set_index("x")
+        >>> by_x.divisions
+        (1, 3, 4)
+        >>> by_x.loc[2:3].y.compute().tolist()
+        ['c', 'a']
+        """
+        require_shuffle_method(shuffle_method)
+        count = None if npartitions == "auto" else _checked_count(npartitions)
+        names = _listed(keys)
+        require_columns([name for name in names if not is_node(name)], self._expr.meta)
+        series = [name for name in names if is_node(name)]
+        nodes, call = (
+            bind(Method("set_index"), (self, names), {"drop": drop, "append": append}, label="set-index")
+            if not series
+            else bind(_set_index, (self, *names), {"drop": drop, "append": append}, label="set-index")
+        )
+        require_aligned(nodes, "set_index(series)")
+        node = SetIndex(nodes[0], tuple(nodes[1:]), call)
+        if not sort and not sorted and divisions is None:
+            return wrap(node)
+        for name, value in (("append", append), ("keys", len(names) > 1)):
+            if value:
+                shown = f"append={append}" if name == "append" else f"{len(names)} columns"
+                raise NotImplementedError(f"set_index with {shown} doesn't sort; use set_index(..., sort=False)")
+        labels = names[0].expr if series else Projection(self._expr, names[0])
+        if sorted:
+            found: FrameExpr = set_sorted_index(node, labels, labels.meta.name, divisions)
+        else:
+            found = sort_by_index(node, labels, count, divisions)
+        return wrap(found)
+
+
+def _set_index(frame: Any, *keys: Any, drop: bool, append: bool) -> Any:
+    return frame.set_index(list(keys), drop=drop, append=append)
+
+
+def require_shuffle_method(method: str | None) -> None:
+    """Check the name of a way to shuffle that Dask has; all of them mean the same here."""
+    if method not in _SHUFFLE_METHODS:
+        raise OptionError(f"shuffle_method={method!r} should be one of {list(_SHUFFLE_METHODS)}")
+
+
+def _require_usual(method: str, name: str, value: Any, usual: Sequence[Any]) -> None:
+    """Check an argument of pandas' of which only one value is supported."""
+    if not any(value is one or (type(value) is type(one) and value == one) for one in usual):
+        raise NotImplementedError(f"{method}({name}={value!r}) isn't supported; leave {name} as {usual[0]!r}")
+
+
+def _checked_count(npartitions: Any) -> int | None:
+    if npartitions is None:
+        return None
+    if isinstance(npartitions, bool) or not isinstance(npartitions, (int, np.integer)) or npartitions < 1:
+        raise ValueError(f"npartitions={npartitions!r} should be a whole number, 1 or more")
+    return int(npartitions)
+
+
+def _listed(names: Any) -> list[Any]:
+    return list(names) if isinstance(names, (list, pd.Index)) else [names]
+
+
+def _is_frame(value: Any) -> bool:
+    return isinstance(value.expr.meta, pd.DataFrame)
+
+
+def _unused_name(meta: Any) -> str:
+    name = "_key"
+    while name in meta.columns:
+        name += "_"
+    return name
+
+
+def _index_as_series(block: Any) -> Any:
+    return pd.Series(block.index.array, index=block.index, name=block.index.name)

@@ -1,0 +1,167 @@
+"""`set_index`, and divisions that are found out by reading the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.moving.boundaries import (
+    SAMPLES_PER_PARTITION,
+    Order,
+    Samples,
+    choose_boundaries,
+    join_samples,
+    sample_keys,
+)
+from glassloom.dataframe.moving.shape import SetDivisions
+from glassloom.dataframe.moving.sort import Sorting, sort, sort_at, sort_blocks
+from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Rowwise
+from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.wrap import wrap
+from glassloom.errors import DivisionError
+
+BY_INDEX = Sorting((), Order((True,)), None, by_index=True)
+
+
+class SetIndex(Rowwise):
+    """A frame with columns or a series as the index: the same rows under other labels."""
+
+    @property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+    @property
+    def layout(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """What is known of a partition's keys: the smallest and largest, if any; whether they are in order, none missing."""
+
+    low: Any
+    high: Any
+    is_sorted: bool
+
+
+def set_sorted_index(node: FrameExpr, keys: FrameExpr, name: Any, divisions: Sequence[Any] | None) -> FrameExpr:
+    """Return a frame whose rows are in order of its index, with its divisions, which are found out if not given.
+
+    Parameters
+    ----------
+    node
+        The frame with its new index.
+    keys
+        The index labels as a series.
+    name
+        What messages call them.
+    """
+    if divisions is not None:
+        return SetDivisions(node, _checked_divisions(divisions, node, node.npartitions))
+    ends, _ = _look_at(keys, node.npartitions)
+    for number, end in enumerate(ends):
+        if end is None:
+            raise DivisionError(f"partition {number} has no rows, so its first {name!r} isn't known; drop it before")
+        if not end.is_sorted:
+            raise DivisionError(f"partition {number} isn't sorted by {name!r}, or values are missing")
+    for number, (before, after) in enumerate(pairwise(ends)):
+        if not before.high < after.low:
+            raise DivisionError(
+                f"partitions {number} and {number + 1} overlap: one ends at {name}={before.high}, the next begins at "
+                f"{after.low}"
+            )
+    return SetDivisions(node, (*(end.low for end in ends), ends[-1].high))
+
+
+def sort_by_index(
+    node: FrameExpr, keys: FrameExpr, npartitions: int | None = None, divisions: Sequence[Any] | None = None
+) -> FrameExpr:
+    """Return a frame sorted by its index, with known divisions. Reads the keys now, unless the divisions are given.
+
+    Missing labels come last. Rows don't move if they are sorted already.
+    """
+    if divisions is not None:
+        return _sort_at_divisions(node, _checked_divisions(divisions, node, None))
+    if isinstance(keys.meta.dtype, pd.CategoricalDtype):  # their order isn't that of the labels
+        return sort(node, BY_INDEX, npartitions)
+    count = npartitions or node.npartitions
+    ends, samples = _look_at(keys, count)
+    if npartitions is None and _are_in_order(ends):
+        return SetDivisions(node, (*(end.low for end in ends), ends[-1].high))
+    known = [end for end in ends if end is not None and end.low is not None]
+    if not known:
+        return sort_blocks(node, BY_INDEX)
+    low, high = min(end.low for end in known), max(end.high for end in known)
+    boundaries = choose_boundaries(samples, count, BY_INDEX.order)
+    column = boundaries[0]
+    boundaries = boundaries[column.notna() & (column > low)].drop_duplicates(ignore_index=True)
+    return sort_at(node, BY_INDEX, boundaries, (low, *boundaries[0].tolist(), high))
+
+
+def _sort_at_divisions(node: FrameExpr, divisions: tuple[Any, ...]) -> FrameExpr:
+    boundaries = pd.DataFrame({0: pd.Series(list(divisions[1:-1]), dtype=node.meta.index.dtype)})
+    sorted_node = sort_at(node, BY_INDEX, boundaries, divisions)
+    call = BlockCall(_require_between, (Block(0), divisions[0], divisions[-1]), label="check-divisions")
+    return LabelKeeping(sorted_node, (), call)
+
+
+def _require_between(block: Any, low: Any, high: Any) -> Any:
+    labels = block.index.dropna()
+    ends = labels[[0, -1]].tolist() if len(labels) else [low, high]
+    if ends[0] < low or ends[1] > high:
+        wrong = ends[0] if ends[0] < low else ends[1]
+        raise DivisionError(f"label {wrong!r} lies outside of the divisions, which go from {low!r} to {high!r}")
+    return block
+
+
+def _checked_divisions(divisions: Sequence[Any], node: FrameExpr, npartitions: int | None) -> tuple[Any, ...]:
+    """Return divisions as labels of a node's index."""
+    found = tuple(pd.Series(list(divisions), dtype=node.meta.index.dtype).tolist())
+    if len(found) < 2 or (npartitions is not None and len(found) != npartitions + 1):
+        expected = "at least 2 labels" if npartitions is None else f"{npartitions + 1} labels"
+        raise DivisionError(f"divisions={divisions!r} should have {expected}: where partitions begin, and the last one")
+    for place, (before, after) in enumerate(pairwise(found)):
+        is_last = place == len(found) - 2
+        if not (before <= after if is_last else before < after):
+            raise DivisionError(f"divisions={divisions!r} should increase; {after!r} follows {before!r}")
+    return found
+
+
+def _are_in_order(ends: Sequence[_Ends | None]) -> bool:
+    if not all(end is not None and end.is_sorted for end in ends):
+        return False
+    return all(before.high < after.low for before, after in pairwise(ends))  # type: ignore[union-attr]
+
+
+def _look_at(keys: FrameExpr, count: int) -> tuple[list[Any], Samples]:
+    """Compute what is known of each partition's keys, and samples of them for `count` partitions."""
+    n_samples = max(SAMPLES_PER_PARTITION, SAMPLES_PER_PARTITION * count // keys.npartitions)
+    found: tuple[list[Any], Samples] = wrap(
+        tree(keys, Operation(partial(_look, n_samples), _join, _join), 0, "divisions")
+    ).compute()
+    return found
+
+
+def _look(n_samples: int, column: Any) -> tuple[list[_Ends | None], Samples]:
+    samples = sample_keys(pd.DataFrame({0: column.array}), n_samples)
+    if not len(column):
+        return [None], samples
+    known = column.dropna()
+    is_sorted = len(known) == len(column) and bool(column.is_monotonic_increasing)
+    if not len(known) or isinstance(column.dtype, pd.CategoricalDtype):
+        low = high = None
+    elif is_sorted:
+        low, high = known.iloc[[0, -1]].tolist()
+    else:
+        low, high = known.iloc[[known.argmin(), known.argmax()]].tolist()
+    return [_Ends(low, high, is_sorted)], samples
+
+
+def _join(several: Sequence[tuple[list[_Ends | None], Samples]]) -> tuple[list[_Ends | None], Samples]:
+    return [end for ends, _ in several for end in ends], join_samples([samples for _, samples in several])

@@ -1,0 +1,182 @@
+"""`sort_values` and `sort_index`: rows go to the partition of their range of keys, and are sorted there.
+
+Sorts are stable, as pandas' with ``kind="stable"``: rows of equal keys keep their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.moving.boundaries import (
+    SAMPLES_PER_PARTITION,
+    Order,
+    Samples,
+    choose_boundaries,
+    join_samples,
+    places_among,
+    sample_keys,
+)
+from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split
+from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Partitions
+from glassloom.dataframe.reduce import Operation, tree
+from glassloom.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """What a frame is sorted by.
+
+    Attributes
+    ----------
+    by
+        Columns; none: by the values of a series.
+    order
+        In which direction.
+    key
+        A user's function of each key column, or None.
+    by_index
+        Whether the keys are the index labels.
+    """
+
+    by: tuple[Any, ...]
+    order: Order
+    key: Callable[[Any], Any] | None = None
+    by_index: bool = False
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.by, self.order, self.key, self.by_index)
+
+    def keys_of(self, block: Any) -> Any:
+        """Return the keys as a frame; its index counts the rows."""
+        found = [self._applied(column) for column in self._columns(block)]
+        return pd.DataFrame(dict(enumerate(found)), copy=False)
+
+    def _columns(self, block: Any) -> list[Any]:
+        if self.by_index:
+            index = block.index
+            levels = [index.get_level_values(level) for level in range(index.nlevels)]
+            return levels if self.key is not None else [pd.Series(level.array) for level in levels]
+        columns = [block[name] for name in self.by] if isinstance(block, pd.DataFrame) else [block]
+        return [column.reset_index(drop=True) for column in columns]
+
+    def _applied(self, column: Any) -> Any:
+        if self.key is None:
+            return column
+        made = self.key(column)
+        if len(made) != len(column):
+            raise ValueError(f"key= returned {len(made)} values for {len(column)}; it should return one for each")
+        return pd.Series(made.array if isinstance(made, (pd.Series, pd.Index)) else made)
+
+    def sorted(self, block: Any) -> Any:
+        """Return a block in order."""
+        order = self.order
+        options: dict[str, Any] = {"na_position": order.na_position, "kind": "stable", "key": self.key}
+        several = isinstance(block.index, pd.MultiIndex) if self.by_index else len(self.by) > 1
+        options["ascending"] = list(order.ascending) if several else order.ascending[0]
+        if self.by_index:
+            return block.sort_index(**options)
+        if isinstance(block, pd.DataFrame):
+            return block.sort_values(list(self.by), **options)
+        return block.sort_values(**options)
+
+
+class SortedExchange(Exchange):
+    """A frame in order of its keys."""
+
+    parameters = ("split", "count", "sorting", "found_divisions")
+    operation = "sort"
+
+    sorting: Sorting
+    found_divisions: tuple[Any, ...] | None
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.found_divisions or (None,) * (self.count + 1)
+
+    @property
+    def finish(self) -> Callable[[list[Any]], Any]:
+        return partial(_sorted_whole, self.sorting)
+
+
+class SortedBlocks(LabelKeeping):
+    """A frame each of whose partitions is sorted by itself."""
+
+
+def sort(node: FrameExpr, sorting: Sorting, npartitions: int | None = None) -> FrameExpr:
+    """Return a frame in order; its divisions are not known."""
+    count = npartitions or node.npartitions
+    if node.npartitions == count == 1:
+        return sort_blocks(node, sorting)
+    n_samples = max(SAMPLES_PER_PARTITION, SAMPLES_PER_PARTITION * count // node.npartitions)
+    steps = Operation(
+        partial(_sample, sorting, n_samples), join_samples, partial(_choose_boundaries, count, sorting.order)
+    )
+    boundaries = tree(node, steps, 0, "boundaries")
+    call = BlockCall(_split_by_boundaries, (Block(0), Block(1), sorting, count), label="split-by-range")
+    return SortedExchange(Split(node, (boundaries,), call), count, sorting, None)
+
+
+def sort_at(node: FrameExpr, sorting: Sorting, boundaries: Any, divisions: tuple[Any, ...] | None) -> FrameExpr:
+    """Return a frame in order, cut at keys that are known: a frame with a column for each key."""
+    count = len(boundaries) + 1
+    call = BlockCall(_split_by_boundaries, (Block(0), boundaries, sorting, count), label="split-by-range")
+    return SortedExchange(Split(node, (), call), count, sorting, divisions)
+
+
+def sort_blocks(node: FrameExpr, sorting: Sorting) -> FrameExpr:
+    """Return a frame with each partition sorted by itself."""
+    return SortedBlocks(node, (), BlockCall(sorting.sorted, (Block(0),), label="sort"))
+
+
+def reversed_partitions(node: FrameExpr) -> FrameExpr:
+    """Return the partitions of a frame, the last one first."""
+    return Partitions(node, tuple(range(node.npartitions)[::-1])) if node.npartitions > 1 else node
+
+
+def sort_order(ascending: Any, n_keys: int, na_position: str) -> Order:
+    """Return the order that a user's options say.
+
+    Raises
+    ------
+    ValueError
+        If they say none.
+    """
+    many: Sequence[Any] = ascending if isinstance(ascending, (list, tuple)) else [ascending] * n_keys
+    if len(many) != n_keys:
+        raise ValueError(f"ascending={ascending!r} has {len(many)} values for {n_keys} keys")
+    for one in many:
+        if not isinstance(one, (bool, int, np.bool_)):
+            raise ValueError(f"ascending={ascending!r} should be True, False, or a list of those")
+    if na_position not in ("first", "last"):
+        raise OptionError(f"na_position={na_position!r} should be 'first' or 'last'")
+    return Order(tuple(bool(one) for one in many), na_position)
+
+
+def require_stable(kind: Any) -> None:
+    """Check that a kind of sort is known. All are stable here."""
+    if kind not in (None, "quicksort", "mergesort", "heapsort", "stable"):
+        raise OptionError(f"kind={kind!r} should be 'stable', 'quicksort', 'mergesort' or 'heapsort'")
+
+
+def _sample(sorting: Sorting, n_samples: int, block: Any) -> Samples:
+    return sample_keys(sorting.keys_of(block), n_samples)
+
+
+def _choose_boundaries(count: int, order: Order, samples: Sequence[Samples]) -> Any:
+    return choose_boundaries(join_samples(samples), count, order)
+
+
+def _split_by_boundaries(block: Any, boundaries: Any, sorting: Sorting, count: int) -> Pieces:
+    return split(block, places_among(sorting.keys_of(block), boundaries, sorting.order), count)
+
+
+def _sorted_whole(sorting: Sorting, pieces: Sequence[Any]) -> Any:
+    return sorting.sorted(concat(pieces))

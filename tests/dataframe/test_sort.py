@@ -1,0 +1,191 @@
+"""Sorts against pandas, and divisions that are known afterwards."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, cut_frames
+from glassloom.dataframe.moving.boundaries import Order, Samples, choose_boundaries, places_among
+from glassloom.errors import DivisionError, OptionError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+INLINE = {"scheduler": "inline"}
+
+
+def assert_in_divisions(lazy):
+    """Check that each partition's labels are within its divisions."""
+    divisions = lazy.divisions
+    for number in range(lazy.npartitions):
+        labels = lazy.partitions[number].compute(**INLINE).index.dropna()
+        last = number == lazy.npartitions - 1
+        assert all(divisions[number] <= label for label in labels)
+        assert all(label < divisions[number + 1] or (last and label == divisions[-1]) for label in labels)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_sort_values_is_pandas_stable_sort(data):
+    frame, lazy = data.draw(cut_frames())
+    by = data.draw(st.lists(st.sampled_from(list(frame.columns)), min_size=1, max_size=3, unique=True))
+    options = {
+        "ascending": data.draw(st.lists(st.booleans(), min_size=len(by), max_size=len(by))),
+        "na_position": data.draw(st.sampled_from(["first", "last"])),
+        "ignore_index": data.draw(st.booleans()),
+    }
+    count = data.draw(st.sampled_from([None, 1, 4]))
+    got = lazy.sort_values(by, **options, npartitions=count)
+    assert got.npartitions == (count or lazy.npartitions)
+    assert_same(got.compute(**INLINE), frame.sort_values(by, kind="stable", **options))
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_a_series_is_sorted_by_its_values(data):
+    frame, lazy = data.draw(cut_frames())
+    name = data.draw(st.sampled_from(list(frame.columns)))
+    ascending = data.draw(st.booleans())
+    got = lazy[name].sort_values(ascending=ascending).compute(**INLINE)
+    assert_same(got, frame[name].sort_values(ascending=ascending, kind="stable"))
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_sort_index_is_pandas_stable_sort(data):
+    frame, lazy = data.draw(cut_frames())
+    labels = data.draw(st.sampled_from(["i", "f", "s", "d", "n"]))
+    ascending = data.draw(st.booleans())
+    got = lazy.set_index(labels, sort=False).sort_index(ascending=ascending)
+    assert_same(got.compute(**INLINE), frame.set_index(labels).sort_index(ascending=ascending, kind="stable"))
+    assert_same(
+        lazy.sort_index(ascending=ascending).compute(**INLINE), frame.sort_index(ascending=ascending, kind="stable")
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_set_index_sorts_and_knows_the_divisions(data):
+    frame, lazy = data.draw(cut_frames())
+    name = data.draw(st.sampled_from(["i", "f", "s", "b", "d", "n"]))
+    drop = data.draw(st.booleans())
+    count = data.draw(st.sampled_from([None, 1, 4]))
+    by_column = lazy.set_index(name, drop=drop, npartitions=count)
+    assert_same(by_column.compute(**INLINE), frame.set_index(name, drop=drop).sort_index(kind="stable"))
+    if frame[name].notna().any():
+        assert by_column.known_divisions
+        assert_in_divisions(by_column)
+    unsorted = lazy.set_index(name, drop=drop, sort=False)
+    assert_same(unsorted.compute(**INLINE), frame.set_index(name, drop=drop))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["b", "a", "longer than eight bytes", "longer than eight", "longer th", "", "é", "z" * 30] * 4,
+        pd.to_datetime(["2020-03-01", "2019-01-01", None, "2020-03-02"] * 8).tz_localize("Europe/Berlin"),
+        pd.period_range("2020-01", periods=32, freq="M")[::-1],
+        pd.array([3, None, 1, 2] * 8, dtype="Float64"),
+        pd.array(["b", None, "a", "c"] * 8, dtype="string[pyarrow]"),
+        pd.Categorical(["b", None, "a", "c"] * 8, categories=["c", "b", "a"], ordered=True),
+        [(2, "a"), (1, "b"), (1, "a"), (0, "z")] * 8,
+    ],
+    ids=["text", "zone", "period", "nullable", "arrow", "categories", "tuples"],
+)
+def test_sorts_take_every_dtype(values):
+    frame = pd.DataFrame({"k": values, "x": range(32)})
+    lazy = gd.from_pandas(frame, npartitions=5)
+    for ascending in (True, False):
+        expected = frame.sort_values("k", ascending=ascending, kind="stable")
+        assert_same(lazy.sort_values("k", ascending=ascending).compute(**INLINE), expected)
+
+
+def test_unlike_categories_are_sorted_as_pandas_sorts_their_union():
+    pieces = [
+        pd.DataFrame({"c": pd.Categorical(["b", "b"], categories=["b"])}),
+        pd.DataFrame({"c": pd.Categorical(["a", "c"], categories=["c", "a"])}),
+    ]
+    lazy = gd.from_map(pieces.__getitem__, range(2), meta=pieces[0])
+    assert lazy.sort_values("c").compute(**INLINE).c.tolist() == ["b", "b", "c", "a"]
+
+
+def test_a_key_function_is_called_with_each_column():
+    frame = pd.DataFrame({"s": list("bCAd"), "x": [1, 2, 3, 4]})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    assert lazy.sort_values("s", key=lambda column: column.str.lower()).x.compute().tolist() == [3, 1, 2, 4]
+    assert lazy.sort_index(key=lambda labels: -labels).x.compute().tolist() == [4, 3, 2, 1]
+    with pytest.raises(ValueError, match=r"key= returned 1 values for \d; it should return one for each"):
+        lazy.sort_values("s", key=lambda column: column[:1]).compute(**INLINE)
+
+
+def test_rows_are_spread_evenly_over_the_partitions():
+    frame = pd.DataFrame({"x": np.random.default_rng(3).normal(size=20_000)})
+    lengths = gd.from_pandas(frame, npartitions=8).sort_values("x").map_partitions(len).compute(**INLINE)
+    assert min(lengths) > 1800
+    assert max(lengths) < 3300
+
+
+def test_set_index_moves_nothing_that_is_in_order():
+    frame = pd.DataFrame({"t": pd.date_range("2020", periods=20, freq="h"), "x": range(20)})
+    by_time = gd.from_pandas(frame, npartitions=4).set_index("t")
+    assert by_time.expr.label == "divisions"
+    assert by_time.divisions[1] == pd.Timestamp("2020-01-01 05:00")
+    assert_same(by_time.loc["2020-01-01 03:00":"2020-01-01 06:00"].x.compute(), frame.set_index("t").x[3:7])
+
+
+def test_set_index_takes_divisions_and_checks_them():
+    frame = pd.DataFrame({"k": [5, 1, 9, 3], "x": range(4)})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    found = lazy.set_index("k", divisions=[0, 4, 10])
+    assert found.divisions == (0, 4, 10)
+    assert found.partitions[0].compute().x.tolist() == [1, 3]
+    with pytest.raises(DivisionError, match=r"label 9 lies outside of the divisions, which go from 0 to 6"):
+        lazy.set_index("k", divisions=[0, 6]).compute(**INLINE)
+    with pytest.raises(DivisionError, match=r"divisions=\[4, 0, 5\] should increase; 0 follows 4"):
+        lazy.set_index("k", divisions=[4, 0, 5])
+    by_time = gd.from_pandas(pd.DataFrame({"t": pd.date_range("2020", periods=9)}), npartitions=2)
+    assert by_time.set_index("t", divisions=["2020", "2020-01-05", "2021"]).divisions[1] == pd.Timestamp("2020-01-05")
+
+
+def test_set_index_takes_a_series_and_several_columns():
+    frame = pd.DataFrame({"k": [3, 1, 2], "x": [1.0, 2.0, 3.0]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    assert_same(lazy.set_index(-lazy.k).compute(), frame.set_index(-frame.k).sort_index())
+    for keys, options in ((["k", "x"], {}), ("k", {"append": True})):
+        assert_same(lazy.set_index(keys, sort=False, **options).compute(), frame.set_index(keys, **options))
+        with pytest.raises(NotImplementedError, match=r"doesn't sort; use set_index\(..., sort=False\)"):
+            lazy.set_index(keys, **options)
+
+
+def test_wrong_options_are_named():
+    lazy = gd.from_pandas(pd.DataFrame({"x": [1, 2]}), npartitions=2)
+    with pytest.raises(NotImplementedError, match=r"sort_values\(inplace=True\) isn't supported"):
+        lazy.sort_values("x", inplace=True)
+    with pytest.raises(OptionError, match="na_position='middle' should be 'first' or 'last'"):
+        lazy.sort_values("x", na_position="middle")
+    with pytest.raises(ValueError, match=r"ascending=\[True, False\] has 2 values for 1 keys"):
+        lazy.sort_values("x", ascending=[True, False])
+    with pytest.raises(OptionError, match="shuffle_method='fast' should be one of"):
+        lazy.shuffle("x", shuffle_method="fast")
+
+
+def test_boundaries_cut_by_weight_and_equal_rows_go_behind():
+    keys = pd.DataFrame({0: [1, 2, 3, 4]})
+    order = Order((True,))
+    boundaries = choose_boundaries(Samples(keys, np.array([10.0, 1.0, 1.0, 10.0])), 2, order)
+    assert boundaries[0].tolist() == [3]
+    assert places_among(keys, boundaries, order).tolist() == [0, 0, 1, 1]
+
+
+def test_a_shuffle_by_a_series_or_the_index_puts_equal_keys_together():
+    frame = pd.DataFrame({"k": [1, 2, 3, 4] * 5, "x": range(20)})
+    lazy = gd.from_pandas(frame, npartitions=4)
+    shuffled = lazy.shuffle(lazy.k % 2, npartitions=3)
+    assert list(shuffled.columns) == ["k", "x"]
+    distinct = [set(shuffled.partitions[number].k.compute() % 2) for number in range(3)]
+    assert sum(map(len, distinct)) == 2
+    assert lazy.shuffle(on_index=True).x.compute().sort_values().tolist() == list(range(20))
+    assert lazy.shuffle("k", ignore_index=True).compute().index.max() < 20
+    with pytest.raises(OptionError, match="shuffle needs either on=, a column or several, or on_index=True"):
+        lazy.shuffle()
