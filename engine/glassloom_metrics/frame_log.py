@@ -68,6 +68,10 @@ class FrameLog:
         self.memory_bytes = 0
         """Size of the frames that are in memory."""
 
+    def replace_hello(self, payload: bytes) -> None:
+        """Begin with another hello from now on, also where a log that began before is read."""
+        self._hello = self._hello[0], payload
+
     def __len__(self) -> int:
         """Return how many frames there have been."""
         return self._first_in_memory + len(self._payloads)

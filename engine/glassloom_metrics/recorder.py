@@ -104,6 +104,11 @@ class Recorder:
         """The size of the frames held in files."""
         return self._log.disk_bytes
 
+    def rename(self, name: str) -> None:
+        """Greet who subscribes from now on with another name of the cluster; those who did are told by `protocol.Settings`."""
+        self.hello = msgspec.structs.replace(self.hello, cluster_name=name)
+        self._log.replace_hello(encode(self.hello))
+
     def record(self, message: Message) -> None:
         """Append one message to the log."""
         try:

@@ -12,6 +12,7 @@ from glassloom import Client, LocalCluster
 from glassloom.errors import ClusterClosed, OptionError
 from glassloom_metrics.errors import CommandRefused
 from glassloom_metrics.protocol import NOW, Settings, WorkerSamples
+from glassloom_metrics.recording import hello_of
 from glassloom_metrics.registry import find_record, is_alive, read_records
 from glassloom_metrics.subscriber import send_command, subscribe
 
@@ -88,6 +89,19 @@ def test_a_renamed_cluster_is_found_by_its_new_name_only(cluster):
     with Client("Ωmega", set_as_default=False) as client:
         assert client.submit(abs, -3).result(timeout=20) == 3
     ask(cluster, "rename", name="commanded")
+
+
+def test_after_a_rename_subscribers_recordings_and_new_workers_carry_the_new_name(cluster, tmp_path):
+    ask(cluster, "rename", name="renamed")
+    with Client(cluster, set_as_default=False) as client:
+        with client.record(tmp_path / "run.glr"):
+            ask(cluster, "scale", n=2)
+            client.wait_for_workers(2, timeout=20)
+        assert any(name.startswith("renamed-") for name in client.scheduler_info()["workers"])
+    hello = hello_of(tmp_path / "run.glr")
+    assert hello is not None and hello.cluster_name == "renamed"
+    ask(cluster, "rename", name="commanded")
+    ask(cluster, "scale", n=1)
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,11 @@ class MetricsWriter:
             self._settings = message
             self._recorder.record(message)
 
+    @_never_raises
+    def rename(self, name: str) -> None:
+        """Tell those who begin to listen that the cluster has another name."""
+        self._recorder.rename(name)
+
     def begin_run(self, info: RunInfo) -> int:
         """A client begins a run; return its number."""
         return self._runs.begin(info, self._clock.now_s())

@@ -56,6 +56,8 @@ class WorkerPool:
         self.all_ready = asyncio.Event()
         self.fork_server_client: ForkServerClient
         self._options = options
+        self.cluster_name = options.name
+        """What new workers are called after."""
         self._scheduler = scheduler
         self._metrics_writer = metrics_writer
         self._places, self._secret = places, secret
@@ -275,7 +277,7 @@ class WorkerPool:
         place = self._free_place()
         options = WorkerOptions(
             number=number,
-            name=f"{self._options.name}-{number}",
+            name=f"{self.cluster_name}-{number}",
             socket=self._places.socket,
             secret=self._secret,
             nthreads=self._options.threads_per_worker,
@@ -284,7 +286,7 @@ class WorkerPool:
             directory=self._places.directory,
             shm_prefix=self._places.shm_prefix,
             cluster_id=self._places.cluster_id,
-            cluster_name=self._options.name,
+            cluster_name=self.cluster_name,
             head_pid=os.getpid(),
             spill_directory=self._places.spill_directory(number),
             place=place,
