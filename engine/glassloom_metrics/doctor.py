@@ -16,9 +16,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from glassloom_metrics.errors import CommandRefused, MetricsError, OtherVersion
+from glassloom_metrics.errors import ClusterNotFound, CommandRefused, MetricsError, OtherVersion, RecordingError
 from glassloom_metrics.host import is_stopped
+from glassloom_metrics.open_recordings import find_recording
 from glassloom_metrics.protocol import NOW, Hello
+from glassloom_metrics.recording import hello_of
 from glassloom_metrics.registry import ClusterRecord, read_foreign_records, read_records, registry_path
 from glassloom_metrics.subscriber import send_command, subscribe
 
@@ -104,6 +106,37 @@ async def examine(
     found["dashboards"] = await _look(probes.dashboards(), timeout_s)
     found["proxy"] = await _look(probes.proxy(), timeout_s)
     return [Hop(hop, title, found[hop].state, found[hop].detail, found[hop].mend) for hop, title in TITLES.items()]
+
+
+async def examine_recording(
+    recording_id: str, *, probes: Probes | None = None, timeout_s: float = HOP_TIMEOUT_S
+) -> list[Hop]:
+    """Walk the hops to an open recording, as `examine`: there is no cluster behind it."""
+    probes = probes or Probes()
+    found = {"registry": await _look(_look_at_registry(), timeout_s)}
+    found["record"] = await _look(asyncio.to_thread(_recording, recording_id), timeout_s)
+    found |= {hop: Finding(SKIPPED, "A recording: no cluster is behind it.") for hop in _OF_A_CLUSTER}
+    found["dashboards"] = await _look(probes.dashboards(), timeout_s)
+    found["proxy"] = await _look(probes.proxy(), timeout_s)
+    titles = TITLES | {"record": "The recording"}
+    return [Hop(hop, title, found[hop].state, found[hop].detail, found[hop].mend) for hop, title in titles.items()]
+
+
+def _recording(recording_id: str) -> Finding:
+    mend = "Open the recording again."
+    try:
+        record = find_recording(recording_id)
+        n_bytes = os.stat(record.path).st_size
+        hello_of(record.path)
+    except ClusterNotFound:
+        return Finding(BAD, f"No recording {recording_id!r} is open.", mend)
+    except FileNotFoundError:
+        return Finding(
+            BAD, f"The file {record.path!r} isn't there any more.", "Put it back, or open it where it is now."
+        )
+    except (RecordingError, OSError) as error:
+        return Finding(BAD, f"The file can't be read: {error}.", mend)
+    return Finding(GOOD, f"{record.path!r}: {n_bytes:,} bytes, opened by process {record.pid}.")
 
 
 async def _look(step: Awaitable[Finding], timeout_s: float, record: ClusterRecord | None = None) -> Finding:

@@ -17,6 +17,9 @@ from glassloom_metrics.host import HostIdentity, Standing, process_started_s, st
 from glassloom_metrics.recording import hello_of
 from glassloom_metrics.registry import read_entries, remove_entry, write_entry
 
+RECORDING_PREFIX = "recording-"
+"""What the ids of recordings begin with, and no cluster's."""
+
 
 class RecordingRecord(msgspec.Struct, frozen=True):
     """A recording that dashboards may show: ``path`` is its file, ``pid`` the process that has opened it."""
@@ -44,7 +47,7 @@ def record_of_recording(path: str | os.PathLike[str]) -> RecordingRecord:
     absolute = Path(path).absolute()
     hello = hello_of(absolute)
     return RecordingRecord(
-        id=f"recording-{secrets.token_hex(6)}",
+        id=f"{RECORDING_PREFIX}{secrets.token_hex(6)}",
         name=absolute.name if hello is None else f"{hello.cluster_name} ({absolute.name})",
         path=os.fspath(absolute),
         started_at_s=0.0 if hello is None else hello.started_at_s,
@@ -67,7 +70,7 @@ def withdraw_recording(record: RecordingRecord) -> None:
 def read_recording_records() -> list[RecordingRecord]:
     """Return the published recordings of this host, oldest first; those whose process has ended are removed."""
     found = []
-    for record in read_entries("recording-*", RecordingRecord):
+    for record in read_entries(f"{RECORDING_PREFIX}*", RecordingRecord):
         state = standing(record.host, record.pid, record.pid_started_s)
         if state is Standing.ALIVE:
             found.append(record)

@@ -11,6 +11,7 @@ from glassloom_metrics.protocol import Hello, Message, Pressure, Runs, Settings,
 from glassloom_metrics.registry import ClusterRecord
 from glassloom_metrics.run_row import RunRow
 
+from glassloom_server.notebooks import NO_PATHS, Paths
 from glassloom_server.wire import Adaptive, ClusterState, GpuState, RunState
 
 HISTORY_S = 60
@@ -82,7 +83,8 @@ class ClusterFold:
         self.clock = ClusterClock()
         self._settings: Settings | None = None
         self._runs: dict[int, RunRow] = {}
-        self._told: dict[int, tuple[RunRow, float, RunState]] = {}
+        self._told: dict[int, tuple[RunRow, RunState]] = {}
+        self._told_with: tuple[float, Paths] = 0.0, NO_PATHS
         self._pressure: dict[int, int] = {}
         self._cpu_percent = 0.0
         self._memory_bytes = 0
@@ -133,13 +135,15 @@ class ClusterFold:
         """Tell whether it should have said something."""
         return self.heard_at_s is not None and now_s - self.heard_at_s > SILENT_S
 
-    def state(self, now_s: float, *, start: str | None) -> ClusterState:
+    def state(self, now_s: float, *, start: str | None, notebooks: Paths = NO_PATHS) -> ClusterState:
         """Return its part of the state.
 
         Parameters
         ----------
         start
             Id of the start request that it came of.
+        notebooks
+            Where the notebooks of kernels are now.
         """
         record, settings, told = self.record, self._settings, self.summary.as_dict()
         memory_bytes = told["memory_bytes"]
@@ -152,7 +156,7 @@ class ClusterFold:
             started_at=record.started_at_s,
             started_by=record.started_by,
             kernel_id=record.kernel_id,
-            notebook=path_for_people(record.notebook, self._root),
+            notebook=self._notebook(record.kernel_id, record.notebook, notebooks),
             script=path_for_people(record.script, self._root),
             start=start,
             can=self._can(),
@@ -174,29 +178,35 @@ class ClusterFold:
             gpu_history=list(self._gpu_history),
             tasks=told["tasks"],
             errors=self.summary.n_errors,
-            runs=self._told_runs(),
+            runs=self._told_runs(notebooks),
         )
 
     def _ours_s(self, at_s: float | None) -> float | None:
         return None if at_s is None else round(self.clock.ours_s(at_s), 3)
 
-    def _told_runs(self) -> list[RunState]:
+    def _notebook(self, kernel: str | None, told: str, notebooks: Paths) -> str | None:
+        """Return where a kernel's notebook is now, or if that isn't known, where it was when the kernel started."""
+        return notebooks.get(kernel or "") or path_for_people(told, self._root)
+
+    def _told_runs(self, notebooks: Paths) -> list[RunState]:
         """Return the runs, the newest first; what is told of one is made once, as it is looked at each second."""
-        offset_s = self.clock.offset_s
+        if self._told_with != (self.clock.offset_s, notebooks):
+            self._told_with = self.clock.offset_s, notebooks
+            self._told.clear()
         for row in self._runs.values():
             known = self._told.get(row.id)
-            if known is None or known[0] is not row or known[1] != offset_s:
-                self._told[row.id] = row, offset_s, self._run(row)
+            if known is None or known[0] is not row:
+                self._told[row.id] = row, self._run(row, notebooks)
         for number in self._told.keys() - self._runs.keys():
             del self._told[number]
-        return [self._told[number][2] for number in sorted(self._runs, reverse=True)]
+        return [self._told[number][1] for number in sorted(self._runs, reverse=True)]
 
-    def _run(self, row: RunRow) -> RunState:
+    def _run(self, row: RunRow, notebooks: Paths) -> RunState:
         return RunState(
             id=str(row.id),
             kind=row.kind,
             label=label_of(row.code, row.origin or row.kind),
-            notebook=path_for_people(row.notebook, self._root),
+            notebook=self._notebook(row.kernel, row.notebook, notebooks),
             cell_id=row.cell or None,
             started_at=round(self.clock.ours_s(row.started_s), 3),
             ended_at=self._ours_s(row.ended_s),

@@ -15,9 +15,11 @@ from glassloom_metrics.doctor import (
     Hop,
     Probes,
     examine,
+    examine_recording,
     heard_finding,
 )
 from glassloom_metrics.host import is_stopped
+from glassloom_metrics.open_recordings import RECORDING_PREFIX
 from glassloom_metrics.registry import ClusterRecord
 from jupyter_server.services.kernels.kernelmanager import MappingKernelManager
 from jupyter_server.utils import ensure_async
@@ -64,13 +66,15 @@ class Doctor:
         self._timeout_s = timeout_s
 
     async def examine(self, cluster_id: str | None) -> Examination:
-        """Return how the hops to a cluster are, by default the newest."""
+        """Return how the hops to a cluster are, by default the newest, or those to an open recording."""
         probes = Probes(
             kernel=self._look_at_kernel,
             heard=self._look_at_table,
             dashboards=self._look_at_dashboards,
             proxy=self._look_at_proxy,
         )
+        if cluster_id is not None and cluster_id.startswith(RECORDING_PREFIX):
+            return Examination(await examine_recording(cluster_id, probes=probes, timeout_s=self._timeout_s))
         return Examination(await examine(cluster_id, probes=probes, timeout_s=self._timeout_s))
 
     async def _look_at_kernel(self, record: ClusterRecord) -> Finding:

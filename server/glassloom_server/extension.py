@@ -11,9 +11,10 @@ from glassloom_server.dashboards import COMMAND, SILENCE_S, DashboardsProcess
 from glassloom_server.dashboards import START_TIMEOUT_S as DASHBOARDS_START_TIMEOUT_S
 from glassloom_server.doctor import Doctor
 from glassloom_server.launcher import START_TIMEOUT_S, KernelInterpreters
+from glassloom_server.notebooks import Notebooks
 from glassloom_server.profiles import Profiles
 from glassloom_server.proxy import DASHBOARDS_PATH
-from glassloom_server.recordings import Recordings
+from glassloom_server.recordings import UNUSED_S, Recordings
 from glassloom_server.routes import ROUTES
 from glassloom_server.services import Services
 from glassloom_server.starting import Starter
@@ -51,13 +52,16 @@ class GlassloomServer(ExtensionApp):
     recordings_dir = Unicode(
         "", help="Where else there are recordings (.glr) to list, besides the folders below the server's root."
     ).tag(config=True)
+    recordings_unused_s = Float(UNUSED_S, help="Seconds for which a recording stays open that no page shows.").tag(
+        config=True
+    )
 
     def initialize_handlers(self) -> None:
         """Build the managers and add every row of the route table."""
         assert self.serverapp is not None, "Jupyter links the extension before it initialises it"
         settings = self.serverapp.web_app.settings
         root, specs = self.serverapp.root_dir, settings["kernel_spec_manager"]
-        watch = ClusterWatch(log=self.log, root=root)
+        watch = ClusterWatch(log=self.log, root=root, notebooks=Notebooks(settings["session_manager"], log=self.log))
         profiles = Profiles(self.profiles, specs=specs, log=self.log)
         dashboards = DashboardsProcess(
             prefix=url_path_join(settings["base_url"], DASHBOARDS_PATH),
@@ -80,7 +84,7 @@ class GlassloomServer(ExtensionApp):
                 timeout_s=self.start_timeout_s,
             ),
             profiles=profiles,
-            recordings=Recordings(root=root, directory=self.recordings_dir),
+            recordings=Recordings(root=root, directory=self.recordings_dir, unused_s=self.recordings_unused_s),
             dashboards=dashboards,
             doctor=Doctor(kernels=settings["kernel_manager"], watch=watch, dashboards=dashboards),
         )
@@ -89,5 +93,6 @@ class GlassloomServer(ExtensionApp):
     async def stop_extension(self) -> None:
         """End what the extension started; clusters go on."""
         await self.services.starter.stop()
+        await self.services.recordings.stop()
         await self.services.dashboards.stop()
         await self.services.watch.stop()

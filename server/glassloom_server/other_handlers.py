@@ -88,7 +88,10 @@ class DoctorHandler(GlassloomAPIHandler):
 
     @authenticated
     @authorized
-    @operation(response=Examination, query={"cluster": "the id of the cluster, the newest if not given"})
+    @operation(
+        response=Examination,
+        query={"cluster": "the id of the cluster or open recording; the newest cluster if not given"},
+    )
     async def get(self) -> None:
         """Walk the hops, and name those that are broken."""
         self.answer(await self.services.doctor.examine(self.get_query_argument("cluster", None)))

@@ -170,3 +170,14 @@ class DashboardPageHandler(DashboardFilesHandler):
             await self.services.clusters.find(args[0])
         except ClusterNotFound:
             await asyncio.to_thread(find_recording, args[0])
+
+    async def open(self, *args: str) -> None:
+        """Proxy a page's WebSocket, which is there as long as the page is."""
+        self._shown = args[0]
+        self.services.recordings.page_opened(self._shown)
+        await super().open(*args)
+
+    def on_close(self) -> None:
+        """The page is gone."""
+        self.services.recordings.page_closed(self._shown)
+        super().on_close()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from stat import S_ISREG
 
-from glassloom_metrics.errors import RecordingError
+from glassloom_metrics.errors import ClusterNotFound, RecordingError
 from glassloom_metrics.open_recordings import (
+    RECORDING_PREFIX,
     find_recording,
     publish_recording,
     read_recording_records,
@@ -28,11 +31,13 @@ MAX_DEPTH = 4
 MAX_FILES = 200
 LOOK_S = 2.0
 """For how long files are looked for; what isn't found by then isn't listed."""
+UNUSED_S = 300.0
+"""For how long a recording stays open that no page shows: a tab may be loaded again, or a laptop opened again."""
 _NOT_LOOKED_INTO = frozenset(("__pycache__", "node_modules", "site-packages"))
 
 
 class Recordings:
-    """The recordings of this user.
+    """The recordings of this user. Belongs to one event loop.
 
     Parameters
     ----------
@@ -40,18 +45,30 @@ class Recordings:
         The server's root: files below it are told by their path from there, as JupyterLab knows them.
     directory
         Where else there are recordings; ``""``: nowhere.
+    unused_s
+        For how long a recording stays open that no page shows.
     """
 
-    def __init__(self, *, root: str, directory: str = "") -> None:
+    def __init__(self, *, root: str, directory: str = "", unused_s: float = UNUSED_S) -> None:
         self._root = os.path.abspath(root)
         self._directory = os.path.abspath(os.path.expanduser(directory)) if directory else self._root
+        self._unused_s = unused_s
+        self._n_pages: Counter[str] = Counter()
+        self._closing: dict[str, asyncio.Task[None]] = {}
+        self._listing: asyncio.Task[RecordingFiles] | None = None
+        self._described: dict[str, tuple[tuple[int, int], RecordingFile]] = {}
+        """By path: what tells a file from an earlier one, and what is told of it. Used by one thread at a time."""
 
     async def list(self) -> RecordingFiles:
-        """Return the files below the root and the directory, the newest first."""
-        return await asyncio.to_thread(self._list)
+        """Return the files below the root and the directory, the newest first. Who asks meanwhile gets the same answer."""
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.create_task(asyncio.to_thread(self._list), name="glassloom-recordings")
+        return await asyncio.shield(self._listing)
 
     async def open(self, path: str) -> Opened:
-        """Let the dashboards show a recording for as long as this server runs; one that is shown already stays as it is.
+        """Let the dashboards show a recording; one that is shown already stays as it is.
+
+        It stays open while any page shows it, of whichever browser, and `unused_s` longer; or until it is closed.
 
         Raises
         ------
@@ -60,12 +77,54 @@ class Recordings:
         RecordingError
             If it is no recording, or of a version that can't be read.
         """
-        return await asyncio.to_thread(self._open, path)
+        opened = await asyncio.to_thread(self._open, path)
+        self._close_later(opened.id)
+        return opened
 
     async def close(self, recording_id: str) -> None:
-        """Let the dashboards show a recording no more; raises `ClusterNotFound` if none of that id is open."""
+        """Let the dashboards show a recording no more, whoever looks at it; raises `ClusterNotFound` if none of that id is open."""
+        self._keep(recording_id)
         record = await asyncio.to_thread(find_recording, recording_id)
         await asyncio.to_thread(withdraw_recording, record)
+
+    def page_opened(self, recording_id: str) -> None:
+        """Take note that a page shows a recording; ids that aren't a recording's of this server are counted too, and no more."""
+        self._n_pages[recording_id] += 1
+        self._keep(recording_id)
+
+    def page_closed(self, recording_id: str) -> None:
+        """Take note that a page shows it no more, after `page_opened`."""
+        self._n_pages[recording_id] -= 1
+        if self._n_pages[recording_id] <= 0:
+            del self._n_pages[recording_id]
+            self._close_later(recording_id)
+
+    async def stop(self) -> None:
+        """Close none from now on: this process ends, and with it its recordings."""
+        closing, self._closing = list(self._closing.values()), {}
+        for task in closing:
+            task.cancel()
+        await asyncio.gather(*closing, return_exceptions=True)
+
+    def _keep(self, recording_id: str) -> None:
+        closing = self._closing.pop(recording_id, None)
+        if closing is not None:
+            closing.cancel()
+
+    def _close_later(self, recording_id: str) -> None:
+        """Close it after a while, unless a page shows it by then."""
+        is_recording = recording_id.startswith(RECORDING_PREFIX)
+        if is_recording and not self._n_pages[recording_id] and recording_id not in self._closing:
+            closing = asyncio.create_task(self._close_unused(recording_id), name="glassloom-close-recording")
+            self._closing[recording_id] = closing
+
+    async def _close_unused(self, recording_id: str) -> None:
+        await asyncio.sleep(self._unused_s)
+        with contextlib.suppress(ClusterNotFound):  # it was closed, or its process has ended
+            record = await asyncio.to_thread(find_recording, recording_id)
+            if record.pid == os.getpid():  # others open some too, such as a kernel by `glassloom.replay`
+                await asyncio.to_thread(withdraw_recording, record)
+        self._closing.pop(recording_id, None)
 
     def _list(self) -> RecordingFiles:
         give_up_s = time.monotonic() + LOOK_S
@@ -76,6 +135,7 @@ class Recordings:
                     found[path] = described
                 if len(found) >= MAX_FILES:
                     break
+        self._described = {path: known for path, known in self._described.items() if path in found}
         newest_first = sorted(found.values(), key=lambda file: file.modified_at, reverse=True)
         return RecordingFiles(newest_first, self._directory)
 
@@ -87,6 +147,9 @@ class Recordings:
             stat = os.stat(path)
             if not S_ISREG(stat.st_mode):
                 return None  # opening a pipe would wait for who writes to it
+            known = self._described.get(path)
+            if known is not None and known[0] == (stat.st_mtime_ns, stat.st_size):
+                return known[1]
             hello = hello_of(path)
         except RecordingError as error:
             problem = str(error)
@@ -97,7 +160,10 @@ class Recordings:
             stat = os.lstat(path)
         else:
             name = hello.cluster_name if hello is not None else name
-        return RecordingFile(self._told(path), name, stat.st_size, stat.st_mtime, problem)
+        described = RecordingFile(self._told(path), name, stat.st_size, stat.st_mtime, problem)
+        if not problem:
+            self._described[path] = (stat.st_mtime_ns, stat.st_size), described
+        return described
 
     def _told(self, path: str) -> str:
         return os.path.relpath(path, self._root).replace(os.sep, "/") if _is_below(path, self._root) else path

@@ -29,6 +29,7 @@ from glassloom_metrics.registry import ClusterRecord, read_foreign_records, read
 from glassloom_metrics.subscriber import subscribe
 
 from glassloom_server.cluster_fold import ClusterFold, path_for_people
+from glassloom_server.notebooks import NO_PATHS, Notebooks, Paths
 from glassloom_server.starts import NO_STARTS, Starts
 from glassloom_server.state import State, alive_message, changes, changes_message, snapshot_message
 from glassloom_server.wire import ElsewhereState, RecordingState
@@ -118,11 +119,24 @@ class ClusterWatch:
     ----------
     root
         The server's root, to which paths are told relative.
+    notebooks
+        Knows where the notebooks of kernels are now; without it, what kernels were told when they started holds.
     """
 
-    def __init__(self, *, log: Logger | LoggerAdapter[Logger], root: str = "", interval_s: float = INTERVAL_S) -> None:
+    def __init__(
+        self,
+        *,
+        log: Logger | LoggerAdapter[Logger],
+        root: str = "",
+        interval_s: float = INTERVAL_S,
+        notebooks: Notebooks | None = None,
+    ) -> None:
         self._log = log
         self._root = root
+        self._notebooks = notebooks
+        self._looking: asyncio.Task[None] | None = None
+        if notebooks is not None:
+            notebooks.changed = self._wake
         self._interval_s = interval_s
         self._starts = NO_STARTS
         self._listeners: list[Listener] = []
@@ -138,6 +152,9 @@ class ClusterWatch:
     def note_starts(self, starts: Starts) -> None:
         """Tell listeners of these starts, and at once."""
         self._starts = starts
+        self._wake()
+
+    def _wake(self) -> None:
         if self._follower is not None:
             self._follower.wake()
 
@@ -147,8 +164,10 @@ class ClusterWatch:
         loop = self._loop = asyncio.get_running_loop()
         listener = Listener(loop)
         self._listeners.append(listener)
-        self._keep_following(listener)
         try:
+            if self._notebooks is not None and self._looking is None:
+                await self._notebooks.look()  # before the first state, so that it has the paths of now
+            self._keep_following(listener)
             yield listener
         finally:
             self._listeners.remove(listener)
@@ -181,19 +200,26 @@ class ClusterWatch:
         """End the thread; listeners get nothing more."""
         follower, self._follower = self._follower, None
         self._cancel_ending()
+        self._stop_looking()
         if follower is not None:
             follower.ask_to_end()
             await asyncio.to_thread(follower.join)
 
     def _keep_following(self, listener: Listener) -> None:
         self._cancel_ending()
+        if self._notebooks is not None and self._looking is None:
+            self._looking = asyncio.create_task(self._notebooks.follow(), name="glassloom-notebooks")
         if self._follower is None or not self._follower.is_alive():
             self._follower = _FollowerThread(
-                self._publish, lambda: self._starts, root=self._root, interval_s=self._interval_s, log=self._log
+                self._publish, self._known, root=self._root, interval_s=self._interval_s, log=self._log
             )
             self._follower.start()
         elif self._follower.newest is not None:
             listener.offer(self._follower.newest)
+
+    def _known(self) -> tuple[Starts, Paths]:
+        """Return what this loop knows and the thread tells; called in the thread."""
+        return self._starts, self._notebooks.paths if self._notebooks is not None else NO_PATHS
 
     def _publish(self, tick: Tick) -> None:
         """Offer a tick to all listeners; called in the thread."""
@@ -210,6 +236,12 @@ class ClusterWatch:
         if not self._listeners and self._follower is not None:
             self._follower.ask_to_end()
             self._follower = None
+            self._stop_looking()
+
+    def _stop_looking(self) -> None:
+        looking, self._looking = self._looking, None
+        if looking is not None:
+            looking.cancel()
 
     def _cancel_ending(self) -> None:
         if self._ending is not None:
@@ -223,7 +255,7 @@ class _FollowerThread(threading.Thread):
     def __init__(
         self,
         publish: Callable[[Tick], None],
-        starts: Callable[[], Starts],
+        known: Callable[[], tuple[Starts, Paths]],
         *,
         root: str,
         interval_s: float,
@@ -233,7 +265,7 @@ class _FollowerThread(threading.Thread):
         self.newest: Tick | None = None
         self.exposition = ""
         self._publish = publish
-        self._starts = starts
+        self._known = known
         self._root = root
         self._interval_s = interval_s
         self._log = log
@@ -309,10 +341,10 @@ class _FollowerThread(threading.Thread):
         self._publish(self.newest)
 
     def _state(self, now_s: float) -> State:
-        starts = self._starts()
+        starts, paths = self._known()
         return State(
             clusters={
-                name: following.fold.state(now_s, start=starts.start_of(name))
+                name: following.fold.state(now_s, start=starts.start_of(name), notebooks=paths)
                 for name, following in self._following.items()
             },
             recordings=[_recording(record, self._root) for record in read_recording_records()],

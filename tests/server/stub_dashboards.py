@@ -54,7 +54,7 @@ async def main() -> None:
         Application(
             [
                 (arguments.prefix + r"/health", Echo),
-                (arguments.prefix + r"/\w+/[\w-]+/ws", EchoSocket),
+                (arguments.prefix + r"/[\w-]+/[\w-]+/ws", EchoSocket),
                 (arguments.prefix + r"/.*", Echo),
             ]
         )

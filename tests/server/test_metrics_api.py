@@ -9,7 +9,7 @@ import time
 
 import msgspec
 import pytest
-from glassloom_metrics.protocol import Hello, Position, WorkerJoined, WorkerSamples, decode
+from glassloom_metrics.protocol import Hello, Position, Runs, WorkerJoined, WorkerSamples, decode
 from glassloom_metrics.registry import runtime_dir
 from glassloom_server import cluster_fold, watch
 from glassloom_server.dashboards import DashboardsProcess
@@ -185,6 +185,30 @@ async def test_two_servers_of_one_user_tell_the_same_and_leave_each_others_dashb
     await dashboards.stop()
     await others.stop()
     await services.dashboards.ask_for_health(5.0)
+
+
+async def test_a_notebook_that_is_renamed_is_told_by_its_new_path(jp_fetch, jp_ws_fetch, jp_root_dir, start_cluster):
+    async def session(*path: str, **request) -> dict:
+        body = json.dumps({"path": "taxi.ipynb", "name": "taxi.ipynb", "type": "notebook", **request})
+        method = "PATCH" if path else "POST"
+        return json.loads((await jp_fetch("api", "sessions", *path, method=method, body=body)).body)
+
+    opened = await session(kernel={"name": "python3"})
+    kernel = opened["kernel"]["id"]
+    cluster = await start_cluster(kernel_id=kernel, notebook=str(jp_root_dir / "taxi.ipynb"), started_by="notebook")
+    told = str(jp_root_dir / "taxi.ipynb")
+    cluster.say(Runs([3], ["compute"], ["x"], [told], ["a"], [kernel], [""], [5.0], [None], ["running"], [9], [4], [0]))
+    reader = Reader(await jp_ws_fetch("glassloom", "api", "metrics"))
+
+    def paths(clusters: list[dict]) -> set[str]:
+        return {each["notebook"] for cluster in clusters for each in (cluster, *cluster["runs"])}
+
+    await reader.until(lambda clusters: clusters and clusters[0]["runs"] and paths(clusters) == {"taxi.ipynb"})
+    await session(opened["id"], path="work/cabs.ipynb")
+    await reader.until(lambda clusters: paths(clusters) == {"work/cabs.ipynb"})
+    await jp_fetch("api", "sessions", opened["id"], method="DELETE")
+    (listed,) = json.loads((await jp_fetch("glassloom", "api", "clusters")).body)["clusters"]
+    assert listed["notebook"] == "work/cabs.ipynb", "the last path that was known, though its kernel has ended"
 
 
 async def test_a_cluster_that_refuses_us_is_still_listed(jp_ws_fetch, start_cluster):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 import pytest
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, encode
+from glassloom_metrics.recording import hello_of
 from glassloom_metrics.recording_writer import RecordingWriter
+from glassloom_server import recordings
 from tornado.httpclient import HTTPClientError
 
 
@@ -68,6 +71,75 @@ async def test_a_recording_is_opened_once_told_in_the_state_and_closed(jp_fetch,
     with pytest.raises(HTTPClientError) as caught:
         await jp_fetch("glassloom", "api", "recordings", opened["id"], method="DELETE")
     assert caught.value.code == 404
+
+
+async def state_of(jp_fetch) -> list[str]:
+    return [each["id"] for each in json.loads((await jp_fetch("glassloom", "api", "clusters")).body)["recordings"]]
+
+
+async def test_a_recording_stays_open_while_any_page_shows_it_and_is_closed_some_time_after(
+    jp_fetch, jp_ws_fetch, jp_root_dir, services, monkeypatch
+):
+    monkeypatch.setattr(services.recordings, "_unused_s", 0.0)
+    record(jp_root_dir / "run.glr")
+    shown = services.recordings._n_pages
+
+    async def until_shown_by(number: int, recording: str) -> None:
+        async with asyncio.timeout(20):
+            while shown[recording] != number:
+                await asyncio.sleep(0.01)
+
+    async def show() -> tuple[str, Any]:
+        opened = services.recordings._open("run.glr").id  # without the wait for its first page
+        return opened, await jp_ws_fetch("glassloom", "dash", opened, "status", "ws")
+
+    recording, mine = await show()
+    same, others = await show()
+    assert same == recording
+    await until_shown_by(2, recording)
+    mine.close()
+    await until_shown_by(1, recording)
+    assert services.recordings._closing == {} and await state_of(jp_fetch) == [recording]
+    others.close()
+    async with asyncio.timeout(20):
+        while await state_of(jp_fetch):
+            await asyncio.sleep(0.01)
+    assert services.recordings._closing == {}
+    opened = json.loads((await open_(jp_fetch, "run.glr")).body)["id"]
+    async with asyncio.timeout(20):
+        while opened in await state_of(jp_fetch):  # no page has ever shown it
+            await asyncio.sleep(0.01)
+
+
+async def test_those_who_ask_for_the_list_at_once_share_one_look_at_the_files(jp_fetch, jp_root_dir, monkeypatch):
+    record(jp_root_dir / "a.glr")
+    read: list[str] = []
+    monkeypatch.setattr(recordings, "hello_of", lambda path: read.append(path) or hello_of(path))
+    told = await asyncio.gather(*(listed(jp_fetch) for _ in range(5)))
+    assert [file["name"] for file in told[0]["recordings"]] == ["loom"] and all(each == told[0] for each in told)
+    assert len(read) == 1
+    (jp_root_dir / "a.glr").unlink()
+    record(jp_root_dir / "a.glr", "another", 2000)
+    assert [file["name"] for file in (await listed(jp_fetch))["recordings"]] == ["another"]
+
+
+async def test_the_doctor_looks_at_a_recording_and_at_no_cluster(jp_fetch, jp_root_dir):
+    record(jp_root_dir / "run.glr")
+    opened = json.loads((await open_(jp_fetch, "run.glr")).body)["id"]
+
+    async def examined(recording: str) -> dict[str, Any]:
+        response = await jp_fetch("glassloom", "api", "doctor", params={"cluster": recording})
+        return {hop["id"]: hop for hop in json.loads(response.body)["hops"]}
+
+    hops = await examined(opened)
+    assert {name: hop["state"] for name, hop in hops.items()} == {
+        "registry": "good", "record": "good", "kernel": "skipped", "control": "skipped", "metrics": "skipped",
+        "heard": "skipped", "dashboards": "skipped", "proxy": "skipped",
+    }  # fmt: skip
+    (jp_root_dir / "run.glr").unlink()
+    gone = (await examined(opened))["record"]
+    assert (gone["state"], gone["title"], gone["detail"][-21:]) == ("bad", "The recording", "isn't there any more.")
+    assert (await examined("recording-none"))["record"]["mend"] == "Open the recording again."
 
 
 async def test_only_recordings_where_recordings_may_lie_are_opened(jp_fetch, jp_root_dir, tmp_path):
