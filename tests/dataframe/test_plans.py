@@ -13,8 +13,9 @@ from glassloom.expr import lower, optimize, simplify
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two Parquet files of two row groups each: x is 0..7 in order, y alternates, s is text."""
+    """Two Parquet files of two row groups each: x is 0..7 in order, y alternates, s is text, t days."""
     frame = pd.DataFrame({"x": range(8), "y": [0.5, -1.0] * 4, "s": list("abcdefgh"), "z": 1})
+    frame["t"] = pd.date_range("2020-01-01", periods=8)
     frame[:4].to_parquet(tmp_path / "a.parquet", row_group_size=2)
     frame[4:].to_parquet(tmp_path / "b.parquet", row_group_size=2)
     return tmp_path
@@ -32,7 +33,7 @@ def columns_read(collection):
 COLUMNS = {
     "a column": (lambda f: f.x, [("x",)]),
     "of an expression": (lambda f: (f.x + f.y).sum(), [("x", "y")]),
-    "of a filter": (lambda f: f[f.s != "a"].x, [("x", "s")]),
+    "of a filter": (lambda f: f[f.s.str.len() == 1].x, [("x", "s")]),
     "through assign": (lambda f: f.assign(q=f.x * 2)[["q"]], [("x",)]),
     "assigned, not wanted": (lambda f: f.assign(q=f.x * 2)["y"], [("y",)]),
     "through fillna": (lambda f: f.fillna(0)["y"], [("y",)]),
@@ -44,7 +45,7 @@ COLUMNS = {
     "of numbers": (lambda f: f.mean(numeric_only=True), [("x", "y", "z")]),
     "of chosen partitions": (lambda f: f.partitions[1:3].x, [("x",)]),
     "all, for a function": (
-        lambda f: f.map_partitions(lambda d: d, meta={"x": int, "y": float, "s": str, "z": int}),
+        lambda f: f.map_partitions(lambda d: d, meta=pd.DataFrame(columns=list("xyszt"))),
         [None],
     ),
 }
@@ -83,6 +84,16 @@ FILTERS = {
     "both": (lambda f: f[(f.x >= 2) & (f.y < 0.0)], (("x", ">=", 2), ("y", "<", 0.0))),
     "then a column": (lambda f: f[f.x <= 2].y, (("x", "<=", 2),)),
     "used twice": (lambda f: f[f.x > 2].groupby("s").x.sum(), (("x", ">", 2),)),
+    "not equal": (lambda f: f[f.x != 5], (("x", "!=", 5),)),
+    "either": (lambda f: f[(f.x > 5) | (f.y > 0)], (((((("x", ">", 5),), (("y", ">", 0.0),))),),)),
+    "not": (lambda f: f[~(f.x > 5)], (((("x", ">", 5),),),)),
+    "among": (lambda f: f[f.s.isin(["a", "h"])], (("s", "in", ("a", "h")),)),
+    "missing": (lambda f: f[f.s.notna()], (("s", "notna", None),)),
+    "whole numbers with a float": (lambda f: f[f.x > 5.5], (("x", ">", 5),)),
+    "times, as text": (lambda f: f[f.t >= "2020-01-03"], (("t", ">=", pd.Timestamp("2020-01-03")),)),
+    "above assigned columns": (lambda f: (lambda g: g[g.x > 5].q)(f.assign(q=f.y * 2)), (("x", ">", 5),)),
+    "above all columns' arithmetic": (lambda f: f.fillna({"y": 0.0})[f.x > 5], (("x", ">", 5),)),
+    "one after the other": (lambda f: (lambda g: g[g.y < 0.0])(f[f.x > 2]), (("x", ">", 2), ("y", "<", 0.0))),
 }
 
 
@@ -96,14 +107,34 @@ def test_filters_are_applied_while_reading(folder, name):
     assert_same(make(lazy).compute(), make(lazy.compute()))
 
 
+PARTLY = {
+    "and what Arrow doesn't do": (lambda f: f[(f.x > 3) & (f.s.str.upper() > "A")], (("x", ">", 3),)),
+    "and another comparison each": (
+        lambda f: f[(f.x > 3) & (f.y > 0)].y.sum() + f[(f.x > 3) & (f.y < 0)].y.sum(),
+        (("x", ">", 3),),
+    ),
+    "and one of two columns": (lambda f: f[(f.y < f.x) & (f.x > 3) & (f.x > f.z)], (("x", ">", 3),)),
+}
+
+
+@pytest.mark.parametrize("name", PARTLY)
+def test_what_a_source_can_check_of_a_filter_is_checked_while_reading(folder, name):
+    make, condition = PARTLY[name]
+    lazy = gd.read_parquet(folder)
+    (read,) = reads(make(lazy))
+    assert read.condition == condition
+    assert "filter" in {type(node).__name__.lower() for node in plan(make(lazy))}
+    result = make(lazy)
+    assert_same(result.compute(), make(lazy.compute()))
+
+
 KEPT = {
-    "not equal: missing values differ": lambda f: f[f.x != 5],
-    "either": lambda f: f[(f.x > 5) | (f.y > 0)],
     "two columns": lambda f: f[f.x > f.y],
-    "whole numbers with a float": lambda f: f[f.x > 5.5],
     "of an expression": lambda f: f[f.x + 1 > 5],
+    "either, one of an expression": lambda f: f[(f.x + 1 > 5) | (f.y > 0)],
     "the rest is needed too": lambda f: f[f.x > 5].y.sum() + f.y.sum(),
     "the mask is needed too": lambda f: f[f.x > 5].y.sum() + (f.x > 5).sum(),
+    "of what the rows before decide": lambda f: f[f.x > 5].y - f.y.mean(),
 }
 
 
@@ -116,16 +147,16 @@ def test_filters_that_would_not_be_exact_or_not_save_anything_stay(folder, name)
 
 
 def test_row_groups_without_a_match_are_not_read(folder, monkeypatch):
-    from glassloom.dataframe.io import parquet
+    from glassloom.dataframe.io import parquet_rows as parquet
 
     read = []
-    original = parquet._groups
+    original = parquet.read_groups
 
     def noting(file, piece, columns):
         read.append((piece.path.rpartition("/")[2], piece.groups, sorted(columns)))
         return original(file, piece, columns)
 
-    monkeypatch.setattr(parquet, "_groups", noting)
+    monkeypatch.setattr(parquet, "read_groups", noting)
     frame = gd.read_parquet(folder)
     assert frame[(frame.x == 6) & (frame.s == "g")][["y"]].compute(scheduler="inline").y.tolist() == [0.5]
     assert read == [("b.parquet", (1,), ["s", "x"]), ("b.parquet", (1,), ["y"])]
@@ -151,9 +182,9 @@ def test_rows_of_a_filter_are_counted_by_its_condition_alone(folder):
 
 
 def test_len_of_files_reads_only_their_footers(folder, monkeypatch):
-    from glassloom.dataframe.io import parquet
+    from glassloom.dataframe.io import parquet_rows
 
-    monkeypatch.setattr(parquet, "_read_piece", None)
+    monkeypatch.setattr(parquet_rows, "read_groups", None)
     assert len(gd.read_parquet(folder)) == 8
 
 
@@ -194,7 +225,9 @@ def test_equal_expressions_have_equal_names_and_others_dont(folder):
     one, other = gd.read_parquet(folder), gd.read_parquet(folder)
     assert (one[one.x > 1].y + 1).expr.name == (other[other.x > 1].y + 1).expr.name
     assert (one.x + 1).expr.name != (one.x + 2).expr.name
-    pd.DataFrame({"x": [9], "y": [0.5], "s": ["q"], "z": 1}).to_parquet(folder / "b.parquet")
+    pd.DataFrame({"x": [9], "y": [0.5], "s": ["q"], "z": 1, "t": pd.Timestamp("2020-01-01")}).to_parquet(
+        folder / "b.parquet"
+    )
     assert gd.read_parquet(folder).expr.name != one.expr.name
 
 

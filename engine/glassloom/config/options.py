@@ -184,6 +184,11 @@ OPTIONS: Mapping[str, Option] = _table(
         "How much of a file goes into a partition: the default of `blocksize` in `read_csv`. None: one partition a file.",
     ),
     Option(
+        "dataframe.parquet-block-size", _SIZE, "128 MiB", False,
+        "Bytes, uncompressed, up to which small row groups are joined to a partition: the default of `blocksize` in "
+        "`read_parquet`.",
+    ),
+    Option(
         "compute.scheduler", _choice("threads", "synchronous", "processes"), None, True,
         "Where `compute()` and `persist()` run. None: on the current client, or on threads if there is none.",
     ),

@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import NamedTuple
 
-from glassloom.dataframe.call import Block
+from glassloom.dataframe.io.conditions import Condition
 from glassloom.dataframe.io.read import Read
-from glassloom.dataframe.nodes import Filter, Projection, Rowwise
+from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, Rowwise
+from glassloom.dataframe.predicates import condition_of, conjuncts, without
 from glassloom.expr import Expr, walk, whole_plan
 
-Condition = tuple[tuple[Any, str, Any], ...]
-_OPERATORS = {"eq": "==", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_MIRRORED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MOST_FILTERS_IN_A_ROW = 20
 
 
 @whole_plan
 def filter_while_reading(roots: Sequence[Expr]) -> list[Expr]:
-    """Let sources apply filters that compare columns with constants, if all that is read from them is so filtered.
+    """Let sources apply what filters have in common, if all that is made of their rows, row by row, ends in a filter.
 
     If not, the unfiltered rows are needed anyway, and reading them twice would cost more.
     """
-    order = walk(roots)
-    consumers: dict[str, list[Expr]] = defaultdict(list)
-    for node in order:
-        for dependency in node.dependencies:
-            consumers[dependency.name].append(node)
-    root_names = {root.name for root in roots}
-    by_rows = _reads_by_rows(order)
-    new: dict[str, Expr] = {}
-    for reads in by_rows.values():
-        if reads[0].source.can_filter:
-            new.update(_filtered_reads(reads, consumers, root_names))
-    return _rebuilt(roots, order, new) if new else list(roots)
+    simple = list(roots)
+    for _ in range(_MOST_FILTERS_IN_A_ROW):  # each filter may be of what the one before has left
+        order = walk(simple)
+        new: dict[str, Expr] = {}
+        consumers = _consumers(order)
+        root_names = {root.name for root in simple}
+        for reads in _reads_by_rows(order).values():
+            if reads[0].source.can_filter:
+                new.update(_filtered_reads(reads, order, consumers, root_names))
+        if not new:
+            break
+        simple = _rebuilt(simple, order, new)
+    return simple
 
 
 @whole_plan
@@ -56,6 +56,14 @@ def read_once(roots: Sequence[Expr]) -> list[Expr]:
     return _rebuilt(roots, order, new) if new else list(roots)
 
 
+def _consumers(order: Sequence[Expr]) -> dict[str, list[Expr]]:
+    consumers: dict[str, list[Expr]] = defaultdict(list)
+    for node in order:
+        for dependency in node.dependencies:
+            consumers[dependency.name].append(node)
+    return consumers
+
+
 def _reads_by_rows(order: Sequence[Expr]) -> dict[str, list[Read]]:
     """Return the reads, grouped by the rows that they read."""
     by_rows: dict[str, list[Read]] = defaultdict(list)
@@ -65,63 +73,75 @@ def _reads_by_rows(order: Sequence[Expr]) -> dict[str, list[Read]]:
     return by_rows
 
 
-def _filtered_reads(reads: list[Read], consumers: dict[str, list[Expr]], root_names: set[str]) -> dict[str, Expr]:
-    """Return what replaces the filters above reads of the same rows; nothing unless all of them can be pushed."""
-    names = {read.name for read in reads}
-    below = [node for read in reads for node in consumers[read.name]]
-    filters = {node.name: node for node in below if isinstance(node, Filter)}
-    columns = {node.name for node in below if isinstance(node, Projection)}
-    filters.update(
-        {
-            node.name: node
-            for name in columns
-            for node in consumers[name]
-            if isinstance(node, Filter) and node.frame.name == name
-        }
-    )
-    predicates = {node.predicate.name: node.predicate for node in filters.values()}
-    if len(predicates) != 1:
+class _Region(NamedTuple):
+    """Reads of the same rows, all that is computed of them row by row, and the filters of that."""
+
+    reads: dict[str, Read]
+    inside: dict[str, Expr]
+    filters: dict[str, Filter]
+
+
+def _filtered_reads(
+    reads: list[Read], order: Sequence[Expr], consumers: dict[str, list[Expr]], root_names: set[str]
+) -> dict[str, Expr]:
+    """Return what replaces the filters of reads of the same rows; nothing unless all that is needed is filtered."""
+    region = _region(reads, order)
+    if not region.filters or root_names & region.inside.keys():
         return {}
-    (predicate,) = predicates.values()
-    condition = _condition(predicate, names, reads[0])
-    if condition is None:
+    known = region.inside.keys() | region.filters.keys()
+    if any(user.name not in known for name in region.inside for user in consumers[name]):
         return {}
-    inside = names | columns | {node.name for node in walk([predicate])}
-    users = {user.name for name in inside for user in consumers[name]}
-    if inside & root_names or not users <= inside | set(filters):
-        return {}
-    return {name: _filtered(node.frame, condition) for name, node in filters.items()}
+    parts = {one.name: conjuncts(one.predicate) for one in region.filters.values()}
+    common = set.intersection(*({part.name for part in found} for found in parts.values()))
+    condition: Condition = ()
+    done: set[str] = set()
+    for part in next(iter(parts.values())):
+        found = condition_of(part, region.reads, reads[0].source.accept) if part.name in common - done else None
+        if found is not None:
+            condition = (*condition, *found)
+            done.add(part.name)
+    return _with_condition(region, condition, done) if condition else {}
 
 
-def _filtered(frame: Expr, condition: Condition) -> Expr:
-    """Return a read, or a column of one, with only the rows that fulfil the condition."""
-    if isinstance(frame, Read):
-        return frame.with_condition(condition)
-    return frame.substitute(lambda read: _filtered(read, condition))
+def _region(reads: list[Read], order: Sequence[Expr]) -> _Region:
+    inside: dict[str, Expr] = {read.name: read for read in reads}
+    filters: dict[str, Filter] = {}
+    for node in order:
+        if isinstance(node, Filter) and node.frame.name in inside and node.predicate.name in inside:
+            filters[node.name] = node
+        elif _is_of_these_rows(node, inside):
+            inside[node.name] = node
+    return _Region({read.name: read for read in reads}, inside, filters)
 
 
-def _condition(node: Expr, names: set[str], read: Read) -> Condition | None:
-    """Return a predicate as comparisons that must all hold, or None if it isn't that or the source can't do it."""
-    if not isinstance(node, Rowwise):
-        return None
-    operation = getattr(node.call.function, "__name__", "")
-    args = node.call.args
-    if operation == "and_" and len(args) == 2 and all(isinstance(arg, Block) for arg in args):
-        nodes = node.operand_nodes
-        parts = [_condition(nodes[arg.number], names, read) for arg in args]
-        return None if None in parts else tuple(one for part in parts if part is not None for one in part)
-    operator = _OPERATORS.get(operation)
-    if operator is None or node.others or len(args) != 2 or node.call.kwargs:
-        return None
-    column = node.frame
-    is_column = isinstance(column, Projection) and not isinstance(column.columns, list) and column.frame.name in names
-    if not is_column:
-        return None
-    value = args[1] if isinstance(args[0], Block) else args[0]
-    if not isinstance(args[0], Block):
-        operator = _MIRRORED[operator]
-    label = column.columns  # type: ignore[attr-defined]
-    return ((label, operator, value),) if read.source.accepts(label, operator, value) else None
+def _is_of_these_rows(node: Expr, inside: dict[str, Expr]) -> bool:
+    """Whether each row of a node is computed from the row at the same place of nodes inside, and from scalars."""
+    if not isinstance(node, (Projection, Assign, Rowwise)) or (isinstance(node, Rowwise) and not node.keeps_rows):
+        return False
+    below = [one for one in node.dependencies if isinstance(one, FrameExpr)]
+    is_plain = len(below) == len(node.dependencies) and node.dependencies[0].name in inside
+    return is_plain and all(one.name in inside or not one.has_rows for one in below)
+
+
+def _with_condition(region: _Region, condition: Condition, done: set[str]) -> dict[str, Expr]:
+    """Return what replaces the filters, when reads apply a condition that the `done` predicates amount to."""
+    made: dict[str, Expr] = {name: read.with_condition(condition) for name, read in region.reads.items()}
+    for node in region.inside.values():
+        if node.name not in made:
+            made[node.name] = node.substitute(lambda child: made.get(child.name, child))
+    new: dict[str, Expr] = {}
+    for one in region.filters.values():
+        left = without(one.predicate, done)
+        rows = made[one.frame.name]
+        new[one.name] = rows if left is None else Filter(rows, _moved(left, made), origin=one.origin)
+    return new
+
+
+def _moved(predicate: Expr, made: dict[str, Expr]) -> Expr:
+    """Return a predicate, of which `without` may have rebuilt the outer nodes, on the filtered rows."""
+    if predicate.name in made:
+        return made[predicate.name]
+    return predicate.substitute(lambda child: _moved(child, made) if getattr(child, "has_rows", False) else child)
 
 
 def _rebuilt(roots: Sequence[Expr], order: Sequence[Expr], new: dict[str, Expr]) -> list[Expr]:

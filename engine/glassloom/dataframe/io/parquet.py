@@ -1,64 +1,58 @@
-"""Parquet: folders of files, read by row group. Only the footers are read when the frame is made."""
+"""Parquet: files, folders and hive folders, read by row groups. Only the footers are read when the frame is made."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from glassloom.config import Configured, chosen
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
-from glassloom.dataframe.io.paths import PathLike, file_state, find_files
+from glassloom.dataframe.io.conditions import Comparison, Condition, Term
+from glassloom.dataframe.io.filesystems import Files, State, locate
+from glassloom.dataframe.io.literals import adapted
+from glassloom.dataframe.io.parquet_files import (
+    FilePiece,
+    HiveColumn,
+    Partition,
+    common_schema,
+    divisions_of,
+    footer,
+    has_missing,
+    hive_columns,
+    pandas_notes,
+)
+from glassloom.dataframe.io.parquet_rows import (
+    Layout,
+    filter_expression,
+    fragment_of,
+    may_match,
+    read_partition,
+    whole_schema,
+)
+from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError, ReadError
 from glassloom.graph import tokenize
+from glassloom.units import parse_bytes
 
 _SUFFIXES = (".parquet", ".parq", ".pq")
 _FOOTER_THREADS = 8
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": pc.equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
+_JOINED_FROM = 64
+"""Row groups: fewer become a partition each, however small, so that all cores have work."""
+_REFUSED = {
+    "calculate_divisions": "divisions are taken from the footers' statistics where these have them",
+    "categories": "call astype('category') on the columns",
+    "gather_statistics": "the footers' statistics are always used",
+    "ignore_metadata_file": "_metadata files are never read; the footers of the files are",
+    "metadata_task_size": "footers are read at once, by threads",
+    "parquet_file_extension": "give a glob such as 'folder/*.data'",
+    "use_nullable_dtypes": "give dtype_backend='numpy_nullable'",
 }
-
-
-class Piece(NamedTuple):
-    """Some row groups of a file. `state` tells the version of the file whose footer was read."""
-
-    path: str
-    state: tuple[str, int, int]
-    groups: tuple[int, ...]
-    first_row: int
-    n_rows: int
-
-
-class Layout(NamedTuple):
-    """How a table becomes a frame.
-
-    `index_column` names the column that becomes the index; if None, rows are numbered from `start` in steps of `step`.
-    `casts` are integer and boolean columns that have missing values in some partition, and get the dtype that pandas
-    gives to such columns in all partitions.
-    """
-
-    columns: tuple[str, ...]
-    index_column: str | None
-    index_name: Any
-    start: int
-    step: int
-    casts: dict[str, str]
-    filters: Any
-    schema: pa.Schema
 
 
 class ParquetSource(Source):
@@ -67,63 +61,110 @@ class ParquetSource(Source):
     label = "read-parquet"
     can_project = True
 
-    def __init__(self, pieces: list[Piece], layout: Layout, divisions: tuple[Any, ...], token: str) -> None:
-        self.pieces = pieces
+    def __init__(self, partitions: list[Partition], layout: Layout, divisions: tuple[Any, ...], token: str) -> None:
+        self.partitions = partitions
         self.layout = layout
-        self.schema = layout.schema
         self.divisions = divisions
-        self.lengths = None if layout.filters is not None else tuple(piece.n_rows for piece in pieces)
-        self.can_filter = layout.filters is None
+        counts = tuple(sum(piece.n_rows for piece in partition) for partition in partitions)
+        self.lengths = None if layout.filters is not None else counts
+        self.can_filter = True
         self.token = token
-        self.meta = _to_frame(self.schema.empty_table(), np.empty(0, dtype="int64"), layout)
+        self.meta = _meta(layout)
 
     def piece(self, number: int) -> Any:
-        return self.pieces[number]
+        return self.partitions[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
         layout = self.layout if columns is None else self.layout._replace(columns=tuple(columns))
-        return BlockCall(_read_piece, (Block(0), layout, condition), label=self.label)
+        return BlockCall(read_partition, (Block(0), layout, condition), label=self.label)
 
-    def accepts(self, column: Any, operator: str, value: Any) -> bool:
-        """See `Source.accepts`. Missing values compare false both in pandas and in Arrow; "!=" differs."""
-        if operator not in _COMPARISONS or column not in self.schema.names:
-            return False
-        kind = self.schema.field(column).type
-        if isinstance(value, bool) or column in self.layout.casts:
-            return False
-        if isinstance(value, str):
-            return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-        if isinstance(value, int):
-            return (bool(pa.types.is_integer(kind)) and _can_hold(kind, value)) or (
-                bool(pa.types.is_float64(kind)) and abs(value) <= 1 << 53
-            )
-        return isinstance(value, float) and value == value and bool(pa.types.is_float64(kind))
+    def accept(self, comparison: Comparison) -> Term | None:
+        """See `Source.accept`."""
+        name = comparison.column
+        if name in {column.name for column in self.layout.hive}:
+            return comparison if comparison.operator in ("==", "!=", "in", "isna", "notna") else None
+        if name not in self.layout.schema.names or name in self.layout.casts:
+            return None
+        return adapted(comparison, self.layout.schema.field(name).type, nullable=self.layout.backend is not None)
+
+    def groups_read(self, numbers: Sequence[int], condition: Condition | None) -> tuple[int, int]:
+        """Return how many row groups of some partitions may have rows that fulfil a condition, and how many there are."""
+        pieces = [
+            piece._replace(groups=(group,))
+            for number in numbers
+            for piece in self.partitions[number]
+            for group in piece.groups
+        ]
+        if not condition:
+            return len(pieces), len(pieces)
+        return sum(may_match(piece, self.layout, condition) for piece in pieces), len(pieces)
+
+    def nbytes(self, numbers: Sequence[int], columns: Sequence[Any] | None) -> int | None:
+        """Return about how many bytes columns of some partitions take once they are read."""
+        names = set(self.layout.schema.names if columns is None else columns)
+        total = 0
+        for number in numbers:
+            for piece in self.partitions[number]:
+                one = footer(piece.state, self.layout.files)
+                for group in piece.groups:
+                    row_group = one.row_group(group)
+                    chunks = (row_group.column(place) for place in range(row_group.num_columns))
+                    total += sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema in names)
+        return total
 
 
 def read_parquet(
-    paths: PathLike | Sequence[PathLike],
+    path: PathLike | Sequence[PathLike],
     *,
-    columns: Sequence[str] | None = None,
-    index: str | bool | None = None,
+    columns: str | Sequence[str] | None = None,
     filters: Any = None,
-    partition_by: str = "row_group",
+    index: str | bool | None = None,
+    engine: str = "auto",
+    split_row_groups: bool | int | str = "infer",
+    aggregate_files: bool | None = None,
+    blocksize: int | str | None | Configured = Configured("dataframe.parquet-block-size"),
+    dtype_backend: str | None = None,
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+    partition_by: str | None = None,
+    **refused: Any,
 ) -> Any:
     """Read Parquet files into a frame. Only the footers are read at once.
 
     Parameters
     ----------
-    paths
-        A file, a glob, a folder of Parquet files, or a list of those, all of one schema.
+    path
+        A file, a glob, a folder of Parquet files, or a list of those, all of one schema; or URLs such as ``s3://...``.
+        Folders named ``column=value`` add a categorical column, the last ones; partitions that a filter on such a
+        column leaves out are not read.
     columns
-        The columns to read, in this order. Default: all. Columns that turn out not to be needed aren't read anyway.
+        The columns to read, in this order; a name alone gives a series. Default: all. Columns that turn out not to be
+        needed aren't read anyway.
+    filters
+        Rows to read, as pyarrow takes them: ``[("x", ">", 0), ("name", "in", ["a", "b"])]``, or a list of such lists,
+        of which one must be fulfilled, or an expression of `pyarrow.compute`. The remaining rows keep the numbers that
+        they have without `filters`. Row groups that can't have such rows are no partitions.
     index
         The column to make the index; False for none. Default: the one that pandas noted when it wrote the files.
         Without such a column, rows are numbered through all files, or as pandas noted if there is one file.
-    filters
-        Rows to read, as pyarrow takes them: ``[("x", ">", 0), ("name", "in", ["a", "b"])]``, or a list of such lists,
-        of which one must be fulfilled. The remaining rows keep the numbers that they have without `filters`.
+    engine
+        ``"auto"`` or ``"pyarrow"``, which are the same.
+    split_row_groups
+        What becomes a partition. True: each row group. A number: so many row groups. False: each file. ``"adaptive"``:
+        as many row groups of a file as `blocksize` holds. ``"infer"``: each row group; where there are more than 64,
+        small ones are joined as far as `blocksize` and 64 partitions allow.
+    aggregate_files
+        Whether row groups of several files may be joined to one partition: default for ``"infer"`` and ``"adaptive"``.
+    blocksize
+        Bytes in a partition, uncompressed; default the option ``dataframe.parquet-block-size`` (128 MiB).
+    dtype_backend
+        ``"numpy_nullable"`` or ``"pyarrow"``: pandas' dtypes with missing values of their own. Default: NumPy's.
+    storage_options
+        Options of fsspec's file system for URLs.
+    filesystem
+        A file system of fsspec or `pyarrow.fs`, or ``"pyarrow"`` to have PyArrow find the one of the URLs.
     partition_by
-        ``"row_group"`` or ``"file"``: what becomes a partition.
+        ``"row_group"`` or ``"file"``: short for ``split_row_groups=True`` and False.
 
     Raises
     ------
@@ -144,102 +185,171 @@ def read_parquet(
     >>> len(gd.read_parquet(file))
     2
     """
-    if partition_by not in ("row_group", "file"):
-        raise OptionError(f"partition_by={partition_by!r} should be 'row_group' or 'file'")
-    files = find_files(paths, _SUFFIXES)
-    states = [file_state(path) for path in files]
-    files = [state[0] for state in states]
-    with ThreadPoolExecutor(min(_FOOTER_THREADS, len(files))) as pool:
-        footers = list(pool.map(_footer, states))
-    schema = _common_schema(files, footers)
-    pieces = _pieces(files, states, footers, by_file=partition_by == "file")
-    layout = _layout(schema, footers, columns, index, filters)
-    divisions = _divisions(pieces, footers, files, layout)
-    token = tokenize(pieces, layout._replace(schema=str(schema)))
-    return wrap(Read(ParquetSource(pieces, layout, divisions, token), None, None, None))
+    _refuse(refused, engine, dtype_backend)
+    split = _checked_split(split_row_groups, partition_by)
+    files, names = locate(path, filesystem, storage_options)
+    states = files.find(names, _SUFFIXES)
+    with ThreadPoolExecutor(min(_FOOTER_THREADS, len(states))) as pool:
+        footers = list(pool.map(lambda state: footer(state, files), states))
+    schema = common_schema([state[0] for state in states], footers)
+    hive, values = hive_columns([state[0] for state in states], schema.names)
+    selected = [columns] if isinstance(columns, str) else columns
+    layout = _layout(schema, hive, footers, selected, index, filters, files, dtype_backend)
+    pieces = _pieces(states, footers, values)
+    if filters is not None:
+        pieces = _pruned(pieces, layout)
+    size = parse_bytes(chosen(blocksize) or "128 MiB")
+    partitions = _partitions(pieces, files, split, size, may_join=aggregate_files)
+    kind = schema.field(layout.index_column).type if layout.index_column in schema.names else None
+    divisions = divisions_of(partitions, files, layout.index_column, layout.start, layout.step, kind)
+    token = tokenize(partitions, layout._replace(schema=str(schema), filters=str(filters)))
+    frame = wrap(Read(ParquetSource(partitions, layout, divisions, token), None, None, None))
+    return frame[columns] if isinstance(columns, str) else frame
 
 
-@lru_cache(maxsize=256)
-def _footer(state: tuple[str, int, int]) -> Any:
-    """Return a file's metadata; kept, because each of its row groups needs it."""
-    path = state[0]
-    try:
-        return pq.read_metadata(path)
-    except (pa.ArrowException, OSError) as error:
-        raise ReadError(f"{path!r} can't be read as Parquet: {error}") from error
+def _refuse(refused: dict[str, Any], engine: str, dtype_backend: str | None) -> None:
+    for name, value in refused.items():
+        if name not in _REFUSED:
+            raise TypeError(f"read_parquet() got an unexpected keyword argument {name!r}")
+        raise NotImplementedError(f"read_parquet({name}={value!r}): {_REFUSED[name]}")
+    if engine not in ("auto", "pyarrow"):
+        raise NotImplementedError(
+            f"engine={engine!r}: Parquet is read by PyArrow; give engine='pyarrow', or leave it out"
+        )
+    if dtype_backend not in (None, "numpy_nullable", "pyarrow"):
+        raise OptionError(f"dtype_backend={dtype_backend!r} should be 'numpy_nullable' or 'pyarrow'")
 
 
-def _common_schema(files: list[str], footers: list[Any]) -> pa.Schema:
-    """Return the schema of all files. A column without values has no type: it has that of the other files.
-
-    Raises
-    ------
-    ReadError
-        If files differ in another way.
-    """
-    schemas = [footer.schema.to_arrow_schema() for footer in footers]
-    common = schemas[0]
-    for place, field in enumerate(common):
-        if pa.types.is_null(field.type):
-            others = (schema.field(field.name) for schema in schemas if field.name in schema.names)
-            typed = next((other for other in others if not pa.types.is_null(other.type)), field)
-            common = common.set(place, typed)
-    for path, schema in zip(files, schemas, strict=True):
-        if not schema.equals(common):
-            _require_schema(path, schema, files[0], common)
-    return common
+def _checked_split(split: bool | int | str, partition_by: str | None) -> bool | int | str:
+    if partition_by is not None:
+        if partition_by not in ("row_group", "file"):
+            raise OptionError(f"partition_by={partition_by!r} should be 'row_group' or 'file'")
+        return partition_by == "row_group"
+    if isinstance(split, str) and split not in ("infer", "adaptive"):
+        raise OptionError(f"split_row_groups={split!r} should be True, False, a number, 'infer' or 'adaptive'")
+    if not isinstance(split, str) and split is not False and split < 1:
+        raise OptionError(f"split_row_groups={split!r} should be 1 or more")
+    return split
 
 
-def _require_schema(path: str, schema: pa.Schema, first_path: str, first: pa.Schema) -> None:
-    for field in first:
-        if field.name not in schema.names:
-            raise ReadError(f"{path!r} lacks column {field.name!r}, which {first_path!r} has")
-        other = schema.field(field.name)
-        if not other.type.equals(field.type) and not pa.types.is_null(other.type):
-            raise ReadError(f"column {field.name!r} is {other.type} in {path!r}, but {field.type} in {first_path!r}")
-
-
-def _pieces(files: list[str], states: list[Any], footers: list[Any], *, by_file: bool) -> list[Piece]:
-    pieces: list[Piece] = []
+def _pieces(states: list[State], footers: list[Any], hive: list[tuple[Any, ...]]) -> list[FilePiece]:
+    """Return a piece for each row group, and one for each file that has none."""
+    pieces: list[FilePiece] = []
     row = 0
-    for path, state, footer in zip(files, states, footers, strict=True):
-        if by_file or footer.num_row_groups == 0:
-            pieces.append(Piece(path, state, tuple(range(footer.num_row_groups)), row, footer.num_rows))
-            row += footer.num_rows
-            continue
-        for group in range(footer.num_row_groups):
-            n_rows = footer.row_group(group).num_rows
-            pieces.append(Piece(path, state, (group,), row, n_rows))
+    for state, one, values in zip(states, footers, hive, strict=True):
+        if one.num_row_groups == 0:
+            pieces.append(FilePiece(state[0], state, (), row, 0, values))
+        for group in range(one.num_row_groups):
+            n_rows = one.row_group(group).num_rows
+            pieces.append(FilePiece(state[0], state, (group,), row, n_rows, values))
             row += n_rows
     return pieces
 
 
+def _pruned(pieces: list[FilePiece], layout: Layout) -> list[FilePiece]:
+    """Return the pieces that may have rows that fulfil the user's filters; the first one if none may.
+
+    Raises
+    ------
+    OptionError
+        If the filters can't be understood, or name a column that there isn't.
+    """
+    schema = whole_schema(layout)
+    kept: list[FilePiece] = []
+    try:
+        expression = filter_expression(layout.filters)
+        for piece in pieces:
+            if piece.groups and fragment_of(piece, layout).split_by_row_group(expression, schema=schema):
+                kept.append(piece)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise OptionError(f"filters={layout.filters!r} can't be applied: {error}") from error
+    return kept or pieces[:1]
+
+
+def _partitions(
+    pieces: list[FilePiece], files: Files, split: bool | int | str, size: int, *, may_join: bool | None
+) -> list[Partition]:
+    """Return the pieces of each partition."""
+    if split is True or (split == "infer" and len(pieces) <= _JOINED_FROM):
+        return [(piece,) for piece in pieces]
+    sizes = [_piece_bytes(piece, files) for piece in pieces]
+    if split == "infer":
+        size = min(size, -(-sum(sizes) // _JOINED_FROM))
+    most = 1 << 62 if isinstance(split, (bool, str)) else split
+    joins_files = split in ("infer", "adaptive") if may_join is None else may_join
+    if split is False:
+        size = size if may_join else 1 << 62
+    groups: list[list[FilePiece]] = []
+    taken = 0
+    for piece, nbytes in zip(pieces, sizes, strict=True):
+        last = groups[-1] if groups else []
+        is_same_file = bool(last) and last[-1].path == piece.path and last[-1].state is piece.state
+        fits = bool(last) and taken + nbytes <= size and len(last) < most
+        if last and (is_same_file or joins_files) and (fits or (split is False and is_same_file)):
+            last.append(piece)
+            taken += nbytes
+        else:
+            groups.append([piece])
+            taken = nbytes
+    return [_merged(group) for group in groups]
+
+
+def _piece_bytes(piece: FilePiece, files: Files) -> int:
+    one = footer(piece.state, files)
+    return sum(one.row_group(group).total_byte_size for group in piece.groups)
+
+
+def _merged(pieces: list[FilePiece]) -> Partition:
+    """Return pieces with neighbouring row groups of a file as one."""
+    merged: list[FilePiece] = []
+    for piece in pieces:
+        last = merged[-1] if merged else None
+        if last is not None and last.state is piece.state and last.first_row + last.n_rows == piece.first_row:
+            merged[-1] = last._replace(groups=(*last.groups, *piece.groups), n_rows=last.n_rows + piece.n_rows)
+        else:
+            merged.append(piece)
+    return tuple(merged)
+
+
 def _layout(
-    schema: pa.Schema, footers: list[Any], columns: Sequence[str] | None, index: str | bool | None, filters: Any
+    schema: pa.Schema,
+    hive: list[HiveColumn],
+    footers: list[Any],
+    columns: Sequence[str] | None,
+    index: str | bool | None,
+    filters: Any,
+    files: Files,
+    backend: str | None,
 ) -> Layout:
-    noted = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    noted = pandas_notes(schema)
+    names = [*schema.names, *(column.name for column in hive)]
     index_column, index_name, start, step = None, None, 0, 1
+    if isinstance(index, (list, tuple)):
+        if len(index) != 1:
+            raise NotImplementedError(f"index={index!r}: an index of several levels; choose one column")
+        (index,) = index
     if isinstance(index, str):
-        if index not in schema.names:
-            raise unknown_columns([index], schema.names)
+        if index not in names:
+            raise unknown_columns([index], names)
         index_column = index_name = index
     elif index is None:
-        index_column, index_name, start, step = _index_of_metadata(noted, footers)
-    noted_columns = [name for name in noted.get("index_columns", []) if isinstance(name, str)]
-    everything = [name for name in schema.names if name != index_column]
+        index_column, index_name, start, step = _index_of_notes(noted, footers)
+    everything = [name for name in names if name != index_column]
     if index is None:
+        noted_columns = [name for name in noted.get("index_columns", []) if isinstance(name, str)]
         everything = [name for name in everything if name not in noted_columns]
     if columns is not None:
-        unknown = [name for name in columns if name not in schema.names]
+        unknown = [name for name in columns if name not in names]
         if unknown:
             raise unknown_columns(unknown, everything)
         everything = list(columns)
+    casts = {} if backend else _casts(schema, footers, everything)
     return Layout(
-        tuple(everything), index_column, index_name, start, step, _casts(schema, footers, everything), filters, schema
+        tuple(everything), index_column, index_name, start, step, casts, filters, schema, tuple(hive), files, backend
     )
 
 
-def _index_of_metadata(noted: dict[str, Any], footers: list[Any]) -> tuple[str | None, Any, int, int]:
+def _index_of_notes(noted: dict[str, Any], footers: list[Any]) -> tuple[str | None, Any, int, int]:
     """Return the index column, the index's name, and the first number and step if there is no column."""
     described = noted.get("index_columns", [])
     if len(described) > 1:
@@ -257,186 +367,17 @@ def _index_of_metadata(noted: dict[str, Any], footers: list[Any]) -> tuple[str |
 def _casts(schema: pa.Schema, footers: list[Any], columns: list[str]) -> dict[str, str]:
     """Return what pandas makes of integer and boolean columns that have missing values somewhere."""
     casts: dict[str, str] = {}
-    noted = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    noted = pandas_notes(schema)
     numpy_types = {column.get("field_name"): column.get("numpy_type") for column in noted.get("columns", [])}
     for place, field in enumerate(schema):
         numeric = pa.types.is_integer(field.type) or pa.types.is_boolean(field.type)
         if field.name not in columns or not numeric or str(numpy_types.get(field.name, ""))[:1] in ("I", "U", "b"):
             continue
-        if any(_has_missing(footer, field.name, place) for footer in footers):
+        if any(has_missing(one, field.name, place) for one in footers):
             casts[field.name] = "object" if pa.types.is_boolean(field.type) else "float64"
     return casts
 
 
-def _has_missing(footer: Any, name: str, place: int) -> bool:
-    for group in range(footer.num_row_groups):
-        statistics = _statistics(footer, group, name, place)
-        if statistics is not None and statistics.has_null_count and statistics.null_count:
-            return True
-    return False
-
-
-def _statistics(footer: Any, group: int, name: str, place: int | None = None) -> Any:
-    """Return the statistics of a column in a row group, or None."""
-    row_group = footer.row_group(group)
-    places = range(row_group.num_columns) if place is None or place >= row_group.num_columns else (place,)
-    for candidate in places:
-        column = row_group.column(candidate)
-        if column.path_in_schema == name:
-            return column.statistics if column.is_stats_set else None
-    return None if place is None else _statistics(footer, group, name)
-
-
-def _divisions(pieces: list[Piece], footers: list[Any], files: list[str], layout: Layout) -> tuple[Any, ...]:
-    """Return the divisions that row numbers or the footers' statistics of the index column yield."""
-    unknown = (None,) * (len(pieces) + 1)
-    if any(piece.n_rows == 0 for piece in pieces):
-        return unknown
-    if layout.index_column is None:
-        if layout.step < 1:
-            return unknown
-        last = pieces[-1].first_row + pieces[-1].n_rows - 1
-        return tuple(layout.start + layout.step * row for row in [*(piece.first_row for piece in pieces), last])
-    by_file = dict(zip(files, footers, strict=True))
-    lows, highs = [], []
-    for piece in pieces:
-        for group in piece.groups:
-            statistics = _statistics(by_file[piece.path], group, layout.index_column)
-            if statistics is None or not statistics.has_min_max or statistics.null_count:
-                return unknown
-        low = [_statistics(by_file[piece.path], group, layout.index_column).min for group in piece.groups]
-        high = [_statistics(by_file[piece.path], group, layout.index_column).max for group in piece.groups]
-        lows.append(min(low))
-        highs.append(max(high))
-    if any(high >= low for high, low in zip(highs, lows[1:], strict=False)):
-        return unknown
-    return tuple(_label(value) for value in [*lows, highs[-1]])
-
-
-def _label(value: Any) -> Any:
-    return pd.Timestamp(value) if hasattr(value, "year") else value
-
-
-def _read_piece(piece: Piece, layout: Layout, condition: tuple[tuple[str, str, Any], ...] | None) -> Any:
-    """Read row groups; with a condition, first the columns in it, and the others only if any row is left."""
-    footer = _footer(piece.state)
-    wanted = list(dict.fromkeys([*layout.columns, *([layout.index_column] if layout.index_column else [])]))
-    # The categories of a categorical column are in its data: a partition without rows must have them too.
-    has_categories = any(pa.types.is_dictionary(layout.schema.field(name).type) for name in wanted)
-    if condition and not has_categories and not _may_match(footer, piece.groups, condition):
-        schema = footer.schema.to_arrow_schema()
-        return _to_frame(schema.empty_table(), np.empty(0, dtype="int64"), layout)
-    numbers = np.arange(piece.first_row, piece.first_row + piece.n_rows)
-    try:
-        with pq.ParquetFile(piece.path, metadata=footer) as file:
-            if layout.filters is not None:
-                return _read_filtered(file, piece, layout, wanted, numbers)
-            if not condition:
-                return _to_frame(_groups(file, piece, wanted), numbers, layout)
-            named = list(dict.fromkeys(column for column, _, _ in condition))
-            first = _groups(file, piece, named)
-            mask = None
-            for column, operator, value in condition:
-                fulfilled = pc.fill_null(_COMPARISONS[operator](first[column], value), False)
-                mask = fulfilled if mask is None else pc.and_(mask, fulfilled)
-            if not pc.any(mask).as_py():
-                none = _groups(file, piece, wanted).slice(0, 0) if has_categories else file.schema_arrow.empty_table()
-                return _to_frame(none, numbers[:0], layout)
-            rest = [name for name in wanted if name not in named]
-            table = _groups(file, piece, rest) if rest else first
-            if rest:
-                for name in named:
-                    if name in wanted:
-                        table = table.append_column(first.schema.field(name), first[name])
-            return _to_frame(table.filter(mask), numbers[np.asarray(mask)], layout)
-    except (pa.ArrowException, OSError) as error:
-        raise ReadError(f"{piece.path!r} can't be read: {error}") from error
-
-
-def _groups(file: Any, piece: Piece, columns: list[str]) -> pa.Table:
-    if not piece.groups:
-        return file.schema_arrow.empty_table().select(columns)
-    return file.read_row_groups(list(piece.groups), columns=columns, use_threads=False)
-
-
-def _read_filtered(file: Any, piece: Piece, layout: Layout, wanted: list[str], numbers: np.ndarray) -> Any:
-    """Return the rows that fulfil the user's `filters`, numbered as they are in the file."""
-    expression = pq.filters_to_expression(layout.filters) if isinstance(layout.filters, list) else layout.filters
-    table = _groups(file, piece, file.schema_arrow.names)
-    marked = table.append_column("__glassloom_row__", pa.array(numbers))
-    kept = marked.filter(expression)
-    if not kept.num_rows:
-        kept = marked.slice(0, 0)  # which keeps the categories of categorical columns
-    return _to_frame(kept.select(wanted), kept["__glassloom_row__"].to_numpy(), layout)
-
-
-def _may_match(footer: Any, groups: tuple[int, ...], condition: tuple[tuple[str, str, Any], ...]) -> bool:
-    """Whether any row of the groups may fulfil the condition, by the footer's smallest and largest values."""
-    return any(all(_group_may_match(footer, group, *one) for one in condition) for group in groups)
-
-
-def _group_may_match(footer: Any, group: int, column: str, operator: str, value: Any) -> bool:
-    statistics = _statistics(footer, group, column)
-    if statistics is None or not statistics.has_min_max:
-        return True
-    low, high = statistics.min, statistics.max
-    if isinstance(low, str) != isinstance(value, str):
-        return True
-    if operator == "==":
-        return bool(low <= value <= high)
-    if operator in ("<", "<="):
-        return bool(low < value or (operator == "<=" and low == value))
-    return bool(high > value or (operator == ">=" and high == value))
-
-
-def _to_frame(table: pa.Table, numbers: np.ndarray, layout: Layout) -> Any:
-    """Return the frame of a table: pandas' dtypes, the index, and the columns in order."""
-    if not layout.columns and layout.index_column is None:
-        return pd.DataFrame(index=_row_labels(numbers, layout))
-    for place, field in enumerate(table.schema):
-        if pa.types.is_null(field.type) and field.name in layout.schema.names:
-            typed = layout.schema.field(field.name)
-            table = table.set_column(place, typed, table[place].cast(typed.type))
-    made = _plain_to_pandas(
-        table.select([name for name in table.schema.names if name in layout.columns or name == layout.index_column])
-    )
-    casts = {name: kind for name, kind in layout.casts.items() if name in made.columns}
-    if casts:
-        made = made.astype(casts)
-    if layout.index_column is not None:
-        values = made[layout.index_column]
-        made = made.drop(columns=layout.index_column) if layout.index_column not in layout.columns else made
-        made.index = pd.Index(values).rename(layout.index_name)
-    else:
-        made.index = _row_labels(numbers, layout)
-    return made[list(layout.columns)]
-
-
-def _plain_to_pandas(table: pa.Table) -> Any:
-    """Return a frame with pandas' dtypes as they were noted, but without an index."""
-    metadata = dict(table.schema.metadata or {})
-    if b"pandas" in metadata:
-        noted = json.loads(metadata[b"pandas"])
-        noted["index_columns"] = []
-        for column in noted.get("columns", []):
-            column["name"] = column.get("field_name", column.get("name"))
-        metadata[b"pandas"] = json.dumps(noted).encode()
-    return table.replace_schema_metadata(metadata).to_pandas(use_threads=False)
-
-
-def _row_labels(numbers: np.ndarray, layout: Layout) -> pd.Index:
-    """Return the labels of rows by their numbers in all files: a range where they follow each other."""
-    count = len(numbers)
-    first = int(numbers[0]) if count else 0
-    if count == 0 or int(numbers[-1]) - first == count - 1:
-        start = layout.start + layout.step * first
-        return pd.RangeIndex(start, start + layout.step * count, layout.step, name=layout.index_name)
-    return pd.Index(layout.start + layout.step * numbers, name=layout.index_name)
-
-
-def _can_hold(kind: pa.DataType, value: int) -> bool:
-    bits = kind.bit_width
-    low, high = (
-        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if pa.types.is_signed_integer(kind) else (0, (1 << bits) - 1)
-    )
-    return low <= value <= high
+def _meta(layout: Layout) -> Any:
+    """Return the frame of no rows."""
+    return read_partition((FilePiece("", ("", 0, 0), (), 0, 0, (None,) * len(layout.hive)),), layout, ())

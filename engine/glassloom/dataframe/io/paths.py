@@ -17,7 +17,8 @@ def find_files(paths: PathLike | Sequence[PathLike], suffixes: tuple[str, ...]) 
     Parameters
     ----------
     paths
-        Files, globs and folders. Of a folder, the files with one of the suffixes count, hidden ones don't.
+        Files, globs and folders. Of a folder and those in it, the files with one of the suffixes count,
+        hidden ones don't.
 
     Raises
     ------
@@ -35,7 +36,11 @@ def find_files(paths: PathLike | Sequence[PathLike], suffixes: tuple[str, ...]) 
 
 def _expand(path: str, suffixes: tuple[str, ...]) -> list[str]:
     if os.path.isdir(path):
-        inside = [str(file) for file in Path(path).iterdir() if file.is_file() and _counts(file.name, suffixes)]
+        inside = [
+            str(file)
+            for file in Path(path).rglob("*")
+            if file.is_file() and is_data_file(str(file.relative_to(path)), suffixes)
+        ]
         if not inside:
             raise FileNotFoundError(f"folder {path!r} holds no {' or '.join(suffixes)} file")
         return sorted(inside, key=natural_key)
@@ -49,8 +54,14 @@ def _expand(path: str, suffixes: tuple[str, ...]) -> list[str]:
     raise FileNotFoundError(f"file {path!r} doesn't exist" + ("" if os.path.isabs(path) else f" in {os.getcwd()!r}"))
 
 
-def _counts(name: str, suffixes: tuple[str, ...]) -> bool:
-    return not name.startswith((".", "_")) and name.lower().endswith(suffixes)
+def is_data_file(name: str, suffixes: tuple[str, ...]) -> bool:
+    """Whether a file of a folder counts: it has one of the suffixes, and no part of its path there is hidden.
+
+    >>> is_data_file("k=1/a.csv", (".csv",)), is_data_file("_old/a.csv", (".csv",))
+    (True, False)
+    """
+    is_hidden = any(part.startswith((".", "_")) and "=" not in part for part in name.replace(os.sep, "/").split("/"))
+    return not is_hidden and name.lower().endswith(suffixes)
 
 
 def natural_key(path: str) -> list[tuple[int, int | str]]:

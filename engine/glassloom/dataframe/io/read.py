@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from glassloom.dataframe.io.conditions import Comparison, Condition, Term
 from glassloom.dataframe.nodes import FrameBlockwise, select_divisions, selected_token
 from glassloom.graph import tokenize
 
@@ -38,9 +39,17 @@ class Source:
         """Return a function that reads a piece: all columns or some, all rows or those that fulfil `condition`."""
         raise NotImplementedError
 
-    def accepts(self, column: Any, operator: str, value: Any) -> bool:
-        """Whether the source filters by ``column operator value`` exactly as pandas does."""
-        return False
+    def accept(self, comparison: Comparison) -> Term | None:
+        """Return the comparison as the source can make it while it reads; None if not exactly as pandas does it."""
+        return None
+
+    def groups_read(self, numbers: Sequence[int], condition: Condition | None) -> tuple[int, int] | None:
+        """Return of how many parts of some partitions rows may fulfil a condition, and how many parts there are."""
+        return None
+
+    def nbytes(self, numbers: Sequence[int], columns: Sequence[Any] | None) -> int | None:
+        """Return about how many bytes columns of some partitions take once they are read; None: it isn't known."""
+        return None
 
 
 class Read(FrameBlockwise):
@@ -51,7 +60,7 @@ class Read(FrameBlockwise):
     source: Source
     columns: tuple[Any, ...] | None
     numbers: tuple[int, ...] | None
-    condition: tuple[tuple[Any, str, Any], ...] | None
+    condition: Condition | None
 
     @property
     def label(self) -> str:
@@ -102,6 +111,6 @@ class Read(FrameBlockwise):
         selected = numbers if own is None else tuple(own[number] for number in numbers)
         return Read(self.source, self.columns, selected, self.condition, origin=self.origin)
 
-    def with_condition(self, condition: tuple[tuple[Any, str, Any], ...]) -> Read:
+    def with_condition(self, condition: Condition) -> Read:
         """Return the rows that also fulfil `condition`."""
         return Read(self.source, self.columns, self.numbers, (*(self.condition or ()), *condition), origin=self.origin)

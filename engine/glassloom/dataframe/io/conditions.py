@@ -1,0 +1,159 @@
+"""Conditions on columns that a source checks while it reads: as data, as Arrow masks, and against statistics.
+
+A `Condition` is a tuple of terms that must all hold. Terms follow pandas: a missing value compares false and differs from
+everything, unless the column is of a nullable dtype (`KLEENE`): then the comparison is missing too, and missing drops the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_ORDERED = {
+    "==": lambda low, high, value: low <= value <= high,
+    "<": lambda low, high, value: low < value,
+    "<=": lambda low, high, value: low <= value,
+    ">": lambda low, high, value: high > value,
+    ">=": lambda low, high, value: high >= value,
+}
+
+
+class Comparison(NamedTuple):
+    """``column operator value``. Operators: ``== != < <= > >=``, ``in`` (a tuple of values), ``isna`` and ``notna``."""
+
+    column: Any
+    operator: str
+    value: Any = None
+
+
+class Either(NamedTuple):
+    """Holds where any of the conditions does."""
+
+    conditions: tuple[Condition, ...]
+
+
+class Negated(NamedTuple):
+    """Holds where the condition doesn't."""
+
+    condition: Condition
+
+
+Term: TypeAlias = Comparison | Either | Negated
+Condition: TypeAlias = tuple[Term, ...]
+
+
+class Bounds(NamedTuple):
+    """What is known of the values of a column in some rows. `low` and `high` are None where they aren't known."""
+
+    low: Any
+    high: Any
+    may_be_missing: bool
+    may_be_present: bool
+
+
+def columns_of(condition: Condition) -> list[Any]:
+    """Return the columns that a condition reads, each once.
+
+    >>> columns_of((Comparison("x", ">", 1), Either(((Comparison("y", "isna"),), (Comparison("x", "==", 0),)))))
+    ['x', 'y']
+    """
+    found: dict[Any, None] = {}
+    for term in condition:
+        if isinstance(term, Comparison):
+            found[term.column] = None
+        elif isinstance(term, Either):
+            found.update(dict.fromkeys(name for part in term.conditions for name in columns_of(part)))
+        else:
+            found.update(dict.fromkeys(columns_of(term.condition)))
+    return list(found)
+
+
+def mask_of(condition: Condition, table: pa.Table, constants: dict[Any, Any], nullable: Collection[Any]) -> Any:
+    """Return where the condition holds: a boolean array, or a scalar if only `constants` decide. Missing: it doesn't.
+
+    Parameters
+    ----------
+    table
+        Has the columns that `constants`, which are the same in all rows, hasn't.
+    nullable
+        The columns whose comparisons with missing values are missing.
+    """
+    return _all([_term_mask(term, table, constants, nullable) for term in condition])
+
+
+def _all(masks: list[Any]) -> Any:
+    made = masks[0]
+    for mask in masks[1:]:
+        made = pc.and_kleene(made, mask)
+    return made
+
+
+def _term_mask(term: Term, table: pa.Table, constants: dict[Any, Any], nullable: Collection[Any]) -> Any:
+    if isinstance(term, Negated):
+        return pc.invert(mask_of(term.condition, table, constants, nullable))
+    if isinstance(term, Either):
+        made, *others = [mask_of(part, table, constants, nullable) for part in term.conditions]
+        for other in others:
+            made = pc.or_kleene(made, other)
+        return made
+    if term.column in constants:
+        return pa.scalar(_holds(term, constants[term.column]))
+    column = table[term.column]
+    if term.operator in ("isna", "notna"):
+        mask = pc.is_null(column, nan_is_null=True)
+        return mask if term.operator == "isna" else pc.invert(mask)
+    if term.operator == "in":
+        return pc.is_in(column, value_set=pa.array(list(term.value), type=column.type))
+    mask = _COMPARISONS[term.operator](column, pa.scalar(term.value, type=column.type))
+    if term.column in nullable or not mask.null_count:
+        return mask
+    return pc.fill_null(mask, term.operator == "!=")
+
+
+def _holds(term: Comparison, value: Any) -> bool:
+    """Whether a comparison holds for a value that is the same in all rows; None is missing."""
+    if term.operator in ("isna", "notna"):
+        return (value is None) == (term.operator == "isna")
+    if value is None:
+        return term.operator == "!="
+    if term.operator == "in":
+        return value in term.value
+    return bool((value == term.value) == (term.operator == "=="))
+
+
+def may_hold(condition: Condition, bounds_of: Callable[[Any], Bounds | None]) -> bool:
+    """Whether the condition may hold in any row, by what is known of the columns; None: nothing."""
+    return all(_term_may_hold(term, bounds_of) for term in condition)
+
+
+def _term_may_hold(term: Term, bounds_of: Callable[[Any], Bounds | None]) -> bool:
+    if isinstance(term, Negated):
+        return True
+    if isinstance(term, Either):
+        return any(may_hold(part, bounds_of) for part in term.conditions)
+    bounds = bounds_of(term.column)
+    if bounds is None or term.operator == "!=":
+        return True
+    if term.operator == "isna":
+        return bounds.may_be_missing
+    if not bounds.may_be_present:
+        return False
+    if term.operator == "notna" or bounds.low is None:
+        return True
+    values = term.value if term.operator == "in" else (term.value,)
+    ordered = _ORDERED["==" if term.operator == "in" else term.operator]
+    try:
+        return any(ordered(bounds.low, bounds.high, value) for value in values)
+    except TypeError:  # a time with a zone and one without: then they aren't compared here
+        return True

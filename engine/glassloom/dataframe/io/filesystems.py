@@ -1,0 +1,138 @@
+"""Where files are: on this machine, or behind a PyArrow or fsspec file system. It finds and opens files, and reads none."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow.fs as pa_fs
+
+from glassloom.dataframe.io.paths import PathLike, file_state, find_files, is_data_file, natural_key
+from glassloom.errors import OptionError
+
+State = tuple[str, int, int]
+"""A version of a file: its path, size in bytes and time of change in ns."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """A file system. `arrow` is None on this machine; equal if their names are equal."""
+
+    name: str = "local"
+    arrow: Any = field(default=None, compare=False)
+
+    def __glassloom_tokenize__(self) -> str:
+        return self.name
+
+    def find(self, paths: Sequence[str], suffixes: tuple[str, ...]) -> list[State]:
+        """Return the files that paths, globs and folders stand for, in natural order within each.
+
+        Raises
+        ------
+        FileNotFoundError
+            If a path doesn't exist, or a glob or folder yields no file.
+        """
+        if self.arrow is None:
+            return [file_state(path) for path in find_files(list(paths), suffixes)]
+        return [state for path in paths for state in self._find_remote(path, suffixes)]
+
+    def _find_remote(self, path: str, suffixes: tuple[str, ...]) -> list[State]:
+        info = self.arrow.get_file_info(path)
+        if info.type == pa_fs.FileType.File:
+            return [_state(info)]
+        if info.type == pa_fs.FileType.Directory:
+            inside = self.arrow.get_file_info(pa_fs.FileSelector(path, recursive=True))
+            start = len(path.rstrip("/")) + 1
+            found = [one for one in inside if one.is_file and is_data_file(one.path[start:], suffixes)]
+        elif glob.has_magic(path):
+            base = path[: _first_magic(path)].rpartition("/")[0]
+            inside = self.arrow.get_file_info(pa_fs.FileSelector(base, recursive=True, allow_not_found=True))
+            found = [one for one in inside if one.is_file and fnmatch.fnmatchcase(one.path, path)]
+        else:
+            raise FileNotFoundError(f"file {path!r} doesn't exist in {self.name}")
+        if not found:
+            raise FileNotFoundError(f"no {' or '.join(suffixes)} file in {path!r} of {self.name}")
+        return sorted(map(_state, found), key=lambda state: natural_key(state[0]))
+
+    def source(self, path: str) -> Any:
+        """Return what PyArrow's readers take: the path, or an open file."""
+        return path if self.arrow is None else self.arrow.open_input_file(path)
+
+    def read(self, path: str, start: int = 0, end: int | None = None) -> bytes:
+        """Return the bytes of a file from one place to another."""
+        with open(path, "rb") if self.arrow is None else self.arrow.open_input_file(path) as file:
+            file.seek(start)
+            return bytes(file.read() if end is None else file.read(end - start))
+
+
+def _state(info: Any) -> State:
+    return (info.path, int(info.size or 0), int(info.mtime_ns or 0))
+
+
+def _first_magic(path: str) -> int:
+    return min(path.index(sign) for sign in "*?[" if sign in path)
+
+
+LOCAL = Files()
+
+
+def locate(
+    paths: PathLike | Sequence[PathLike], filesystem: Any = None, storage_options: dict[str, Any] | None = None
+) -> tuple[Files, list[str]]:
+    """Return the file system of paths or URLs, and the paths in it.
+
+    Parameters
+    ----------
+    filesystem
+        A `pyarrow.fs.FileSystem` or an fsspec one. Default: what the URLs say.
+    storage_options
+        Options of fsspec's file system for the URLs.
+
+    Raises
+    ------
+    OptionError
+        If the URLs are of several file systems, or options are given for none.
+    """
+    many = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    texts = [os.path.expanduser(os.fspath(path)) for path in many]
+    if filesystem is not None and not isinstance(filesystem, str):
+        return _files_of(filesystem), [text.partition("://")[2] or text for text in texts]
+    schemes = {text.partition("://")[0] if "://" in text else "file" for text in texts}
+    if len(schemes) > 1:
+        raise OptionError(f"the paths are of several file systems ({', '.join(sorted(schemes))}); read each by itself")
+    if schemes <= {"file"}:
+        if storage_options:
+            raise OptionError(f"storage_options={storage_options!r} are for URLs such as 's3://...'; got {texts[:1]}")
+        return LOCAL, [text.removeprefix("file://") for text in texts]
+    (scheme,) = schemes
+    return _of_url(texts, scheme, filesystem, storage_options or {})
+
+
+def _of_url(texts: list[str], scheme: str, kind: str | None, options: dict[str, Any]) -> tuple[Files, list[str]]:
+    if kind in ("arrow", "pyarrow"):
+        found, _ = pa_fs.FileSystem.from_uri(texts[0])
+        return Files(f"{scheme} by pyarrow", found), [text.partition("://")[2] for text in texts]
+    try:
+        from fsspec.core import url_to_fs  # optional: only URLs need it
+    except ImportError as error:
+        raise OptionError(f"{texts[0]!r} needs fsspec, which isn't installed; or give filesystem='pyarrow'") from error
+    stripped = [url_to_fs(text, **options) for text in texts]
+    return _files_of(stripped[0][0]), [path for _, path in stripped]
+
+
+def _files_of(filesystem: Any) -> Files:
+    if isinstance(filesystem, pa_fs.LocalFileSystem):
+        return LOCAL
+    if isinstance(filesystem, pa_fs.FileSystem):
+        return Files(f"{filesystem.type_name} by pyarrow", filesystem)
+    protocol = getattr(filesystem, "protocol", None)
+    if protocol is None:
+        raise OptionError(f"filesystem={filesystem!r} should be a file system of PyArrow or fsspec")
+    name = protocol if isinstance(protocol, str) else protocol[0]
+    if name == "file":
+        return LOCAL
+    return Files(f"{name} by fsspec", pa_fs.PyFileSystem(pa_fs.FSSpecHandler(filesystem)))

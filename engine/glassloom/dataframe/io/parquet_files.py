@@ -1,0 +1,246 @@
+"""What Parquet files say of themselves: footers, schemas, statistics, and the values in hive folders' names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from glassloom.dataframe.io.conditions import Bounds
+from glassloom.dataframe.io.filesystems import Files, State
+from glassloom.errors import ReadError
+
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+class FilePiece(NamedTuple):
+    """Some row groups of a file. `state` tells the version of the file whose footer was read, `hive` its folders' values."""
+
+    path: str
+    state: State
+    groups: tuple[int, ...]
+    first_row: int
+    n_rows: int
+    hive: tuple[Any, ...] = ()
+
+
+Partition = tuple[FilePiece, ...]
+"""The pieces that are read into one partition, in their order."""
+
+
+class HiveColumn(NamedTuple):
+    """A column whose values are in the names of folders, such as ``year=2024``."""
+
+    name: str
+    values: tuple[Any, ...]
+
+
+@lru_cache(maxsize=1024)
+def footer(state: State, files: Files) -> Any:
+    """Return a file's metadata; kept, because each of its row groups needs it.
+
+    Raises
+    ------
+    ReadError
+        If the file isn't Parquet.
+    """
+    path = state[0]
+    try:
+        return pq.read_metadata(files.source(path))
+    except (pa.ArrowException, OSError) as error:
+        raise ReadError(f"{path!r} can't be read as Parquet: {error}") from error
+
+
+def pandas_notes(schema: pa.Schema) -> dict[str, Any]:
+    """Return what pandas noted when it wrote a file."""
+    noted: dict[str, Any] = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    return noted
+
+
+def common_schema(paths: list[str], footers: list[Any]) -> pa.Schema:
+    """Return the schema of all files. A column without values has no type: it has that of the other files.
+
+    Raises
+    ------
+    ReadError
+        If files differ in another way.
+    """
+    schemas = [one.schema.to_arrow_schema() for one in footers]
+    common = schemas[0]
+    for place, field in enumerate(common):
+        if pa.types.is_null(field.type):
+            others = (schema.field(field.name) for schema in schemas if field.name in schema.names)
+            typed = next((other for other in others if not pa.types.is_null(other.type)), field)
+            common = common.set(place, typed)
+    for path, schema in zip(paths, schemas, strict=True):
+        if not schema.equals(common):
+            _require_schema(path, schema, paths[0], common)
+    return common
+
+
+def _require_schema(path: str, schema: pa.Schema, first_path: str, first: pa.Schema) -> None:
+    for field in first:
+        if field.name not in schema.names:
+            raise ReadError(f"{path!r} lacks column {field.name!r}, which {first_path!r} has")
+        other = schema.field(field.name)
+        if not other.type.equals(field.type) and not pa.types.is_null(other.type):
+            raise ReadError(f"column {field.name!r} is {other.type} in {path!r}, but {field.type} in {first_path!r}")
+
+
+# Folders such as ``year=2024/month=3``.
+
+
+def hive_columns(paths: Sequence[str], names_in_files: Sequence[str]) -> tuple[list[HiveColumn], list[tuple[Any, ...]]]:
+    """Return the columns that folders' names yield, and their values for each file. None: the value is missing.
+
+    As with PyArrow a column is of whole numbers if all values are, and of text otherwise.
+
+    Raises
+    ------
+    ReadError
+        If files lie in folders of different columns.
+    """
+    found = [_pairs(path) for path in paths]
+    names = list(found[0])
+    for path, pairs in zip(paths, found, strict=True):
+        if list(pairs) != names:
+            raise ReadError(f"{path!r} lies in folders of {list(pairs)}, but {paths[0]!r} in folders of {names}")
+    names = [name for name in names if name not in names_in_files]
+    columns, by_column = [], []
+    for name in names:
+        texts = [pairs[name] for pairs in found]
+        values = _as_numbers(texts)
+        columns.append(HiveColumn(name, tuple(dict.fromkeys(value for value in values if value is not None))))
+        by_column.append(values)
+    return columns, [tuple(values[place] for values in by_column) for place in range(len(paths))]
+
+
+def _pairs(path: str) -> dict[str, str | None]:
+    """Return the names and values of the folders of a file.
+
+    >>> _pairs("data/year=2024/city=S%C3%A3o/part-0.parquet")
+    {'year': '2024', 'city': 'São'}
+    """
+    pairs: dict[str, str | None] = {}
+    for folder in path.replace("\\", "/").split("/")[:-1]:
+        name, sign, value = folder.partition("=")
+        if sign and name:
+            pairs[unquote(name)] = None if value == _NO_VALUE else unquote(value)
+    return pairs
+
+
+def _as_numbers(texts: list[str | None]) -> list[Any]:
+    try:
+        numbers = [None if text is None else int(text) for text in texts]
+    except ValueError:
+        return list(texts)
+    is_int32 = all(number is None or -(1 << 31) <= number < 1 << 31 for number in numbers)
+    is_plain = all(text is None or text == str(number) for text, number in zip(texts, numbers, strict=True))
+    return list(numbers) if is_int32 and is_plain else list(texts)
+
+
+def hive_type(column: HiveColumn) -> pa.DataType:
+    """Return the Arrow type of a column of folders' names."""
+    is_text = any(isinstance(value, str) for value in column.values) or not column.values
+    return pa.dictionary(pa.int32(), pa.string() if is_text else pa.int32())
+
+
+# Statistics.
+
+
+def statistics(one: Any, group: int, name: str, place: int | None = None) -> Any:
+    """Return the statistics of a column in a row group of a footer, or None. `place`: where the column probably is."""
+    row_group = one.row_group(group)
+    places = range(row_group.num_columns) if place is None or place >= row_group.num_columns else (place,)
+    for candidate in places:
+        column = row_group.column(candidate)
+        if column.path_in_schema == name:
+            return column.statistics if column.is_stats_set else None
+    return None if place is None else statistics(one, group, name)
+
+
+def group_bounds(one: Any, group: int, name: str, kind: pa.DataType, place: int | None = None) -> Bounds | None:
+    """Return what a footer says of the values of a column in a row group; None: nothing."""
+    found = statistics(one, group, name, place)
+    if found is None:
+        return None
+    may_be_missing = bool(not found.has_null_count or found.null_count or pa.types.is_floating(kind))
+    may_be_present = found.num_values > 0 or not found.has_null_count
+    if not found.has_min_max:
+        return Bounds(None, None, may_be_missing, may_be_present)
+    low, high = found.min, found.max
+    if pa.types.is_timestamp(kind):
+        low, high = (_timestamp(value, kind) for value in (low, high))
+    return Bounds(low, high, may_be_missing, may_be_present)
+
+
+def _timestamp(value: Any, kind: pa.DataType) -> pd.Timestamp:
+    stamp = pd.Timestamp(value)
+    if kind.tz is None:
+        return stamp.tz_localize(None)
+    return stamp.tz_localize("UTC") if stamp.tzinfo is None else stamp
+
+
+def has_missing(one: Any, name: str, place: int) -> bool:
+    """Whether a footer says that a column has missing values."""
+    for group in range(one.num_row_groups):
+        found = statistics(one, group, name, place)
+        if found is not None and found.has_null_count and found.null_count:
+            return True
+    return False
+
+
+def divisions_of(
+    partitions: Sequence[Partition], files: Files, index_column: str | None, start: int, step: int, kind: Any
+) -> tuple[Any, ...]:
+    """Return the divisions that row numbers or the footers' statistics of the index column yield; None if nothing does."""
+    unknown = (None,) * (len(partitions) + 1)
+    if any(piece.n_rows == 0 for partition in partitions for piece in partition):
+        return unknown
+    if index_column is None:
+        if step < 1:
+            return unknown
+        last = partitions[-1][-1].first_row + partitions[-1][-1].n_rows - 1
+        return tuple(start + step * row for row in [*(partition[0].first_row for partition in partitions), last])
+    lows, highs = [], []
+    for partition in partitions:
+        bounds = [
+            group_bounds(footer(piece.state, files), group, index_column, kind)
+            for piece in partition
+            for group in piece.groups
+        ]
+        known = [one for one in bounds if one is not None and one.low is not None]
+        has_nulls = any(
+            statistics(footer(piece.state, files), group, index_column).null_count
+            for piece in partition
+            for group in piece.groups
+            if len(known) == len(bounds)
+        )
+        if len(known) < len(bounds) or has_nulls:
+            return unknown
+        lows.append(min(one.low for one in known))
+        highs.append(max(one.high for one in known))
+    if any(high >= low for high, low in zip(highs, lows[1:], strict=False)):
+        return unknown
+    return tuple(_label(value) for value in [*lows, highs[-1]])
+
+
+def _label(value: Any) -> Any:
+    return pd.Timestamp(value) if hasattr(value, "year") else value
+
+
+def hive_array(column: HiveColumn, pieces: Sequence[tuple[Any, int]]) -> pa.DictionaryArray:
+    """Return the values of a column of folders' names: of each piece the value and the number of rows."""
+    kind = hive_type(column)
+    codes = [(-1 if value is None else column.values.index(value), count) for value, count in pieces]
+    indices = np.repeat([code for code, _ in codes], [count for _, count in codes]).astype("int32")
+    return pa.DictionaryArray.from_arrays(
+        pa.array(indices, mask=indices < 0), pa.array(column.values, type=kind.value_type)
+    )

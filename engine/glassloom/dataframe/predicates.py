@@ -1,0 +1,110 @@
+"""Boolean series as conditions: which comparisons of columns with constants a predicate consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from glassloom.dataframe.call import Block, Method
+from glassloom.dataframe.io.conditions import Comparison, Condition, Either, Negated, Term
+from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise
+from glassloom.expr import Expr
+
+_OPERATORS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MISSING = {"isna": "isna", "isnull": "isna", "notna": "notna", "notnull": "notna"}
+_INCLUSIVE = {"both": (">=", "<="), "left": (">=", "<"), "right": (">", "<="), "neither": (">", "<")}
+Accept = Callable[[Comparison], "Term | None"]
+"""Returns what a source makes of a comparison; None if it can't do it exactly as pandas does."""
+
+
+def conjuncts(node: Expr) -> list[Expr]:
+    """Return the series that must all be true for the predicate to be true."""
+    if _operation(node) == "and_":
+        left, right = _operands(node) or (None, None)
+        if left is not None and right is not None:
+            return [*conjuncts(left), *conjuncts(right)]
+    return [node]
+
+
+def without(node: Expr, done: Collection[str]) -> Expr | None:
+    """Return what of a predicate is left to check when the `conjuncts` of these names have been; None: nothing."""
+    if node.name in done:
+        return None
+    operands = _operands(node) if _operation(node) == "and_" else None
+    if operands is None:
+        return node
+    left, right = (without(operand, done) for operand in operands)
+    if left is None or right is None:
+        return left or right
+    return node.substitute(lambda child: left if child.name == operands[0].name else right)
+
+
+def condition_of(node: Expr, sources: Collection[str], accept: Accept) -> Condition | None:
+    """Return a predicate on columns of nodes with names among `sources` as a condition; None if it isn't of that kind."""
+    if isinstance(node, Projection):
+        is_boolean = _label(node, sources) is not None and str(getattr(node.meta, "dtype", "")) == "bool"
+        return _single(accept(Comparison(node.columns, "==", True))) if is_boolean else None
+    if not isinstance(node, Rowwise):
+        return None
+    operation = _operation(node)
+    if operation in ("and_", "or_"):
+        parts = [condition_of(operand, sources, accept) for operand in _operands(node) or ()]
+        if len(parts) != 2 or parts[0] is None or parts[1] is None:
+            return None
+        return (Either((parts[0], parts[1])),) if operation == "or_" else (*parts[0], *parts[1])
+    if operation == "invert":
+        inner = condition_of(node.frame, sources, accept)
+        return None if inner is None else (Negated(inner),)
+    column = _label(node.frame, sources)
+    return None if column is None or node.others else _of_column(node, column[0], accept)
+
+
+def _single(term: Term | None) -> Condition | None:
+    return None if term is None else (term,)
+
+
+def _of_column(node: Rowwise, column: Any, accept: Accept) -> Condition | None:
+    call = node.call
+    operation = _operation(node)
+    if operation in _OPERATORS and len(call.args) == 2 and not call.kwargs:
+        operator = _OPERATORS[operation]
+        is_first = isinstance(call.args[0], Block)
+        value = call.args[1] if is_first else call.args[0]
+        return _single(accept(Comparison(column, operator if is_first else _MIRRORED[operator], value)))
+    if not isinstance(call.function, Method) or not call.args or not isinstance(call.args[0], Block):
+        return None
+    if operation in _MISSING and len(call.args) == 1 and not call.kwargs:
+        return _single(accept(Comparison(column, _MISSING[operation])))
+    if operation == "isin" and len(call.args) == 2 and not call.kwargs and isinstance(call.args[1], (list, tuple)):
+        return _single(accept(Comparison(column, "in", tuple(call.args[1]))))
+    if operation == "between":
+        return _between(column, accept, *call.args[1:], **call.kwargs)
+    return None
+
+
+def _between(column: Any, accept: Accept, left: Any, right: Any, inclusive: str = "both") -> Condition | None:
+    above, below = _INCLUSIVE[inclusive]
+    low, high = accept(Comparison(column, above, left)), accept(Comparison(column, below, right))
+    return None if low is None or high is None else (low, high)
+
+
+def _operation(node: Expr) -> str:
+    return str(getattr(node.call.function, "__name__", "")) if isinstance(node, Rowwise) else ""
+
+
+def _operands(node: Expr) -> tuple[FrameExpr, FrameExpr] | None:
+    """Return the two operands of a binary operation of series."""
+    if not isinstance(node, Rowwise) or len(node.call.args) != 2 or node.call.kwargs:
+        return None
+    if not all(isinstance(arg, Block) for arg in node.call.args):
+        return None
+    nodes = node.operand_nodes
+    left, right = (nodes[arg.number] for arg in node.call.args)
+    return left, right
+
+
+def _label(node: Expr, sources: Collection[str]) -> tuple[Any] | None:
+    """Return the label of a column of one of the sources, in a tuple."""
+    is_column = isinstance(node, Projection) and not isinstance(node.columns, list) and node.frame.name in sources
+    return (node.columns,) if is_column else None  # type: ignore[attr-defined]

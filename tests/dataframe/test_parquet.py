@@ -1,0 +1,170 @@
+"""`read_parquet`: folders with values in their names, file systems, dtypes, and what becomes a partition."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from frame_helpers import assert_same, frames, reads
+from glassloom.errors import OptionError, ReadError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+
+@pytest.fixture
+def hive(tmp_path):
+    frame = pd.DataFrame({"x": range(6), "year": [2023, 2023, 2024, 2024, 2025, 2025], "k": list("ababab")})
+    frame.to_parquet(tmp_path / "hive", partition_cols=["year", "k"])
+    return tmp_path / "hive"
+
+
+def test_columns_in_the_names_of_folders_are_categories(hive):
+    lazy = gd.read_parquet(hive)
+    got, expected = lazy.compute(), pd.read_parquet(hive)
+    assert_same(got, expected)
+    assert_same(lazy.dtypes.astype(str), expected.dtypes.astype(str))
+    assert lazy.k.compute().tolist() == expected.k.tolist()
+    assert_same(gd.read_parquet(hive, columns=["k", "x"]).compute(), expected[["k", "x"]])
+
+
+def test_partitions_that_folders_names_leave_out_are_not_read(hive, monkeypatch):
+    from glassloom.dataframe.io import parquet_rows
+
+    expected = pd.read_parquet(hive)
+    lazy = gd.read_parquet(hive)
+    opened = []
+    original = parquet_rows.read_groups
+    monkeypatch.setattr(
+        parquet_rows, "read_groups", lambda file, piece, columns: opened.append(piece) or original(file, piece, columns)
+    )
+    some = lazy[(lazy.year == 2024) & (lazy.k == "a")]
+    assert [read.condition for read in reads(some)] == [(("year", "==", 2024), ("k", "==", "a"))]
+    assert_same(some.compute(scheduler="inline"), expected[(expected.year == 2024) & (expected.k == "a")])
+    assert len(opened) == 1
+    assert_same(lazy[lazy.year.isin([2023, 2025])].x.compute(), expected[expected.year.isin([2023, 2025])].x)
+    pruned = gd.read_parquet(hive, filters=[("year", "=", 2025)])
+    assert pruned.npartitions == 2
+    assert sorted(pruned.compute().x) == [4, 5]
+
+
+def test_a_value_that_is_missing_in_a_folders_name_is_missing(tmp_path):
+    for folder in ("k=1", "k=__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / folder).mkdir()
+        pd.DataFrame({"x": [1.5]}).to_parquet(tmp_path / folder / "a.parquet")
+    lazy = gd.read_parquet(tmp_path)
+    assert lazy.compute().k.isna().tolist() == [False, True]
+    assert len(lazy[lazy.k.isna()].compute()) == 1
+    (tmp_path / "q=1").mkdir()
+    pd.DataFrame({"x": [1.5]}).to_parquet(tmp_path / "q=1" / "a.parquet")
+    with pytest.raises(ReadError, match="lies in folders of"):
+        gd.read_parquet(tmp_path)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(frame=frames(min_rows=1), groups=st.integers(1, 9))
+def test_conditions_checked_while_reading_select_the_rows_that_pandas_selects(tmp_path, frame, groups):
+    file = tmp_path / "a.parquet"
+    frame.to_parquet(file, row_group_size=groups)
+    lazy, expected = gd.read_parquet(file), pd.read_parquet(file)
+    conditions = {
+        "not equal": lambda f: f.f != 2.25,
+        "not greater": lambda f: ~(f.f > 0),
+        "text or not": lambda f: (f.s != "bee") | f.s.isna(),
+        "missing": lambda f: f.d.isna() | (f.i == 1),
+        "times": lambda f: (f.d > "2020-01-01") | (f.d < pd.Timestamp("2000-01-01")),
+        "among": lambda f: f.s.isin(["ant", "cat"]) & ~f.i.isin([0, 1]),
+        "between": lambda f: f.f.notna() & (f.f >= -1.5) & (f.f <= 3),
+        "flags": lambda f: f.b | ~f.b & (f.i < 0.5),
+        "whole numbers": lambda f: (f.i >= 0.5) | (f.i == -1.5) | (f.i <= -2.5),
+    }
+    for name, condition in conditions.items():
+        some = lazy[condition(lazy)]
+        assert [bool(read.condition) for read in reads(some)] == [True], name
+        assert_same(some[["f", "s"]].compute(scheduler="inline"), expected[condition(expected)][["f", "s"]])
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_dtypes_with_missing_values_of_their_own(tmp_path, backend):
+    table = pa.table(
+        {"i": [1, None, 3, 4], "f": [0.5, 1.5, None, 2.5], "s": ["a", None, "c", "d"], "b": [True, None, False, True]}
+    )
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=2)
+    lazy = gd.read_parquet(tmp_path / "a.parquet", dtype_backend=backend)
+    expected = pd.read_parquet(tmp_path / "a.parquet", dtype_backend=backend)
+    assert_same(lazy.compute(), expected)
+    assert_same(lazy.dtypes.astype(str), expected.dtypes.astype(str))
+    for condition in (lambda f: f.i > 1, lambda f: ~(f.i > 1), lambda f: (f.i != 3) | (f.f > 0), lambda f: f.s == "d"):
+        mask = condition(expected).fillna(False).astype(bool)
+        assert_same(lazy[condition(lazy)].compute(), expected[mask])
+
+
+def test_row_groups_are_joined_where_there_are_many_and_they_are_small(tmp_path):
+    frame = pd.DataFrame({"x": range(300), "day": pd.date_range("2020-01-01", periods=300)}).set_index("day")
+    for number in range(3):
+        frame[number * 100 : number * 100 + 100].to_parquet(tmp_path / f"{number}.parquet", row_group_size=1)
+    count = lambda **options: gd.read_parquet(tmp_path, **options).npartitions  # noqa: E731
+    assert 60 <= count() <= 80
+    assert count(split_row_groups=True) == 300
+    assert count(split_row_groups=False) == count(partition_by="file") == 3
+    assert count(split_row_groups=False, aggregate_files=True, blocksize="1 GiB") == 1
+    assert count(split_row_groups=7) == 3 * 15
+    assert count(split_row_groups="adaptive") == 1
+    assert count(split_row_groups="adaptive", aggregate_files=False) == 3
+    joined = gd.read_parquet(tmp_path, split_row_groups=7)
+    assert_same(joined.compute(), frame)
+    assert joined.known_divisions
+    assert_same(joined[joined.x > 250].compute(), frame[frame.x > 250])
+    assert_same(joined.loc["2020-03-01":"2020-03-05"].compute(), frame.loc["2020-03-01":"2020-03-05"])
+
+
+def test_files_behind_a_file_system_are_read(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    frame = pd.DataFrame({"x": range(4), "s": list("abcd")})
+    memory = fsspec.filesystem("memory")
+    for number in (0, 1):
+        with memory.open(f"/glassloom/k={number}/a.parquet", "wb") as file:
+            frame.to_parquet(file)
+    try:
+        lazy = gd.read_parquet("memory://glassloom", storage_options={})
+        assert lazy.npartitions == 2
+        assert_same(lazy[lazy.k == 1][["x"]].compute(scheduler="inline"), frame[["x"]].set_index(frame.index + 4))
+        assert len(gd.read_parquet("/glassloom/*/a.parquet", filesystem=memory)) == 8
+        assert len(gd.read_parquet("/glassloom", filesystem=memory, filters=[("x", ">", 2)]).compute()) == 2
+    finally:
+        memory.rm("/glassloom", recursive=True)
+    frame.to_parquet(tmp_path / "a.parquet")
+    local = gd.read_parquet(f"file://{tmp_path}/a.parquet", filesystem=pa.fs.LocalFileSystem())
+    assert_same(local.compute(), frame)
+    with pytest.raises(OptionError, match="storage_options="):
+        gd.read_parquet(tmp_path, storage_options={"anon": True})
+
+
+def test_filters_read_only_the_columns_that_they_name(tmp_path):
+    frame = pd.DataFrame({f"c{n}": np.arange(8) for n in range(4)})
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=2)
+    expression = (pc.field("c0") > 2) & (pc.field("c0") < 5)
+    for filters in (expression, [("c0", ">", 2), ("c0", "<", 5)], [[("c0", "==", 3)], [("c0", "==", 4)]]):
+        lazy = gd.read_parquet(tmp_path / "a.parquet", columns=["c3"], filters=filters)
+        assert lazy.npartitions == 2
+        assert_same(lazy.compute(), frame[["c3"]][3:5])
+        assert_same(lazy[lazy.c3 > 3].compute(), frame[["c3"]][4:5])
+    assert len(gd.read_parquet(tmp_path, filters=[("c0", ">", 100)])) == 0
+    with pytest.raises(OptionError, match=r"filters=.*can't be applied"):
+        gd.read_parquet(tmp_path, filters=[("no", ">", 1)])
+
+
+def test_options_that_are_not_there_are_refused_by_name(tmp_path):
+    pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(NotImplementedError, match=r"read_parquet\(ignore_metadata_file=True\)"):
+        gd.read_parquet(tmp_path, ignore_metadata_file=True)
+    with pytest.raises(NotImplementedError, match="engine='fastparquet'"):
+        gd.read_parquet(tmp_path, engine="fastparquet")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colums'"):
+        gd.read_parquet(tmp_path, colums=["x"])
+    with pytest.raises(OptionError, match="split_row_groups='all'"):
+        gd.read_parquet(tmp_path, split_row_groups="all")
+    assert gd.read_parquet(tmp_path, columns="x").compute().tolist() == [1]
