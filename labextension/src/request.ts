@@ -3,6 +3,7 @@
  */
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
+import { TranslationBundle } from '@jupyterlab/translation';
 import {
   IClusterRequest,
   IHop,
@@ -27,7 +28,10 @@ export type Theme = 'light' | 'dark' | 'high-contrast';
 const TIMEOUT_MS = 45_000;
 
 export class GlassloomAPI {
-  constructor(readonly settings: ServerConnection.ISettings) {}
+  constructor(
+    readonly settings: ServerConnection.ISettings,
+    private readonly _trans: TranslationBundle
+  ) {}
 
   async pages(): Promise<IPage[]> {
     return (await this._get<{ pages: IPage[] }>('pages')).pages;
@@ -96,7 +100,7 @@ export class GlassloomAPI {
     } catch (error) {
       return error instanceof RequestRefused
         ? error.message
-        : 'The Jupyter server does not answer.';
+        : this._trans.__('The Jupyter server does not answer.');
     }
   }
 
@@ -144,7 +148,12 @@ export class GlassloomAPI {
   ): Promise<Response> {
     const url = URLExt.join(this.settings.baseUrl, 'glassloom', path);
     const asked = ServerConnection.makeRequest(url, init, this.settings);
-    const answer = await limited(asked, TIMEOUT_MS);
+    const answer = await limited(asked, TIMEOUT_MS, () =>
+      this._trans.__(
+        'The Jupyter server has not answered within %1 s.',
+        TIMEOUT_MS / 1000
+      )
+    );
     if (!answer.ok) {
       throw new RequestRefused(await reasonOf(answer), answer.status);
     }
@@ -153,12 +162,15 @@ export class GlassloomAPI {
 }
 
 /** Await an answer, but not for ever. */
-async function limited<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
+async function limited<T>(
+  answer: Promise<T>,
+  timeoutMs: number,
+  words: () => string
+): Promise<T> {
   let timer = 0;
   const tooLate = new Promise<never>((_, reject) => {
     timer = window.setTimeout(() => {
-      const message = `The Jupyter server has not answered within ${timeoutMs / 1000} s.`;
-      reject(new RequestRefused(message, 504));
+      reject(new RequestRefused(words(), 504));
     }, timeoutMs);
   });
   try {

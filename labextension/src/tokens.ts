@@ -220,6 +220,14 @@ export type PaneTarget =
 /** Whether what we show is current. */
 export type Connection = 'connecting' | 'connected' | 'lost' | 'other-version';
 
+/** The server's clock: times in the state are the server's, which may differ from this computer's. */
+export interface IClock {
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number;
+  /** A second has passed while somebody can see the page: what counts time is to be drawn anew. */
+  readonly ticked: ISignal<IClock, void>;
+}
+
 /** The state of everything, as the server's stream tells it. The models by noun read it. */
 export interface IStateStream {
   /** Anything below has changed. */
@@ -228,8 +236,9 @@ export interface IStateStream {
   /** What is wrong with the connection and what to do, for people; empty if all is well. */
   readonly problem: string;
   readonly state: IState;
-  /** When it was last heard from: milliseconds since the epoch, or null. */
+  /** When it was last heard from, by this computer's clock: milliseconds since the epoch, or null. */
   readonly heardAtMs: number | null;
+  readonly clock: IClock;
   /** Try to connect now instead of after the current wait. */
   reconnect(): void;
 }
@@ -312,8 +321,10 @@ export interface IRecordings {
   replay(path: string): Promise<string>;
   /** Show a recording no more; its file stays. */
   close(id: string): Promise<void>;
-  /** Look for files anew. */
+  /** Look for files anew, if somebody shows them. */
   refresh(): Promise<void>;
+  /** Look for files from time to time, as long as `isShown`. */
+  watch(isShown: () => boolean): void;
 }
 
 export const IRecordings = new Token<IRecordings>(

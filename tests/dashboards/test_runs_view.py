@@ -186,3 +186,15 @@ def test_an_address_opens_a_run_wherever_it_is_in_the_list_as_soon_as_it_is_know
     assert page.card("runs").view.text.count('aria-expanded="true"') == 1
     ask(page, "open", "205")
     assert 'aria-expanded="true"' not in page.card("runs").view.text
+
+
+def test_an_address_compares_two_runs_as_soon_as_both_are_known():
+    aggregate = with_runs(2)
+    page = opened(aggregate)
+    page.view.go_to({"open": "1,5"})
+    page.update()
+    assert "A · run" not in page.card("runs").view.text
+    aggregate.apply(run_rows([5]))
+    page.update()
+    text = page.card("runs").view.text
+    assert "A · run 1" in text and "B · run 5" in text

@@ -156,8 +156,12 @@ class RunsView(ListCard):
         self._sought: int | None = None
 
     def go_to(self, arguments: Mapping[str, str]) -> None:
-        """Show what an address asks for: ``open`` a run, by its id, as soon as it is known."""
-        self._sought = number_or_none(arguments.get("open", ""))
+        """Show what an address asks for: ``open`` a run, by its id, as soon as it is known; or compare two, as ``3,5``."""
+        runs = [run for run in map(number_or_none, arguments.get("open", "").split(",")) if run is not None]
+        if len(runs) == 2:
+            self._chosen = runs
+        else:
+            self._sought = next(iter(runs), None)
 
     def _set_outcome(self, outcome: str) -> None:
         self._outcome = outcome if outcome in OUTCOMES else ""

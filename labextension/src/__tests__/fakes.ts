@@ -78,7 +78,7 @@ export interface ICall {
   body: string;
 }
 
-/** Return an API whose server answers with what `answers` holds for "METHOD path", else with an empty list of pages. */
+/** Return an API whose server answers with what `answers` holds for "METHOD path", else with an empty list of pages and recordings. */
 export function fakeAPI(
   answers: Record<string, () => Response> = {}
 ): [GlassloomAPI, ICall[]] {
@@ -88,7 +88,8 @@ export function fakeAPI(
     const path = new URL(request.url).pathname;
     calls.push({ method: request.method, path, body: await request.text() });
     const answer = answers[`${request.method} ${path}`];
-    return answer?.() ?? new Response(JSON.stringify({ pages: [] }));
+    const nothing = { pages: [], recordings: [], directory: '' };
+    return answer?.() ?? new Response(JSON.stringify(nothing));
   };
   const settings = ServerConnection.makeSettings({
     baseUrl: 'http://localhost/user/someone/',
@@ -98,7 +99,7 @@ export function fakeAPI(
     fetch: fetch as unknown as typeof globalThis.fetch,
     WebSocket: FakeSocket as unknown as typeof WebSocket
   });
-  return [new GlassloomAPI(settings), calls];
+  return [new GlassloomAPI(settings, trans), calls];
 }
 
 /** The notebook in front, put there by hand. */
@@ -166,7 +167,7 @@ export function json(value: unknown, status = 200): () => Response {
 
 /** Let promises that are due go on. */
 export async function settle(): Promise<void> {
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < 50; round++) {
     await Promise.resolve();
   }
 }

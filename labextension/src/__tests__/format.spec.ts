@@ -4,7 +4,8 @@ import {
   formatBytes,
   formatCount,
   formatDuration,
-  formatShare
+  formatShare,
+  setLanguage
 } from '../model/format';
 import { linePoints } from '../panels/sparkline';
 import { trans } from './fakes';
@@ -18,7 +19,7 @@ describe('formatBytes', () => {
     [10 * 1024, '10.0 KiB'],
     [2 * 1024 ** 3, '2.00 GiB'],
     [999.9 * 1024, '0.98 MiB'],
-    [3000 * 1024 ** 5, '3000 PiB']
+    [3000 * 1024 ** 5, '3,000 PiB']
   ])('writes %d bytes with three digits', (bytes, text) => {
     expect(formatBytes(bytes)).toBe(text);
   });
@@ -76,5 +77,22 @@ describe('linePoints', () => {
 
   it('is empty without values', () => {
     expect(linePoints([], 100)).toBe('');
+  });
+});
+
+describe('The language of the page', () => {
+  afterEach(() => setLanguage('en'));
+
+  it.each([
+    ['en', '12,345', '1.50 KiB'],
+    ['de_DE', '12.345', '1,50 KiB']
+  ])('%s writes numbers in its way', (code, count, bytes) => {
+    setLanguage(code);
+    expect([formatCount(12345), formatBytes(1536)]).toEqual([count, bytes]);
+  });
+
+  it('changes nothing where the browser does not know it', () => {
+    setLanguage('no language');
+    expect(formatCount(12345)).toBe('12,345');
   });
 });

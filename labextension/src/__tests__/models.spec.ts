@@ -365,10 +365,33 @@ describe('Recordings', () => {
     const { recordings, dispose } = makeModels({
       [`GET ${API}/recordings`]: json({ recordings: [file], directory: '/r' })
     });
+    let isShown = false;
+    recordings.watch(() => isShown);
+    await recordings.refresh();
+    await settle();
+    expect(recordings.files).toEqual([]);
+    isShown = true;
     await recordings.refresh();
     await settle();
     expect([recordings.files, recordings.directory]).toEqual([[file], '/r']);
     dispose();
+  });
+
+  it('are not looked for while nobody can see them', async () => {
+    jest.useFakeTimers();
+    const { recordings, calls, dispose } = makeModels();
+    const asked = (): number =>
+      calls.filter(({ path }) => path === `${API}/recordings`).length;
+    let isShown = true;
+    recordings.watch(() => isShown);
+    await jest.advanceTimersByTimeAsync(40_000);
+    const before = asked();
+    expect(before).toBeGreaterThan(0);
+    isShown = false;
+    await jest.advanceTimersByTimeAsync(300_000);
+    expect(asked()).toBe(before);
+    dispose();
+    jest.useRealTimers();
   });
 });
 

@@ -55,6 +55,10 @@ function frameOf(pane: DashboardPane): HTMLIFrameElement {
   return pane.node.querySelector('iframe') as HTMLIFrameElement;
 }
 
+function wordsOf(pane: DashboardPane): string | null | undefined {
+  return pane.node.querySelector('[role="status"]')?.textContent;
+}
+
 function say(data: unknown, source: Window | null, origin?: string): void {
   window.dispatchEvent(
     new MessageEvent('message', {
@@ -157,8 +161,39 @@ describe('DashboardPane', () => {
   it('gives up on a cluster that never comes into the list', async () => {
     const [pane] = setUp(() => true, []);
     await jest.advanceTimersByTimeAsync(4_000);
-    expect(pane.node.textContent).toBe('Cluster loom has ended.');
+    expect(wordsOf(pane)).toBe('Cluster loom has ended.');
     pane.dispose();
+  });
+
+  it('of a saved workspace asks for no page of a cluster that is gone, and says at once that it is', async () => {
+    const models = makeModels();
+    const pane = makePane(models, { kind: 'cluster', id: 'gone' });
+    Widget.attach(pane, document.body);
+    expect(frameOf(pane).getAttribute('src')).toBeNull();
+    expect(wordsOf(pane)).toBe('Opening the dashboard…');
+    FakeSocket.last.tell(makeCluster());
+    expect(wordsOf(pane)).toBe('Cluster loom has ended.');
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(frameOf(pane).getAttribute('src')).toBeNull();
+    expect(models.calls.map(({ path }) => path)).not.toContain(
+      `${ROOT}/dash/health`
+    );
+    const actions = pane.node.querySelectorAll<HTMLElement>('[data-action]');
+    expect(Array.from(actions, ({ dataset }) => dataset.action)).toEqual([
+      'follow-active',
+      'close'
+    ]);
+    pane.dispose();
+    models.dispose();
+  });
+
+  it('loads its page without the list, where that does not come', async () => {
+    const models = makeModels();
+    const pane = makePane(models, { kind: 'cluster', id: 'c1' });
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(frameOf(pane).src).toContain('/glassloom/dash/c1/status');
+    pane.dispose();
+    models.dispose();
   });
 
   it('says that its cluster has ended, and leaves its last state to be read', async () => {
@@ -214,7 +249,7 @@ describe('DashboardPane', () => {
     expect(pane.node.dataset.state).toBe('live');
     FakeSocket.last.tellState({});
     expect(pane.node.dataset.state).toBe('ended');
-    expect(pane.node.textContent).toBe(
+    expect(wordsOf(pane)).toBe(
       'Recording loom (run.glr) is not open any more. This is the last that was seen of it.'
     );
     pane.dispose();

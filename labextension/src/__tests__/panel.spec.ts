@@ -289,10 +289,11 @@ describe('The section of dashboards', () => {
     models: IModels,
     told: unknown[]
   ): Promise<[DashboardsSection, Preferences]> {
-    const preferences = new Preferences(null);
+    const preferences = new Preferences(() => Promise.resolve(null));
     const section = new DashboardsSection({
       ...models,
       trans,
+      clock: models.stream.clock,
       preferences,
       onOpen: page => told.push(['open', page]),
       onDrag: () => undefined,
@@ -347,6 +348,7 @@ describe('The section of runs', () => {
       ...models,
       trans,
       onOpen: id => told.push(id),
+      onCompare: () => undefined,
       onReplay: () => undefined
     });
     const node = await show(section);
@@ -379,6 +381,78 @@ describe('The section of runs', () => {
     node.querySelector<HTMLElement>('.gl-Run-open')?.click();
     expect(told).toEqual(['a']);
     section.dispose();
+  });
+});
+
+describe('Two runs of one cluster', () => {
+  it('are compared when both are selected, the older one first', async () => {
+    const { told, ...models } = setUp();
+    const section = new RunsSection({
+      ...models,
+      trans,
+      onOpen: () => undefined,
+      onCompare: (one, other) => told.push([one.id, other.id]),
+      onReplay: () => undefined
+    });
+    const node = await show(section);
+    const runs = ['3', '2', '1'].map(id =>
+      makeRun({ id, label: `run ${id}`, started_at: Number(id) })
+    );
+    FakeSocket.last.tell(
+      makeCluster({ id: 'a', runs }),
+      makeCluster({ id: 'b', runs: [makeRun({ id: '9', started_at: 0 })] })
+    );
+    await redrawn(section);
+    const press = async (run: string): Promise<void> => {
+      node
+        .querySelector<HTMLElement>(
+          `[data-run="${run}"] [data-action="select"]`
+        )
+        ?.click();
+      await redrawn(section);
+    };
+    const words = (): string | null | undefined =>
+      node.querySelector('.gl-Selection-words')?.textContent;
+    await press('3');
+    expect(words()).toBe('Select a second run of loom to compare.');
+    expect(node.querySelector('[data-action="compare"]')).toBeNull();
+    await press('9'); // of another cluster
+    expect(words()).toBe('Select a second run of loom to compare.');
+    await press('1');
+    await press('2');
+    expect(words()).toBe('run 1 and run 2');
+    node.querySelector<HTMLElement>('[data-action="compare"]')?.click();
+    expect(told).toEqual([['1', '2']]);
+    node.querySelector<HTMLElement>('[data-action="select-none"]')?.click();
+    await redrawn(section);
+    expect(words()).toBeUndefined();
+    section.dispose();
+  });
+});
+
+describe('What counts time', () => {
+  it('goes on between two changes, by the clock of the server', async () => {
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
+    const nowS = Date.now() / 1000;
+    const serverS = nowS + 3600;
+    FakeSocket.last.tell(
+      makeCluster({ state: 'silent', heard_at: serverS - 30 }),
+      makeCluster({ id: 'b', idle_timeout_s: 60, idle_since: serverS - 30.5 })
+    );
+    FakeSocket.last.send({ type: 'alive', sequence: 1, now: serverS });
+    await redrawn(section);
+    expect(node.textContent).toContain('Silent for 30 s');
+    expect(node.textContent).toContain('Idle: ends in 30 s');
+    const later = jest.spyOn(Date, 'now').mockReturnValue(1000 * nowS + 10_000);
+    await new Promise(resolve => setTimeout(resolve, 1_100)); // it ticks each second
+    await redrawn(section);
+    expect(node.textContent).toContain('Silent for 40 s');
+    expect(node.textContent).toContain('Idle: ends in 20 s');
+    later.mockRestore();
+    section.dispose();
+    models.dispose();
   });
 });
 

@@ -5,6 +5,7 @@ import { JupyterFrontEnd } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
 import { DocumentRegistry } from '@jupyterlab/docregistry';
 import { IRunningSessionManagers, IRunningSessions } from '@jupyterlab/running';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { CommandRegistry } from '@lumino/commands';
 import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
@@ -15,6 +16,7 @@ import { dashboardsPlugin } from '../plugins/dashboards';
 import { doctorPlugin } from '../plugins/doctor';
 import { notificationsPlugin } from '../plugins/notifications';
 import { recordingsPlugin } from '../plugins/recordings';
+import { loadSettings } from '../plugins/settings';
 import { runningPlugin } from '../plugins/running';
 import { IDashboards } from '../tokens';
 import {
@@ -23,7 +25,8 @@ import {
   makeCluster,
   makeModels,
   makeRun,
-  settle
+  settle,
+  trans
 } from './fakes';
 
 const API = '/user/someone/glassloom/api';
@@ -317,6 +320,69 @@ describe('Recordings', () => {
   });
 });
 
+describe('Settings that are not valid', () => {
+  it('are told of, and the defaults are used', async () => {
+    const tell = jest.spyOn(Notification, 'warning').mockReturnValue('');
+    const registry = {
+      load: () => Promise.reject(new Error('open must be a string'))
+    } as unknown as ISettingRegistry;
+    const read: unknown[] = [];
+    const settings = await loadSettings(
+      registry,
+      'glassloom:cellStrip',
+      trans,
+      composite => read.push(composite)
+    );
+    expect(settings).toBeNull();
+    expect(read).toEqual([{}]);
+    expect(tell.mock.calls[0][0]).toBe(
+      'The settings of glassloom:cellStrip are not valid, its defaults are used: open must be a string'
+    );
+    tell.mockRestore();
+  });
+});
+
+describe('Where panes have no place, as in Notebook 7', () => {
+  it('a page opens in a browser tab, also of a cluster that is not listed yet', async () => {
+    const opened: unknown[] = [];
+    const open = jest.spyOn(window, 'open').mockImplementation(url => {
+      opened.push(url);
+      return null;
+    });
+    const tell = jest.spyOn(Notification, 'info').mockReturnValue('');
+    const models = makeModels();
+    const app = makeApp(models);
+    const { stream, clusters, recordings, pages } = models;
+    void dashboardsPlugin.activate(
+      app,
+      stream,
+      clusters,
+      recordings,
+      pages,
+      null,
+      null,
+      null,
+      null,
+      null,
+      null
+    );
+    await app.commands.execute(CommandIDs.openDashboard, { cluster: 'c7' });
+    expect(opened).toEqual([
+      'http://localhost/user/someone/glassloom/dash/c7/status?theme=light'
+    ]);
+    await app.commands.execute(CommandIDs.openDashboard, {
+      target: { kind: 'notebook', path: 'a.ipynb' }
+    });
+    expect(opened.length).toBe(1);
+    expect(tell.mock.calls[0][0]).toBe(
+      'No cluster of a.ipynb is running: there is nothing to show.'
+    );
+    open.mockRestore();
+    tell.mockRestore();
+    models.dispose();
+  });
+});
+
 describe('Notifications', () => {
   const ended = makeRun({
     started_at: 0,
@@ -351,6 +417,33 @@ describe('Notifications', () => {
       'sum has failed on loom after 1 min 0 s.'
     ]);
     tell.mockRestore();
+  });
+
+  it('tell of workers that die one after the other in one piece, which grows', () => {
+    const models = makeModels();
+    const { clusters } = models;
+    void notificationsPlugin.activate(
+      makeApp(models),
+      clusters,
+      null,
+      null,
+      null
+    );
+    const told = (): string[] =>
+      Notification.manager.notifications.map(({ message }) => message);
+    for (const workers_lost of [0, 1, 2, 5]) {
+      FakeSocket.last.tell(makeCluster({ workers_lost }));
+    }
+    expect(told()).toEqual(['5 workers of loom have died.']);
+    const [{ options }] = Notification.manager.notifications;
+    expect(options.actions?.map(({ label }) => label)).toEqual([
+      'Show the log'
+    ]);
+    Notification.dismiss(); // what was read is not told again
+    FakeSocket.last.tell(makeCluster({ workers_lost: 6 }));
+    expect(told()).toEqual(['A worker of loom has died.']);
+    Notification.dismiss();
+    models.dispose();
   });
 
   it('do not tell of it to who looks at its notebook', () => {

@@ -3,21 +3,19 @@
  */
 import { TranslationBundle } from '@jupyterlab/translation';
 import { ICellCluster, ICellState, ICounts } from './cellRuns';
-import { formatBytes, formatCount, formatShare } from './format';
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatNumber,
+  formatShare
+} from './format';
 
-/** Format a time that something takes: `formatSeconds(95)` is `"1 min 35 s"`. */
+/** Format a time that something takes, in seconds at least: `formatSeconds(0.25)` is `"0.3 s"`. */
 export function formatSeconds(seconds: number): string {
-  if (seconds < 9.95) {
-    return `${Math.max(0, seconds).toFixed(1)} s`;
-  }
-  const whole = Math.round(seconds);
-  if (whole < 60) {
-    return `${whole} s`;
-  }
-  if (whole < 3600) {
-    return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-  }
-  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+  return seconds < 1
+    ? `${formatNumber(Math.max(0, seconds), 1)} s`
+    : formatDuration(seconds);
 }
 
 /** Nobody knows tenths of what is left. */
@@ -32,7 +30,7 @@ export function describeTasks(
 ): string {
   const { done, total } = tasks;
   return done >= total
-    ? trans._n('%1 task', '%1 tasks', total, formatCount(total))
+    ? trans._n('%2 task', '%2 tasks', total, formatCount(total))
     : trans.__('%1 of %2 tasks', formatCount(done), formatCount(total));
 }
 
@@ -61,7 +59,7 @@ export function describeWorkers(
   const workers = clusters.filter(({ kind }) => kind !== 'threads');
   if (workers.length === 0) {
     const threads = sum(clusters, ({ threads }) => threads);
-    return trans._n('%1 thread', '%1 threads', threads);
+    return trans._n('%2 thread', '%2 threads', threads, formatCount(threads));
   }
   const busy = sum(workers, ({ busy }) => busy);
   return trans.__(
@@ -126,8 +124,8 @@ export function summaryParts(
   if (state.tasks.failed > 0) {
     parts.push(
       trans._n(
-        '%1 task failed',
-        '%1 tasks failed',
+        '%2 task failed',
+        '%2 tasks failed',
         state.tasks.failed,
         formatCount(state.tasks.failed)
       )

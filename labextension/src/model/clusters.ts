@@ -2,8 +2,6 @@
  * The clusters of this user, and what can be done with them. It draws nothing; whoever shows it listens to `changed`.
  */
 import { TranslationBundle } from '@jupyterlab/translation';
-import { IDisposable } from '@lumino/disposable';
-import { ISignal, Signal } from '@lumino/signaling';
 import { GlassloomAPI } from '../request';
 import {
   IBounds,
@@ -17,24 +15,22 @@ import {
   IStart,
   IStateStream
 } from '../tokens';
+import { Model } from './model';
 import { newestOf } from './targets';
 
 /** A cluster that was asked to end and is still there after so long won't end by itself. It takes a few seconds at most. */
 export const SHUT_DOWN_TIMEOUT_MS = 15_000;
 
-export class Clusters implements IClusters, IDisposable {
+export class Clusters extends Model implements IClusters {
   constructor(
     private readonly _api: GlassloomAPI,
     private readonly _stream: IStateStream,
     private readonly _trans: TranslationBundle,
     private readonly _notebooks: INotebooks | null = null
   ) {
+    super();
     _stream.changed.connect(this._onStream, this);
-    _notebooks?.changed.connect(this._emit, this);
-  }
-
-  get changed(): ISignal<this, void> {
-    return this._changed;
+    _notebooks?.changed.connect(this.emit, this);
   }
 
   get all(): readonly ICluster[] {
@@ -59,17 +55,6 @@ export class Clusters implements IClusters, IDisposable {
     );
   }
 
-  get isDisposed(): boolean {
-    return this._isDisposed;
-  }
-
-  dispose(): void {
-    this._isDisposed = true;
-    this._stream.changed.disconnect(this._onStream, this);
-    this._notebooks?.changed.disconnect(this._emit, this);
-    Signal.clearData(this);
-  }
-
   find(id: string): ICluster | null {
     return this.all.find(cluster => cluster.id === id) ?? null;
   }
@@ -84,7 +69,7 @@ export class Clusters implements IClusters, IDisposable {
 
   activate(id: string): void {
     this._chosen = id;
-    this._emit();
+    this.emit();
   }
 
   profiles(): Promise<IProfiles> {
@@ -152,10 +137,10 @@ export class Clusters implements IClusters, IDisposable {
       .then(() => this._isGone(id))
       .finally(() => {
         this._shuttingDown.delete(id);
-        this._emit();
+        this.emit();
       });
     this._shuttingDown.set(id, ended);
-    this._emit();
+    this.emit();
     return ended;
   }
 
@@ -177,10 +162,10 @@ export class Clusters implements IClusters, IDisposable {
       };
       const stop = (): void => {
         clearTimeout(timer);
-        this._changed.disconnect(look);
+        this.changed.disconnect(look);
       };
       const timer = setTimeout(giveUp, SHUT_DOWN_TIMEOUT_MS);
-      this._changed.connect(look);
+      this.changed.connect(look);
       look();
     });
   }
@@ -192,17 +177,11 @@ export class Clusters implements IClusters, IDisposable {
       this._chosen = started.id;
       this._expected = null;
     }
-    this._emit();
+    this.emit();
   }
 
-  private _emit(): void {
-    this._changed.emit();
-  }
-
-  private readonly _changed = new Signal<this, void>(this);
   private readonly _shuttingDown = new Map<string, Promise<void>>();
   private readonly _requests = new Map<string, IClusterRequest>();
-  private _isDisposed = false;
   private _chosen: string | null = null;
   /** The id of the start that a person waits for. */
   private _expected: string | null = null;

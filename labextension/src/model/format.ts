@@ -1,12 +1,45 @@
 /**
- * Numbers as a person reads them. Pure.
+ * Numbers as a person reads them, in the language of the page.
  */
 import { TranslationBundle } from '@jupyterlab/translation';
+
+/** Of the whole page, as JupyterLab's is; undefined: the browser's own. */
+let language: string | undefined = 'en';
+
+/** Write numbers from now on as a language does, such as `"de_DE"`; one that the browser doesn't know changes nothing. */
+export function setLanguage(code: string): void {
+  try {
+    [language] = Intl.getCanonicalLocales(code.replace('_', '-'));
+  } catch {
+    return;
+  }
+}
+
+/** Format a number with so many digits after the point. */
+export function formatNumber(value: number, digits = 0): string {
+  return value.toLocaleString(language, {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits
+  });
+}
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 /** Format bytes with three digits: `formatBytes(1536)` is `"1.50 KiB"`. */
 export function formatBytes(bytes: number): string {
+  const { unit, digits } = scaleOf(bytes);
+  return `${formatNumber(bytes / 1024 ** unit, digits)} ${UNITS[unit]}`;
+}
+
+/** Format a part of a whole in the unit of the whole: `"0.50 / 2.00 GiB"`. */
+export function formatShare(bytes: number, ofBytes: number): string {
+  const { unit, digits } = scaleOf(ofBytes);
+  const part = formatNumber(bytes / 1024 ** unit, digits);
+  return `${part} / ${formatBytes(ofBytes)}`;
+}
+
+/** Return in which unit a size has at most three digits before the point, and how many it has after it. */
+function scaleOf(bytes: number): { unit: number; digits: number } {
   let value = bytes;
   let unit = 0;
   // 999.5 would be rounded to four digits.
@@ -15,21 +48,12 @@ export function formatBytes(bytes: number): string {
     unit += 1;
   }
   const digits = unit === 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return `${value.toFixed(digits)} ${UNITS[unit]}`;
-}
-
-/** Format a part of a whole in the unit of the whole: `"0.50 / 2.00 GiB"`. */
-export function formatShare(bytes: number, ofBytes: number): string {
-  const whole = formatBytes(ofBytes);
-  const [number, unit] = whole.split(' ');
-  const part = bytes / 1024 ** UNITS.indexOf(unit);
-  const digits = number.split('.')[1]?.length ?? 0;
-  return `${part.toFixed(digits)} / ${whole}`;
+  return { unit, digits };
 }
 
 /** Format a count with the thousands apart: `formatCount(12345)` is `"12,345"`. */
 export function formatCount(count: number): string {
-  return count.toLocaleString('en-US');
+  return formatNumber(count);
 }
 
 /** Format an age: `formatAge(trans, 125)` is `"2 min ago"`. */
@@ -51,8 +75,8 @@ export function formatDuration(seconds: number): string {
   if (seconds < 1) {
     return `${Math.round(1000 * seconds)} ms`;
   }
-  if (seconds < 59.95) {
-    return `${seconds < 9.95 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  if (seconds < 59.5) {
+    return `${formatNumber(seconds, seconds < 9.95 ? 1 : 0)} s`;
   }
   const minutes = Math.floor(Math.round(seconds) / 60);
   return minutes < 60

@@ -55,8 +55,8 @@ export function describeSize(
     : trans.__(
         '%1 (adaptive, %2 to %3), %4',
         inWorkers,
-        adaptive.minimum,
-        adaptive.maximum,
+        formatCount(adaptive.minimum),
+        formatCount(adaptive.maximum),
         inThreads
       );
 }
@@ -96,7 +96,9 @@ export function describeIdle(
     return '';
   }
   const leftS = idle_timeout_s - (nowMs / 1000 - idle_since);
-  return leftS < 60
-    ? trans.__('Idle: ends in less than a minute')
-    : trans.__('Idle: ends in %1 min', Math.ceil(leftS / 60));
+  return leftS <= 0
+    ? trans.__('Idle: ends now')
+    : leftS < 60
+      ? trans.__('Idle: ends in %1 s', Math.ceil(leftS))
+      : trans.__('Idle: ends in %1 min', Math.ceil(leftS / 60));
 }

@@ -1,10 +1,9 @@
 /**
  * The dashboard pages that every cluster has: which there are, how they are grouped, and which a search finds.
  */
-import { IDisposable } from '@lumino/disposable';
-import { ISignal, Signal } from '@lumino/signaling';
 import { GlassloomAPI } from '../request';
 import { IPage, IPages, IStateStream } from '../tokens';
+import { Model } from './model';
 
 export type GroupId =
   'favourites' | 'overview' | 'tasks' | 'workers' | 'memory' | 'gpu' | 'more';
@@ -47,17 +46,14 @@ function inOrder(ids: readonly string[], pages: readonly IPage[]): IPage[] {
   return ids.flatMap(id => pages.filter(page => page.id === id));
 }
 
-export class Pages implements IPages, IDisposable {
+export class Pages extends Model implements IPages {
   constructor(
     private readonly _api: GlassloomAPI,
     private readonly _stream: IStateStream
   ) {
+    super();
     _stream.changed.connect(this._onStream, this);
     void this._load();
-  }
-
-  get changed(): ISignal<this, void> {
-    return this._changed;
   }
 
   get all(): readonly IPage[] {
@@ -66,16 +62,6 @@ export class Pages implements IPages, IDisposable {
 
   find(id: string): IPage | null {
     return this._all.find(page => page.id === id) ?? null;
-  }
-
-  get isDisposed(): boolean {
-    return this._isDisposed;
-  }
-
-  dispose(): void {
-    this._isDisposed = true;
-    this._stream.changed.disconnect(this._onStream, this);
-    Signal.clearData(this);
   }
 
   /** A new connection may be to an updated server. */
@@ -96,7 +82,7 @@ export class Pages implements IPages, IDisposable {
     this._isLoading = true;
     try {
       this._all = await this._api.pages();
-      this._changed.emit();
+      this.emit();
     } catch (error) {
       // Asked for again with the next connection.
       console.warn('Glassloom could not load its list of pages:', error);
@@ -105,9 +91,7 @@ export class Pages implements IPages, IDisposable {
     }
   }
 
-  private readonly _changed = new Signal<this, void>(this);
   private _all: readonly IPage[] = [];
   private _connection = 'connecting';
   private _isLoading = false;
-  private _isDisposed = false;
 }

@@ -3,21 +3,22 @@
  */
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ReadonlyPartialJSONValue } from '@lumino/coreutils';
-import { ISignal, Signal } from '@lumino/signaling';
 import { ILayout, layoutsOf } from './layouts';
+import { Model } from './model';
 
-export class Preferences {
-  /** @param load - Loads the settings; null where there are none, nothing is kept then. */
-  constructor(load: Promise<ISettingRegistry.ISettings> | null) {
-    void load?.then(settings => {
+type Composite = ISettingRegistry.ISettings['composite'];
+
+export class Preferences extends Model {
+  /** @param load - Reads the settings, again whenever they change; resolves with null where nothing can be kept. */
+  constructor(
+    load: (
+      read: (composite: Composite) => void
+    ) => Promise<ISettingRegistry.ISettings | null>
+  ) {
+    super();
+    void load(composite => this._read(composite)).then(settings => {
       this._settings = settings;
-      settings.changed.connect(this._read, this);
-      this._read();
     });
-  }
-
-  get changed(): ISignal<this, void> {
-    return this._changed;
   }
 
   get favourites(): readonly string[] {
@@ -61,22 +62,19 @@ export class Preferences {
     name: string,
     value: boolean | readonly string[] | readonly ILayout[]
   ): Promise<void> {
-    this._changed.emit();
+    this.emit();
     await this._settings?.set(name, value as ReadonlyPartialJSONValue as never);
   }
 
-  private _read(): void {
-    const composite = this._settings?.composite ?? {};
-    const { favourites, layouts, followActive } = composite;
+  private _read({ favourites, layouts, followActive }: Composite): void {
     this._favourites = (Array.isArray(favourites) ? favourites : []).filter(
       page => typeof page === 'string'
     ) as string[];
     this._layouts = layoutsOf(layouts);
     this._followsActive = followActive === true;
-    this._changed.emit();
+    this.emit();
   }
 
-  private readonly _changed = new Signal<this, void>(this);
   private _settings: ISettingRegistry.ISettings | null = null;
   private _favourites: readonly string[] = [];
   private _layouts: readonly ILayout[] = [];

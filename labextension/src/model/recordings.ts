@@ -1,9 +1,7 @@
 /**
  * Recordings that are open for replay, and files that can be. The files are looked for while somebody shows them.
  */
-import { IDisposable } from '@lumino/disposable';
 import { Poll } from '@lumino/polling';
-import { ISignal, Signal } from '@lumino/signaling';
 import { GlassloomAPI } from '../request';
 import {
   IRecording,
@@ -11,15 +9,17 @@ import {
   IRecordings,
   IStateStream
 } from '../tokens';
+import { Model } from './model';
 
 const INTERVAL_MS = 30_000;
 const LAST_INTERVAL_MS = 300_000;
 
-export class Recordings implements IRecordings, IDisposable {
+export class Recordings extends Model implements IRecordings {
   constructor(
     private readonly _api: GlassloomAPI,
     private readonly _stream: IStateStream
   ) {
+    super();
     _stream.changed.connect(this._onStream, this);
     this._poll = new Poll({
       name: 'glassloom:recordings',
@@ -30,12 +30,8 @@ export class Recordings implements IRecordings, IDisposable {
         backoff: true,
         max: LAST_INTERVAL_MS
       },
-      standby: 'when-hidden'
+      standby: () => !this._isShown()
     });
-  }
-
-  get changed(): ISignal<this, void> {
-    return this._changed;
   }
 
   get open(): readonly IRecording[] {
@@ -52,14 +48,9 @@ export class Recordings implements IRecordings, IDisposable {
     return this._directory;
   }
 
-  get isDisposed(): boolean {
-    return this._poll.isDisposed;
-  }
-
   dispose(): void {
     this._poll.dispose();
-    this._stream.changed.disconnect(this._onStream, this);
-    Signal.clearData(this);
+    super.dispose();
   }
 
   find(id: string): IRecording | null {
@@ -98,7 +89,7 @@ export class Recordings implements IRecordings, IDisposable {
   async close(id: string): Promise<void> {
     await this._api.closeRecording(id);
     this._closed.add(id); // the stream tells a moment later
-    this._changed.emit();
+    this.emit();
   }
 
   refresh(): Promise<void> {
@@ -111,11 +102,21 @@ export class Recordings implements IRecordings, IDisposable {
       );
   }
 
+  watch(isShown: () => boolean): void {
+    this._watchers.push(isShown);
+    void this.refresh();
+  }
+
+  /** Whether somebody can see the files. */
+  private _isShown(): boolean {
+    return !document.hidden && this._watchers.some(isShown => isShown());
+  }
+
   private async _load(): Promise<void> {
     const { recordings, directory } = await this._api.recordings();
     this._files = recordings;
     this._directory = directory;
-    this._changed.emit();
+    this.emit();
   }
 
   private _onStream(): void {
@@ -126,10 +127,9 @@ export class Recordings implements IRecordings, IDisposable {
         this._closed.delete(id);
       }
     }
-    this._changed.emit();
+    this.emit();
   }
 
-  private readonly _changed = new Signal<this, void>(this);
   private readonly _poll: Poll;
   private readonly _opening = new Map<string, Promise<string>>();
   private readonly _idOfPath = new Map<string, string>();
@@ -138,4 +138,5 @@ export class Recordings implements IRecordings, IDisposable {
   private readonly _fresh = new Set<string>();
   private _files: readonly IRecordingFile[] = [];
   private _directory = '';
+  private readonly _watchers: (() => boolean)[] = [];
 }

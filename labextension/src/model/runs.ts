@@ -1,9 +1,8 @@
 /**
  * The runs of all clusters, the newest first.
  */
-import { IDisposable } from '@lumino/disposable';
-import { ISignal, Signal } from '@lumino/signaling';
 import { ICluster, IClusterRun, IRuns, IStateStream } from '../tokens';
+import { Model } from './model';
 
 /** Return the runs of clusters, the newest first. */
 export function runsOf(clusters: readonly ICluster[]): IClusterRun[] {
@@ -41,14 +40,10 @@ function quoted(value: string | number): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-export class Runs implements IRuns, IDisposable {
+export class Runs extends Model implements IRuns {
   constructor(private readonly _stream: IStateStream) {
+    super();
     _stream.changed.connect(this._onStream, this);
-    this._onStream();
-  }
-
-  get changed(): ISignal<this, void> {
-    return this._changed;
   }
 
   get all(): readonly IClusterRun[] {
@@ -62,22 +57,10 @@ export class Runs implements IRuns, IDisposable {
     );
   }
 
-  get isDisposed(): boolean {
-    return this._isDisposed;
-  }
-
-  dispose(): void {
-    this._isDisposed = true;
-    this._stream.changed.disconnect(this._onStream, this);
-    Signal.clearData(this);
-  }
-
   private _onStream(): void {
     this._all = null;
-    this._changed.emit();
+    this.emit();
   }
 
-  private readonly _changed = new Signal<this, void>(this);
   private _all: readonly IClusterRun[] | null = null;
-  private _isDisposed = false;
 }

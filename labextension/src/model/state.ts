@@ -13,14 +13,19 @@ export const EMPTY: IState = {
   starts: []
 };
 
-interface ISnapshot {
+interface ITimed {
+  /** When it was sent: seconds since the epoch; a server may not say. */
+  now?: number;
+}
+
+interface ISnapshot extends ITimed {
   version: number;
   type: 'snapshot';
   sequence: number;
   state: Partial<IState>;
 }
 
-interface IChanges {
+interface IChanges extends ITimed {
   version: number;
   type: 'changes';
   sequence: number;
@@ -33,7 +38,7 @@ interface IChanges {
   starts?: IState['starts'];
 }
 
-interface IAlive {
+interface IAlive extends ITimed {
   type: 'alive';
   sequence: number;
 }

@@ -2,26 +2,25 @@
  * The state of everything, kept current through one WebSocket. It draws nothing; whoever shows it listens to `changed`.
  */
 import { TranslationBundle } from '@jupyterlab/translation';
-import { IDisposable } from '@lumino/disposable';
-import { ISignal, Signal } from '@lumino/signaling';
 import { GlassloomAPI } from '../request';
 import { Connection, IState, IStateStream } from '../tokens';
+import { Clock } from './clock';
+import { Model } from './model';
 import { EMPTY, IPosition, Message, read, VERSION } from './state';
 import { Stream } from './stream';
 
-export class StateStream implements IStateStream, IDisposable {
+export class StateStream extends Model implements IStateStream {
   constructor(
     api: GlassloomAPI,
     private readonly _trans: TranslationBundle
   ) {
+    super();
     this._stream = new Stream(() => api.openMetrics());
     this._stream.message.connect(this._onMessage, this);
     this._stream.connected.connect(this._onConnected, this);
   }
 
-  get changed(): ISignal<this, void> {
-    return this._changed;
-  }
+  readonly clock = new Clock();
 
   get connection(): Connection {
     return this._connection;
@@ -52,13 +51,10 @@ export class StateStream implements IStateStream, IDisposable {
     return this._stream.heardAtMs;
   }
 
-  get isDisposed(): boolean {
-    return this._stream.isDisposed;
-  }
-
   dispose(): void {
     this._stream.dispose();
-    Signal.clearData(this);
+    this.clock.dispose();
+    super.dispose();
   }
 
   reconnect(): void {
@@ -67,6 +63,9 @@ export class StateStream implements IStateStream, IDisposable {
 
   private _onMessage(_: Stream, text: string): void {
     const message = JSON.parse(text) as Message;
+    if (message.now !== undefined) {
+      this.clock.set(1000 * message.now);
+    }
     const outcome = read(this._isFresh ? this._position : null, message);
     switch (outcome.kind) {
       case 'nothing':
@@ -85,7 +84,7 @@ export class StateStream implements IStateStream, IDisposable {
         this._isFresh = true;
         this._connection = 'connected';
     }
-    this._changed.emit();
+    this.emit();
   }
 
   private _onConnected(_: Stream, connected: boolean): void {
@@ -94,16 +93,15 @@ export class StateStream implements IStateStream, IDisposable {
     if (connected && this._connection === 'connected') {
       // It was lost while nobody looked: panes ask anew for what they follow.
       this._connection = 'connecting';
-      this._changed.emit();
+      this.emit();
     }
     if (!connected && this._connection !== 'other-version') {
       this._connection = 'lost';
-      this._changed.emit();
+      this.emit();
     }
   }
 
   private readonly _stream: Stream;
-  private readonly _changed = new Signal<this, void>(this);
   private _position: IPosition | null = null;
   /** Whether the position is of the current connection. */
   private _isFresh = false;

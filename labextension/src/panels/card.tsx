@@ -6,18 +6,16 @@ import { TranslationBundle } from '@jupyterlab/translation';
 import { codeIcon, ellipsesIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { glassloomIcon } from '../icons';
-import { formatAge } from '../model/format';
 import { describeIdle, describeSize, describeState } from '../model/kinds';
 import { ICluster } from '../tokens';
 import { dragCode } from './drag';
 import { Meters, Tasks } from './meters';
-import { IconButton, useTrans } from './section';
+import { Age, IconButton, useNow, useTrans } from './section';
 
 export interface ICardProps {
   cluster: ICluster;
   isActive: boolean;
   isShuttingDown: boolean;
-  nowMs: number;
   onSelect: (id: string) => void;
   onOpen: (id: string) => void;
   /** Insert the code that connects to it; null where there are no notebooks. */
@@ -29,8 +27,6 @@ export interface ICardProps {
 export function ClusterCard(props: ICardProps): JSX.Element {
   const { cluster, isActive, isShuttingDown } = props;
   const trans = useTrans();
-  const state = describeState(trans, cluster, props.nowMs);
-  const idle = describeIdle(trans, cluster, props.nowMs);
   return (
     <li
       className={
@@ -50,8 +46,8 @@ export function ClusterCard(props: ICardProps): JSX.Element {
             ? trans.__('Cannot be read')
             : describeSize(trans, cluster)}
       </div>
-      {state && !cluster.problem && (
-        <div className="gl-Card-state">{state}</div>
+      {cluster.state !== 'running' && !cluster.problem && (
+        <State cluster={cluster} />
       )}
       {cluster.problem ? (
         <div className="gl-Card-problem">{cluster.problem}</div>
@@ -62,9 +58,23 @@ export function ClusterCard(props: ICardProps): JSX.Element {
         </>
       )}
       <Origin {...props} />
-      {idle && <div className="gl-Card-origin">{idle}</div>}
+      {cluster.idle_timeout_s !== null && cluster.idle_since !== null && (
+        <Idle cluster={cluster} />
+      )}
     </li>
   );
+}
+
+/** What its state is, and since when. */
+function State({ cluster }: { cluster: ICluster }): JSX.Element {
+  const words = describeState(useTrans(), cluster, useNow());
+  return <div className="gl-Card-state">{words}</div>;
+}
+
+/** When it ends by itself. */
+function Idle({ cluster }: { cluster: ICluster }): JSX.Element {
+  const words = describeIdle(useTrans(), cluster, useNow());
+  return <div className="gl-Card-origin">{words}</div>;
 }
 
 function Head(props: ICardProps): JSX.Element {
@@ -114,12 +124,18 @@ function Head(props: ICardProps): JSX.Element {
 /** Where it was started and when; a notebook or script is opened by a click. */
 function Origin(props: ICardProps): JSX.Element {
   const trans = useTrans();
-  const { cluster, nowMs } = props;
+  const { cluster } = props;
   const path = cluster.notebook ?? cluster.script;
-  const age = formatAge(trans, nowMs / 1000 - cluster.started_at);
+  const age = <Age sinceS={cluster.started_at} />;
   if (path === null) {
     const origin = describeOrigin(trans, cluster.started_by);
-    return <div className="gl-Card-origin">{`${origin} ${age}`}</div>;
+    return (
+      <div className="gl-Card-origin">
+        <span>
+          {origin} {age}
+        </span>
+      </div>
+    );
   }
   return (
     <div className="gl-Card-origin">
@@ -137,7 +153,7 @@ function Origin(props: ICardProps): JSX.Element {
           {PathExt.basename(path)}
         </button>
       )}
-      <span>{` · ${age}`}</span>
+      <span> · {age}</span>
     </div>
   );
 }

@@ -295,7 +295,14 @@ function Details(props: {
         </tbody>
       </table>
       {more > 0 && (
-        <p>{trans._n('and %1 more operation', 'and %1 more', more)}</p>
+        <p>
+          {trans._n(
+            'and %2 more operation',
+            'and %2 more operations',
+            more,
+            formatCount(more)
+          )}
+        </p>
       )}
       {state.errors.map(error => (
         <p
@@ -318,8 +325,8 @@ function Details(props: {
         <details className="gl-Strip-printed">
           <summary>
             {trans._n(
-              '%1 line printed',
-              '%1 lines printed',
+              '%2 line printed',
+              '%2 lines printed',
               state.output.count,
               formatCount(state.output.count)
             )}
@@ -330,8 +337,12 @@ function Details(props: {
             aria-label={trans.__('What tasks have printed')}
           >
             {hidden > 0 &&
-              trans._n('… %1 earlier line', '… %1 earlier lines', hidden) +
-                '\n'}
+              trans._n(
+                '… %2 earlier line',
+                '… %2 earlier lines',
+                hidden,
+                formatCount(hidden)
+              ) + '\n'}
             {state.output.lines
               .map(({ worker, text }) => (worker ? `(${worker}) ` : '') + text)
               .join('\n')}

@@ -26,7 +26,11 @@ export interface IClustersOptions {
 
 export class ClustersSection extends SectionWidget {
   constructor(private readonly _options: IClustersOptions) {
-    super(_options.trans, [_options.clusters, _options.recordings]);
+    super(_options.trans, _options.stream.clock, [
+      _options.clusters,
+      _options.recordings,
+      _options.notebooks
+    ]);
     this.addClass('gl-ClusterList');
   }
 
@@ -37,7 +41,6 @@ export class ClustersSection extends SectionWidget {
     if (lists.every(list => list.length === 0)) {
       return <NoClusters isKnown={stream.connection === 'connected'} />;
     }
-    const nowMs = Date.now();
     return (
       <ul
         className="gl-Cards"
@@ -61,7 +64,6 @@ export class ClustersSection extends SectionWidget {
             cluster={cluster}
             isActive={cluster.id === active?.id}
             isShuttingDown={clusters.isShuttingDown(cluster.id)}
-            nowMs={nowMs}
             onSelect={id => clusters.activate(id)}
             onOpen={this._options.onOpen}
             onInsert={
@@ -77,7 +79,6 @@ export class ClustersSection extends SectionWidget {
           <RecordingCard
             key={recording.id}
             recording={recording}
-            nowMs={nowMs}
             onOpen={this._options.onOpen}
             onClose={this._options.onCloseRecording}
           />

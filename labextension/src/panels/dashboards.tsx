@@ -7,7 +7,7 @@ import * as React from 'react';
 import { starIcon, starOutlineIcon } from '../icons';
 import { ILayout } from '../model/layouts';
 import { GroupId, grouped } from '../model/pages';
-import { ICluster, IClusters, IPage, IPages } from '../tokens';
+import { IClock, ICluster, IClusters, IPage, IPages } from '../tokens';
 import {
   Hint,
   IconButton,
@@ -25,6 +25,7 @@ export interface IPreferences extends IChanging {
 
 export interface IDashboardsOptions {
   trans: TranslationBundle;
+  clock: IClock;
   clusters: IClusters;
   pages: IPages;
   preferences: IPreferences;
@@ -37,7 +38,7 @@ export interface IDashboardsOptions {
 
 export class DashboardsSection extends SectionWidget {
   constructor(private readonly _options: IDashboardsOptions) {
-    super(_options.trans, [
+    super(_options.trans, _options.clock, [
       _options.clusters,
       _options.pages,
       _options.preferences

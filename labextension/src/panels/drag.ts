@@ -55,6 +55,7 @@ function onceMoved(
   const stop = (): void => {
     document.removeEventListener('pointermove', move, true);
     document.removeEventListener('pointerup', stop, true);
+    document.removeEventListener('pointercancel', stop, true);
   };
   const move = (event: PointerEvent): void => {
     const far = Math.max(
@@ -76,6 +77,8 @@ function onceMoved(
   };
   document.addEventListener('pointermove', move, true);
   document.addEventListener('pointerup', stop, true);
+  // A finger that scrolls: the browser takes the pointer.
+  document.addEventListener('pointercancel', stop, true);
 }
 
 function imageOf(label: string): HTMLElement {

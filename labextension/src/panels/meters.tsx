@@ -25,7 +25,7 @@ export function Meters(props: { cluster: ICluster }): JSX.Element {
           className="gl-Meter-value"
           title={trans.__('100 % is one core busy')}
         >
-          {`${Math.round(cluster.cpu_percent)} %`}
+          {`${formatCount(Math.round(cluster.cpu_percent))} %`}
         </span>
       </div>
       {cluster.gpus.length > 0 && <Gpus cluster={cluster} />}
@@ -47,7 +47,9 @@ function Gpus(props: { cluster: ICluster }): JSX.Element {
   return (
     <div className="gl-Meter" title={gpus.map(({ name }) => name).join('\n')}>
       <span className="gl-Meter-label">
-        {gpus.length === 1 ? trans.__('GPU') : trans.__('%1 GPUs', gpus.length)}
+        {gpus.length === 1
+          ? trans.__('GPU')
+          : trans.__('%1 GPUs', formatCount(gpus.length))}
       </span>
       <Sparkline
         values={gpu_history}

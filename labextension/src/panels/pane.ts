@@ -13,8 +13,11 @@ import { GlassloomAPI, Theme } from '../request';
 import { Connection, IPages, IStateStream, PaneTarget } from '../tokens';
 
 const TICK_MS = 500;
-/** A cluster that has only just started may not be in the list yet. */
+/** A cluster that has only just started may not be in the list yet; a list that hasn't come by then won't come soon. */
 const NOT_LISTED_YET_MS = 3_000;
+
+/** What a pane offers to do where it has nothing to show. */
+type Offer = 'follow-active' | 'diagnose' | 'close';
 
 export interface IPaneOptions {
   api: GlassloomAPI;
@@ -41,6 +44,7 @@ export class DashboardPane extends Widget {
     this._theme = _options.theme;
     this._name = _options.name;
     this._liveness = new Liveness(Date.now());
+    this._isMadeNow = _options.stream.connection === 'connected';
 
     this._setId();
     // JupyterLab's own class keeps the frame from swallowing a drag of the splitter.
@@ -67,7 +71,6 @@ export class DashboardPane extends Widget {
     this._timer = window.setInterval(() => this._tick(), TICK_MS);
     this._follow();
     this._showName();
-    void this._probe();
   }
 
   readonly page: string;
@@ -108,6 +111,7 @@ export class DashboardPane extends Widget {
     this._target = target;
     this._setId();
     this._madeAtMs = Date.now();
+    this._isMadeNow = true;
     this._wasListed = false;
     this._connection = null;
     this._follow();
@@ -141,10 +145,12 @@ export class DashboardPane extends Widget {
 
   private get _hasEnded(): boolean {
     const mayBeUnlisted =
-      !this._wasListed && Date.now() - this._madeAtMs < NOT_LISTED_YET_MS;
-    const { stream, resolver } = this._options;
+      this._isMadeNow &&
+      !this._wasListed &&
+      Date.now() - this._madeAtMs < NOT_LISTED_YET_MS;
+    const { resolver } = this._options;
     return (
-      stream.connection === 'connected' &&
+      this._hasSeenList &&
       this._shown === null &&
       !resolver.isComing(this._target) &&
       !mayBeUnlisted
@@ -160,6 +166,7 @@ export class DashboardPane extends Widget {
         void resolver.prepare(this._target); // also after a restart of the server
       }
     }
+    this._hasSeenList ||= stream.connection === 'connected';
     const shown = resolver.resolve(this._target);
     const isUnknown = stream.connection !== 'connected' && shown === null;
     if (!isUnknown) {
@@ -172,10 +179,7 @@ export class DashboardPane extends Widget {
         this._showName();
       }
     }
-    // Before the first word of the server, a cluster's id is as good as its entry in the list.
-    const id =
-      shown?.id ??
-      (this._target.kind === 'cluster' ? this._target.id : this._loadedId);
+    const id = shown?.id ?? this._unlistedId ?? this._loadedId;
     if (id !== null && id !== this._loadedId) {
       if (this._loadedId !== null) {
         this._opened = null; // it was of another cluster
@@ -183,8 +187,18 @@ export class DashboardPane extends Widget {
       this._loadedId = id;
       this._liveness = new Liveness(Date.now());
       this._load();
+      void this._probe();
     }
     this._showState();
+  }
+
+  /** A cluster's id is as good as its entry in a list that doesn't come. What is not in the list isn't asked for. */
+  private get _unlistedId(): string | null {
+    const isAwaited =
+      this._hasSeenList || Date.now() - this._madeAtMs < NOT_LISTED_YET_MS;
+    return this._target.kind === 'cluster' && !isAwaited
+      ? this._target.id
+      : null;
   }
 
   private _showName(): void {
@@ -222,6 +236,9 @@ export class DashboardPane extends Widget {
   };
 
   private _tick(): void {
+    if (this._loadedId === null) {
+      this._follow();
+    }
     const isWaiting = this._hasEnded || this._loadedId === null;
     if (
       !isWaiting &&
@@ -257,9 +274,11 @@ export class DashboardPane extends Widget {
       this._words.textContent = words;
     }
     const offered = this._offered(state);
-    if (this._actionsFor !== offered) {
-      this._actionsFor = offered;
-      this._actions.replaceChildren(...this._buttonsOf(offered));
+    if (this._actionsFor !== offered.join()) {
+      this._actionsFor = offered.join();
+      this._actions.replaceChildren(
+        ...offered.map(offer => this._buttonOf(offer))
+      );
     }
   }
 
@@ -321,39 +340,34 @@ export class DashboardPane extends Widget {
   }
 
   /** What a person can do about it. */
-  private _offered(state: string): 'follow-active' | 'diagnose' | null {
+  private _offered(state: string): Offer[] {
     const { resolver, onFollowActive, onDiagnose } = this._options;
-    if (
-      state === 'ended' &&
-      this._target.kind === 'cluster' &&
-      !this._isRecording &&
-      onFollowActive &&
-      resolver.resolve({ kind: 'active' }) !== null
-    ) {
-      return 'follow-active';
+    if (state === 'lost') {
+      return onDiagnose && !this._isRecording ? ['diagnose'] : [];
     }
-    return state === 'lost' && onDiagnose ? 'diagnose' : null;
+    if (state !== 'ended' || this._target.kind !== 'cluster') {
+      return [];
+    }
+    const canFollow =
+      onFollowActive &&
+      !this._isRecording &&
+      resolver.resolve({ kind: 'active' }) !== null;
+    return canFollow ? ['follow-active', 'close'] : ['close'];
   }
 
-  private _buttonsOf(
-    offered: 'follow-active' | 'diagnose' | null
-  ): HTMLElement[] {
+  private _buttonOf(offer: Offer): HTMLElement {
     const { trans, onFollowActive, onDiagnose } = this._options;
-    switch (offered) {
+    switch (offer) {
       case 'follow-active':
-        return [
-          button(trans.__('Show the active cluster'), offered, () =>
-            onFollowActive?.(this)
-          )
-        ];
+        return button(trans.__('Show the active cluster'), offer, () =>
+          onFollowActive?.(this)
+        );
       case 'diagnose':
-        return [
-          button(trans.__('Find the fault'), offered, () =>
-            onDiagnose?.(this._loadedId)
-          )
-        ];
-      default:
-        return [];
+        return button(trans.__('Find the fault'), offer, () =>
+          onDiagnose?.(this._loadedId)
+        );
+      case 'close':
+        return button(trans.__('Close'), offer, () => this.close());
     }
   }
 
@@ -369,11 +383,13 @@ export class DashboardPane extends Widget {
   private readonly _words: HTMLElement;
   private readonly _actions: HTMLElement;
   private readonly _timer: number;
-  private _actionsFor: string | null = null;
+  private _actionsFor = '';
   private _connection: Connection | null = null;
   private _target: PaneTarget;
   private _liveness: Liveness;
   private _madeAtMs = Date.now();
+  /** Whether the list was there before the pane: what the pane is of may be newer. A restored pane is older than the list. */
+  private _isMadeNow: boolean;
   private _theme: Theme;
   private _name: string;
   /** What the target is now, as the server last said. */
@@ -381,6 +397,8 @@ export class DashboardPane extends Widget {
   /** Whose page the frame holds. */
   private _loadedId: string | null = null;
   private _wasListed = false;
+  /** Whether the server has told what there is. */
+  private _hasSeenList = false;
   /** What the page opens, such as the id of a run. */
   private _opened: string | null = null;
   /** Why the dashboards don't answer, if they don't. */

@@ -12,7 +12,7 @@ import { IGlassloomPanel, ISection, IStateStream } from '../tokens';
 
 export interface IPanelOptions {
   stream: IStateStream;
-  translator: ITranslator;
+  translator?: ITranslator;
   trans: TranslationBundle;
   /** Called once, when the panel is first seen: dashboards then open without a wait. */
   warmUp: () => void;
@@ -30,7 +30,7 @@ export class GlassloomPanel
     this.title.icon = glassloomIcon;
     this.title.caption = trans.__('Glassloom: clusters, dashboards and runs');
     this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', 'Glassloom');
+    this.node.setAttribute('aria-label', trans.__('Glassloom'));
     this._problem = new Widget();
     this._problem.addClass('gl-Problem');
     this._problem.node.setAttribute('role', 'status');

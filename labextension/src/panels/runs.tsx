@@ -3,44 +3,51 @@
  */
 import { PathExt } from '@jupyterlab/coreutils';
 import { TranslationBundle } from '@jupyterlab/translation';
-import { historyIcon } from '@jupyterlab/ui-components';
+import { checkIcon, closeIcon, historyIcon } from '@jupyterlab/ui-components';
+import { Message } from '@lumino/messaging';
 import * as React from 'react';
-import {
-  formatAge,
-  formatBytes,
-  formatCount,
-  formatDuration
-} from '../model/format';
+import { formatBytes, formatCount, formatDuration } from '../model/format';
 import {
   IClusterRun,
   INotebooks,
   IRecordingFile,
   IRecordings,
   IRun,
-  IRuns
+  IRuns,
+  IStateStream
 } from '../tokens';
-import { Hint, IconButton, SectionWidget, useTrans } from './section';
+import {
+  Age,
+  Hint,
+  IconButton,
+  SectionWidget,
+  useNow,
+  useTrans
+} from './section';
 
 /** More runs than so many help nobody. */
 const SHOWN = 50;
 
 export interface IRunsOptions {
   trans: TranslationBundle;
+  stream: IStateStream;
   runs: IRuns;
   recordings: IRecordings;
   notebooks: INotebooks | null;
   onOpen: (cluster: string, run: string) => void;
+  onCompare: (one: IClusterRun, other: IClusterRun) => void;
   onReplay: (path: string) => void;
 }
 
 export class RunsSection extends SectionWidget {
   constructor(private readonly _options: IRunsOptions) {
-    super(_options.trans, [
+    super(_options.trans, _options.stream.clock, [
       _options.runs,
       _options.recordings,
       _options.notebooks
     ]);
     this.addClass('gl-RunList');
+    _options.recordings.watch(() => this.isVisible);
   }
 
   /** The runs that a person sees. */
@@ -52,9 +59,13 @@ export class RunsSection extends SectionWidget {
       : [...runs.all];
   }
 
+  protected onAfterShow(message: Message): void {
+    super.onAfterShow(message);
+    void this._options.recordings.refresh();
+  }
+
   protected draw(): JSX.Element {
     const { notebooks, recordings } = this._options;
-    const nowMs = Date.now();
     const shown = this.shown.slice(0, SHOWN);
     return (
       <>
@@ -68,30 +79,53 @@ export class RunsSection extends SectionWidget {
             }}
           />
         )}
+        {this._selection.length > 0 && (
+          <Selection
+            runs={this._selection}
+            onCompare={(one, other) => this._options.onCompare(one, other)}
+            onClear={() => {
+              this._selected = [];
+              this.update();
+            }}
+          />
+        )}
         {shown.length === 0 ? (
           <Hint>{this.trans.__('Nothing was computed yet.')}</Hint>
         ) : (
           <ul className="gl-Runs" aria-label={this.trans.__('Runs')}>
             {shown.map(run => (
               <RunRow
-                key={`${run.cluster.id}-${run.id}`}
+                key={keyOf(run)}
                 run={run}
-                nowMs={nowMs}
+                selection={this._selection}
                 onOpen={this._options.onOpen}
+                onSelect={() => this._toggle(run)}
               />
             ))}
           </ul>
         )}
-        <Files
-          files={recordings.files}
-          nowMs={nowMs}
-          onReplay={this._options.onReplay}
-        />
+        <Files files={recordings.files} onReplay={this._options.onReplay} />
       </>
     );
   }
 
+  /** The runs that are selected, the older one first; at most two, of one cluster. */
+  private get _selection(): IClusterRun[] {
+    return this._options.runs.all
+      .filter(run => this._selected.includes(keyOf(run)))
+      .reverse();
+  }
+
+  private _toggle(run: IClusterRun): void {
+    const key = keyOf(run);
+    this._selected = this._selected.includes(key)
+      ? this._selected.filter(each => each !== key)
+      : [...this._selected.slice(-1), key];
+    this.update();
+  }
+
   private _isOfNotebook = true;
+  private _selected: string[] = [];
 }
 
 function WhichRuns(props: {
@@ -117,14 +151,55 @@ function WhichRuns(props: {
   );
 }
 
-function RunRow(props: {
-  run: IClusterRun;
-  nowMs: number;
-  onOpen: (cluster: string, run: string) => void;
+/** What is selected, and what can be done with it. */
+function Selection(props: {
+  runs: IClusterRun[];
+  onCompare: (one: IClusterRun, other: IClusterRun) => void;
+  onClear: () => void;
 }): JSX.Element {
   const trans = useTrans();
-  const { run, nowMs } = props;
-  const endS = run.ended_at ?? nowMs / 1000;
+  const [one, other] = props.runs;
+  return (
+    <div
+      className="gl-Selection"
+      role="group"
+      aria-label={trans.__('Selected runs')}
+    >
+      <span className="gl-Selection-words" role="status">
+        {other === undefined
+          ? trans.__('Select a second run of %1 to compare.', one.cluster.name)
+          : trans.__('%1 and %2', nameOf(one), nameOf(other))}
+      </span>
+      {other !== undefined && (
+        <button
+          data-action="compare"
+          className="gl-Button"
+          onClick={() => props.onCompare(one, other)}
+        >
+          {trans.__('Compare')}
+        </button>
+      )}
+      <IconButton
+        icon={closeIcon}
+        label={trans.__('Select no runs')}
+        action="select-none"
+        onClick={props.onClear}
+      />
+    </div>
+  );
+}
+
+function RunRow(props: {
+  run: IClusterRun;
+  selection: IClusterRun[];
+  onOpen: (cluster: string, run: string) => void;
+  onSelect: () => void;
+}): JSX.Element {
+  const trans = useTrans();
+  const { run, selection } = props;
+  const isSelected = selection.some(each => keyOf(each) === keyOf(run));
+  const isOfOther =
+    selection.length > 0 && selection[0].cluster.id !== run.cluster.id;
   const share = run.tasks_total > 0 ? run.tasks_done / run.tasks_total : 0;
   const from = run.notebook === null ? null : PathExt.basename(run.notebook);
   return (
@@ -132,26 +207,27 @@ function RunRow(props: {
       <button
         className="gl-Run-open"
         title={trans.__(
-          'Open the runs of %1, to look into or compare them',
+          'Open this run in the dashboard of %1',
           run.cluster.name
         )}
         onClick={() => props.onOpen(run.cluster.id, run.id)}
       >
-        <span className="gl-Run-label">{run.label || run.kind}</span>
+        <span className="gl-Run-label">{nameOf(run)}</span>
         <span className="gl-Run-outcome">{describeOutcome(trans, run)}</span>
         <span className="gl-Run-facts">
-          {[
-            formatDuration(Math.max(0, endS - run.started_at)),
-            trans.__(
-              '%1 of %2 tasks',
-              formatCount(run.tasks_done),
-              formatCount(run.tasks_total)
-            ),
-            run.ended_at !== null &&
-              formatAge(trans, nowMs / 1000 - run.ended_at)
-          ]
-            .filter(Boolean)
-            .join(' · ')}
+          <Took run={run} />
+          {' · '}
+          {trans.__(
+            '%1 of %2 tasks',
+            formatCount(run.tasks_done),
+            formatCount(run.tasks_total)
+          )}
+          {run.ended_at !== null && (
+            <>
+              {' · '}
+              <Age sinceS={run.ended_at} />
+            </>
+          )}
         </span>
         <span className="gl-Run-facts">
           {[run.cluster.name, from].filter(Boolean).join(' · ')}
@@ -167,13 +243,31 @@ function RunRow(props: {
           </span>
         )}
       </button>
+      <IconButton
+        icon={checkIcon}
+        label={
+          isOfOther
+            ? trans.__('Only runs of one cluster can be compared')
+            : trans.__('Select %1 to compare it', nameOf(run))
+        }
+        action="select"
+        isPressed={isSelected}
+        isDisabled={isOfOther}
+        onClick={props.onSelect}
+      />
     </li>
   );
 }
 
+/** How long it has taken, counted on while it runs. */
+function Took({ run }: { run: IRun }): JSX.Element {
+  const nowMs = useNow();
+  const endS = run.ended_at ?? nowMs / 1000;
+  return <>{formatDuration(Math.max(0, endS - run.started_at))}</>;
+}
+
 function Files(props: {
   files: readonly IRecordingFile[];
-  nowMs: number;
   onReplay: (path: string) => void;
 }): JSX.Element | null {
   const trans = useTrans();
@@ -191,12 +285,13 @@ function Files(props: {
             <div className="gl-File" title={file.path}>
               <span className="gl-Page-title">{file.name}</span>
               <span className="gl-Page-description">
-                {file.problem ||
-                  [
-                    PathExt.basename(file.path),
-                    formatBytes(file.bytes),
-                    formatAge(trans, props.nowMs / 1000 - file.modified_at)
-                  ].join(' · ')}
+                {file.problem || (
+                  <>
+                    {PathExt.basename(file.path)} · {formatBytes(file.bytes)}
+                    {' · '}
+                    <Age sinceS={file.modified_at} />
+                  </>
+                )}
               </span>
             </div>
             <IconButton
@@ -211,6 +306,15 @@ function Files(props: {
       </ul>
     </section>
   );
+}
+
+/** Different for all runs of all clusters. */
+function keyOf(run: IClusterRun): string {
+  return `${run.cluster.id}-${run.id}`;
+}
+
+function nameOf(run: IRun): string {
+  return run.label || run.kind;
 }
 
 function describeOutcome(trans: TranslationBundle, run: IRun): string {

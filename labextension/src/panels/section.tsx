@@ -4,8 +4,10 @@
 import { nullTranslator, TranslationBundle } from '@jupyterlab/translation';
 import { LabIcon, ReactWidget } from '@jupyterlab/ui-components';
 import { Message } from '@lumino/messaging';
-import { ISignal } from '@lumino/signaling';
+import { ISignal, Signal } from '@lumino/signaling';
 import * as React from 'react';
+import { formatAge } from '../model/format';
+import { IClock } from '../tokens';
 
 /** Something that says when it has changed. */
 export interface IChanging {
@@ -21,9 +23,50 @@ export function useTrans(): TranslationBundle {
   return React.useContext(Trans);
 }
 
+const NoClock: IClock = {
+  get nowMs() {
+    return Date.now();
+  },
+  ticked: new Signal<IClock, void>({} as IClock)
+};
+
+const Clock = React.createContext(NoClock);
+
+/**
+ * The time by the server's clock, in milliseconds. The component that asks for it is drawn anew as time passes.
+ *
+ * @param stepMs - How often, at most.
+ */
+export function useNow(stepMs = 1_000): number {
+  const clock = React.useContext(Clock);
+  const [, setStep] = React.useState(0);
+  React.useEffect(() => {
+    const follow = (): void => setStep(Math.floor(clock.nowMs / stepMs));
+    clock.ticked.connect(follow);
+    return () => {
+      clock.ticked.disconnect(follow);
+    };
+  }, [clock, stepMs]);
+  return clock.nowMs;
+}
+
+const AGE_STEP_MS = 10_000;
+
+/** How long ago something was, counted on. */
+export function Age(props: {
+  /** Seconds since the epoch, by the server's clock. */
+  sinceS: number;
+  /** What is said of it. */
+  say?: (age: string) => string;
+}): JSX.Element {
+  const age = formatAge(useTrans(), useNow(AGE_STEP_MS) / 1000 - props.sinceS);
+  return <>{props.say ? props.say(age) : age}</>;
+}
+
 export abstract class SectionWidget extends ReactWidget {
   constructor(
     protected readonly trans: TranslationBundle,
+    private readonly _clock: IClock,
     models: (IChanging | null)[]
   ) {
     super();
@@ -44,7 +87,11 @@ export abstract class SectionWidget extends ReactWidget {
   protected abstract draw(): JSX.Element;
 
   protected render(): JSX.Element {
-    return <Trans.Provider value={this.trans}>{this.draw()}</Trans.Provider>;
+    return (
+      <Trans.Provider value={this.trans}>
+        <Clock.Provider value={this._clock}>{this.draw()}</Clock.Provider>
+      </Trans.Provider>
+    );
   }
 
   protected onAfterShow(message: Message): void {

@@ -4,9 +4,8 @@
 import { closeIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { glassloomIcon } from '../icons';
-import { formatAge } from '../model/format';
 import { IClusterElsewhere, IRecording, IStart } from '../tokens';
-import { IconButton, useTrans } from './section';
+import { Age, IconButton, useTrans } from './section';
 
 /** A cluster that was asked for: it is starting, or why it didn't. */
 export function StartCard(props: {
@@ -60,13 +59,11 @@ export function StartCard(props: {
 
 export function RecordingCard(props: {
   recording: IRecording;
-  nowMs: number;
   onOpen: (id: string) => void;
   onClose: (id: string) => void;
 }): JSX.Element {
   const trans = useTrans();
   const { id, name, opened_at } = props.recording;
-  const age = formatAge(trans, props.nowMs / 1000 - opened_at);
   return (
     <li className="gl-Card" data-recording={id}>
       <div className="gl-Card-head">
@@ -87,7 +84,9 @@ export function RecordingCard(props: {
         />
       </div>
       <div className="gl-Card-facts">{trans.__('Recording')}</div>
-      <div className="gl-Card-origin">{trans.__('Opened %1', age)}</div>
+      <div className="gl-Card-origin">
+        <Age sinceS={opened_at} say={age => trans.__('Opened %1', age)} />
+      </div>
     </li>
   );
 }

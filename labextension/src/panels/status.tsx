@@ -6,16 +6,17 @@ import * as React from 'react';
 import { glassloomIcon } from '../icons';
 import { formatBytes, formatCount, formatShare } from '../model/format';
 import { describeState } from '../model/kinds';
-import { ICluster, IClusters } from '../tokens';
-import { SectionWidget } from './section';
+import { IClock, ICluster, IClusters } from '../tokens';
+import { SectionWidget, useNow, useTrans } from './section';
 
 export class ClusterStatus extends SectionWidget {
   constructor(
     trans: TranslationBundle,
+    clock: IClock,
     private readonly _clusters: IClusters,
     private readonly _onClick: () => void
   ) {
-    super(trans, [_clusters]);
+    super(trans, clock, [_clusters]);
     this.addClass('gl-Status');
   }
 
@@ -24,7 +25,6 @@ export class ClusterStatus extends SectionWidget {
     if (active === null) {
       return <></>;
     }
-    const words = lineOf(this.trans, active);
     const others = all.length - 1;
     return (
       <button
@@ -34,9 +34,10 @@ export class ClusterStatus extends SectionWidget {
           active.name,
           others > 0
             ? this.trans._n(
-                'and %1 other cluster',
-                'and %1 other clusters',
-                others
+                'and %2 other cluster',
+                'and %2 other clusters',
+                others,
+                formatCount(others)
               )
             : ''
         ]
@@ -46,19 +47,27 @@ export class ClusterStatus extends SectionWidget {
       >
         <glassloomIcon.react tag="span" height="16px" width="16px" />
         <span className="gl-Status-name">{active.name}</span>
-        <span>{words}</span>
+        <Line cluster={active} />
       </button>
     );
   }
 }
 
+function Line({ cluster }: { cluster: ICluster }): JSX.Element {
+  return <span>{lineOf(useTrans(), cluster, useNow())}</span>;
+}
+
 /** Return what matters most of a cluster now. */
-export function lineOf(trans: TranslationBundle, cluster: ICluster): string {
+export function lineOf(
+  trans: TranslationBundle,
+  cluster: ICluster,
+  nowMs: number
+): string {
   const { memory_bytes, memory_limit_bytes, tasks, problem } = cluster;
   if (problem) {
     return trans.__('cannot be read');
   }
-  const state = describeState(trans, cluster, Date.now());
+  const state = describeState(trans, cluster, nowMs);
   if (state) {
     return state;
   }

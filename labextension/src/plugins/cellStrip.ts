@@ -8,11 +8,7 @@ import {
 import { ISessionContext } from '@jupyterlab/apputils';
 import { DocumentRegistry } from '@jupyterlab/docregistry';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import {
-  ITranslator,
-  nullTranslator,
-  TranslationBundle
-} from '@jupyterlab/translation';
+import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { DisposableDelegate, IDisposable } from '@lumino/disposable';
 import { ISignal } from '@lumino/signaling';
@@ -21,6 +17,8 @@ import { CommandIDs } from '../commands';
 import { CellRuns } from '../model/cellRuns';
 import { staticSummary } from '../model/cellText';
 import { CellStrip, IStripSettings } from '../panels/cellStrip';
+import { languageOf } from './language';
+import { loadSettings } from './settings';
 
 const PLUGIN_ID = 'glassloom:cellStrip';
 const RUNS_PAGE = 'runs';
@@ -65,16 +63,12 @@ export const cellStripPlugin: JupyterFrontEndPlugin<void> = {
     registry: ISettingRegistry | null,
     translator: ITranslator | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load('glassloom');
+    const trans = languageOf(translator);
     const open = new Set<NotebookStrips>();
     let settings = DEFAULTS;
-    void registry?.load(PLUGIN_ID).then(loaded => {
-      const follow = (): void => {
-        settings = settingsOf(loaded.composite);
-        open.forEach(strips => strips.setSettings(settings));
-      };
-      loaded.changed.connect(follow);
-      follow();
+    void loadSettings(registry, PLUGIN_ID, trans, composite => {
+      settings = settingsOf(composite);
+      open.forEach(strips => strips.setSettings(settings));
     });
     app.docRegistry.addWidgetExtension('Notebook', {
       createNew: (panel: Widget): IDisposable => {

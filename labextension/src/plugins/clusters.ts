@@ -9,15 +9,10 @@ import {
   Dialog,
   ICommandPalette,
   InputDialog,
-  Notification,
   showDialog
 } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import {
-  ITranslator,
-  nullTranslator,
-  TranslationBundle
-} from '@jupyterlab/translation';
+import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { addIcon } from '@jupyterlab/ui-components';
 import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
@@ -27,9 +22,10 @@ import { mergedProfiles } from '../model/profiles';
 import { showLog } from '../panels/log';
 import { askForCluster } from '../panels/newCluster';
 import { askForScale } from '../panels/scale';
-import { DOMAIN } from '../panels/section';
 import { Ability, ICluster, IClusters, INotebooks, IStart } from '../tokens';
-import { messageOf, shutDown, tellOutcome } from './endings';
+import { messageOf, shutDown, tellFailure, tellOutcome } from './endings';
+import { languageOf } from './language';
+import { loadSettings } from './settings';
 
 const PLUGIN_ID = 'glassloom:clusters';
 
@@ -55,7 +51,7 @@ export const clustersPlugin: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null,
     settings: ISettingRegistry | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load(DOMAIN);
+    const trans = languageOf(translator);
     const context = { app, trans, clusters, notebooks };
     addNewCluster(context, settings);
     addControls(context);
@@ -140,23 +136,6 @@ function addNewCluster(
   });
 }
 
-/** Return the profiles of the settings; none if these are not valid. */
-async function ownProfiles(
-  trans: TranslationBundle,
-  settings: ISettingRegistry | null
-): Promise<unknown> {
-  try {
-    return settings && (await settings.get(PLUGIN_ID, 'profiles')).composite;
-  } catch {
-    Notification.warning(
-      trans.__(
-        'The settings of Glassloom Clusters are not valid: their profiles are left out.'
-      )
-    );
-    return null;
-  }
-}
-
 /** Ask and start, until the server takes it or the person gives up; what was filled in is kept. */
 async function startCluster(
   trans: TranslationBundle,
@@ -168,11 +147,11 @@ async function startCluster(
   let own: unknown;
   try {
     known = await clusters.profiles();
-    own = await ownProfiles(trans, settings);
+    await loadSettings(settings, PLUGIN_ID, trans, ({ profiles }) => {
+      own = profiles;
+    });
   } catch (error) {
-    Notification.error(
-      trans.__('No cluster can be started: %1', messageOf(error))
-    );
+    tellFailure(trans.__('No cluster can be started: %1', messageOf(error)));
     return;
   }
   const profiles = {

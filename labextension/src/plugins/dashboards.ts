@@ -13,18 +13,13 @@ import {
   Notification
 } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import {
-  ITranslator,
-  nullTranslator,
-  TranslationBundle
-} from '@jupyterlab/translation';
+import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
 import { glassloomIcon } from '../icons';
 import { Preferences } from '../model/preferences';
 import { Resolver } from '../model/resolver';
 import { isSafeName, lastingTarget, targetOf } from '../model/targets';
-import { DOMAIN } from '../panels/section';
 import { GlassloomAPI } from '../request';
 import {
   IClusters,
@@ -36,6 +31,8 @@ import {
 } from '../tokens';
 import { addLayoutCommands } from './layouts';
 import { IWhich, Panes } from './panes';
+import { languageOf } from './language';
+import { loadSettings } from './settings';
 
 const PLUGIN_ID = 'glassloom:dashboards';
 const DEFAULT_PAGE = 'status';
@@ -67,12 +64,14 @@ export const dashboardsPlugin: JupyterFrontEndPlugin<IDashboards> = {
     settings: ISettingRegistry | null,
     labShell: ILabShell | null
   ): IDashboards => {
-    const trans = (translator ?? nullTranslator).load(DOMAIN);
-    const preferences = new Preferences(settings?.load(PLUGIN_ID) ?? null);
+    const trans = languageOf(translator);
+    const preferences = new Preferences(read =>
+      loadSettings(settings, PLUGIN_ID, trans, read)
+    );
     const panes = new Panes({
       app,
       labShell,
-      api: new GlassloomAPI(app.serviceManager.serverSettings),
+      api: new GlassloomAPI(app.serviceManager.serverSettings, trans),
       stream,
       pages,
       resolver: new Resolver(clusters, recordings),
@@ -156,9 +155,9 @@ function which(
   };
 }
 
-/** The id of a run, which the server tells as text and a kernel as a number. */
+/** The id of a run, which the server tells as text and a kernel as a number, or of two that are compared. */
 function runOf(value: unknown): string | null {
-  return /^\d+$/.test(String(value)) ? String(value) : null;
+  return /^\d+(,\d+)?$/.test(String(value)) ? String(value) : null;
 }
 
 function addOpenDashboard(
@@ -185,7 +184,8 @@ function addOpenDashboard(
           },
           run: {
             type: 'string',
-            description: 'Id of a run that the page of runs opens.'
+            description:
+              'Id of a run that the page of runs opens; of two, with a comma between them, that it compares.'
           },
           target: {
             type: 'object',

@@ -6,17 +6,14 @@ import {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
-import {
-  ITranslator,
-  nullTranslator,
-  TranslationBundle
-} from '@jupyterlab/translation';
+import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
 import { formatDuration } from '../model/format';
+import { isRecording } from '../model/kinds';
 import { showDoctor } from '../panels/doctor';
-import { DOMAIN } from '../panels/section';
 import { IClusters, IHop, IStateStream } from '../tokens';
 import { messageOf } from './endings';
+import { languageOf } from './language';
 
 export const doctorPlugin: JupyterFrontEndPlugin<void> = {
   id: 'glassloom:doctor',
@@ -31,7 +28,7 @@ export const doctorPlugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null,
     palette: ICommandPalette | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load(DOMAIN);
+    const trans = languageOf(translator);
     app.commands.addCommand(CommandIDs.diagnose, {
       label: args =>
         args.isPalette
@@ -59,7 +56,9 @@ export const doctorPlugin: JupyterFrontEndPlugin<void> = {
             : undefined;
         const asked = args.cluster ?? underMenu;
         const id =
-          typeof asked === 'string' ? asked : (clusters.active?.id ?? null);
+          typeof asked === 'string' && !isRecording(asked)
+            ? asked
+            : (clusters.active?.id ?? null);
         const name = id === null ? null : (clusters.find(id)?.name ?? id);
         let again = true;
         while (again) {

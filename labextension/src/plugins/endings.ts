@@ -9,6 +9,14 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** How long it is seen that something which a person asked for has failed. */
+const FAILURE_MS = 10_000;
+
+/** Tell a person that what was asked for has failed; it stays in the list of notifications. */
+export function tellFailure(message: string): void {
+  Notification.error(message, { autoClose: FAILURE_MS });
+}
+
 /** Shut a cluster down; resolves when it has ended, or a person was told why it hasn't and offered to kill it. */
 export async function shutDown(
   trans: TranslationBundle,
@@ -58,9 +66,7 @@ export async function kill(
   try {
     await clusters.kill(id);
   } catch (error) {
-    Notification.error(
-      trans.__('%1 could not be killed: %2', name, messageOf(error))
-    );
+    tellFailure(trans.__('%1 could not be killed: %2', name, messageOf(error)));
   }
 }
 
@@ -72,6 +78,6 @@ export async function tellOutcome(
   try {
     Notification.success(await asked, { autoClose: 4000 });
   } catch (error) {
-    Notification.error(failed(messageOf(error)));
+    tellFailure(failed(messageOf(error)));
   }
 }

@@ -6,9 +6,9 @@ import {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ILauncher } from '@jupyterlab/launcher';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 import { CommandIDs } from '../commands';
-import { DOMAIN } from '../panels/section';
+import { languageOf } from './language';
 
 export const launcherPlugin: JupyterFrontEndPlugin<void> = {
   id: 'glassloom:launcher',
@@ -20,7 +20,7 @@ export const launcherPlugin: JupyterFrontEndPlugin<void> = {
     launcher: ILauncher | null,
     translator: ITranslator | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load(DOMAIN);
+    const trans = languageOf(translator);
     launcher?.add({
       command: CommandIDs.newCluster,
       args: { isLauncher: true },

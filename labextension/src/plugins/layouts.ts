@@ -10,6 +10,7 @@ import { arrangementOf, DockArea, stepsOf } from '../model/layouts';
 import { Preferences } from '../model/preferences';
 import { DashboardPane } from '../panels/pane';
 import { PaneTarget } from '../tokens';
+import { tellFailure } from './endings';
 import { Panes } from './panes';
 
 export interface ILayoutContext {
@@ -76,7 +77,7 @@ function openLayout(
   const target = activeTarget();
   if (layout === undefined) {
     const names = preferences.layouts.map(each => each.name).join(', ');
-    Notification.error(
+    tellFailure(
       trans.__('There is no layout “%1”; there are: %2', String(name), names)
     );
     return;
@@ -104,7 +105,9 @@ async function saveLayout({
       widget instanceof DashboardPane ? widget.page : null
     );
   if (!arrangement) {
-    Notification.info(trans.__('No dashboard is open.'));
+    Notification.info(trans.__('No dashboard is open.'), {
+      autoClose: 5000
+    });
     return;
   }
   const { button, value } = await InputDialog.getText({

@@ -5,13 +5,12 @@ import {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 import { Clusters } from '../model/clusters';
 import { Pages } from '../model/pages';
 import { Recordings } from '../model/recordings';
 import { Runs } from '../model/runs';
 import { StateStream } from '../model/stateStream';
-import { DOMAIN } from '../panels/section';
 import { GlassloomAPI } from '../request';
 import {
   IClusters,
@@ -21,9 +20,16 @@ import {
   IRuns,
   IStateStream
 } from '../tokens';
+import { languageOf } from './language';
 
-function apiOf(app: JupyterFrontEnd): GlassloomAPI {
-  return new GlassloomAPI(app.serviceManager.serverSettings);
+function apiOf(
+  app: JupyterFrontEnd,
+  translator: ITranslator | null
+): GlassloomAPI {
+  return new GlassloomAPI(
+    app.serviceManager.serverSettings,
+    languageOf(translator)
+  );
 }
 
 export const streamPlugin: JupyterFrontEndPlugin<IStateStream> = {
@@ -33,7 +39,7 @@ export const streamPlugin: JupyterFrontEndPlugin<IStateStream> = {
   optional: [ITranslator],
   provides: IStateStream,
   activate: (app: JupyterFrontEnd, translator: ITranslator | null) =>
-    new StateStream(apiOf(app), (translator ?? nullTranslator).load(DOMAIN))
+    new StateStream(apiOf(app, translator), languageOf(translator))
 };
 
 export const clustersModelPlugin: JupyterFrontEndPlugin<IClusters> = {
@@ -50,9 +56,9 @@ export const clustersModelPlugin: JupyterFrontEndPlugin<IClusters> = {
     translator: ITranslator | null
   ) =>
     new Clusters(
-      apiOf(app),
+      apiOf(app, translator),
       stream,
-      (translator ?? nullTranslator).load(DOMAIN),
+      languageOf(translator),
       notebooks
     )
 };
@@ -71,9 +77,13 @@ export const recordingsModelPlugin: JupyterFrontEndPlugin<IRecordings> = {
   description: 'Knows the recordings and opens them for replay.',
   autoStart: true,
   requires: [IStateStream],
+  optional: [ITranslator],
   provides: IRecordings,
-  activate: (app: JupyterFrontEnd, stream: IStateStream) =>
-    new Recordings(apiOf(app), stream)
+  activate: (
+    app: JupyterFrontEnd,
+    stream: IStateStream,
+    translator: ITranslator | null
+  ) => new Recordings(apiOf(app, translator), stream)
 };
 
 export const pagesModelPlugin: JupyterFrontEndPlugin<IPages> = {
@@ -81,7 +91,11 @@ export const pagesModelPlugin: JupyterFrontEndPlugin<IPages> = {
   description: 'Knows the dashboard pages.',
   autoStart: true,
   requires: [IStateStream],
+  optional: [ITranslator],
   provides: IPages,
-  activate: (app: JupyterFrontEnd, stream: IStateStream) =>
-    new Pages(apiOf(app), stream)
+  activate: (
+    app: JupyterFrontEnd,
+    stream: IStateStream,
+    translator: ITranslator | null
+  ) => new Pages(apiOf(app, translator), stream)
 };

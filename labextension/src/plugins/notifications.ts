@@ -7,19 +7,25 @@ import {
 } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import {
-  ITranslator,
-  nullTranslator,
-  TranslationBundle
-} from '@jupyterlab/translation';
+import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { CommandIDs } from '../commands';
 import { AlertFinder, AlertKind, IAlert } from '../model/alerts';
-import { formatBytes, formatDuration, formatShare } from '../model/format';
-import { DOMAIN } from '../panels/section';
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatShare
+} from '../model/format';
 import { ICluster, INotebooks, IClusters, IRun } from '../tokens';
+import { languageOf } from './language';
+import { loadSettings } from './settings';
 
 const PLUGIN_ID = 'glassloom:notifications';
+/** How long a notification is seen before it is only in the list of them. */
+const SHOWN_MS = 10_000;
+/** Workers that die within so long of each other are one piece of news. */
+const TOGETHER_MS = 60_000;
 
 export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
   id: PLUGIN_ID,
@@ -34,21 +40,18 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
     notebooks: INotebooks | null,
     settings: ISettingRegistry | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load(DOMAIN);
+    const trans = languageOf(translator);
     const finder = new AlertFinder();
+    const teller = new Teller(trans, app.commands);
     let wanted: Partial<Record<AlertKind, unknown>> = {};
-    void settings?.load(PLUGIN_ID).then(loaded => {
-      const read = (): void => {
-        wanted = loaded.composite;
-      };
-      loaded.changed.connect(read);
-      read();
+    void loadSettings(settings, PLUGIN_ID, trans, composite => {
+      wanted = composite;
     });
     clusters.changed.connect(() => {
       for (const alert of finder.find(clusters.all)) {
         const isSeen = alert.kind === 'runEnded' && isWatched(alert, notebooks);
         if (wanted[alert.kind] !== false && !isSeen) {
-          tell(trans, app.commands, alert);
+          teller.tell(alert);
         }
       }
     });
@@ -64,74 +67,130 @@ function isWatched(
   return !document.hidden && path !== null && notebooks?.current === path;
 }
 
-function tell(
-  trans: TranslationBundle,
-  commands: CommandRegistry,
-  alert: IAlert
-): void {
-  const { cluster, run } = alert;
-  const action = (label: string, page: string): Notification.IAction => ({
-    label,
-    caption: trans.__('Open a dashboard of %1', cluster.name),
-    callback: () =>
-      void commands.execute(CommandIDs.openDashboard, {
-        cluster: cluster.id,
-        page
-      })
-  });
-  switch (alert.kind) {
-    case 'workerDied':
-      Notification.warning(
-        trans._n(
-          'A worker of %2 has died.',
-          '%1 workers of %2 have died.',
-          alert.count ?? 1,
-          cluster.name
-        ),
-        { actions: [action(trans.__('Show the log'), 'logs')] }
-      );
-      return;
-    case 'memoryNearLimit':
-      Notification.warning(memoryWords(trans, cluster), {
-        actions: [action(trans.__('Show the memory'), 'memory')]
-      });
-      return;
-    case 'spilling':
-      Notification.info(
-        trans.__(
-          '%1 puts results on disk: %2 so far. Tasks that need them wait for the disk.',
-          cluster.name,
-          formatBytes(cluster.spilled_bytes)
-        ),
-        { actions: [action(trans.__('Show the memory'), 'memory')] }
-      );
-      return;
-    case 'runEnded':
-      if (run !== undefined) {
-        tellRun(trans, cluster, run, action);
-      }
-  }
+/** What is told of the workers of one cluster that have died. */
+interface INotice {
+  /** Of JupyterLab's notification. */
+  id: string;
+  count: number;
+  lastMs: number;
 }
 
-function tellRun(
-  trans: TranslationBundle,
-  { name }: ICluster,
-  run: IRun,
-  action: (label: string, page: string) => Notification.IAction
-): void {
-  const label = run.label || run.kind;
-  const took = formatDuration((run.ended_at ?? 0) - run.started_at);
-  if (run.outcome === 'failed') {
-    Notification.error(
-      trans.__('%1 has failed on %2 after %3.', label, name, took),
-      { actions: [action(trans.__('Show the errors'), 'logs')] }
-    );
-  } else {
-    Notification.success(
-      trans.__('%1 has finished on %2 after %3.', label, name, took),
-      { actions: [action(trans.__('Show the run'), 'runs')] }
-    );
+class Teller {
+  constructor(
+    private readonly _trans: TranslationBundle,
+    private readonly _commands: CommandRegistry
+  ) {}
+
+  tell({ kind, cluster, run, count }: IAlert): void {
+    const trans = this._trans;
+    switch (kind) {
+      case 'workerDied':
+        this._tellDeaths(cluster, count ?? 1);
+        return;
+      case 'memoryNearLimit':
+        Notification.warning(memoryWords(trans, cluster), {
+          autoClose: SHOWN_MS,
+          actions: [
+            this._action(cluster, trans.__('Show the memory'), 'memory')
+          ]
+        });
+        return;
+      case 'spilling':
+        Notification.info(
+          trans.__(
+            '%1 puts results on disk: %2 so far. Tasks that need them wait for the disk.',
+            cluster.name,
+            formatBytes(cluster.spilled_bytes)
+          ),
+          {
+            autoClose: SHOWN_MS,
+            actions: [
+              this._action(cluster, trans.__('Show the memory'), 'memory')
+            ]
+          }
+        );
+        return;
+      case 'runEnded':
+        if (run !== undefined) {
+          this._tellRun(cluster, run);
+        }
+    }
   }
+
+  /** Workers that die one after the other are one piece of news, which grows: nobody reads one notification a second. */
+  private _tellDeaths(cluster: ICluster, count: number): void {
+    const trans = this._trans;
+    const before = this._deaths.get(cluster.id);
+    const lastMs = Date.now();
+    const isSameNews =
+      before !== undefined &&
+      lastMs - before.lastMs < TOGETHER_MS &&
+      Notification.manager.has(before.id);
+    const all = isSameNews ? before.count + count : count;
+    const message = trans._n(
+      'A worker of %3 has died.',
+      '%2 workers of %3 have died.',
+      all,
+      formatCount(all),
+      cluster.name
+    );
+    if (isSameNews) {
+      Notification.update({ id: before.id, message });
+    }
+    const id = isSameNews
+      ? before.id
+      : Notification.warning(message, {
+          autoClose: SHOWN_MS,
+          actions: [this._action(cluster, trans.__('Show the log'), 'logs')]
+        });
+    this._deaths.set(cluster.id, { id, count: all, lastMs });
+  }
+
+  private _tellRun(cluster: ICluster, run: IRun): void {
+    const trans = this._trans;
+    const { name } = cluster;
+    const label = run.label || run.kind;
+    const took = formatDuration((run.ended_at ?? 0) - run.started_at);
+    if (run.outcome === 'failed') {
+      Notification.error(
+        trans.__('%1 has failed on %2 after %3.', label, name, took),
+        {
+          autoClose: SHOWN_MS,
+          actions: [this._action(cluster, trans.__('Show the errors'), 'logs')]
+        }
+      );
+    } else {
+      Notification.success(
+        trans.__('%1 has finished on %2 after %3.', label, name, took),
+        {
+          autoClose: SHOWN_MS,
+          actions: [
+            this._action(cluster, trans.__('Show the run'), 'runs', run.id)
+          ]
+        }
+      );
+    }
+  }
+
+  private _action(
+    { id, name }: ICluster,
+    label: string,
+    page: string,
+    run?: string
+  ): Notification.IAction {
+    return {
+      label,
+      caption: this._trans.__('Open a dashboard of %1', name),
+      callback: () =>
+        void this._commands.execute(CommandIDs.openDashboard, {
+          cluster: id,
+          page,
+          ...(run !== undefined && { run })
+        })
+    };
+  }
+
+  private readonly _deaths = new Map<string, INotice>();
 }
 
 function memoryWords(

@@ -9,12 +9,13 @@ import {
 import { ICommandPalette, IMovableSectionRegistry } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
 import { GlassloomPanel } from '../panels/panel';
-import { DOMAIN } from '../panels/section';
 import { GlassloomAPI } from '../request';
 import { IGlassloomPanel, IStateStream } from '../tokens';
+import { languageOf } from './language';
+import { loadSettings } from './settings';
 
 const PLUGIN_ID = 'glassloom:panel';
 const SHOWN_KEY = 'glassloom:panel-shown';
@@ -43,12 +44,11 @@ export const panelPlugin: JupyterFrontEndPlugin<IGlassloomPanel> = {
     state: IStateDB | null,
     movable: IMovableSectionRegistry | null
   ): IGlassloomPanel => {
-    const language = translator ?? nullTranslator;
-    const trans = language.load(DOMAIN);
-    const api = new GlassloomAPI(app.serviceManager.serverSettings);
+    const trans = languageOf(translator);
+    const api = new GlassloomAPI(app.serviceManager.serverSettings, trans);
     const panel = new GlassloomPanel({
       stream,
-      translator: language,
+      translator: translator ?? undefined,
       trans,
       warmUp: () => void api.probeDashboards()
     });
@@ -67,7 +67,7 @@ export const panelPlugin: JupyterFrontEndPlugin<IGlassloomPanel> = {
     });
 
     void app.restored.then(async () => {
-      if (await isFirstTime(settings, state)) {
+      if (await isFirstTime(trans, settings, state)) {
         await app.commands.execute(CommandIDs.showPanel);
       }
     });
@@ -76,14 +76,18 @@ export const panelPlugin: JupyterFrontEndPlugin<IGlassloomPanel> = {
 };
 
 async function isFirstTime(
+  trans: TranslationBundle,
   settings: ISettingRegistry | null,
   state: IStateDB | null
 ): Promise<boolean> {
   if (settings === null || state === null) {
     return false;
   }
-  const { composite } = await settings.load(PLUGIN_ID);
-  if (composite.showOnFirstStart !== true || (await state.fetch(SHOWN_KEY))) {
+  let isWanted = true;
+  await loadSettings(settings, PLUGIN_ID, trans, ({ showOnFirstStart }) => {
+    isWanted = showOnFirstStart !== false;
+  });
+  if (!isWanted || (await state.fetch(SHOWN_KEY))) {
     return false;
   }
   await state.save(SHOWN_KEY, true);

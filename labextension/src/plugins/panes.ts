@@ -2,7 +2,11 @@
  * All dashboard panes: makes them, puts them into the shell, and keeps them in step with themes and renamed files.
  */
 import { ILabShell, JupyterFrontEnd } from '@jupyterlab/application';
-import { IThemeManager, WidgetTracker } from '@jupyterlab/apputils';
+import {
+  IThemeManager,
+  Notification,
+  WidgetTracker
+} from '@jupyterlab/apputils';
 import { TranslationBundle } from '@jupyterlab/translation';
 import { CommandIDs } from '../commands';
 import { Mode } from '../model/layouts';
@@ -79,15 +83,10 @@ export class Panes {
 
   /** Show a page: the pane that there is, else a new one, or a browser tab where there is no place for panes. */
   open(which: IWhich, place?: IPlace): void {
-    const { labShell, api, themes, resolver } = this._options;
+    const { labShell } = this._options;
     const opened = which.opened ?? null;
     if (labShell === null) {
-      const id = resolver.resolve(which.target)?.id;
-      if (id !== undefined) {
-        const theme = currentTheme(themes);
-        const url = api.dashboardUrl(id, which.page, theme, opened);
-        window.open(url, '_blank', 'noopener');
-      }
+      this._openTab(which);
       return;
     }
     const pane = this.take(which);
@@ -133,6 +132,27 @@ export class Panes {
       }
     });
     return pane;
+  }
+
+  /** Show a page in a browser tab. */
+  private _openTab({ target, page, name, opened }: IWhich): void {
+    const { api, themes, resolver, trans } = this._options;
+    const known = resolver.resolve(target)?.id;
+    // A cluster that has only just started isn't in the list yet; the page itself says if there is none.
+    const id = known ?? (target.kind === 'cluster' ? target.id : null);
+    if (id === null) {
+      const what = target.kind === 'notebook' ? target.path : name;
+      Notification.info(
+        trans.__(
+          'No cluster of %1 is running: there is nothing to show.',
+          what
+        ),
+        { autoClose: 5000 }
+      );
+      return;
+    }
+    const url = api.dashboardUrl(id, page, currentTheme(themes), opened);
+    window.open(url, '_blank', 'noopener');
   }
 
   /** A new pane goes where the panes are already, else beside the notebook. */

@@ -6,11 +6,7 @@ import {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import {
-  IThemeManager,
-  Notification,
-  WidgetTracker
-} from '@jupyterlab/apputils';
+import { IThemeManager, WidgetTracker } from '@jupyterlab/apputils';
 import { PathExt } from '@jupyterlab/coreutils';
 import {
   ABCWidgetFactory,
@@ -19,17 +15,17 @@ import {
   DocumentWidget
 } from '@jupyterlab/docregistry';
 import { Contents } from '@jupyterlab/services';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 import { BoxPanel } from '@lumino/widgets';
 import { CommandIDs } from '../commands';
 import { glassloomIcon } from '../icons';
 import { Resolver } from '../model/resolver';
 import { DashboardPane } from '../panels/pane';
-import { DOMAIN } from '../panels/section';
 import { GlassloomAPI } from '../request';
 import { IClusters, IPages, IRecordings, IStateStream } from '../tokens';
-import { messageOf } from './endings';
+import { messageOf, tellFailure } from './endings';
 import { currentTheme } from './panes';
+import { languageOf } from './language';
 
 const FACTORY = 'Glassloom replay';
 const FILE_TYPE = 'glassloom-recording';
@@ -94,12 +90,12 @@ export const recordingsPlugin: JupyterFrontEndPlugin<void> = {
     restorer: ILayoutRestorer | null,
     themes: IThemeManager | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load(DOMAIN);
+    const trans = languageOf(translator);
     const tracker = new WidgetTracker<Replay>({
       namespace: 'glassloom-replays'
     });
     const options = {
-      api: new GlassloomAPI(app.serviceManager.serverSettings),
+      api: new GlassloomAPI(app.serviceManager.serverSettings, trans),
       stream,
       pages,
       resolver: new Resolver(clusters, recordings),
@@ -204,7 +200,7 @@ function addCommands(
           cluster
         });
       } catch (error) {
-        Notification.error(
+        tellFailure(
           trans.__(
             '%1 cannot be replayed: %2',
             PathExt.basename(args.path),
@@ -230,7 +226,7 @@ function addCommands(
       try {
         await recordings.close(String(args.recording));
       } catch (error) {
-        Notification.error(
+        tellFailure(
           trans.__('The recording could not be closed: %1', messageOf(error))
         );
       }

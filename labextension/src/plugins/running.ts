@@ -6,18 +6,14 @@ import {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { IRunningSessionManagers, IRunningSessions } from '@jupyterlab/running';
-import {
-  ITranslator,
-  nullTranslator,
-  TranslationBundle
-} from '@jupyterlab/translation';
+import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
 import { CommandIDs } from '../commands';
 import { glassloomIcon } from '../icons';
 import { can, describeSize } from '../model/kinds';
-import { DOMAIN } from '../panels/section';
 import { IClusters } from '../tokens';
 import { shutDown } from './endings';
+import { languageOf } from './language';
 
 export const runningPlugin: JupyterFrontEndPlugin<void> = {
   id: 'glassloom:running',
@@ -31,7 +27,7 @@ export const runningPlugin: JupyterFrontEndPlugin<void> = {
     managers: IRunningSessionManagers | null,
     translator: ITranslator | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load(DOMAIN);
+    const trans = languageOf(translator);
     managers?.add(runningClusters(app, trans, clusters));
   }
 };

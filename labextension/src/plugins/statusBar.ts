@@ -6,26 +6,27 @@ import {
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { IStatusBar } from '@jupyterlab/statusbar';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 import { CommandIDs } from '../commands';
-import { DOMAIN } from '../panels/section';
 import { ClusterStatus } from '../panels/status';
-import { IClusters } from '../tokens';
+import { IClusters, IStateStream } from '../tokens';
+import { languageOf } from './language';
 
 export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
   id: 'glassloom:status-bar',
   description: 'Shows the active cluster in the status bar.',
   autoStart: true,
-  requires: [IClusters],
+  requires: [IStateStream, IClusters],
   optional: [IStatusBar, ITranslator],
   activate: (
     app: JupyterFrontEnd,
+    stream: IStateStream,
     clusters: IClusters,
     statusBar: IStatusBar | null,
     translator: ITranslator | null
   ): void => {
-    const trans = (translator ?? nullTranslator).load(DOMAIN);
-    const item = new ClusterStatus(trans, clusters, () => {
+    const trans = languageOf(translator);
+    const item = new ClusterStatus(trans, stream.clock, clusters, () => {
       void app.commands.execute(CommandIDs.showPanel);
     });
     statusBar?.registerStatusItem('glassloom:status-bar', {

@@ -5,14 +5,13 @@ import {
   JupyterFrontEnd,
   JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { IToolbarWidgetRegistry, Notification } from '@jupyterlab/apputils';
+import { IToolbarWidgetRegistry } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { Menu } from '@lumino/widgets';
 import { CARD_COMMANDS, CommandIDs } from '../../commands';
 import { ClustersSection } from '../../panels/clusters';
-import { DOMAIN } from '../../panels/section';
 import {
   IClusters,
   IGlassloomPanel,
@@ -20,8 +19,9 @@ import {
   IRecordings,
   IStateStream
 } from '../../tokens';
-import { messageOf } from '../endings';
+import { messageOf, tellFailure } from '../endings';
 import { makeToolbar } from './toolbar';
+import { languageOf } from '../language';
 
 const PLUGIN_ID = 'glassloom:clusters-section';
 
@@ -42,8 +42,7 @@ export const clustersSectionPlugin: JupyterFrontEndPlugin<void> = {
     settings: ISettingRegistry | null,
     toolbars: IToolbarWidgetRegistry | null
   ): void => {
-    const language = translator ?? nullTranslator;
-    const trans = language.load(DOMAIN);
+    const trans = languageOf(translator);
     const { commands } = app;
     const execute = (command: string, args: Record<string, string>): void => {
       void commands.execute(command, args);
@@ -61,7 +60,7 @@ export const clustersSectionPlugin: JupyterFrontEndPlugin<void> = {
       onOpenFile: path => execute('docmanager:open', { path }),
       onDismissStart: id =>
         void clusters.dismissStart(id).catch((error: unknown) => {
-          Notification.error(messageOf(error));
+          tellFailure(messageOf(error));
         }),
       onRetryStart: start => execute(CommandIDs.newCluster, { start }),
       onCloseRecording: recording =>
@@ -75,7 +74,7 @@ export const clustersSectionPlugin: JupyterFrontEndPlugin<void> = {
       size: 3,
       toolbar: makeToolbar(widget, {
         commands,
-        translator: language,
+        translator,
         toolbars,
         settings,
         pluginId: PLUGIN_ID,

@@ -7,13 +7,19 @@ import {
 } from '@jupyterlab/application';
 import { IToolbarWidgetRegistry } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 import { CommandIDs } from '../../commands';
 import { DashboardsSection } from '../../panels/dashboards';
 import { dragPane } from '../../panels/drag';
-import { DOMAIN } from '../../panels/section';
-import { IClusters, IDashboards, IGlassloomPanel, IPages } from '../../tokens';
+import {
+  IClusters,
+  IDashboards,
+  IGlassloomPanel,
+  IPages,
+  IStateStream
+} from '../../tokens';
 import { makeToolbar } from './toolbar';
+import { languageOf } from '../language';
 
 const PLUGIN_ID = 'glassloom:dashboards-section';
 
@@ -21,11 +27,12 @@ export const dashboardsSectionPlugin: JupyterFrontEndPlugin<void> = {
   id: PLUGIN_ID,
   description: 'Shows the dashboards in the side panel.',
   autoStart: true,
-  requires: [IGlassloomPanel, IClusters, IPages, IDashboards],
+  requires: [IGlassloomPanel, IStateStream, IClusters, IPages, IDashboards],
   optional: [ITranslator, ISettingRegistry, IToolbarWidgetRegistry],
   activate: (
     app: JupyterFrontEnd,
     panel: IGlassloomPanel,
+    stream: IStateStream,
     clusters: IClusters,
     pages: IPages,
     dashboards: IDashboards,
@@ -33,12 +40,12 @@ export const dashboardsSectionPlugin: JupyterFrontEndPlugin<void> = {
     settings: ISettingRegistry | null,
     toolbars: IToolbarWidgetRegistry | null
   ): void => {
-    const language = translator ?? nullTranslator;
-    const trans = language.load(DOMAIN);
+    const trans = languageOf(translator);
     const { commands } = app;
     const { preferences } = dashboards;
     const widget = new DashboardsSection({
       trans,
+      clock: stream.clock,
       clusters,
       pages,
       preferences,
@@ -61,7 +68,7 @@ export const dashboardsSectionPlugin: JupyterFrontEndPlugin<void> = {
       size: 3,
       toolbar: makeToolbar(widget, {
         commands,
-        translator: language,
+        translator,
         toolbars,
         settings,
         pluginId: PLUGIN_ID,

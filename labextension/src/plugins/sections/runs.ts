@@ -7,13 +7,19 @@ import {
 } from '@jupyterlab/application';
 import { IToolbarWidgetRegistry } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator } from '@jupyterlab/translation';
 import { CommandIDs } from '../../commands';
 import { csvOf } from '../../model/runs';
 import { RunsSection } from '../../panels/runs';
-import { DOMAIN } from '../../panels/section';
-import { IGlassloomPanel, INotebooks, IRecordings, IRuns } from '../../tokens';
+import {
+  IGlassloomPanel,
+  INotebooks,
+  IRecordings,
+  IRuns,
+  IStateStream
+} from '../../tokens';
 import { makeToolbar } from './toolbar';
+import { languageOf } from '../language';
 
 const PLUGIN_ID = 'glassloom:runs-section';
 /** The dashboard page that shows runs, also two side by side. */
@@ -23,11 +29,12 @@ export const runsSectionPlugin: JupyterFrontEndPlugin<void> = {
   id: PLUGIN_ID,
   description: 'Shows runs and recordings in the side panel.',
   autoStart: true,
-  requires: [IGlassloomPanel, IRuns, IRecordings],
+  requires: [IGlassloomPanel, IStateStream, IRuns, IRecordings],
   optional: [ITranslator, INotebooks, ISettingRegistry, IToolbarWidgetRegistry],
   activate: (
     app: JupyterFrontEnd,
     panel: IGlassloomPanel,
+    stream: IStateStream,
     runs: IRuns,
     recordings: IRecordings,
     translator: ITranslator | null,
@@ -35,11 +42,11 @@ export const runsSectionPlugin: JupyterFrontEndPlugin<void> = {
     settings: ISettingRegistry | null,
     toolbars: IToolbarWidgetRegistry | null
   ): void => {
-    const language = translator ?? nullTranslator;
-    const trans = language.load(DOMAIN);
+    const trans = languageOf(translator);
     const { commands } = app;
     const widget = new RunsSection({
       trans,
+      stream,
       runs,
       recordings,
       notebooks,
@@ -48,6 +55,12 @@ export const runsSectionPlugin: JupyterFrontEndPlugin<void> = {
           cluster,
           page: RUNS_PAGE,
           run
+        }),
+      onCompare: (one, other) =>
+        void commands.execute(CommandIDs.openDashboard, {
+          cluster: one.cluster.id,
+          page: RUNS_PAGE,
+          run: `${one.id},${other.id}`
         }),
       onReplay: path =>
         void commands.execute(CommandIDs.openRecording, { path })
@@ -74,7 +87,7 @@ export const runsSectionPlugin: JupyterFrontEndPlugin<void> = {
       size: 2,
       toolbar: makeToolbar(widget, {
         commands,
-        translator: language,
+        translator,
         toolbars,
         settings,
         pluginId: PLUGIN_ID,
@@ -82,7 +95,6 @@ export const runsSectionPlugin: JupyterFrontEndPlugin<void> = {
         fallback: [CommandIDs.saveRuns]
       })
     });
-    void recordings.refresh();
   }
 };
 

@@ -7,14 +7,14 @@ import {
   setToolbar
 } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
-import { ITranslator } from '@jupyterlab/translation';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { CommandToolbarButton, Toolbar } from '@jupyterlab/ui-components';
 import { CommandRegistry } from '@lumino/commands';
 import { Widget } from '@lumino/widgets';
 
 export interface IToolbarOptions {
   commands: CommandRegistry;
-  translator: ITranslator;
+  translator: ITranslator | null;
   toolbars: IToolbarWidgetRegistry | null;
   settings: ISettingRegistry | null;
   /** Of the plugin whose schema lists the items, under `factory`. */
@@ -44,7 +44,7 @@ export function makeToolbar(
       settings,
       options.factory,
       options.pluginId,
-      options.translator
+      options.translator ?? nullTranslator
     ),
     toolbar
   );
