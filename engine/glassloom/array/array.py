@@ -17,7 +17,7 @@ import glassloom.array.nodes.slice_rules  # noqa: F401 - and those of slices
 import glassloom.array.nodes.source_rules  # noqa: F401 - and those of what is read
 from glassloom.array.chunks import balanced, normalize_chunks, with_size
 from glassloom.array.concrete import Concrete
-from glassloom.array.explain import Explanation, explain
+from glassloom.array.explain import explain
 from glassloom.array.methods import FunctionMethods
 from glassloom.array.nodes import assignment, contraction, indexing, reductions, shaping, slicing
 from glassloom.array.nodes.base import normalize_axes, normalize_axis
@@ -31,6 +31,7 @@ from glassloom.array.sources.memory import is_array
 from glassloom.backends.arrays import backend_named, backend_of
 from glassloom.backends.standard_ import wrapped
 from glassloom.delayed_call import Delayed
+from glassloom.reprs.explanation import Explanation
 from glassloom.units import parse_bytes
 
 __all__ = [

@@ -9,6 +9,7 @@ from glassloom.array.estimates import Estimate, array_of, estimate
 from glassloom.array.nodes.base import ArrayExpr
 from glassloom.expr import Expr, Fused, optimize, walk
 from glassloom.reprs import render
+from glassloom.reprs.explanation import Explanation, explanation
 from glassloom.units import format_bytes
 
 _MOST_TASKS = 20_000
@@ -27,20 +28,6 @@ class Layer:
     """The user's line."""
 
 
-class Explanation(str):
-    """A plan as text, which a notebook shows as a card."""
-
-    __slots__ = ("_html",)
-
-    _html: str
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return self._html
-
-
 def explain(node: ArrayExpr) -> Explanation:
     """Return the layers as written and as they will run, with the number of tasks of each, and an estimate."""
     (optimized,) = optimize([node])
@@ -52,9 +39,7 @@ def explain(node: ArrayExpr) -> Explanation:
             f"\n  results take about {format_bytes(takes.peak_bytes)} at most on one thread, "
             f"{format_bytes(takes.moved_bytes)} are handed from task to task"
         )
-    made = Explanation(text)
-    made._html = _card(node, before, after, takes)
-    return made
+    return explanation(text, _card(node, before, after, takes))
 
 
 def _layers(root: Expr) -> list[Layer]:

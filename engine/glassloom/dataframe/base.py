@@ -12,6 +12,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat, guarded, is_frame
 from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.explain import Explainable
 from glassloom.dataframe.meta import checked_call, infer_meta, parse_meta
 from glassloom.dataframe.moving.shape import Repartition, Sample
 from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, Partitions, require_aligned
@@ -25,7 +26,7 @@ from glassloom.expr import simplify
 from glassloom.graph import function_label
 
 
-class Frame(Collection, Operators):
+class Frame(Collection, Operators, Explainable):
     """A lazy pandas object in partitions."""
 
     _expr: FrameExpr

@@ -149,5 +149,12 @@ def _rebuilt(roots: Sequence[Expr], order: Sequence[Expr], new: dict[str, Expr])
     done: dict[str, Expr] = {}
     look_up: Callable[[Expr], Expr] = lambda child: done[child.name]  # noqa: E731
     for node in order:
-        done[node.name] = new[node.name] if node.name in new else node.substitute(look_up)
+        done[node.name] = new[node.name] if node.name in new else _once_projected(node.substitute(look_up))
     return [done[root.name] for root in roots]
+
+
+def _once_projected(node: Expr) -> Expr:
+    """Return a choice of columns of a choice of columns as one."""
+    if isinstance(node, Projection) and isinstance(node.frame, Projection) and isinstance(node.frame.columns, list):
+        return Projection(node.frame.frame, node.columns, origin=node.origin)
+    return node

@@ -7,6 +7,7 @@ everything, unless the column is of a nullable dtype (`KLEENE`): then the compar
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -77,6 +78,26 @@ def columns_of(condition: Condition) -> list[Any]:
         else:
             found.update(dict.fromkeys(columns_of(term.condition)))
     return list(found)
+
+
+def condition_text(condition: Condition) -> str:
+    """Return a condition as people read it.
+
+    >>> condition_text((Comparison("x", ">", 1), Negated((Comparison("y", "isna"),))))
+    'x > 1 and not (y isna)'
+    """
+    return " and ".join(map(_term_text, condition))
+
+
+def _term_text(term: Term) -> str:
+    if isinstance(term, Negated):
+        return f"not ({condition_text(term.condition)})"
+    if isinstance(term, Either):
+        return "(" + " or ".join(condition_text(part) for part in term.conditions) + ")"
+    if term.value is None:
+        return f"{term.column} {term.operator}"
+    value = list(term.value) if isinstance(term.value, tuple) else term.value
+    return f"{term.column} {term.operator} {value if isinstance(value, datetime) else repr(value)}"
 
 
 def mask_of(condition: Condition, table: pa.Table, constants: dict[Any, Any], nullable: Collection[Any]) -> Any:
