@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 settings.register_profile(
-    "frames", deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "frames",
+    deadline=None,
+    max_examples=12,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # frames are drawn by seed: shrinking takes minutes, and helps little
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("frames")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -38,6 +40,29 @@ def assert_same(got, expected, *, check_dtype=True, check_freq=False):
         assert got == pytest.approx(expected, rel=1e-9, abs=1e-12)
     else:
         assert got == expected
+
+
+def check_all(operations, frame, lazy, *, check_dtype=None):
+    """Check that each operation of a dict by name makes of a lazy frame what it makes of pandas'; also what it raises."""
+    strict = len(frame) > 1 if check_dtype is None else check_dtype
+    for name, operation in operations.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                _check_one(operation, frame, lazy, strict)
+            except (Exception, pytest.fail.Exception) as error:
+                error.add_note(f"in the operation {name!r}, of {len(frame)} rows in {lazy.npartitions} partitions")
+                raise
+
+
+def _check_one(operation, frame, lazy, check_dtype):
+    try:
+        expected = operation(frame)
+    except (TypeError, ValueError) as error:
+        with pytest.raises(type(error)):
+            operation(lazy).compute(scheduler="inline")
+        return
+    assert_same(operation(lazy).compute(scheduler="inline"), expected, check_dtype=check_dtype)
 
 
 def plan(*collections):

@@ -7,16 +7,17 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.cumulative import Along
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Projection, Rowwise
 from glassloom.dataframe.operators import FlexibleOperators
 from glassloom.dataframe.reduce import Length, keep_some, reduce_columns
+from glassloom.dataframe.window import Windows
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
-class Values(Frame, FlexibleOperators):
+class Values(Along, Windows, FlexibleOperators):
     """A frame or series."""
 
     @property

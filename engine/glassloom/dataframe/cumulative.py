@@ -1,0 +1,290 @@
+"""Operations along the rows, over the borders of partitions: running sums, filling from neighbours, shifts, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat
+from glassloom.dataframe.base import Frame
+from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.nodes import FrameExpr, Rowwise
+from glassloom.dataframe.options import is_columns, refuse_inplace, refused
+from glassloom.dataframe.overlap import map_overlap, overlapping
+from glassloom.dataframe.prefix import Carried, meta_of, scan
+from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.wrap import operate, wrap
+from glassloom.errors import OptionError
+
+
+class Step:
+    """How an operation continues from one partition to the next.
+
+    ``last(block)`` is the row that the next partition needs, ``whole(block)`` the operation. Both are called with the rows
+    of a partition, and with such a row put in front.
+    """
+
+    def __init__(
+        self, whole: Callable[[Any], Any], last: Callable[[Any], Any], title: str, *, is_reversed: bool = False
+    ) -> None:
+        self.whole, self.last, self.title, self.is_reversed = whole, last, title, is_reversed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_step, (self.whole, self.last, self.title, self.is_reversed))
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.whole, self.last, self.title, self.is_reversed)
+
+    def node(self, frame: FrameExpr) -> FrameExpr:
+        """Return the node of the operation on a frame or series."""
+        carries = [] if frame.npartitions == 1 else [self._scan(frame)]
+        places = [Block(number) for number in range(1 + len(carries))]
+        call = BlockCall(self.continued, tuple(places), label=self.title)
+        is_frame = isinstance(frame.meta, pd.DataFrame)
+        return Carried(frame, tuple(carries), call, meta_of(self.whole, frame), self.node if is_frame else None)
+
+    def _scan(self, frame: FrameExpr) -> FrameExpr:
+        return scan(frame, self.last, self.joined, self.title, is_reversed=self.is_reversed)
+
+    def joined(self, rows: list[Any]) -> Any:
+        """Return the row that is carried on from several."""
+        return self.last(concat(rows))
+
+    def continued(self, block: Any, carry: Any = None) -> Any:
+        """Return the operation on a partition, after the row carried to it."""
+        if carry is None or not len(carry) or not len(block):
+            return self.whole(block)
+        block = _with_dtypes(block, carry)
+        if self.is_reversed:
+            return self.whole(concat([block, carry])).iloc[:-1]
+        return self.whole(concat([carry, block])).iloc[1:]
+
+
+def _step(whole: Any, last: Any, title: str, is_reversed: bool) -> Step:
+    return Step(whole, last, title, is_reversed=is_reversed)
+
+
+def _with_dtypes(block: Any, carry: Any) -> Any:
+    """Return a block with the dtypes of a carried row where those differ: sums of booleans are whole numbers."""
+    if isinstance(block, pd.Series):
+        is_category = isinstance(block.dtype, pd.CategoricalDtype)
+        return block if is_category or block.dtype == carry.dtype else block.astype(carry.dtype)
+    changed = [
+        number
+        for number, (own, other) in enumerate(zip(block.dtypes, carry.dtypes, strict=True))
+        if own != other and not isinstance(own, pd.CategoricalDtype)
+    ]
+    if not changed:
+        return block
+    block = block.copy(deep=False)
+    for number in changed:
+        block.isetitem(number, block.iloc[:, number].astype(carry.dtypes.iloc[number]))
+    return block
+
+
+def _running(how: str, skipna: bool, block: Any) -> Any:
+    return getattr(block, how)(skipna=skipna)
+
+
+def _running_last(how: str, skipna: bool, block: Any) -> Any:
+    result = getattr(block, how)(skipna=skipna)
+    return (result.ffill() if skipna else result).iloc[-1:].copy()
+
+
+def _filled(how: str, block: Any) -> Any:
+    return getattr(block, how)()
+
+
+def _filled_last(how: str, block: Any) -> Any:
+    result = getattr(block, how)()
+    return (result.iloc[-1:] if how == "ffill" else result.iloc[:1]).copy()
+
+
+def _called(method: str, kwargs: dict[str, Any], block: Any) -> Any:
+    return getattr(block, method)(**kwargs)
+
+
+class Along(Frame):
+    """Methods of frames and series that go along the rows, across partitions."""
+
+    def _fill(self, how: str, axis: Any, limit: Any, options: dict[str, Any]) -> Any:
+        refuse_inplace(how, options.pop("inplace"))
+        if options["limit_area"] is not None:
+            raise refused(how, "limit_area", options["limit_area"], "leave it out; the whole gap is filled")
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            raise OptionError(f"{how}: limit={limit!r} should be a whole number, 1 or more")
+        kwargs: dict[str, Any] = {} if limit is None else {"limit": limit}
+        if axis is not None and is_columns(axis, how):
+            return operate(Method(how), self, kwargs={"axis": 1, **kwargs})
+        if limit is None:
+            is_reversed = how == "bfill"
+            step = Step(partial(_filled, how), partial(_filled_last, how), how, is_reversed=is_reversed)
+            return wrap(step.node(self._expr))
+        reach = (limit, 0) if how == "ffill" else (0, limit)
+        return self._overlapping(how, kwargs, *reach)
+
+    def _overlapping(
+        self, method: str, kwargs: dict[str, Any], before: int, after: int, columnwise: bool = True
+    ) -> Any:
+        call = partial(_called, method, kwargs)
+        return wrap(overlapping(self._expr, call, before, after, label=method, columnwise=columnwise))
+
+    def ffill(
+        self, *, axis: Any = None, inplace: bool = False, limit: int | None = None, limit_area: Any = None
+    ) -> Any:
+        """Return the values with missing ones replaced by the last one before them, also of earlier partitions."""
+        return self._fill("ffill", axis, limit, {"inplace": inplace, "limit_area": limit_area})
+
+    def bfill(
+        self, *, axis: Any = None, inplace: bool = False, limit: int | None = None, limit_area: Any = None
+    ) -> Any:
+        """Return the values with missing ones replaced by the next one after them, also of later partitions."""
+        return self._fill("bfill", axis, limit, {"inplace": inplace, "limit_area": limit_area})
+
+    def shift(
+        self, periods: Any = 1, freq: Any = None, axis: Any = 0, fill_value: Any = None, suffix: str | None = None
+    ) -> Any:
+        """Return the values moved by some rows, also into the partitions beside; with `freq` the labels are moved.
+
+        Parameters
+        ----------
+        periods
+            Rows to move down; negative: up. A list makes a column for each.
+        freq
+            An offset such as ``"1D"``: then labels move, not values. (Not ``"infer"``.)
+        axis
+            0 or ``"index"``. 1 or ``"columns"`` moves values to other columns.
+        fill_value
+            What to put where nothing was. Default: missing.
+        suffix
+            For a list of periods: put between column and period.
+        """
+        options = {"fill_value": fill_value, "suffix": suffix}
+        kwargs = {"periods": periods, **{name: value for name, value in options.items() if value is not None}}
+        if freq is not None:
+            if isinstance(freq, str) and freq == "infer":
+                raise refused("shift", "freq", freq, "name the frequency, as in freq='1D'")
+            return operate(Method("shift"), self, kind=NewLabels, kwargs={**kwargs, "freq": freq}, label="shift")
+        if is_columns(axis, "shift"):
+            return operate(Method("shift"), self, kwargs={**kwargs, "axis": 1}, label="shift")
+        every = list(periods) if isinstance(periods, (list, tuple, range)) else [periods]
+        before, after = max([0, *every]), max([0, *(-one for one in every)])
+        return self._overlapping("shift", kwargs, before, after, columnwise=every == [periods])
+
+    def diff(self, periods: int = 1, axis: Any = 0) -> Any:
+        """Return each value less the one `periods` rows before, also over borders of partitions."""
+        if is_columns(axis, "diff"):
+            return operate(Method("diff"), self, periods, 1)
+        return self._overlapping("diff", {"periods": periods}, max(periods, 0), max(-periods, 0))
+
+    def pct_change(self, periods: int = 1, fill_method: Any = None, freq: Any = None) -> Any:
+        """Return the relative change from the value `periods` rows before. Missing values aren't filled before."""
+        if fill_method is not None:
+            raise refused("pct_change", "fill_method", fill_method, "call ffill() before")
+        if freq is not None:
+            raise refused("pct_change", "freq", freq, "divide by shift(freq=...)")
+        kwargs = {"periods": periods, "fill_method": None}
+        return self._overlapping("pct_change", kwargs, max(periods, 0), max(-periods, 0))
+
+    def map_overlap(
+        self, function: Callable[..., Any], before: Any, after: Any, *args: Any, meta: Any = None, **kwargs: Any
+    ) -> Any:
+        """Call a function with each partition and rows of the partitions beside.
+
+        Parameters
+        ----------
+        function
+            Gets a pandas object, which it may change, and `args` and `kwargs`. Returns as many rows as it gets; those made
+            of rows of other partitions are left out.
+        before, after
+            How many rows before and after; or a time such as ``"2h"``: rows within it, if the index is sorted times.
+        meta
+            What the function returns, as in `map_partitions`. Default: it is tried on two made-up rows.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> x = gd.from_pandas(pd.Series([1, 2, 4, 8]), npartitions=2)
+        >>> x.map_overlap(lambda block: block - block.shift(fill_value=0), 1, 0).compute().tolist()
+        [1, 1, 2, 4]
+        """
+        return map_overlap(self, function, before, after, *args, meta=meta, **kwargs)
+
+    def first_valid_index(self) -> Any:
+        """Return the label of the first row with a value, as a lazy scalar; None if there is none."""
+        return wrap(_valid_label(self._expr, "first_valid_index"))
+
+    def last_valid_index(self) -> Any:
+        """Return the label of the last row with a value, as a lazy scalar; None if there is none."""
+        return wrap(_valid_label(self._expr, "last_valid_index"))
+
+
+class NewLabels(Rowwise):
+    """The same rows under other labels."""
+
+    @property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+    @property
+    def layout(self) -> str:
+        return self.name
+
+
+def _valid_label(node: FrameExpr, how: str) -> FrameExpr:
+    meta = meta_of(lambda block: getattr(block, how)(), node)
+    pick = partial(_first_of if how.startswith("first") else _last_of)
+    return tree(
+        node, Operation(partial(_label_or_none, how), pick, partial(_unboxed, pick)), meta, how.replace("_", "-")
+    )
+
+
+def _label_or_none(how: str, block: Any) -> Any:
+    label = getattr(block, how)()
+    return None if label is None else (label,)
+
+
+def _first_of(labels: list[Any]) -> Any:
+    return next((label for label in labels if label is not None), None)
+
+
+def _last_of(labels: list[Any]) -> Any:
+    return _first_of(labels[::-1])
+
+
+def _unboxed(pick: Callable[[list[Any]], Any], labels: list[Any]) -> Any:
+    found = pick(labels)
+    return None if found is None else found[0]
+
+
+def _cumulative(how: str, what: str) -> Callable[..., Any]:
+    def method(self: Along, axis: Any = 0, skipna: bool = True) -> Any:
+        if axis is not None and is_columns(axis, how):
+            return operate(Method(how), self, kwargs={"axis": 1, "skipna": skipna})
+        step = Step(partial(_running, how, skipna), partial(_running_last, how, skipna), how)
+        return wrap(step.node(self._expr))
+
+    method.__name__ = how
+    method.__doc__ = f"""Return {what} of all values up to each row, those of earlier partitions among them.
+
+        Parameters
+        ----------
+        axis
+            0 or ``"index"``: along the rows. 1 or ``"columns"``: along the columns of each row.
+        skipna
+            Whether missing values are passed over; if not, all after one are missing.
+        """
+    return method
+
+
+for _how, _what in (
+    ("cumsum", "the sum"),
+    ("cumprod", "the product"),
+    ("cummin", "the smallest"),
+    ("cummax", "the largest"),
+):
+    setattr(Along, _how, _cumulative(_how, _what))

@@ -1,0 +1,49 @@
+"""Options of pandas' methods that have no form for partitions: refused by name, never ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from glassloom.errors import OptionError
+
+
+def refused(method: str, name: str, value: Any, instead: str) -> NotImplementedError:
+    """Return the error for an option's value that isn't supported.
+
+    >>> print(refused("shift", "freq", "infer", "name the frequency"))
+    shift(freq='infer') isn't supported: name the frequency
+    """
+    return NotImplementedError(f"{method}({name}={value!r}) isn't supported: {instead}")
+
+
+def refuse_inplace(method: str, inplace: bool) -> None:
+    """Check that a method isn't asked to change its frame.
+
+    Raises
+    ------
+    NotImplementedError
+        If it is.
+    """
+    if inplace:
+        raise refused(method, "inplace", inplace, "assign the result: frame = frame." + method + "(...)")
+
+
+def is_columns(axis: Any, method: str) -> bool:
+    """Whether `axis` means the columns.
+
+    Raises
+    ------
+    OptionError
+        If it is no axis.
+    """
+    if axis in (1, "columns"):
+        return True
+    if axis in (0, "index", "rows"):
+        return False
+    raise OptionError(f"{method}: axis={axis!r} should be 0 or 'index', 1 or 'columns'")
+
+
+def given(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that differ from pandas' defaults: those that older or newer pandas lack aren't passed on."""
+    return {name: value for name, value in options.items() if name not in defaults or value is not defaults[name]}

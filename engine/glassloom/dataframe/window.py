@@ -1,0 +1,312 @@
+"""`rolling` and `expanding`: windows over the rows, which may reach into the partitions beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.base import Frame
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.columns import require_columns, unknown_columns
+from glassloom.dataframe.nodes import FrameExpr, Projection
+from glassloom.dataframe.options import refused
+from glassloom.dataframe.overlap import overlapping
+from glassloom.dataframe.prefix import Carried, meta_of, scan
+from glassloom.dataframe.running import State, state_of, state_together, with_state
+from glassloom.dataframe.wrap import is_node, operate, wrap
+from glassloom.errors import OptionError
+
+
+class Window:
+    """Windows over a frame's or series' rows, to be aggregated: what `Rolling` and `Expanding` share."""
+
+    def __init__(self, frame: Any, selection: Any = None) -> None:
+        self._frame = frame
+        self._selection = selection
+
+    def __getitem__(self, columns: Any) -> Any:
+        meta = self._frame.expr.meta
+        if isinstance(meta, pd.Series):
+            raise TypeError("the windows are over one series; there is no column to choose")
+        require_columns(columns if isinstance(columns, list) else [columns], meta)
+        return self._selected(columns)
+
+    def __getattr__(self, name: str) -> Any:
+        frame = self.__dict__.get("_frame")
+        meta = None if frame is None else frame.expr.meta
+        if not name.startswith("_") and isinstance(meta, pd.DataFrame):
+            if name in meta.columns:
+                return self[name]
+            raise AttributeError(
+                f"{type(self).__name__} has no attribute {name!r} ({unknown_columns([name], meta.columns)})"
+            )
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def _selected(self, columns: Any) -> Any:
+        raise NotImplementedError
+
+    def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
+        raise NotImplementedError
+
+
+class Rolling(Window):
+    """Windows of a number of rows or of a time, also over borders of partitions. Made by `DataFrame.rolling`."""
+
+    def __init__(self, frame: Any, window: Any, options: dict[str, Any], selection: Any = None) -> None:
+        super().__init__(frame, selection)
+        self._window = window
+        self._options = options
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self._options.items())
+        return f"Rolling(window={self._window!r}{', ' + options if options else ''})"
+
+    def _selected(self, columns: Any) -> Rolling:
+        return Rolling(self._frame, self._window, self._options, columns)
+
+    def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
+        on = self._options.get("on")
+        reach = self._window if isinstance(self._window, (int, np.integer)) else _length_of(self._window)
+        node = self._frame.expr
+        if self._selection is not None and on is None:
+            node, columnwise = Projection(node, self._selection), columnwise and isinstance(self._selection, list)
+        selection = self._selection if on is not None else None
+        call = partial(_rolled, self._window, self._options, selection, how, args, kwargs)
+        after = reach if self._options.get("center") else 0
+        return wrap(
+            overlapping(node, call, reach, after, label=f"rolling-{how}", on=on, columnwise=columnwise and on is None)
+        )
+
+    def agg(self, func: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Aggregate each window by one or several functions, as pandas does."""
+        return self._aggregated("agg", (func, *args), kwargs, columnwise=False)
+
+    aggregate = agg
+
+    def apply(
+        self, func: Callable[..., Any], raw: bool = False, engine: Any = None, engine_kwargs: Any = None,
+        args: Any = None, kwargs: Any = None,
+    ) -> Any:  # fmt: skip
+        """Call a function with the values of each window: a series, or an array with `raw`."""
+        options = {"raw": raw, "engine": engine, "engine_kwargs": engine_kwargs, "args": args, "kwargs": kwargs}
+        return self._aggregated("apply", (func,), {name: value for name, value in options.items() if value is not None})
+
+    def cov(self, other: Any = None, pairwise: Any = None, ddof: int = 1) -> Any:
+        """Return the covariance with another series in each window."""
+        return self._with_other("cov", other, pairwise, ddof)
+
+    def corr(self, other: Any = None, pairwise: Any = None, ddof: int = 1) -> Any:
+        """Return the correlation with another series in each window."""
+        return self._with_other("corr", other, pairwise, ddof)
+
+    def _with_other(self, how: str, other: Any, pairwise: Any, ddof: int) -> Any:
+        frame = self._frame if self._selection is None else self._frame[self._selection]
+        are_series = (
+            isinstance(frame.expr.meta, pd.Series) and is_node(other) and isinstance(other.expr.meta, pd.Series)
+        )
+        if not are_series:
+            raise refused(f"rolling.{how}", "other", other, "it takes two series of the same rows")
+        if pairwise:
+            raise refused(f"rolling.{how}", "pairwise", pairwise, "name the pairs: one.rolling(...).corr(other)")
+        pair = operate(_paired, frame, other, label="pair").expr
+        reach = self._window if isinstance(self._window, (int, np.integer)) else _length_of(self._window)
+        name = frame.expr.meta.name if frame.expr.meta.name == other.expr.meta.name else None
+        call = partial(_rolled_pair, self._window, self._options, how, ddof, name)
+        after = reach if self._options.get("center") else 0
+        return wrap(overlapping(pair, call, reach, after, label=f"rolling-{how}"))
+
+
+def _rolled(
+    window: Any, options: dict[str, Any], selection: Any, how: str, args: Any, kwargs: dict[str, Any], block: Any
+) -> Any:
+    windows = block.rolling(window, **options)
+    return getattr(windows if selection is None else windows[selection], how)(*args, **kwargs)
+
+
+def _paired(one: Any, other: Any) -> Any:
+    return pd.concat([one.rename("one"), other.rename("other")], axis=1)
+
+
+def _rolled_pair(window: Any, options: dict[str, Any], how: str, ddof: int, name: Any, block: Any) -> Any:
+    windows = block["one"].rolling(window, **options)
+    return getattr(windows, how)(block["other"], ddof=ddof).rename(name)
+
+
+def _length_of(window: Any) -> pd.Timedelta:
+    """Return how long a window of time is.
+
+    Raises
+    ------
+    OptionError
+        If it is neither a number of rows nor a fixed time.
+    """
+    if isinstance(window, pd.api.indexers.BaseIndexer):
+        raise refused("rolling", "window", window, "give a number of rows, or a time such as '2h'")
+    try:
+        offset = pd.tseries.frequencies.to_offset(window)
+        start = pd.Timestamp("2000-01-01")
+        return start + offset - start
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"rolling: window={window!r} should be a number of rows, or a time such as '2h'") from error
+
+
+class Expanding(Window):
+    """Windows of all rows up to each one, those of earlier partitions among them. Made by `DataFrame.expanding`."""
+
+    def __init__(self, frame: Any, min_periods: int, selection: Any = None) -> None:
+        super().__init__(frame, selection)
+        self._min_periods = min_periods
+
+    def __repr__(self) -> str:
+        return f"Expanding(min_periods={self._min_periods})"
+
+    def _selected(self, columns: Any) -> Expanding:
+        return Expanding(self._frame[columns], self._min_periods)
+
+    def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
+        return wrap(_expanded(how, self._min_periods, kwargs, self._frame.expr))
+
+
+def _expanded(how: str, min_periods: int, kwargs: dict[str, Any], frame: FrameExpr) -> FrameExpr:
+    whole = partial(_expanded_block, how, min_periods, kwargs)
+    meta = meta_of(whole, frame)
+    state = State(how, min_periods, kwargs)
+    carries = () if frame.npartitions == 1 else (scan(frame, state_of, state_together, f"expanding-{how}"),)
+    call = BlockCall(
+        with_state, (state, *(Block(number) for number in range(1 + len(carries)))), label=f"expanding-{how}"
+    )
+    is_frame = isinstance(frame.meta, pd.DataFrame)
+    return Carried(frame, carries, call, meta, partial(_expanded, how, min_periods, kwargs) if is_frame else None)
+
+
+def _expanded_block(how: str, min_periods: int, kwargs: dict[str, Any], block: Any) -> Any:
+    return getattr(block.expanding(min_periods), how)(**kwargs)
+
+
+class Windows(Frame):
+    """Methods of frames and series that make windows over the rows."""
+
+    def rolling(
+        self,
+        window: Any,
+        min_periods: int | None = None,
+        center: bool = False,
+        win_type: str | None = None,
+        on: Any = None,
+        closed: str | None = None,
+        step: int | None = None,
+        method: str = "single",
+    ) -> Rolling:
+        """Return windows of rows, to be aggregated; they reach into the partitions beside.
+
+        Parameters
+        ----------
+        window
+            A number of rows; or a time such as ``"2h"``, if the index (or `on`) is sorted times.
+        min_periods
+            How many values a window needs for a result. Default: all of `window`, 1 for a time.
+        center
+            Whether a window's result belongs to the row in its middle, not to its last.
+        win_type
+            Weights, by name, as SciPy has them.
+        on
+            The column of times, instead of the index.
+        closed
+            Which ends of the window belong to it: ``"right"``, ``"left"``, ``"both"`` or ``"neither"``.
+        step, method
+            Only pandas' defaults.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> x = gd.from_pandas(pd.Series([1, 2, 3, 4]), npartitions=2)
+        >>> x.rolling(2).sum().compute().tolist()
+        [nan, 3.0, 5.0, 7.0]
+        """
+        if step is not None:
+            raise refused("rolling", "step", step, "choose rows afterwards, with iloc[::step]")
+        if method != "single":
+            raise refused("rolling", "method", method, "columns are computed one by one")
+        wanted = {
+            "min_periods": min_periods,
+            "win_type": win_type,
+            "on": on,
+            "closed": closed,
+            "center": center or None,
+        }
+        options = {name: value for name, value in wanted.items() if value is not None}
+        if not isinstance(window, (int, np.integer)):
+            _length_of(window)
+        self._meta.rolling(window, **options)  # what pandas objects to is raised here
+        return Rolling(self, window, options)
+
+    def expanding(self, min_periods: int = 1, method: str = "single") -> Expanding:
+        """Return windows of all rows up to each one, to be aggregated.
+
+        Parameters
+        ----------
+        min_periods
+            How many values a window needs for a result.
+        method
+            Only pandas' default.
+        """
+        if method != "single":
+            raise refused("expanding", "method", method, "columns are computed one by one")
+        self._meta.expanding(min_periods)
+        return Expanding(self, min_periods)
+
+
+def _aggregation(how: str, what: str, *positional: str) -> Callable[..., Any]:
+    def method(self: Window, *args: Any, **kwargs: Any) -> Any:
+        named = dict(zip(positional, args, strict=False))
+        if len(args) > len(positional):
+            raise TypeError(f"{how} takes {', '.join(positional) or 'only named options'}, got {args!r}")
+        return self._aggregated(how, (), {**named, **kwargs})
+
+    method.__name__ = how
+    method.__doc__ = f"Return {what} of the values in each window. Options are pandas'."
+    return method
+
+
+for _how, _what, *_positional in (
+    ("count", "the number", "numeric_only"),
+    ("sum", "the sum", "numeric_only"),
+    ("mean", "the mean", "numeric_only"),
+    ("min", "the smallest", "numeric_only"),
+    ("max", "the largest", "numeric_only"),
+    ("var", "the variance", "ddof"),
+    ("std", "the standard deviation", "ddof"),
+    ("sem", "the standard error of the mean", "ddof"),
+):
+    setattr(Window, _how, _aggregation(_how, _what, *_positional))
+for _how, _what, *_positional in (
+    ("median", "the median", "numeric_only"),
+    ("skew", "the skewness", "numeric_only"),
+    ("kurt", "the excess kurtosis", "numeric_only"),
+    ("quantile", "a quantile", "q", "interpolation"),
+    ("rank", "the rank of the last"),
+    ("first", "the first", "numeric_only"),
+    ("last", "the last", "numeric_only"),
+):
+    setattr(Rolling, _how, _aggregation(_how, _what, *_positional))
+
+
+def _not_expanding(how: str) -> Callable[..., Any]:
+    def method(self: Expanding, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"expanding().{how}() isn't supported: it needs the values of all rows before each. Use rolling(...).{how}(), "
+            "or sum, mean, var, std, min, max and count of expanding()"
+        )
+
+    method.__name__ = how
+    method.__doc__ = "Raise NotImplementedError: it needs the values of all rows before each."
+    return method
+
+
+for _how in ("median", "skew", "kurt", "quantile", "rank", "first", "last", "apply", "agg", "aggregate", "corr", "cov"):
+    setattr(Expanding, _how, _not_expanding(_how))

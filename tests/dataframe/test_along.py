@@ -1,0 +1,122 @@
+"""Operations along the rows are pandas', wherever the partitions end."""
+
+from graphlib import TopologicalSorter
+
+import glassloom.dataframe as gd
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, check_all, cut_frames
+from glassloom.expr import lower, optimize
+from hypothesis import given, settings
+
+INLINE = {"scheduler": "inline"}
+NUMBERS = ["i", "f", "n"]
+
+ALONG = {
+    "cumsum": lambda f: f[NUMBERS].cumsum(),
+    "cumsum of booleans": lambda f: f.b.cumsum(),
+    "cumsum of mixed columns": lambda f: f[["b", "f"]].cumsum(),
+    "cumsum with missing": lambda f: f[["f", "n"]].cumsum(skipna=False),
+    "cumprod": lambda f: f.i.cumprod(),
+    "cummin": lambda f: f[["i", "f", "d"]].cummin(),
+    "cummax of times": lambda f: f.d.cummax(),
+    "cummax along columns": lambda f: f[["i", "f"]].cummax(axis=1),
+    "a column of cumsum": lambda f: f[NUMBERS].cumsum()["f"],
+    "ffill": lambda f: f.ffill(),
+    "bfill": lambda f: f.bfill(),
+    "ffill of one": lambda f: f.f.ffill(),
+    "ffill with a limit": lambda f: f[["f", "s", "n"]].ffill(limit=2),
+    "bfill with a limit": lambda f: f.d.bfill(limit=1),
+    "shift": lambda f: f.shift(),
+    "shift up": lambda f: f.shift(-2),
+    "shift far": lambda f: f.i.shift(9),
+    "shift with a value": lambda f: f.i.shift(1, fill_value=7),
+    "shift by several": lambda f: f[["i"]].shift([0, 1, -1]),
+    "shift columns": lambda f: f[["i", "f"]].shift(axis=1),
+    "diff": lambda f: f[["i", "f", "d", "n"]].diff(),
+    "diff up": lambda f: f.i.diff(-3),
+    "change": lambda f: f.f.pct_change(fill_method=None),
+    "first label": lambda f: f.f.first_valid_index(),
+    "last label": lambda f: f.f.last_valid_index(),
+    "chain": lambda f: f.f.ffill().cumsum().shift(),
+}
+
+
+@settings(max_examples=4)
+@given(cut_frames(max_rows=16))
+def test_operations_along_the_rows_are_those_of_pandas(pair):
+    check_all(ALONG, *pair)
+
+
+@pytest.mark.parametrize(("npartitions", "rows"), [(1, 1), (8, 20), (9, 5), (65, 70), (200, 40)])
+def test_scans_have_tasks_in_proportion_to_partitions_and_chains_of_logarithmic_length(npartitions, rows):
+    frame = pd.DataFrame({"x": range(rows)})
+    pieces = [frame.iloc[number : number + 1] for number in range(npartitions)]
+    lazy = gd.from_map(pieces.__getitem__, range(npartitions), meta=frame)
+    work = lazy.x.cumsum()
+    assert_same(work.compute(**INLINE), frame.x.iloc[:npartitions].cumsum())
+    graph, _ = lower(optimize([work.expr]))
+    assert len(graph) <= 5 * npartitions + 2
+    assert max(depths(graph.tasks).values()) <= 14
+
+
+def depths(tasks):
+    """Return how many tasks follow each other up to each."""
+    order = TopologicalSorter({key: [one for one in task.deps if one in tasks] for key, task in tasks.items()})
+    found = {}
+    for key in order.static_order():
+        found[key] = 1 + max((found[one] for one in tasks[key].deps if one in tasks), default=0)
+    return found
+
+
+def test_the_first_rows_need_only_the_first_partitions():
+    lazy = gd.from_pandas(pd.DataFrame({"x": range(100)}), npartitions=50)
+    graph, _ = lower(optimize([lazy.x.cumsum().head(1, compute=False).expr]))
+    assert len(graph) <= 3
+
+
+def test_rows_of_partitions_beside_are_read_directly_where_lengths_are_known():
+    lazy = gd.from_pandas(pd.DataFrame({"x": range(100)}), npartitions=50)
+    graph, _ = lower(optimize([lazy.x.shift(3).partitions[40].expr]))
+    assert len(graph) <= 8
+    assert lazy.x.shift(3).partitions[40].compute(**INLINE).tolist() == [77, 78]
+
+
+def test_labels_are_shifted_by_a_frequency():
+    frame = pd.DataFrame({"x": range(4)}, index=pd.date_range("2020-01-01", periods=4))
+    lazy = gd.from_pandas(frame, npartitions=2)
+    assert_same(lazy.shift(2, freq="1h").compute(**INLINE), frame.shift(2, freq="1h"))
+    with pytest.raises(NotImplementedError, match=r"shift\(freq='infer'\) isn't supported: name the frequency"):
+        lazy.shift(freq="infer")
+
+
+def test_options_without_a_form_for_partitions_are_refused_by_name():
+    lazy = gd.from_pandas(pd.DataFrame({"x": [1.0, 2.0]}), npartitions=2)
+    with pytest.raises(NotImplementedError, match=r"ffill\(limit_area='inside'\) isn't supported"):
+        lazy.ffill(limit_area="inside")
+    with pytest.raises(NotImplementedError, match=r"bfill\(inplace=True\) isn't supported: assign the result"):
+        lazy.bfill(inplace=True)
+    with pytest.raises(NotImplementedError, match=r"pct_change\(fill_method='pad'\) isn't supported: call ffill"):
+        lazy.pct_change(fill_method="pad")
+    with pytest.raises(ValueError, match="cumsum: axis=2 should be 0 or 'index'"):
+        lazy.cumsum(axis=2)
+
+
+def test_functions_get_rows_of_partitions_beside():
+    frame = pd.DataFrame({"x": [1.0, 5.0, 2.0, 8.0, 3.0]})
+    pieces = [frame.iloc[:2], frame.iloc[2:2], frame.iloc[2:3], frame.iloc[3:]]
+    lazy = gd.from_map(pieces.__getitem__, range(4), meta=frame)
+
+    def smooth(block, add=0):
+        return block.rolling(3, center=True, min_periods=1).sum() + add
+
+    assert_same(lazy.map_overlap(smooth, 1, 1, add=2).compute(**INLINE), smooth(frame, add=2))
+    assert_same(lazy.x.map_overlap(smooth, 1, 1).compute(**INLINE), smooth(frame.x))
+    with pytest.raises(ValueError, match=r"map_overlap: before=-1 should be a number of rows"):
+        lazy.map_overlap(smooth, -1, 0)
+    with pytest.raises(ValueError, match=r"map_overlap\(dropping\) made 1 rows of 2"):
+        lazy.map_overlap(dropping, 0, 0).compute(**INLINE)
+
+
+def dropping(block):
+    return block.iloc[:1]

@@ -1,0 +1,91 @@
+"""Windows over the rows are pandas', wherever the partitions end."""
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import check_all, cut_frames
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+NUMBERS = ["i", "f"]
+
+ROLLING = {
+    "sum": lambda f: f[NUMBERS].rolling(3).sum(),
+    "mean of one": lambda f: f.f.rolling(2, min_periods=1).mean(),
+    "centred": lambda f: f[NUMBERS].rolling(4, center=True, min_periods=1).max(),
+    "both ends": lambda f: f.i.rolling(3, closed="both").sum(),
+    "left": lambda f: f.i.rolling(3, closed="left").min(),
+    "std": lambda f: f.i.rolling(3).std(ddof=0),
+    "quantile": lambda f: f.i.rolling(3).quantile(0.3),
+    "agg": lambda f: f[NUMBERS].rolling(2).agg(["sum", "max"]),
+    "agg by column": lambda f: f.rolling(2).agg({"i": "sum", "f": "max"}),
+    "apply": lambda f: f.i.rolling(3).apply(lambda values: values[0] * 2, raw=True),
+    "selected": lambda f: f.rolling(3)["i"].sum(),
+    "selected by name": lambda f: f.rolling(3).i.sum(),
+    "columns selected": lambda f: f.rolling(3)[["i", "f"]].median(),
+    "a column of the result": lambda f: f[NUMBERS].rolling(2).count()["f"],
+    "cov": lambda f: f.i.rolling(4).cov(f.f),
+    "corr": lambda f: f.i.rolling(4).corr(f.i**2),
+    "expanding sum": lambda f: f[NUMBERS].expanding().sum(),
+    "expanding mean": lambda f: f.f.expanding(2).mean(),
+    "expanding var": lambda f: f[NUMBERS].expanding().var(),
+    "expanding std": lambda f: f.i.expanding(3).std(ddof=0),
+    "expanding sem": lambda f: f.i.expanding().sem(),
+    "expanding min": lambda f: f[NUMBERS].expanding().min(),
+    "expanding max": lambda f: f.f.expanding(0).max(),
+    "expanding count": lambda f: f[NUMBERS].expanding(0).count(),
+    "expanding selected": lambda f: f.expanding()["i"].sum(),
+}
+
+
+@settings(max_examples=4)
+@given(cut_frames(max_rows=16))
+def test_windows_of_rows_are_those_of_pandas(pair):
+    check_all(ROLLING, *pair)
+
+
+BY_TIME = {
+    "sum": lambda f: f.rolling("2h").sum(),
+    "left": lambda f: f.x.rolling("3h", closed="left").sum(),
+    "both": lambda f: f.x.rolling("1h", closed="both").count(),
+    "centred": lambda f: f.x.rolling("4h", center=True).mean(),
+    "on a column": lambda f: (
+        f.reset_index(drop=True).rolling("2h", on="t").x.sum()
+        if isinstance(f, pd.DataFrame)
+        else f.map_partitions(lambda block: block.reset_index(drop=True)).rolling("2h", on="t").x.sum()
+    ),
+}
+
+
+@settings(max_examples=6)
+@given(st.integers(0, 30), st.integers(0, 99), st.lists(st.integers(0, 30), max_size=6), st.sampled_from([None, "UTC"]))
+def test_windows_of_time_are_those_of_pandas(count, seed, cuts, zone):
+    random = np.random.default_rng(seed)
+    times = pd.Timestamp("2020-01-01", tz=zone) + pd.to_timedelta(np.sort(random.integers(0, 20, count)), unit="h")
+    frame = pd.DataFrame({"x": random.integers(0, 9, count).astype("float64")}, index=pd.DatetimeIndex(times))
+    frame["t"] = frame.index
+    bounds = [0, *sorted(min(cut, count) for cut in cuts), count]
+    pieces = [frame.iloc[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    lazy = gd.from_map(pieces.__getitem__, range(len(pieces)), meta=frame)
+    check_all({name: work for name, work in BY_TIME.items() if name != "on a column"}, frame[["x"]], lazy[["x"]])
+    expected = frame.rolling("2h", on="t").x.sum()
+    pd.testing.assert_series_equal(lazy.rolling("2h", on="t").x.sum().compute(scheduler="inline"), expected)
+
+
+def test_what_windows_cant_do_is_said():
+    lazy = gd.from_pandas(pd.DataFrame({"x": [1.0, 2.0], "s": ["a", "b"]}), npartitions=2)
+    with pytest.raises(NotImplementedError, match=r"rolling\(step=2\) isn't supported: choose rows afterwards"):
+        lazy.x.rolling(2, step=2)
+    with pytest.raises(NotImplementedError, match=r"rolling\(method='table'\) isn't supported"):
+        lazy.rolling(2, method="table")
+    with pytest.raises(ValueError, match="window='soon' should be a number of rows, or a time such as '2h'"):
+        lazy.x.rolling("soon")
+    with pytest.raises(
+        NotImplementedError, match=r"expanding\(\)\.median\(\) isn't supported: it needs the values of all"
+    ):
+        lazy.x.expanding().median()
+    with pytest.raises(AttributeError, match="Rolling has no attribute 'y'.*no column 'y'"):
+        lazy.rolling(2).y  # noqa: B018
+    with pytest.raises(NotImplementedError, match=r"rolling.corr\(other=None\) isn't supported: it takes two series"):
+        lazy.x.rolling(2).corr()
