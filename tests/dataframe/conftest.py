@@ -13,7 +13,11 @@ settings.register_profile(
     "frames",
     deadline=None,
     max_examples=12,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # frames are drawn by seed: shrinking takes minutes, and helps little
+    phases=[
+        Phase.explicit,
+        Phase.reuse,
+        Phase.generate,
+    ],  # frames are drawn by seed: shrinking takes minutes, and helps little
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("frames")
