@@ -48,7 +48,7 @@ INSIDE_GLASSLOOM = {
     "glassloom.scheduler": ("glassloom.errors", "glassloom.graph", "glassloom.scheduler"),
     "glassloom.sampling": ("glassloom.graph.run_info", "glassloom.sampling", "glassloom.scheduler"),
     "glassloom.store": ("glassloom._text", "glassloom.backends", "glassloom.errors", "glassloom.store"),
-    "glassloom.reprs": ("glassloom.errors", "glassloom.reprs", "glassloom.units"),
+    "glassloom.reprs": (*PROCESS, "glassloom.errors", "glassloom.reprs", "glassloom.units"),
     "glassloom.expr": (
         "glassloom.backends", "glassloom.config", "glassloom._gc", "glassloom.errors", "glassloom.expr", "glassloom.graph",
     ),

@@ -143,3 +143,18 @@ def test_a_wide_graph_is_folded_to_the_width_of_a_page() -> None:
     many = gl.visualize(*[gl.delayed(abs, name=f"n{number}")(number) for number in range(40)])
     rows = list(levels_of(many.nodes).values())
     assert max(map(rows.count, rows)) <= MAX_IN_ROW
+
+
+def test_a_display_asks_nobody_and_still_knows_of_workers_that_come_and_go() -> None:
+    with LocalCluster(n_workers=1, threads_per_worker=2) as cluster, Client(cluster, set_as_default=False) as client:
+        head = psutil.Process(cluster.record.pid)
+        cluster.scale(2)
+        head.send_signal(signal.SIGSTOP)  # it answers nothing any more
+        try:
+            assert "workers=2, threads=4" in repr(cluster)
+            eventually(lambda: "workers=2, threads=4" in repr(client))
+            assert "<td>4</td>" in client._repr_html_() and "<td>4</td>" in cluster._repr_html_()
+        finally:
+            head.send_signal(signal.SIGCONT)
+        cluster.scale(0)
+        assert "workers=0, threads=0" in repr(cluster)

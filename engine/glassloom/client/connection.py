@@ -32,14 +32,15 @@ from glassloom.client.callbacks import UserCallbacks
 from glassloom.client.deadline import Deadline
 from glassloom.client.handshake import first_frame, read_welcome
 from glassloom.client.head_watch import HeadWatch, describe_process
-from glassloom.client.holders import explain_missing_results
+from glassloom.client.holders import explain_missing_results, of_other_cluster
 from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, Callback, KeyState, KeyTable
 from glassloom.client.known_calls import KnownCalls
+from glassloom.client.known_workers import KnownWorkers
 from glassloom.client.outbox import Outbox, Outgoing, OutgoingTask, size_of
 from glassloom.client.output_printer import leave_to_parent, printer_of, prints_output_of
 from glassloom.client.quick_calls import QuickCalls
 from glassloom.client.runs import Runs
-from glassloom.errors import ClusterClosed, GraphError, OptionError
+from glassloom.errors import ClusterClosed, OptionError
 from glassloom.graph import Key, key_text
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations
@@ -96,6 +97,7 @@ class Connection:
         self._keys = KeyTable(self._queue.put)
         self._callbacks = UserCallbacks()
         self._known_calls = KnownCalls()
+        self.workers = KnownWorkers()
         self.runs = Runs(self.send, record)
         self._sendable = Annotations()
         """How the last task that was submitted by itself is treated: it is known that a message can say so."""
@@ -154,6 +156,7 @@ class Connection:
         except OSError as error:
             raise ClusterClosed(f"the cluster can't be reached: {error}") from error
         self.welcome = read_welcome(first)
+        self.workers.note(self.welcome.info)
         connected.settimeout(None)
         _open_connections.add(self)
         start_thread("glassloom-client", self._read, connected, on_crash=self._reader_crashed)
@@ -259,7 +262,7 @@ class Connection:
             theirs = other._keys.states_of(unknown)
             if theirs and other is not self:
                 if other.record.id != self.record.id:
-                    raise _of_other_cluster(next(iter(theirs)), other.record, self.record)
+                    raise of_other_cluster(next(iter(theirs)), other.record, self.record)
                 maker = other.welcome.client, max(map(other.sent_as, theirs.values()))
                 attached = self._keys.hold_all(list(theirs))
                 self.send(messages.Attach(list(theirs), maker), attached, waits=False)
@@ -530,6 +533,7 @@ class Connection:
             self._socket.close()
         _open_connections.discard(self)
         self._closed.set()
+        self.workers.note_end()
 
     def _handle(self, message: messages.FromHead) -> None:
         match message:
@@ -558,17 +562,12 @@ class Connection:
                 | messages.CancelledAll()
                 | messages.CoordinationReply()
             ):
+                if isinstance(message, messages.Info):
+                    self.workers.note(message)
                 reply = self._replies.pop(message.request, None)
                 if reply is not None:
                     reply.message = message
                     reply.arrived.set()
-
-
-def _of_other_cluster(key: Key, its: ClusterRecord, ours: ClusterRecord) -> GraphError:
-    return GraphError(
-        f"{key_text(key)} is a future of cluster {its.name!r}: nothing on cluster {ours.name!r} can read its result; use one "
-        "cluster for both, or pass the result itself (future.result())"
-    )
 
 
 def _frame_of(message: messages.FromClient) -> bytes:

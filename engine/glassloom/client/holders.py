@@ -1,16 +1,27 @@
-"""Why results that workers have made can't be reached in time: sentences for `Connection.locate`. Asks nothing."""
+"""Why results that workers have made can't be reached, in time or at all: sentences for `Connection`. Asks nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from glassloom_metrics.registry import ClusterRecord
+
 from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import describe_process
+from glassloom.errors import GraphError
 from glassloom.graph import Key, key_text
 from glassloom.protocol import messages
 
 _MAX_NAMED = 3
 """How many workers a sentence names."""
+
+
+def of_other_cluster(key: Key, its: ClusterRecord, ours: ClusterRecord) -> GraphError:
+    """Return the error of a call that is given a future of another cluster."""
+    return GraphError(
+        f"{key_text(key)} is a future of cluster {its.name!r}: nothing on cluster {ours.name!r} can read its result; use one "
+        "cluster for both, or pass the result itself (future.result())"
+    )
 
 
 def explain_missing_results(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from time import monotonic
 from typing import Any, TypeVar
 
 from glassloom_metrics.worker_memory import in_memory_bytes
@@ -23,11 +22,30 @@ from glassloom.units import parse_seconds
 T = TypeVar("T")
 
 
+def described_worker(worker: messages.WorkerInfo) -> dict[str, Any]:
+    """Return what is known of a worker as plain values."""
+    return {
+        "number": worker.number,
+        "pid": worker.pid,
+        "nthreads": worker.nthreads,
+        "memory_limit": worker.memory_limit_bytes,
+        "memory": in_memory_bytes(worker),
+        "rss": worker.rss_bytes,
+        "managed": worker.managed_bytes,
+        "shared": worker.shared_bytes,
+        "spilled": worker.spilled_bytes,
+        "baseline": worker.baseline_bytes,
+        "unmanaged": worker.unmanaged_bytes,
+        "pressure": worker.pressure,
+        "resources": worker.resources,
+        "cpu_percent": worker.cpu_percent,
+        "running": worker.running,
+        "has": worker.has,
+    }
+
+
 class IntrospectionMethods(ClientBase):
     """The part of a client that asks its cluster."""
-
-    _last_info: tuple[float, dict[str, Any]] | None = None
-    """When the head said something of its workers last, by the monotonic clock, and what."""
 
     def scheduler_info(self) -> Any:
         """Return the cluster's workers and the number of tasks in each state, as plain values."""
@@ -37,30 +55,12 @@ class IntrospectionMethods(ClientBase):
         info: messages.Info = yield from self._connection.ask(
             messages.GetInfo, "a question about its workers and tasks", deadline=deadline
         )
-        workers = {
-            worker.name: {
-                "number": worker.number,
-                "pid": worker.pid,
-                "nthreads": worker.nthreads,
-                "memory_limit": worker.memory_limit_bytes,
-                "memory": in_memory_bytes(worker),
-                "rss": worker.rss_bytes,
-                "managed": worker.managed_bytes,
-                "shared": worker.shared_bytes,
-                "spilled": worker.spilled_bytes,
-                "baseline": worker.baseline_bytes,
-                "unmanaged": worker.unmanaged_bytes,
-                "pressure": worker.pressure,
-                "resources": worker.resources,
-                "cpu_percent": worker.cpu_percent,
-                "running": worker.running,
-                "has": worker.has,
-            }
-            for worker in info.workers
+        return {
+            "id": self.id,
+            "name": self.name,
+            "workers": {worker.name: described_worker(worker) for worker in info.workers},
+            "tasks": dict(info.tasks),
         }
-        said = {"id": self.id, "name": self.name, "workers": workers, "tasks": dict(info.tasks)}
-        self._last_info = monotonic(), said
-        return said
 
     def ncores(self, workers: Iterable[str] | None = None) -> Any:
         """Return the number of threads of each worker, or of those that are named."""

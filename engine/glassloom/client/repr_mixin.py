@@ -1,34 +1,36 @@
 """`ReprMixin`: what a client looks like in a terminal and in a notebook.
 
-A display must neither wait for a busy head nor raise: what the head said last is shown, with its age, unless it answers at once.
+A display waits for nothing and doesn't raise: it shows what the head said last, and its age where that matters. In a notebook
+it is shown anew when that changes: see `LiveCard`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import weakref
+from collections.abc import Hashable, Iterable
 from html import escape
-from time import monotonic
 from typing import Any, NamedTuple
 
-from glassloom.client.blocking import run_sync
-from glassloom.client.deadline import Deadline
-from glassloom.client.introspection import IntrospectionMethods
+from glassloom.client.introspection import IntrospectionMethods, described_worker
 from glassloom.cluster.local import LocalCluster
-from glassloom.errors import ClusterClosed
 from glassloom.reprs import render
-from glassloom.units import format_bytes
+from glassloom.reprs.live_card import LiveCard
+from glassloom.units import format_bytes, format_seconds
 
-_FIRST_TIMEOUT_S = 2.0
-"""How long a head may take that has never said anything of its workers."""
-_TIMEOUT_S = 0.1
-"""How long it may take if what it said last can be shown instead."""
+_TOLD_AGE_S = 5.0
+"""How old the numbers of workers may be without that being said."""
 
 
-class _Heard(NamedTuple):
-    """What a head has said of its workers, and how long ago: 0 if just now."""
+class _Known(NamedTuple):
+    """The workers as the head told them last, how long ago, and whether it owes an answer since."""
 
-    info: dict[str, Any]
+    workers: list[dict[str, Any]]
     age_s: float
+    is_silent: bool
+
+    @property
+    def n_threads(self) -> int:
+        return sum(worker["nthreads"] for worker in self.workers)
 
 
 class ReprMixin(IntrospectionMethods):
@@ -36,70 +38,77 @@ class ReprMixin(IntrospectionMethods):
 
     cluster: LocalCluster | None
     _own_cluster: LocalCluster | None
+    _card: LiveCard | None = None
 
     def __repr__(self) -> str:
         if self._link is None:
             return "<Client: asynchronous, not connected yet>"
         if self.status == "closed":
             return f"<Client: {self.name!r}, closed ({self._connection.closed_because})>"
-        heard = self._heard_for_repr()
-        if heard is None:
-            return f"<Client: {self.name!r}, {self._connection.head()} doesn't answer>"
-        workers = heard.info["workers"].values()
-        age = f", as of {heard.age_s:.0f} s ago" if heard.age_s else ""
+        known = self._known()
+        age = f", as of {known.age_s:.0f} s ago" if known.is_silent else ""
         return (
-            f"<Client: {self.name!r}, workers={len(workers)}, threads={sum(w['nthreads'] for w in workers)}, "
-            f"memory={_sum_limits(workers)}{age}>"
+            f"<Client: {self.name!r}, workers={len(known.workers)}, threads={known.n_threads}, "
+            f"memory={_sum_limits(known.workers)}{age}>"
         )
 
     def _repr_html_(self) -> str:
         if self._link is None:
             return f"<pre>{escape(repr(self))}</pre>"
-        workers: list[dict[str, Any]] = []
-        status, reason = self.status, self._connection.closed_because
-        tone, problem = "", ""
-        if status != "closed":
-            heard = self._heard_for_repr()
-            status, tone, problem = _judged(status, heard, self._connection.head())
-            if heard is not None:
-                workers = [{"name": name, **worker} for name, worker in heard.info["workers"].items()]
+        known, status = self._known(), self.status
+        silent = known.is_silent and status == "running"
+        problem = f"{self._connection.head()} doesn't answer: this is what it said {known.age_s:.0f} s before."
         return render(
             "client.html.j2",
             id=self.id,
             name=self.name,
-            status=status,
-            tone=tone,
-            reason=reason,
-            problem=problem,
+            status="not answering" if silent else status,
+            tone="warn" if silent else "ok" if status == "running" else "",
+            reason=self._connection.closed_because,
+            problem=problem if silent else "",
             method=_connection_method(self),
             cluster_type="LocalCluster" if self._record.kind == "processes" else self._record.kind,
             link=self.dashboard_link,
-            n_workers=len(workers) if workers or not problem else "not known",
-            n_threads=sum(worker["nthreads"] for worker in workers) if workers or not problem else "not known",
-            memory=_sum_limits(workers) if workers or not problem else "not known",
-            workers=[_row(worker) for worker in workers],
+            n_workers=len(known.workers),
+            n_threads=known.n_threads,
+            memory=_sum_limits(known.workers),
+            workers=[_row(worker) for worker in known.workers],
+            age=format_seconds(round(known.age_s)) if known.age_s >= _TOLD_AGE_S else "",
             pid=self._record.pid,
             socket=self._record.socket,
             directory=self._record.directory,
         )
 
-    def _heard_for_repr(self) -> _Heard | None:
-        """Return what the head says of its workers, or has said if it is busy; None if it has never said anything."""
-        known = self._last_info
-        try:
-            info = run_sync(self._scheduler_info(Deadline(_FIRST_TIMEOUT_S if known is None else _TIMEOUT_S)))
-        except (TimeoutError, ClusterClosed):
-            return None if known is None else _Heard(known[1], max(monotonic() - known[0], 0.1))
-        return _Heard(info, 0.0)
+    def _ipython_display_(self) -> None:
+        if self._link is None:
+            raise NotImplementedError  # IPython shows the usual repr then
+        if self._card is None:
+            client = weakref.ref(self)  # a card must not keep a client from being forgotten
+            self._card = LiveCard(lambda: _facts(client()), lambda: _bundle(client()))
+            self._connection.workers.changed = self._card.refresh
+        self._card.show()
+
+    def _known(self) -> _Known:
+        workers = self._connection.workers
+        is_silent = self.status == "running" and workers.ask(self._connection.post_question)
+        info = workers.info
+        described = [] if info is None else [{"name": each.name, **described_worker(each)} for each in info.workers]
+        return _Known(described, workers.age_s, is_silent)
 
 
-def _judged(status: str, heard: _Heard | None, head: str) -> tuple[str, str, str]:
-    """Return what a client's status is called, its tone, and what is wrong if anything is."""
-    if status == "running" and heard is not None and not heard.age_s:
-        return status, "ok", ""
-    if heard is None:
-        return "not answering", "warn", f"{head} doesn't answer."
-    return "not answering", "warn", f"{head} doesn't answer at once: this is what it said {heard.age_s:.0f} s before."
+def _facts(client: ReprMixin | None) -> Hashable:
+    """Return what a client's card says, but for numbers that change all the time."""
+    if client is None:
+        return None
+    known = client._known()
+    is_old = known.age_s >= _TOLD_AGE_S
+    return client.status, known.is_silent, is_old, len(known.workers), known.n_threads, _sum_limits(known.workers)
+
+
+def _bundle(client: ReprMixin | None) -> dict[str, str]:
+    if client is None:
+        return {"text/plain": "<Client: not in use any more>"}
+    return {"text/plain": repr(client), "text/html": client._repr_html_()}
 
 
 def _row(worker: dict[str, Any]) -> tuple[str, ...]:

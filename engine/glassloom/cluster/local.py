@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import partial
 from typing import Any, Self
 
 from glassloom_metrics.registry import read_records
@@ -16,10 +19,11 @@ from glassloom.cluster.head_process import HeadProcess
 from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, Resources, checked_count
 from glassloom.cluster.other_names import refuse_others
 from glassloom.config import Configured, chosen
-from glassloom.errors import OptionError
+from glassloom.errors import ClusterClosed, OptionError
 from glassloom.protocol import messages
 from glassloom.protocol.options import HeadOptions
 from glassloom.reprs import render
+from glassloom.reprs.live_card import LiveCard
 from glassloom.sampling.limits import cpu_count
 from glassloom.units import format_bytes
 
@@ -142,6 +146,8 @@ class LocalCluster:
         ).resolved()
         self.options = chosen_options.for_head(name or _free_name())
         self._connection: Connection | None = None
+        self._connecting = threading.Lock()
+        self._card: LiveCard | None = None
         self._head = HeadProcess(self.options, env or {}, chosen_options.timeout_s)
         self._finalizer = weakref.finalize(self, self._head.end)
         self.record = self._head.start()
@@ -211,11 +217,13 @@ class LocalCluster:
 
     def _connect(self) -> Connection:
         self._head.owner.require()
-        if self._connection is None or self._connection.closed_because:
-            connection = Connection(self.record, wants_output=False)
-            connection.open()
-            self._connection = connection
-        return self._connection
+        with self._connecting:
+            if self._connection is None or self._connection.closed_because:
+                connection = Connection(self.record, wants_output=False)
+                connection.workers.changed = partial(_refresh_card, weakref.ref(self))
+                connection.open()
+                self._connection = connection
+            return self._connection
 
     def wait(self) -> None:
         """Return when the cluster has ended by itself, or somebody else has shut it down."""
@@ -231,6 +239,7 @@ class LocalCluster:
             self._connection.close("the cluster was closed")
         self._head.end(even_if_detached=True)
         self._finalizer.detach()
+        _refresh_card(weakref.ref(self))
 
     def __enter__(self) -> Self:
         return self
@@ -239,25 +248,59 @@ class LocalCluster:
         self.close()
 
     def __repr__(self) -> str:
-        options = self.options
+        n_workers, options = self._n_workers(), self.options
         return (
-            f"LocalCluster({self.name!r}, {self.status}, workers={options.n_workers}, "
-            f"threads={options.n_workers * options.threads_per_worker}, memory={_total_memory(options)})"
+            f"LocalCluster({self.name!r}, {self.status}, workers={n_workers}, "
+            f"threads={n_workers * options.threads_per_worker}, memory={_total_memory(options, n_workers)})"
         )
 
     def _repr_html_(self) -> str:
-        options = self.options
+        n_workers, options = self._n_workers(), self.options
         return render(
             "cluster.html.j2",
             id=self.id,
             name=self.name,
             status=self.status,
             facts=[
-                ("Workers", options.n_workers),
-                ("Threads", options.n_workers * options.threads_per_worker),
-                ("Memory", _total_memory(options)),
+                ("Workers", n_workers),
+                ("Threads", n_workers * options.threads_per_worker),
+                ("Memory", _total_memory(options, n_workers)),
             ],
         )
+
+    def _ipython_display_(self) -> None:
+        if self._card is None:
+            this = weakref.ref(self)  # a card must not keep a cluster from being ended when it is forgotten
+            self._card = LiveCard(lambda: _facts(this()), lambda: _bundle(this()), lambda: _listen(this()))
+        self._card.show()
+
+    def _n_workers(self) -> int:
+        """Return how many workers the head has told of; before it was asked for anything, how many it began with."""
+        info = None if self._connection is None else self._connection.workers.info
+        return self.options.n_workers if info is None else len(info.workers)
+
+
+def _refresh_card(this: weakref.ref[LocalCluster]) -> None:
+    cluster = this()
+    if cluster is not None and cluster._card is not None:
+        cluster._card.refresh()
+
+
+def _listen(cluster: LocalCluster | None) -> None:
+    """Let the head tell how many workers there are."""
+    if cluster is not None and cluster.status == "running":
+        with contextlib.suppress(ClusterClosed, TimeoutError):  # then the card shows what is known
+            cluster._connect()
+
+
+def _facts(cluster: LocalCluster | None) -> Hashable:
+    return None if cluster is None else (cluster.status, cluster._n_workers())
+
+
+def _bundle(cluster: LocalCluster | None) -> dict[str, str]:
+    if cluster is None:
+        return {"text/plain": "<LocalCluster: ended, as nothing referred to it>"}
+    return {"text/plain": repr(cluster), "text/html": cluster._repr_html_()}
 
 
 def _free_name() -> str:
@@ -267,6 +310,6 @@ def _free_name() -> str:
     return next(other for other in itertools.chain([name], others) if other not in taken)
 
 
-def _total_memory(options: HeadOptions) -> str:
+def _total_memory(options: HeadOptions, n_workers: int) -> str:
     limit = options.memory.limit_bytes
-    return "no limit" if limit is None else format_bytes(limit * options.n_workers)
+    return "no limit" if limit is None else format_bytes(limit * n_workers)

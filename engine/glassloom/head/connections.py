@@ -190,10 +190,15 @@ class ClientConnection:
         if not self.writer.is_closing():
             self.writer.write(framed(message))
 
+    def tell(self, message: messages.FromHead) -> None:
+        """Send what nobody waits for, if the client reads what it is sent."""
+        if self.writer.transport.get_write_buffer_size() < _MAX_OUTPUT_BYTES:
+            self.send(message)
+
     def show(self, output: messages.ClientOutput) -> None:
         """Send what tasks have printed, if it wants that and reads what it is sent."""
-        if self.wants_output and self.writer.transport.get_write_buffer_size() < _MAX_OUTPUT_BYTES:
-            self.send(output)
+        if self.wants_output:
+            self.tell(output)
 
 
 def _single_tasks(item: TaskState | TaskSlice) -> Iterator[tuple[int, TaskSpec, list[tuple[int, Location | None]]]]:

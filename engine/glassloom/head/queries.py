@@ -3,7 +3,7 @@ and what workers return when called."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from glassloom.errors import DataLost, SerialisationError
@@ -13,6 +13,7 @@ from glassloom.head.inline_results import InlineResults
 from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import messages
 from glassloom.protocol.failure import Failure, own_failure
+from glassloom.protocol.places import ClusterPlaces
 from glassloom.scheduler import Scheduler, State, TaskState
 from glassloom.store.segment import Location
 
@@ -119,10 +120,25 @@ class ClientQueries:
 
     def inform(self, client: ClientConnection, message: messages.GetInfo, worker_pool: WorkerPool) -> None:
         """Tell a client how the workers are, and how many tasks are in which state."""
+        client.send(self.info(message.request, worker_pool))
+
+    def welcome(self, client: ClientConnection, places: ClusterPlaces, name: str, worker_pool: WorkerPool) -> None:
+        """Let a client in: the first message that it gets."""
+        info = self.info(messages.UNASKED, worker_pool)
+        client.send(messages.Welcome(places.cluster_id, name, places.directory, places.shm_prefix, client.number, info))
+
+    def tell_of_workers(self, clients: Iterable[ClientConnection], worker_pool: WorkerPool) -> None:
+        """Workers have come or gone: tell clients, so that they needn't ask."""
+        info = self.info(messages.UNASKED, worker_pool)
+        for client in clients:
+            client.tell(info)
+
+    def info(self, request: int, worker_pool: WorkerPool) -> messages.Info:
+        """Return how the workers are, and how many tasks are in which state, as the answer to a request."""
         workers = [worker.info() for _, worker in sorted(worker_pool.connections.items())]
         numbers = self._scheduler.layer_table.counts()
         counts = {state.name.lower(): numbers[state] for state in State}
-        client.send(messages.Info(message.request, workers, counts, worker_pool.n_wanted, worker_pool.is_adaptive))
+        return messages.Info(request, workers, counts, worker_pool.n_wanted, worker_pool.is_adaptive)
 
     def tell_holdings(self, client: ClientConnection, message: messages.WhoHas) -> None:
         """Tell a client which results are held, how large they are, and where."""

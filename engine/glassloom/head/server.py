@@ -99,6 +99,7 @@ class Head:
             places=places,
             secret=self._secret,
             on_lost=self._worker_lost,
+            on_change=lambda: self._queries.tell_of_workers(self._clients.values(), self._worker_pool),
             on_hopeless=self._end,
             has_plugins=self._has_plugins,
         )
@@ -326,7 +327,7 @@ class Head:
         client = self._clients[number] = ClientConnection(
             number, writer, pid=peer.pid if peer else 0, wants_output=messages.OUTPUT_TOPIC in (connect.topics or ())
         )
-        client.send(self._welcome(number))
+        self._queries.welcome(client, self._places, self._commands.name, self._worker_pool)
         splitter = FrameSplitter()
         try:
             while data := await reader.read(_READ_BYTES):
@@ -345,10 +346,6 @@ class Head:
             self._client_left(client)
             raise
         self._client_left(client)
-
-    def _welcome(self, number: int) -> messages.Welcome:
-        places = self._places
-        return messages.Welcome(places.cluster_id, self._commands.name, places.directory, places.shm_prefix, number)
 
     def _client_left(self, client: ClientConnection) -> None:
         del self._clients[client.number]
@@ -570,6 +567,7 @@ class Head:
                 if not self._options.detached and os.getppid() != parent:
                     self._end("the process that started the cluster has ended")
             self._worker_pool.enforce_limits()
+            self._worker_pool.tell_changes()
             self._metrics_writer.flush()
             self._publisher.notify()
 

@@ -34,6 +34,8 @@ class WorkerPool:
         What workers are told: where the cluster's files lie, and what their connection must show.
     on_lost
         Called with a worker that is gone and why, after it was taken off the list.
+    on_change
+        Called when workers have come or gone: not for each, but before anybody is answered who waits for that.
     on_hopeless
         Called with the reason when no worker can be started.
     has_plugins
@@ -49,6 +51,7 @@ class WorkerPool:
         places: ClusterPlaces,
         secret: str,
         on_lost: Callable[[WorkerConnection, str], None],
+        on_change: Callable[[], None],
         on_hopeless: Callable[[str], None],
         has_plugins: Callable[[], bool],
     ) -> None:
@@ -62,6 +65,8 @@ class WorkerPool:
         self._metrics_writer = metrics_writer
         self._places, self._secret = places, secret
         self._on_lost = on_lost
+        self._on_change = on_change
+        self._has_changed = False
         self._on_hopeless = on_hopeless
         self._has_plugins = has_plugins
         self._starting: dict[int, WorkerOptions] = {}
@@ -113,6 +118,7 @@ class WorkerPool:
         worker = WorkerConnection(options, writer, ready.pid, state, baseline_bytes=ready.own_bytes)
         self.connections[ready.number] = worker
         self._failed_starts = 0
+        self._has_changed = True
         self._metrics_writer.worker_joined(options, ready.pid, ready.own_bytes)
         if len(self.connections) >= self._options.n_workers:
             self.all_ready.set()
@@ -128,6 +134,7 @@ class WorkerPool:
                 self._on_hopeless(f"{MAX_FAILED_STARTS} workers in a row didn't start: {status}")
                 return
         elif (worker := self.connections.pop(number, None)) is not None:
+            self._has_changed = True
             self._lose(worker, worker.ending or status)
         self._approach_wanted()
 
@@ -302,9 +309,17 @@ class WorkerPool:
         taken = {options.place for options in (*self._starting.values(), *staying)}
         return next(place for place in itertools.count() if place not in taken)
 
+    def tell_changes(self) -> None:
+        """Say if workers have come or gone since it was said last."""
+        if self._has_changed:
+            self._has_changed = False
+            self._on_change()
+
     def _answer_waiting(self) -> None:
         if len(self.connections) == self._n_wanted and not self._starting and not self._restarting:
             waiting, self._waiting = self._waiting, []
+            if waiting:
+                self.tell_changes()
             for client, request in waiting:
                 client.send(messages.Ack(request))
 

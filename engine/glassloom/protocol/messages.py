@@ -13,6 +13,7 @@ from glassloom.graph.keys import Key
 from glassloom.protocol.coordination import Op
 from glassloom.protocol.message import Message as _Message
 from glassloom.protocol.messages_to_clients import (
+    UNASKED,
     Ack,
     CancelledAll,
     ClientOutput,
@@ -144,6 +145,7 @@ __all__ = [
     "TaskEvent",
     "TaskOutput",
     "ToWorker",
+    "UNASKED",
     "Welcome",
     "WhoHas",
     "Withdraw",

@@ -45,12 +45,18 @@ class Info(Message, frozen=True, tag="info"):
     is_adaptive: bool
 
 
+UNASKED = -1
+"""The request that an `Info` answers which nobody has asked for: the head sends one when workers have come or gone."""
+
+
 class Welcome(Message, frozen=True, tag="welcome"):
     cluster_id: str
     cluster_name: str
     directory: str
     shm_prefix: str
     client: int
+    info: Info
+    """How the workers are now."""
 
 
 class KeysFinished(Message, frozen=True, tag="keys-finished"):

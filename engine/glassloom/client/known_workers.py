@@ -1,0 +1,62 @@
+"""`KnownWorkers`: what the head has said of its workers, without being asked or as an answer, and when. Waits for nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+from glassloom.errors import ClusterClosed
+from glassloom.protocol import messages
+
+ASK_AFTER_S = 1.0
+"""How old what is known may be before the head is asked for news. It tells by itself when workers come and go."""
+LATE_AFTER_S = 1.0
+"""After how long without an answer a head doesn't answer."""
+
+PostQuestion = Callable[[Callable[[int], messages.FromClient]], Callable[[], Any]]
+
+
+class KnownWorkers:
+    """Written by the thread that reads a connection, read by any.
+
+    Attributes
+    ----------
+    info
+        What was said last; None before the head has let the client in.
+    changed
+        Called after something was said, and when the connection has ended, in the thread that reads it. It must not wait.
+    """
+
+    def __init__(self) -> None:
+        self.info: messages.Info | None = None
+        self.changed: Callable[[], None] | None = None
+        self._heard_s = 0.0
+        self._question: tuple[float, Callable[[], Any]] | None = None
+
+    def note(self, info: messages.Info) -> None:
+        """The head has said how its workers are."""
+        self._heard_s = monotonic()
+        self.info = info
+        self.note_end()
+
+    def note_end(self) -> None:
+        """Nothing more will be said."""
+        if self.changed is not None:
+            self.changed()
+
+    @property
+    def age_s(self) -> float:
+        """How long ago it was said."""
+        return monotonic() - self._heard_s
+
+    def ask(self, post_question: PostQuestion) -> bool:
+        """Ask for news if what is known is old, and don't wait; return whether the head owes an answer for long already."""
+        if self._question is not None and self._question[1]() is None:
+            return monotonic() - self._question[0] > LATE_AFTER_S
+        self._question = None
+        if self.age_s > ASK_AFTER_S:
+            with contextlib.suppress(ClusterClosed):  # it has just ended
+                self._question = monotonic(), post_question(messages.GetInfo)
+        return False
