@@ -163,3 +163,29 @@ def test_a_cell_that_runs_again_begins_anew(cluster: Kernel) -> None:
     cluster.run(COMPUTE, "cell-a")
     ended = cluster.read_until_cell("cell-a", lambda cell: has_ended(cell) and cell["execution"] != before)
     assert (ended["n_runs"], ended["tasks"]["total"]) == (1, 6)
+
+
+def test_cards_of_clients_and_clusters_follow_what_they_show_until_it_has_ended(kernel: Kernel) -> None:
+    shown: dict[str, str] = {}
+
+    def has_shown(text: str, n_cards: int) -> Callable[[dict[str, Any]], bool]:
+        def look(message: dict[str, Any]) -> bool:
+            if message["msg_type"] in ("display_data", "update_display_data"):
+                content = message["content"]
+                assert "text/html" in content["data"], "front ends without HTML have the text besides"
+                shown[content["transient"]["display_id"]] = content["data"]["text/plain"]
+            return sum(text in told for told in shown.values()) == n_cards
+
+        return look
+
+    kernel.send("cluster = gl.LocalCluster(n_workers=1, threads_per_worker=1)\ncluster")
+    kernel.read_until(has_shown("workers=1", 1))
+    kernel.send("other = gl.Client(cluster, set_as_default=False)\nother")
+    kernel.read_until(has_shown("workers=1", 2))
+    kernel.send("cluster.scale(2)")
+    kernel.read_until(has_shown("workers=2", 2))
+    kernel.send("other.close()")
+    kernel.read_until(has_shown("closed", 1))
+    kernel.send("cluster.close()")
+    kernel.read_until(has_shown("closed", 2))
+    kernel.run("del other, cluster")
