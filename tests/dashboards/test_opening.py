@@ -18,6 +18,7 @@ from glassloom_dashboards.serving import sessions
 from glassloom_dashboards.serving.hub import Hub
 from glassloom_dashboards.serving.page import PageView
 from glassloom_dashboards.serving.server import PageSocket
+from glassloom_dashboards.serving.turns import Turns
 from synthetic import HOSTILE_NAMES, Shape
 
 
@@ -80,7 +81,7 @@ def test_others_have_their_turn_after_each_card_that_is_made_and_after_each_that
                 await asyncio.sleep(0)
 
         beside = asyncio.create_task(other())
-        await PageView.opened("status", watched.aggregate, watched.colours, {})
+        await PageView.opened("status", watched.aggregate, watched.colours, {}, Turns().give_way_to_files)
         beside.cancel()
 
     asyncio.run(visit())

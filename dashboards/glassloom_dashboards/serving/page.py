@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from bokeh.document import Document
@@ -168,19 +167,24 @@ class PageView:
 
     @classmethod
     async def opened(
-        cls, page: str, aggregate: ClusterAggregate, colours: ColourBook, arguments: Mapping[str, str]
+        cls,
+        page: str,
+        aggregate: ClusterAggregate,
+        colours: ColourBook,
+        arguments: Mapping[str, str],
+        give_way: Callable[[], Awaitable[None]],
     ) -> PageView:
-        """Return a page as its address asks for it, drawn for the first time. Others have their turn after each card."""
+        """Return a page as its address asks for it, drawn for the first time. Others have their turn after each card: see `Turns`."""
         theme, names = arguments.get("theme", ""), LAYOUTS[page].cards
         cards, time_view = [], time_of(names, aggregate)
         for name in names:
             cards.append(make_card(name, aggregate, PALETTES.get(theme, PALETTES[DEFAULT_THEME]), colours, time_view))
-            await asyncio.sleep(0)
+            await give_way()
         view = cls(page, aggregate, colours, theme, (cards, time_view))
         view.go_to(arguments)
         for draw in view._drawings(time.monotonic()):
             draw()
-            await asyncio.sleep(0)
+            await give_way()
         return view
 
     def go_to(self, arguments: Mapping[str, str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 from urllib.parse import unquote
 
@@ -36,6 +36,7 @@ from glassloom_dashboards.serving.hub import Hub, Watched
 from glassloom_dashboards.serving.loop_lag import LoopLag
 from glassloom_dashboards.serving.page import DEFAULT_THEME
 from glassloom_dashboards.serving.sessions import Viewers, session_of
+from glassloom_dashboards.serving.static_files import StaticFiles
 
 _POLICY = (
     "default-src 'self'",
@@ -113,7 +114,10 @@ class DashboardServer(BokehTornado):
         )
         # These come before Bokeh's own routes to the same paths, of which nothing but the static files is left.
         start = re.escape(self.prefix)
-        routes: list[Any] = [(rf"{start}/health", Health)]
+        routes: list[Any] = [
+            (rf"{start}/health", Health),
+            (rf"{start}/static/(js/.*)", StaticFiles, {"turns": hub.turns}),
+        ]
         if lists_clusters:
             routes.append((rf"{start}/?", ClusterList))
         for key, context in self.applications.items():
@@ -317,6 +321,10 @@ class PageSocket(WSHandler):
     application: DashboardServer
     _is_left = False
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._opening = ExitStack()  # until the browser has the document, for which it asks once it is connected
+        super().__init__(*args, **kwargs)
+
     async def prepare(self) -> None:
         """Refuse the upgrade if there is no such cluster."""
         await super().prepare()
@@ -328,6 +336,7 @@ class PageSocket(WSHandler):
 
     async def _async_open(self, token: str) -> None:
         """Connect to the session; end the connection if it could not be made, as the browser would wait for ever."""
+        self._opening.enter_context(self.application.hub.turns.documents.taken())
         try:
             await session_of(self.application_context, get_session_id(token), self.request, token)
             if not self._is_left:  # a connection made now would never be told that it is lost
@@ -345,10 +354,13 @@ class PageSocket(WSHandler):
         """Send a message, if the page is still there: that a viewer leaves is no fault, so nothing is logged."""
         with suppress(WebSocketClosedError):
             await message.send(self)
+        if message.msgtype == "PULL-DOC-REPLY":
+            self._opening.close()
 
     def on_close(self) -> None:
         """Note that the viewer has left, before or after the connection was made."""
         self._is_left = True
+        self._opening.close()
         if not self._is_lost():
             super().on_close()
 

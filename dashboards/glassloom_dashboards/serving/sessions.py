@@ -125,8 +125,10 @@ class Viewers(Handler):
         arguments = {name: _text(values[0]) for name, values in request.arguments.items() if values}
         watched.viewers += 1
         try:
-            with self._turns.making_page():
-                view = await PageView.opened(self._page, watched.aggregate, watched.colours, arguments)
+            with self._turns.documents.taken():
+                view = await PageView.opened(
+                    self._page, watched.aggregate, watched.colours, arguments, self._turns.give_way_to_files
+                )
         except BaseException:
             watched.viewers -= 1
             raise
