@@ -16,6 +16,7 @@ from typing import Any
 
 import bokeh
 from bokeh.core.has_props import HasProps
+from bokeh.core.property.bases import ParameterizedProperty
 from bokeh.core.property.descriptors import PropertyDescriptor
 from bokeh.core.property.singletons import Undefined
 from bokeh.core.property.wrappers import PropertyValueContainer
@@ -127,10 +128,24 @@ def _query_set(
     return found
 
 
+_parameterized_text = ParameterizedProperty.__str__
+_TEXT = "_glassloom_text"
+
+
+def _remembered_text(self: ParameterizedProperty[Any]) -> str:
+    """Return what Bokeh does. It asks for each dict that it validates, for the message that it raises if that is none."""
+    remembered = vars(self)
+    text: str | None = remembered.get(_TEXT)
+    if text is None:
+        text = remembered[_TEXT] = _parameterized_text(self)
+    return text
+
+
 _REPLACED: tuple[tuple[type, str, Any, Any], ...] = (
     (HasProps, "_overridden_defaults", classmethod(_remembered_overrides), classmethod(_overridden_defaults)),
     (HasProps, "themed_values", _own_themed_values, _themed_values),
     (HasProps, "query_properties_with_values", _query_set, _query),
+    (ParameterizedProperty, "__str__", _remembered_text, _parameterized_text),
     (PropertyDescriptor, "has_unstable_default", _remembered_unstable, _has_unstable_default),
     (PropertyDescriptor, "instance_default", _remembered_default, _instance_default),
 )

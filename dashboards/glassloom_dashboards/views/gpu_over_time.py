@@ -15,6 +15,7 @@ from bokeh.models import (
     Select,
     UIElement,
 )
+from bokeh.models.glyphs import HStrip, Quad, Text
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
@@ -23,6 +24,7 @@ from glassloom_dashboards.parts.card import (
     SELECT_STYLE,
     replace_data,
 )
+from glassloom_dashboards.parts.glyphs import draw
 from glassloom_dashboards.parts.live_rows import LiveRows
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
@@ -94,14 +96,22 @@ def plot(sources: dict[str, ColumnDataSource], x_range: Range1d) -> figure:
     lanes.xaxis.axis_label = "time since the cluster's start"
     lanes.yaxis.ticker = FixedTicker(ticks=[])
     lanes.add_layout(LinearAxis(ticker=FixedTicker(ticks=[]), name="now"), "right")
-    lanes.hstrip(y0="bottom", y1="top", source=sources["tracks"], line_color=None, level="underlay", name="tracks")
-    for part in PARTS:
-        lanes.quad(**{side: side for side in RECTANGLE}, source=sources[part], line_width=1, name=part)
-    lanes.quad(**{side: side for side in RECTANGLE}, source=sources["outages"], name="outages")
-    lanes.quad(
-        **{side: side for side in RECTANGLE}, source=sources["hovers"], fill_alpha=0, line_color=None, name="hovers"
+    draw(
+        lanes, HStrip, y0="bottom", y1="top", source=sources["tracks"], line_color=None, level="underlay", name="tracks"
     )
-    lanes.text(
+    for part in PARTS:
+        draw(lanes, Quad, **{side: side for side in RECTANGLE}, source=sources[part], line_width=1, name=part)
+    draw(lanes, Quad, **{side: side for side in RECTANGLE}, source=sources["outages"], name="outages")
+    draw(
+        lanes,
+        Quad,
+        **{side: side for side in RECTANGLE},
+        source=sources["hovers"],
+        fill_alpha=0,
+        line_color=None,
+        name="hovers",
+    )
+    draw(lanes, Text, 
         x="x", y="y", text="text", source=sources["notes"], x_offset=8, text_baseline="middle", text_font=constant(FONT),
         text_font_size="12px", name="notes",
     )  # fmt: skip

@@ -18,6 +18,7 @@ from bokeh.models import (
     Select,
     UIElement,
 )
+from bokeh.models.glyphs import Line, Quad, Scatter, Text, VArea
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
@@ -30,6 +31,7 @@ from glassloom_dashboards.parts.card import (
     replace_data,
 )
 from glassloom_dashboards.parts.colours import ColourBook, ShownColours
+from glassloom_dashboards.parts.glyphs import draw
 from glassloom_dashboards.parts.memory_words import part_words
 from glassloom_dashboards.parts.numbers import share_text
 from glassloom_dashboards.parts.scripts import hover, ticks
@@ -84,16 +86,25 @@ _WORKER_WIDTH = ":host { width: 170px !important; }"
 def plot(source: ColumnDataSource, peaks: ColumnDataSource, pauses: ColumnDataSource, x_range: Range1d) -> figure:
     """Return the figure of what is in memory."""
     areas = _figure("memory", x_range, min_height=120, sizing_mode="stretch_both")
-    areas.quad(
-        left="left", right="right", bottom=0, top="top", source=pauses, line_color=None, name="paused", level="underlay"
+    draw(
+        areas,
+        Quad,
+        left="left",
+        right="right",
+        bottom=0,
+        top="top",
+        source=pauses,
+        line_color=None,
+        name="paused",
+        level="underlay",
     )
     for band in range(MAX_BANDS):
-        areas.varea(x="at", y1=f"y{band}", y2=f"y{band + 1}", source=source, name=f"band{band}")
-    areas.line("at", "total", source=source, line_width=1.25, name="total")
-    areas.line("at", "limited", source=source, line_width=2.25, name="limited")
-    areas.line("at", "limit", source=source, line_width=1.5, line_dash="dashed", name="limit")
-    areas.scatter("at", "total", source=peaks, marker="inverted_triangle", size="size", name="peaks")
-    areas.text(
+        draw(areas, VArea, x="at", y1=f"y{band}", y2=f"y{band + 1}", source=source, name=f"band{band}")
+    draw(areas, Line, x="at", y="total", source=source, line_width=1.25, name="total")
+    draw(areas, Line, x="at", y="limited", source=source, line_width=2.25, name="limited")
+    draw(areas, Line, x="at", y="limit", source=source, line_width=1.5, line_dash="dashed", name="limit")
+    draw(areas, Scatter, x="at", y="total", source=peaks, marker="inverted_triangle", size="size", name="peaks")
+    draw(areas, Text, 
         x="at", y="total", text="text", text_align={"field": "align"}, source=peaks, y_offset=-14,
         text_font=constant(FONT), text_font_size="11px", text_baseline="bottom", name="peak-text",
     )  # fmt: skip
@@ -105,7 +116,7 @@ def plot_disk(source: ColumnDataSource, x_range: Range1d) -> figure:
     disk = _figure("memory-disk", x_range, height=_DISK_PX, sizing_mode="stretch_width", visible=False)
     disk.yaxis.axis_label = "on disk"
     disk.yaxis.ticker.desired_num_ticks = 2
-    disk.varea(x="at", y1=0, y2="spilled", source=source, name="spilled")
+    draw(disk, VArea, x="at", y1=0, y2="spilled", source=source, name="spilled")
     return disk
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from bokeh.core.properties import value as constant
 from bokeh.layouts import row as row_of
 from bokeh.models import Button, ColumnDataSource, HoverTool, InlineStyleSheet, Range1d, Toolbar, UIElement
+from bokeh.models.glyphs import HBar, Text
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate, Layer
@@ -18,6 +19,7 @@ from glassloom_dashboards.parts.card import (
     inner_width_px,
     replace_data,
 )
+from glassloom_dashboards.parts.glyphs import draw
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.text_width import fitting, text_px
@@ -155,16 +157,18 @@ def plot(source: ColumnDataSource) -> figure:
         x_axis_type=None,
         y_axis_type=None,
     )
-    row = bars.hbar(y="row_y", height=1, left=0, right=1, source=source, fill_alpha=0, line_color=None, name="row")
+    row = draw(
+        bars, HBar, y="row_y", height=1, left=0, right=1, source=source, fill_alpha=0, line_color=None, name="row"
+    )
     style: dict[str, Any] = {"y": "y", "height": 0.2, "source": source, "line_color": None}
-    bars.hbar(left=0, right=1, **style, name="track")
+    draw(bars, HBar, left=0, right=1, **style, name="track")
     left: Any = 0
     for part in PARTS:
-        bars.hbar(left=left, right=f"{part}_stop", **style, name=part)
+        draw(bars, HBar, left=left, right=f"{part}_stop", **style, name=part)
         left = f"{part}_stop"
     text: dict[str, Any] = {"y": "text_y", "source": source, "text_baseline": "middle", "text_font": constant(FONT)}
-    bars.text(x=0, text="label", text_font_size=f"{_NAME_PX}px", **text, name="label")
-    bars.text(x=1, text="count", text_align="right", text_font_size=f"{_COUNT_PX}px", **text, name="count")
+    draw(bars, Text, x=0, text="label", text_font_size=f"{_NAME_PX}px", **text, name="label")
+    draw(bars, Text, x=1, text="count", text_align="right", text_font_size=f"{_COUNT_PX}px", **text, name="count")
     share = hover("count")
     states = [(ODD_STATES.get(state, state), f"@{state}{{custom}}") for state in (*STATES, "cancelled")]
     bars.toolbar = Toolbar(

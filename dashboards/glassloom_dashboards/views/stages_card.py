@@ -20,6 +20,7 @@ from bokeh.models import (
     Toolbar,
     UIElement,
 )
+from bokeh.models.glyphs import HBar, Scatter, Segment, Text
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate
@@ -30,6 +31,7 @@ from glassloom_dashboards.parts.card import (
     packed,
     replace_data,
 )
+from glassloom_dashboards.parts.glyphs import draw
 from glassloom_dashboards.parts.scripts import callback, hover, ticks
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import FONT, Palette, bright_text, glyph_of, middle_cut, style_figure, tooltip
@@ -154,13 +156,23 @@ def plot_durations(source: ColumnDataSource, stragglers: ColumnDataSource, y_ran
     )
     boxes.xaxis.ticker = FixedTicker(ticks=[])
     boxes.xaxis.formatter = ticks("durationTick")
-    whole = boxes.segment("p05", "y", "p95", "y", source=source, line_width=1.5, name="whisker")
-    box = boxes.hbar(y="y", left="p25", right="p75", height=0.24, source=source, line_color=None, name="box")
-    boxes.scatter("p50", "y", source=source, marker="dash", angle=np.pi / 2, size=10, line_width=2, name="median")
-    boxes.scatter("mean", "y", source=source, marker="circle", size=5, name="mean")
-    late = boxes.scatter("x", "y", source=stragglers, marker="marker", size=9, name="stragglers")
-    late.update(selection_glyph=None, nonselection_glyph=None)
-    boxes.text(
+    whole = draw(boxes, Segment, x0="p05", y0="y", x1="p95", y1="y", source=source, line_width=1.5, name="whisker")
+    box = draw(boxes, HBar, y="y", left="p25", right="p75", height=0.24, source=source, line_color=None, name="box")
+    draw(
+        boxes,
+        Scatter,
+        x="p50",
+        y="y",
+        source=source,
+        marker="dash",
+        angle=np.pi / 2,
+        size=10,
+        line_width=2,
+        name="median",
+    )
+    draw(boxes, Scatter, x="mean", y="y", source=source, marker="circle", size=5, name="mean")
+    late = draw(boxes, Scatter, x="x", y="y", source=stragglers, marker="marker", size=9, name="stragglers")
+    draw(boxes, Text, 
         x="low", y="text_y", text="text", source=source, text_baseline="middle", text_font=constant(FONT),
         text_font_size="11px", name="words", x_offset=2,
     )  # fmt: skip

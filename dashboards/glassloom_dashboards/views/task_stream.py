@@ -21,6 +21,7 @@ from bokeh.models import (
     UIElement,
     WheelZoomTool,
 )
+from bokeh.models.glyphs import HBar, Quad, Scatter
 from bokeh.plotting import figure
 from markupsafe import Markup
 
@@ -31,6 +32,7 @@ from glassloom_dashboards.folds.lod import (
 from glassloom_dashboards.parts.base_cards import TimeCard
 from glassloom_dashboards.parts.card import Seen, inner_width_px, replace_data, show_html, versions_of
 from glassloom_dashboards.parts.colours import ColourBook
+from glassloom_dashboards.parts.glyphs import draw
 from glassloom_dashboards.parts.html_body import HtmlBody
 from glassloom_dashboards.parts.scripts import callback
 from glassloom_dashboards.parts.tables import Table
@@ -142,12 +144,22 @@ class TaskStream(TimeCard):
         """Add what is drawn to the plot; return the hover tools for it."""
         fill: dict[str, Any] = {"fill_color": {"field": "colour"}}
         edges = ("left", "right", "top", "bottom")
-        bins = plot.quad(*edges, source=self.bins, line_width=1, line_color={"field": "colour"}, **fill)
-        bars: dict[str, Any] = {"y": "lane", "left": "left", "right": "right", "height": LANE_HEIGHT}
-        self._single_glyph = plot.hbar(
-            **bars, source=self.single, line_width=0.75, line_color={"field": "line"}, **fill
+        bins = draw(
+            plot,
+            Quad,
+            **{edge: edge for edge in edges},
+            source=self.bins,
+            line_width=1,
+            line_color={"field": "colour"},
+            **fill,
         )
-        self._failed_glyph = plot.hbar(
+        bars: dict[str, Any] = {"y": "lane", "left": "left", "right": "right", "height": LANE_HEIGHT}
+        self._single_glyph = draw(
+            plot, HBar, **bars, source=self.single, line_width=0.75, line_color={"field": "line"}, **fill
+        )
+        self._failed_glyph = draw(
+            plot,
+            HBar,
             **bars,
             source=self.failed,
             line_width=1,
@@ -155,7 +167,9 @@ class TaskStream(TimeCard):
             hatch_scale=7,
             hatch_weight=2,
         )
-        self._running_glyph = plot.hbar(
+        self._running_glyph = draw(
+            plot,
+            HBar,
             **bars,
             source=self.running,
             fill_color={"field": "colour"},
@@ -167,16 +181,18 @@ class TaskStream(TimeCard):
             hatch_scale=8,
             hatch_color={"field": "colour"},
         )
-        self._ends_glyph = plot.scatter(
-            "right",
-            "lane",
+        self._ends_glyph = draw(
+            plot,
+            Scatter,
+            x="right",
+            y="lane",
             source=self.running,
             marker="marker",
             angle=-np.pi / 2,
             size=9,
             line_width=2,
         )
-        self._chosen_glyph = plot.hbar(**bars, source=self.chosen, fill_color=None, line_width=2)
+        self._chosen_glyph = draw(plot, HBar, **bars, source=self.chosen, fill_color=None, line_width=2)
         return [
             unfinished_hover(self._running_glyph, source=self.running, names=self.names, lanes=self.lane_names),
             task_hover(self._single_glyph, source=self.single, names=self.names, lanes=self.lane_names),

@@ -8,6 +8,7 @@ import numpy as np
 from bokeh.core.properties import value as constant
 from bokeh.layouts import column as layout_column
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d, Toolbar, UIElement
+from bokeh.models.glyphs import HBar, Quad, Text
 from bokeh.plotting import figure
 from glassloom_metrics.protocol import Action
 
@@ -19,6 +20,7 @@ from glassloom_dashboards.parts.card import (
     replace_data,
 )
 from glassloom_dashboards.parts.colours import rgba
+from glassloom_dashboards.parts.glyphs import draw
 from glassloom_dashboards.parts.numbers import share_text
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
@@ -101,11 +103,11 @@ def plot_bar(source: ColumnDataSource) -> figure:
         min_width=120, toolbar_location=None, tools=[], min_border=0, min_border_left=_LEFT_PX, min_border_right=22,
         x_axis_type=None, y_axis_type=None,
     )  # fmt: skip
-    parts = bar.hbar(
+    parts = draw(bar, HBar, 
         y=0.5, height=0.62, left="left", right="right", source=source, fill_color={"field": "colour"}, line_width=1,
         hatch_pattern={"field": "hatch"}, hatch_scale=7, name="parts",
     )  # fmt: skip
-    bar.text(
+    draw(bar, Text, 
         x="middle", y=0.5, text="text", source=source, text_align="center", text_baseline="middle", name="words",
         text_color={"field": "text_colour"}, text_font=constant(FONT), text_font_size="12px",
     )  # fmt: skip
@@ -130,7 +132,9 @@ def plot_bins(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, Hover
     bins.yaxis.ticker = FixedTicker(ticks=[0, 0.25, 0.5, 0.75, 1])
     bins.yaxis.major_label_overrides = {0: "0 %", 0.25: "25 %", 0.5: "50 %", 0.75: "75 %", 1: "100 %"}
     drawn = [
-        bins.quad(
+        draw(
+            bins,
+            Quad,
             left="left",
             right="right",
             bottom=EDGES[place],

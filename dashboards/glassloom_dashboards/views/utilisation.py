@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d, UIElement
+from bokeh.models.glyphs import Quad
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
@@ -12,6 +13,7 @@ from glassloom_dashboards.parts.base_cards import TimeCard
 from glassloom_dashboards.parts.card import (
     replace_data,
 )
+from glassloom_dashboards.parts.glyphs import draw
 from glassloom_dashboards.parts.numbers import share_text
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
@@ -49,9 +51,27 @@ def plot(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, HoverTool]
     band.yaxis.ticker = FixedTicker(ticks=[0, 0.5, 1])
     band.yaxis.major_label_overrides = {0: "0 %", 0.5: "50 %", 1: "100 %"}
     drawn = [
-        band.quad(left="left", right="right", bottom=0, top="compute", source=source, line_color=None, name="compute"),
-        band.quad(
-            left="left", right="right", bottom="compute", top="busy", source=source, line_color=None, name="other"
+        draw(
+            band,
+            Quad,
+            left="left",
+            right="right",
+            bottom=0,
+            top="compute",
+            source=source,
+            line_color=None,
+            name="compute",
+        ),
+        draw(
+            band,
+            Quad,
+            left="left",
+            right="right",
+            bottom="compute",
+            top="busy",
+            source=source,
+            line_color=None,
+            name="other",
         ),
     ]
     started = hover("started", source=source)

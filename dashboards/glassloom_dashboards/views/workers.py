@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from bokeh.core.properties import value as constant
 from bokeh.models import ColumnDataSource, FixedTicker, Range1d
+from bokeh.models.glyphs import Text
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.parts.card import inner_width_px
+from glassloom_dashboards.parts.glyphs import draw
 from glassloom_dashboards.parts.theme import FONT, Palette, glyph_of, middle_cut, plain
 
 MAX_BARS = 60
@@ -123,7 +125,9 @@ def size_px(plot: figure) -> dict[str, int]:
 
 def add_numbers(plot: figure, source: ColumnDataSource, at: str) -> None:
     """Write the column ``text`` right of the column `at`."""
-    plot.text(
+    draw(
+        plot,
+        Text,
         x=at,
         y="y",
         text="text",

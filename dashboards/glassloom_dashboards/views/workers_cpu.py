@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from bokeh.layouts import column as layout_column
 from bokeh.models import ColumnDataSource, HoverTool, Range1d, Toolbar, UIElement
+from bokeh.models.glyphs import HBar, Line, VArea
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
@@ -15,6 +16,7 @@ from glassloom_dashboards.parts.base_cards import TimeCard
 from glassloom_dashboards.parts.card import (
     replace_data,
 )
+from glassloom_dashboards.parts.glyphs import draw
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import Palette, ellipsis, glyph_of, style_figure, tooltip
 from glassloom_dashboards.parts.time_view import TimeView, time_figure
@@ -90,8 +92,8 @@ def plot_bars(source: ColumnDataSource) -> figure:
     """Return the figure that draws `columns`."""
     bars = bar_figure("workers-cpu", "% of one core")
     style: dict[str, Any] = {"y": "y", "height": BAR_HEIGHT, "source": source, "line_color": None}
-    track = bars.hbar(left=0, right="most", **style, name="track")
-    bars.hbar(left=0, right="cpu", **style, name="cpu")
+    track = draw(bars, HBar, left=0, right="most", **style, name="track")
+    draw(bars, HBar, left=0, right="cpu", **style, name="cpu")
     add_numbers(bars, source, "reach")
     bars.toolbar = Toolbar(
         logo=None,
@@ -115,8 +117,8 @@ def plot_history(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, Ho
     lines.yaxis.axis_label = "cores busy"
     lines.yaxis.ticker.desired_num_ticks = 3
     lines.yaxis.ticker.num_minor_ticks = 0
-    lines.varea(x="at", y1=0, y2="mean", source=source, fill_alpha=0.25, name="area")
-    line = lines.line("at", "mean", source=source, line_width=1.5, name="line")
+    draw(lines, VArea, x="at", y1=0, y2="mean", source=source, fill_alpha=0.25, name="area")
+    line = draw(lines, Line, x="at", y="mean", source=source, line_width=1.5, name="line")
     tool = HoverTool(
         renderers=[line],
         mode="vline",

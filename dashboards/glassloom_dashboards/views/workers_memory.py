@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bokeh.models import ColumnDataSource, HoverTool, Toolbar, UIElement
+from bokeh.models.glyphs import HBar, Segment
 from bokeh.plotting import figure
 from glassloom_metrics.worker_memory import cluster_bytes, in_memory_bytes
 
@@ -14,6 +15,7 @@ from glassloom_dashboards.parts.base_cards import PlotCard
 from glassloom_dashboards.parts.card import (
     replace_data,
 )
+from glassloom_dashboards.parts.glyphs import draw
 from glassloom_dashboards.parts.memory_words import IN_MEMORY, excess_text, part_words
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
@@ -119,15 +121,25 @@ def plot(source: ColumnDataSource) -> figure:
     bars = bar_figure("workers-memory", "")
     set_bytes_axis(bars)
     style: dict[str, Any] = {"y": "y", "height": BAR_HEIGHT, "source": source, "line_color": None}
-    bars.hbar(left=0, right="limit", **style, name="track")
+    draw(bars, HBar, left=0, right="limit", **style, name="track")
     left: Any = 0
     for part in IN_MEMORY:
-        bars.hbar(left=left, right=f"{part}_stop", **style, name=part)
+        draw(bars, HBar, left=left, right=f"{part}_stop", **style, name=part)
         left = f"{part}_stop"
-    bars.hbar(left=0, right="spilled", **style | {"y": "spilled_y"}, name="spilled")
-    bars.segment(x0="limit", x1="limit", y0="limit_top", y1="limit_bottom", line_width=2, source=source, name="limit")
+    draw(bars, HBar, left=0, right="spilled", **style | {"y": "spilled_y"}, name="spilled")
+    draw(
+        bars,
+        Segment,
+        x0="limit",
+        x1="limit",
+        y0="limit_top",
+        y1="limit_bottom",
+        line_width=2,
+        source=source,
+        name="limit",
+    )
     add_numbers(bars, source, "reach")
-    whole = bars.hbar(left=0, right="reach", fill_alpha=0, **style, name="whole")
+    whole = draw(bars, HBar, left=0, right="reach", fill_alpha=0, **style, name="whole")
     nbytes, limit = hover("bytes"), hover("limit")
     words = [(part, f"@{part}{{custom}}") for part in IN_MEMORY]
     bars.toolbar = Toolbar(
