@@ -1,0 +1,44 @@
+// Spares the browser work that BokehJS does for plots where people select points.
+//
+// For each renderer BokehJS makes five views of glyphs, and computes all of them anew whenever its data change: the glyph,
+// and those for what is selected, not selected, muted and moved. `draw` in glyphs.py says of its renderers that they look the
+// same in all cases. The other four then stand for the first: they take everything from it and compute nothing.
+//
+// `build_glyph_view` is BokehJS's own affair: where it is another one, nothing is changed, and pages take longer.
+window.glassloomSpeed = (() => {
+  const KINDS = ["selection_glyph", "nonselection_glyph", "muted_glyph"];
+  const looksAlways = (model) =>
+    model.hover_glyph === null && KINDS.every((kind) => model[kind] === null);
+
+  const nothing = () => undefined;
+  const resolved = () => Promise.resolve();
+
+  const standIn = (view) =>
+    Object.assign(Object.create(view), {
+      remove: nothing,
+      set_base: nothing,
+      set_data: resolved,
+      set_visuals: nothing,
+      after_visuals: nothing,
+      after_lazy_visuals: resolved,
+      map_data: nothing,
+    });
+
+  const install = (Bokeh) => {
+    const { prototype } =
+      Bokeh.Models.get("GlyphRenderer").prototype.default_view;
+    const build = prototype.build_glyph_view;
+    if (typeof build !== "function" || prototype.isSpared) {
+      return;
+    }
+    prototype.isSpared = true;
+    prototype.build_glyph_view = function (glyph) {
+      const isOther = this.glyph && glyph !== this.model.glyph;
+      return isOther && looksAlways(this.model)
+        ? Promise.resolve(standIn(this.glyph))
+        : build.call(this, glyph);
+    };
+  };
+
+  return { install };
+})();
