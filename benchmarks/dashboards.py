@@ -195,9 +195,11 @@ def _frames(tasks: int) -> Figures:
     from bokeh.document import Document
     from glassloom_dashboards.folds.aggregate import ClusterAggregate
     from glassloom_dashboards.parts.colours import ColourBook
+    from glassloom_dashboards.serving.bokeh_defaults import remember_defaults
     from glassloom_dashboards.serving.page import PageView
     from glassloom_metrics.protocol import Hello, Message, decode, encode
 
+    remember_defaults()  # as the process does
     this = psutil.Process()
     aggregate, before_mib = ClusterAggregate(), rss_mib(this)
     aggregate.apply(Hello(2, "bench", "bench", "processes", large_log.STARTED_AT_S))

@@ -46,8 +46,10 @@ def gpu_frame(kind: str) -> Figures:
     from bokeh.protocol import Protocol
     from glassloom_dashboards.folds.aggregate import ClusterAggregate
     from glassloom_dashboards.parts.colours import ColourBook
+    from glassloom_dashboards.serving.bokeh_defaults import remember_defaults
     from glassloom_dashboards.serving.page import PageView
 
+    remember_defaults()  # as the process does
     messages = list(_gpu_messages())
     aggregate, document, changes = ClusterAggregate(), Document(), []
     view = PageView("gpu", aggregate, ColourBook(), "light")
@@ -67,8 +69,8 @@ def gpu_frame(kind: str) -> Figures:
         changes.clear()
         start_s = time.thread_time()
         view.update(float(number))
-        patches = [Protocol().create("PATCH-DOC", [change]) for change in changes]
-        sent = sum(len(patch.content_json) + sum(len(part.to_bytes()) for part in patch.buffers) for patch in patches)
+        patch = Protocol().create("PATCH-DOC", changes)
+        sent = len(patch.content_json) + sum(len(part.to_bytes()) for part in patch.buffers)
         frames_ms.append(1e3 * (time.thread_time() - start_s))
         sizes_kb.append(sent / 1e3)
     return {

@@ -62,6 +62,7 @@ _CHARACTER_PX = 6.6
 """Of the words beside a box, in the widest font that browsers take."""
 _LEAST_S = 1e-6
 _TICK_PX = 48
+_MARKED = {"#000000": "marked-black", "#ffffff": "marked-white"}
 _DECADES_S = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 360000.0]
 _TICKS_S = sorted(
     {round(base * step, 9) for base in _DECADES_S[:7] for step in (1, 2, 5)}
@@ -277,7 +278,7 @@ class Stages(PlotCard):
         entries = progress.state_entries(palette, odd)
         if any(stage.durations.count for stage in self._stages):
             entries += [(palette.many, "middle half of durations", ""), (palette.muted_text, "5 to 95 %", "across")]
-            entries += [(palette.text, "median", "line"), (palette.background, "mean", "ring")]
+            entries += [(palette.many, "median", _MARKED[bright_text(palette.many)]), (palette.background, "mean", "ring")]
         late = [one for stage in self._stages for one in stage.longest]
         if late:
             runs = "; ▲ run still" if any(one.runs for one in late) else ""
