@@ -12,7 +12,7 @@ from glassloom_dashboards.serving.gate import SecretGate
 from glassloom_dashboards.serving.hub import Hub
 from glassloom_dashboards.serving.server import DashboardServer
 from real_process import SECRET
-from tornado.httpclient import AsyncHTTPClient, HTTPRequest
+from tornado.httpclient import AsyncHTTPClient, HTTPRequest, HTTPResponse
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.netutil import bind_sockets
@@ -37,8 +37,12 @@ class Serving:
 
     async def get(self, path: str) -> str:
         """Return the body of a page of ours."""
-        request = HTTPRequest(f"http://{self.host}{PREFIX}{path}", headers=GOOD, request_timeout=60)
-        return (await AsyncHTTPClient().fetch(request)).body.decode()
+        return (await self.fetch(f"{PREFIX}{path}")).body.decode()
+
+    async def fetch(self, path: str) -> HTTPResponse:
+        """Return the answer to a request for a path of this host."""
+        request = HTTPRequest(f"http://{self.host}{path}", headers=GOOD, request_timeout=60)
+        return await AsyncHTTPClient().fetch(request)
 
     async def open(self, path: str) -> WebSocketClientConnection:
         """Open a page as a browser does, up to the first fragment of Bokeh's greeting."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import logging
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from bokeh.settings import settings
 from bokeh_viewers import serving
 from browsing import open_tab
 from glassloom_dashboards.parts.card import TITLES
@@ -18,6 +21,7 @@ from glassloom_dashboards.serving import sessions
 from glassloom_dashboards.serving.hub import Hub
 from glassloom_dashboards.serving.page import PageView
 from glassloom_dashboards.serving.server import PageSocket
+from glassloom_dashboards.serving.static_files import StaticFiles
 from glassloom_dashboards.serving.turns import Turns
 from synthetic import HOSTILE_NAMES, Shape
 
@@ -205,3 +209,19 @@ def test_the_browser_shows_the_page_first_and_says_if_its_document_does_not_come
         tab.wait_for_function("() => document.getElementById('lost').textContent.includes('could not be opened')")
         assert tab.locator("#lost").is_visible()
         tab.wrongs.clear()  # Bokeh has told of the connection, too
+
+
+def test_a_script_is_sent_in_one_piece_once_and_kept_by_its_version(publish):
+    publish(Shape(tasks=5))
+
+    async def visit() -> tuple[int, str, bool]:
+        async with serving() as server:
+            body = await server.get("/c1/status")
+            address = html.unescape(re.search(r'src="([^"]+bokeh\.min\.js[^"]*)"', body)[1])
+            answer = await server.fetch(address)
+            content = StaticFiles.get_content(str(Path(settings.bokehjs_path()) / "js" / "bokeh.min.js"))
+            return len(answer.body), answer.headers["Cache-Control"], answer.body == content
+
+    size, kept, is_whole = asyncio.run(asyncio.wait_for(visit(), 60))
+    assert size > 10**6 and is_whole
+    assert "max-age=315360000" in kept

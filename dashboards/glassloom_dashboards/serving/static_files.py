@@ -15,7 +15,7 @@ class StaticFiles(StaticHandler):
     While a log is read between them, that takes a second for what pages load first.
     """
 
-    def initialize(self, path: str, turns: Turns) -> None:  # type: ignore[override]
+    def initialize(self, path: str, turns: Turns) -> None:
         """Take over who waits while a file is sent; called by Tornado."""
         super().initialize(path)
         self._turns = turns
@@ -26,6 +26,6 @@ class StaticFiles(StaticHandler):
             await super().get(path, include_body)
 
     @classmethod
-    def get_content(cls, abspath: str, start: int | None = None, end: int | None = None) -> bytes:  # type: ignore[override]
+    def get_content(cls, abspath: str, start: int | None = None, end: int | None = None) -> bytes:
         """Return a file's bytes, or part of them."""
         return Path(abspath).read_bytes()[start:end]

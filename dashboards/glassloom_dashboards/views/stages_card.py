@@ -278,7 +278,10 @@ class Stages(PlotCard):
         entries = progress.state_entries(palette, odd)
         if any(stage.durations.count for stage in self._stages):
             entries += [(palette.many, "middle half of durations", ""), (palette.muted_text, "5 to 95 %", "across")]
-            entries += [(palette.many, "median", _MARKED[bright_text(palette.many)]), (palette.background, "mean", "ring")]
+            entries += [
+                (palette.many, "median", _MARKED[bright_text(palette.many)]),
+                (palette.background, "mean", "ring"),
+            ]
         late = [one for stage in self._stages for one in stage.longest]
         if late:
             runs = "; ▲ run still" if any(one.runs for one in late) else ""
