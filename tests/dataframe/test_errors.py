@@ -133,14 +133,6 @@ def test_a_function_that_returns_something_else_than_meta_says_is_named(frame):
 
 
 def test_what_isnt_there_yet_says_what_works(frame):
-    other = gd.from_pandas(pd.DataFrame({"carrier": list("abcd"), "x": 1}), npartitions=2)
-    with pytest.raises(
-        NotImplementedError, match=r"merge of 2 with 2 partitions: .* right.repartition\(npartitions=1\)"
-    ):
-        frame.merge(other, on="carrier")
-    assert len(frame.merge(other.repartition(npartitions=1), on="carrier").compute()) == 4
-    with pytest.raises(NotImplementedError, match="how='outer' needs all 2 partitions of the left side at once"):
-        frame.merge(pd.DataFrame({"carrier": ["a"]}), on="carrier", how="outer")
     with pytest.raises(OptionError, match="how='sideways' should be one of"):
         frame.merge(pd.DataFrame({"carrier": ["a"]}), on="carrier", how="sideways")
     with pytest.raises(NotImplementedError, match=r"loc\[3\]: slices of labels and boolean series work"):

@@ -12,7 +12,6 @@ from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.write import to_csv, to_parquet
 from glassloom.dataframe.meta import infer_meta, parse_meta
-from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.nodes import Assign, BlockOp, Filter, LabelKeeping, Projection, require_aligned
 from glassloom.dataframe.reduce import Length, keep_some
@@ -235,10 +234,6 @@ class DataFrame(MovingFrame, Reductions):
         """Return the `n` rows with the smallest values in some columns, in one partition."""
         require_columns(columns if isinstance(columns, list) else [columns], self._meta)
         return wrap(keep_some(self._expr, "nsmallest", {"n": n, "columns": columns}, split_every))
-
-    def merge(self, right: Any, **options: Any) -> Any:
-        """Join with a table of one partition. See `glassloom.dataframe.merge`."""
-        return merge(self, right, **options)
 
     def to_parquet(self, path: Any, **options: Any) -> None:
         """Write one Parquet file a partition. See `glassloom.dataframe.to_parquet`."""

@@ -1,50 +1,160 @@
-"""Joins with a table of one partition, which every partition of the other side is joined with."""
+"""Joins: with a small side that every partition of the other one gets, by hash of the keys, or by index and divisions."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.call import Method
+from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
-from glassloom.dataframe.nodes import BlockOp, LabelKeeping
-from glassloom.dataframe.wrap import bind, is_node, wrap
+from glassloom.dataframe.io.from_pandas import from_pandas
+from glassloom.dataframe.moving.divisions import redivide, union_of_divisions
+from glassloom.dataframe.moving.shape import Repartition
+from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
+from glassloom.dataframe.moving.size import most_bytes
+from glassloom.dataframe.nodes import BlockOp, FrameExpr
+from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 
-_HOWS = ("inner", "left")
+BROADCAST_BYTES = 64 * 2**20
+"""A side that is known to be no larger is sent to all partitions of the other one."""
+_HOWS = ("inner", "left", "right", "outer", "cross", "leftsemi", "leftanti")
+_NEEDS_LEFT_ONLY_ONCE = ("inner", "right", "cross")
+"""Joins for which each partition of the right side may be joined with the whole left one."""
+_NEEDS_RIGHT_ONLY_ONCE = ("inner", "left", "cross", "leftsemi", "leftanti")
+_VALIDATIONS = ("one_to_one", "1:1", "one_to_many", "1:m", "many_to_one", "m:1", "many_to_many", "m:m")
+
+
+@dataclass(frozen=True)
+class Joining:
+    """How two frames are joined: pandas' arguments. Keys are lists or None."""
+
+    how: str
+    left_on: tuple[Any, ...] | None
+    right_on: tuple[Any, ...] | None
+    left_index: bool
+    right_index: bool
+    same_keys: bool
+    """Whether the keys were given by `on`: then they are one column of the result."""
+    suffixes: tuple[str | None, str | None]
+    indicator: bool | str
+    validate: str | None
+
+    def __glassloom_tokenize__(self) -> Any:
+        return tuple(vars(self).values())
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        """Return the join of two blocks."""
+        options: dict[str, Any] = {
+            "how": self.how, "left_index": self.left_index, "right_index": self.right_index,
+            "suffixes": self.suffixes, "indicator": self.indicator, "validate": self.validate,
+        }  # fmt: skip
+        if self.same_keys:
+            options["on"] = None if self.left_on is None else list(self.left_on)
+        else:
+            options["left_on"] = None if self.left_on is None else list(self.left_on)
+            options["right_on"] = None if self.right_on is None else list(self.right_on)
+        if self.how in ("leftsemi", "leftanti"):
+            return _chosen_rows(left, right, {**options, "how": "left", "indicator": "_merge"}, self.how)
+        return pd.merge(left, right, **options)
+
+    @property
+    def __name__(self) -> str:
+        return "merge"
+
+
+class Join(BlockOp):
+    """Partitions of two frames, joined one by one; or those of one of them with the whole other one."""
+
+    parameters = ("frame", "others", "call", "keys")
+
+    keys: tuple[Any, ...] | None
+    """The columns of the result by whose hash its rows are distributed."""
+
+    @property
+    def joining(self) -> Joining:
+        """How they are joined."""
+        assert isinstance(self.call.function, Joining)
+        return self.call.function
+
+    @property
+    def sides(self) -> tuple[FrameExpr, FrameExpr]:
+        """The left and the right frame."""
+        nodes = self.operand_nodes
+        left, right = (nodes[block.number] for block in self.call.args)
+        return left, right
+
+    @property
+    def layout(self) -> str:
+        return self.name
+
+    @property
+    def hashed_by(self) -> tuple[Any, ...] | None:
+        return self.keys
+
+
+class SortedJoin(Join):
+    """Partitions of equal divisions, joined by index."""
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.frame.divisions
 
 
 def merge(
     left: Any,
     right: Any,
-    *,
     how: str = "inner",
     on: Any = None,
     left_on: Any = None,
     right_on: Any = None,
     left_index: bool = False,
     right_index: bool = False,
+    sort: bool = False,
     suffixes: tuple[str | None, str | None] = ("_x", "_y"),
+    copy: Any = None,
+    indicator: bool | str = False,
+    validate: str | None = None,
+    *,
+    npartitions: int | None = None,
+    shuffle_method: str | None = None,
+    broadcast: bool | float | None = None,
 ) -> Any:
-    """Join a frame with a table, as `pandas.merge` does.
+    """Join two frames, as `pandas.merge` does. Missing keys match missing keys, as in pandas.
 
-    The table on the right must be small enough for one partition: a pandas object, or a lazy frame of one partition
-    such as the result of a `groupby`. Missing keys match missing keys, as in pandas.
+    A side of one partition, or one known to be small, is joined with each partition of the other side, if `how` allows
+    it; those rows keep the other side's order. Two frames that are joined by index and whose divisions are known are
+    joined partition by partition. Otherwise the rows of both are moved by the hash of their keys. Then each partition's
+    rows are in pandas' order, and which rows are in which partition depends on the keys alone.
+
+    Index labels of the result count the rows of each partition, unless frames are joined by index.
 
     Parameters
     ----------
     left, right
-        The frames.
+        Lazy frames or pandas objects. One at least is lazy.
     how
-        ``"inner"`` or ``"left"``.
-    on, left_on, right_on, left_index, right_index, suffixes
-        As in `pandas.merge`.
+        ``"inner"``, ``"left"``, ``"right"``, ``"outer"``, ``"cross"``; ``"leftsemi"`` or ``"leftanti"``: rows of the left
+        frame whose keys the right one has, or hasn't.
+    on, left_on, right_on, left_index, right_index, suffixes, indicator, validate
+        As in `pandas.merge`. Keys are names of columns or index levels.
+    sort
+        Only False; use `sort_values`.
+    copy
+        Ignored, as by pandas.
+    npartitions
+        Number of partitions of the result, if rows move. Default: the larger of both sides'.
+    shuffle_method
+        For compatibility with Dask; there is one method.
+    broadcast
+        Whether to send a whole side to each partition of the other one: True, False, or None to decide by size. Numbers,
+        which Dask takes, are None.
 
     Raises
     ------
-    NotImplementedError
-        If both sides have several partitions, or another `how` would need rows of several partitions at once.
     UnknownColumn
         If a key is missing.
 
@@ -57,41 +167,188 @@ def merge(
     >>> sales.merge(names, on="k").name.compute().tolist()
     ['Ada', 'Bob', 'Ada']
     """
-    if not is_node(left):
-        raise TypeError(f"the left side of a lazy merge should be a lazy frame, got {type(left).__name__}")
-    several = is_node(right) and right.npartitions > 1
-    if several and left.npartitions == 1 and how == "inner":
-        hint = "swap the sides, so that the small one is on the right"
-    else:
-        hint = "give the small side as a pandas DataFrame, or make it one partition: right.repartition(npartitions=1)"
-    if several:
-        raise NotImplementedError(
-            f"merge of {left.npartitions} with {right.npartitions} partitions: joins that move rows between partitions "
-            f"aren't there yet; {hint}"
-        )
-    if how not in ("inner", "left", "right", "outer", "cross"):
+    if not is_node(left) and not is_node(right):
+        raise TypeError(f"merge needs a lazy frame on one side, got {type(left).__name__} and {type(right).__name__}")
+    left, right = _as_lazy_frame(left, "left"), _as_lazy_frame(right, "right")
+    require_shuffle_method(shuffle_method)
+    if sort:
+        raise NotImplementedError("merge(sort=True) isn't supported; sort the result with sort_values()")
+    if how not in _HOWS:
         raise OptionError(f"how={how!r} should be one of {list(_HOWS)}")
-    if how not in _HOWS and left.npartitions > 1:
-        raise NotImplementedError(
-            f"how={how!r} needs all {left.npartitions} partitions of the left side at once; {' and '.join(_HOWS)} joins "
-            "work, and any join does on left.repartition(npartitions=1)"
-        )
-    _require_keys(left, right, on, left_on, right_on)
-    options = {
-        "how": how, "on": on, "left_on": left_on, "right_on": right_on, "left_index": left_index,
-        "right_index": right_index, "suffixes": suffixes,
-    }  # fmt: skip
-    nodes, call = bind(Method("merge"), (left, right), options, label="merge")
-    keeps_labels = left_index and (right_index or right_on is None) and how == "left"
-    kind = LabelKeeping if keeps_labels else BlockOp
-    return wrap(kind(nodes[0], tuple(nodes[1:]), call))
+    if validate is not None and validate not in _VALIDATIONS:
+        raise OptionError(f"validate={validate!r} should be one of {list(_VALIDATIONS)}")
+    if copy not in (None, True, False):
+        raise OptionError(f"copy={copy!r} should be None, True or False")
+    joining = _joining(
+        left.expr.meta,
+        right.expr.meta,
+        how,
+        on,
+        left_on,
+        right_on,
+        left_index,
+        right_index,
+        suffixes,
+        indicator,
+        validate,
+    )
+    return wrap(
+        join_nodes(left.expr, right.expr, joining, npartitions, None if type(broadcast) in (int, float) else broadcast)
+    )
 
 
-def _require_keys(left: Any, right: Any, on: Any, left_on: Any, right_on: Any) -> None:
-    for keys, side in ((on, left), (on, right), (left_on, left), (right_on, right)):
-        meta = side.expr.meta if is_node(side) else side
-        if keys is None or not isinstance(meta, pd.DataFrame):
-            continue
-        labels = keys if isinstance(keys, list) else [keys]
-        if all(isinstance(label, (str, int)) for label in labels):
-            require_columns([label for label in labels if label not in meta.index.names], meta)
+def join_nodes(
+    left: FrameExpr, right: FrameExpr, joining: Joining, npartitions: int | None = None, broadcast: Any = None
+) -> FrameExpr:
+    """Return the node of a join, of the kind that fits."""
+    joining(left.meta, right.meta)  # what pandas objects to is raised here
+    side = _broadcast_side(left, right, joining, broadcast)
+    if side == "right":
+        return _join(left, right if right.npartitions == 1 else Repartition(right, 1), joining, None)
+    if side == "left":
+        return _join(left if left.npartitions == 1 else Repartition(left, 1), right, joining, None)
+    if joining.left_index and joining.right_index and left.divisions[0] is not None and right.divisions[0] is not None:
+        divisions = union_of_divisions([left, right])
+        return _join(redivide(left, divisions), redivide(right, divisions), joining, None, kind=SortedJoin)
+    own, others = (
+        _hash_keys(left, joining.left_on, joining.left_index),
+        _hash_keys(right, joining.right_on, joining.right_index),
+    )
+    count = npartitions or _usual_count(left, right, own, others)
+    return _join(hash_shuffle(left, own, count), hash_shuffle(right, others, count), joining, _keys_of_result(joining))
+
+
+def _join(
+    left: FrameExpr, right: FrameExpr, joining: Joining, keys: tuple[Any, ...] | None, kind: type[Join] = Join
+) -> FrameExpr:
+    if left.npartitions == 1 < right.npartitions:
+        return kind(right, (left,), BlockCall(joining, (Block(1), Block(0)), label="merge"), keys)
+    if left.name == right.name:
+        return kind(left, (), BlockCall(joining, (Block(0), Block(0)), label="merge"), keys)
+    return kind(left, (right,), BlockCall(joining, (Block(0), Block(1)), label="merge"), keys)
+
+
+def _usual_count(left: FrameExpr, right: FrameExpr, own: tuple[Any, ...], others: tuple[Any, ...]) -> int:
+    """Return as many partitions as a side has that is distributed by its keys already; else as the larger side has."""
+    ready = [node.npartitions for node, keys in ((left, own), (right, others)) if node.hashed_by == keys]
+    return max(ready or [left.npartitions, right.npartitions])
+
+
+def _broadcast_side(left: FrameExpr, right: FrameExpr, joining: Joining, broadcast: Any) -> str | None:
+    """Return the side that all partitions of the other one get; None if rows must move."""
+    if left.npartitions == right.npartitions == 1:
+        return "right"
+    if joining.validate is not None:  # each key must be in one partition
+        return None
+    allowed = {
+        "right": joining.how in _NEEDS_RIGHT_ONLY_ONCE,
+        "left": joining.how in _NEEDS_LEFT_ONLY_ONCE,
+    }
+    nodes = {"right": right, "left": left}
+    sides = [side for side in nodes if allowed[side]]
+    if joining.how == "cross":
+        return min(sides, key=lambda side: nodes[side].npartitions)
+    single = [side for side in sides if nodes[side].npartitions == 1]
+    if broadcast is False:
+        return None
+    if single:
+        return single[0]
+    sizes = {side: most_bytes(nodes[side]) for side in sides}
+    known = {side: size for side, size in sizes.items() if size is not None}
+    if broadcast and sides:
+        return min(sides, key=lambda side: (known.get(side, float("inf")), nodes[side].npartitions))
+    small = {
+        side: size
+        for side, size in known.items()
+        if size * nodes[_other(side)].npartitions <= BROADCAST_BYTES * 8 and size <= BROADCAST_BYTES
+    }
+    return min(small, key=small.__getitem__, default=None)
+
+
+def _other(side: str) -> str:
+    return "left" if side == "right" else "right"
+
+
+def _keys_of_result(joining: Joining) -> tuple[Any, ...] | None:
+    """Return the columns of the result that are the keys of all of its rows."""
+    if joining.left_index and joining.right_index:
+        return ()
+    if joining.left_index or joining.right_index:
+        return None
+    if joining.same_keys or joining.how in ("inner", "left", "leftsemi", "leftanti"):
+        names = joining.left_on or ()
+        kept = joining.same_keys or not set(names) & set(joining.right_on or ())
+        return names if kept else None
+    return (
+        joining.right_on
+        if joining.how == "right" and not set(joining.left_on or ()) & set(joining.right_on or ())
+        else None
+    )
+
+
+def _hash_keys(node: FrameExpr, keys: tuple[Any, ...] | None, by_index: bool) -> tuple[Any, ...]:
+    """Return the keys as `hash_shuffle` takes them."""
+    names = [] if by_index else list(keys or ())
+    levels = [name for name in names if name not in node.meta.columns]
+    if not levels:
+        return tuple(names)
+    if len(names) == 1 and node.meta.index.nlevels == 1:
+        return ()
+    raise NotImplementedError(f"merge by index level {levels[0]!r} and others; call reset_index() before")
+
+
+def _as_lazy_frame(value: Any, side: str) -> Any:
+    if not is_node(value):
+        if not isinstance(value, (pd.DataFrame, pd.Series)):
+            raise TypeError(
+                f"the {side} side of a merge should be a lazy frame or a pandas object, got {type(value).__name__}"
+            )
+        value = from_pandas(value, sort=False)
+    meta = value.expr.meta
+    if isinstance(meta, pd.DataFrame):
+        return value
+    if isinstance(meta, pd.Series) and meta.name is not None:
+        return operate(Method("to_frame"), value, label="to-frame")
+    raise TypeError(f"the {side} side of a merge should be a frame or a series with a name, got {type(value).__name__}")
+
+
+def _joining(
+    left: Any, right: Any, how: str, on: Any, left_on: Any, right_on: Any, left_index: bool, right_index: bool,
+    suffixes: Any, indicator: Any, validate: Any,
+) -> Joining:  # fmt: skip
+    """Return a join's options, with the keys that pandas would take by default.
+
+    Raises
+    ------
+    UnknownColumn
+        If a key is missing.
+    """
+    same = on is not None or (left_on is None and right_on is None and not left_index and not right_index)
+    if same and on is None and how != "cross":
+        common = [name for name in left.columns if name in right.columns]
+        on = common or None  # pandas says what is wrong
+    if on is not None and (left_on is not None or right_on is not None):
+        raise ValueError("merge: give on=, or left_on= and right_on=, not both")
+    own, others = (_listed(on), _listed(on)) if same else (_listed(left_on), _listed(right_on))
+    for keys, meta in ((own, left), (others, right)):
+        if keys is not None and any(is_node(key) or not pd.api.types.is_hashable(key) for key in keys):
+            raise NotImplementedError("merge takes names of columns as keys; assign() other keys as columns before")
+        require_columns([key for key in keys or () if key not in meta.index.names], meta)
+    return Joining(how, own, others, left_index, right_index, same, tuple(suffixes), indicator, validate)
+
+
+def _listed(keys: Any) -> tuple[Any, ...] | None:
+    if keys is None:
+        return None
+    return tuple(keys) if isinstance(keys, list) else (keys,)
+
+
+def _chosen_rows(left: Any, right: Any, options: dict[str, Any], how: str) -> Any:
+    """Return the rows of the left block whose keys the right one has, or hasn't."""
+    keys = options.get("on") or options.get("right_on")
+    table = right if not keys else right[[key for key in keys if key in right.columns]]
+    table = table[[]][~table.index.duplicated()] if options["right_index"] else table.drop_duplicates()
+    numbered = left.assign(_row=range(len(left)))
+    joined = numbered.merge(table, **options)
+    rows = joined.loc[joined["_merge"] == ("both" if how == "leftsemi" else "left_only"), "_row"]
+    return left.take(rows.to_numpy())

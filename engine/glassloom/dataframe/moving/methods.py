@@ -11,9 +11,10 @@ import pandas as pd
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.set_index import BY_INDEX, SetIndex, set_sorted_index, sort_by_index
-from glassloom.dataframe.moving.shuffle import hash_shuffle
+from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
 from glassloom.dataframe.moving.sort import (
     Sorting,
     require_stable,
@@ -25,8 +26,6 @@ from glassloom.dataframe.moving.sort import (
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, require_aligned
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 from glassloom.errors import OptionError
-
-_SHUFFLE_METHODS = (None, "tasks", "disk", "p2p")
 
 
 class MovingRows(Collection):
@@ -301,15 +300,87 @@ class MovingFrame(MovingRows):
             found = sort_by_index(node, labels, count, divisions)
         return wrap(found)
 
+    def merge(
+        self,
+        right: Any,
+        how: str = "inner",
+        on: Any = None,
+        left_on: Any = None,
+        right_on: Any = None,
+        left_index: bool = False,
+        right_index: bool = False,
+        sort: bool = False,
+        suffixes: tuple[str | None, str | None] = ("_x", "_y"),
+        copy: Any = None,
+        indicator: bool | str = False,
+        validate: str | None = None,
+        *,
+        npartitions: int | None = None,
+        shuffle_method: str | None = None,
+        broadcast: bool | float | None = None,
+    ) -> Any:
+        """Join with another frame. See `glassloom.dataframe.merge`."""
+        return merge(
+            self, right, how, on, left_on, right_on, left_index, right_index, sort, suffixes, copy, indicator, validate,
+            npartitions=npartitions, shuffle_method=shuffle_method, broadcast=broadcast,
+        )  # fmt: skip
+
+    def join(
+        self,
+        other: Any,
+        on: Any = None,
+        how: str = "left",
+        lsuffix: str = "",
+        rsuffix: str = "",
+        sort: bool = False,
+        validate: str | None = None,
+        *,
+        npartitions: int | None = None,
+        shuffle_method: str | None = None,
+    ) -> Any:
+        """Join with other frames by their index, as `pandas.DataFrame.join` does. See `glassloom.dataframe.merge`.
+
+        Parameters
+        ----------
+        other
+            A frame, a series with a name, or a list of those.
+        on
+            Columns of this frame to look up in the other's index. Default: this frame's index.
+        how
+            ``"left"``, ``"right"``, ``"inner"``, ``"outer"`` or ``"cross"``.
+        lsuffix, rsuffix
+            What is appended to the names of columns that both have.
+        sort
+            Only False; use `sort_index`.
+        validate, npartitions, shuffle_method
+            As in `merge`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"k": ["a", "b"]}), npartitions=2)
+        >>> frame.join(pd.DataFrame({"x": [1, 2]}, index=["b", "a"]), on="k").x.compute().tolist()
+        [2, 1]
+        """
+        if isinstance(other, (list, tuple)):
+            if on is not None or lsuffix or rsuffix:
+                raise ValueError("join with a list of frames is by index alone, and takes no suffixes")
+            found = self
+            for one in other:
+                found = found.join(one, how=how, npartitions=npartitions, shuffle_method=shuffle_method)
+            return found
+        keys: dict[str, Any] = {"left_index": True} if on is None else {"left_on": on}
+        if how == "cross":
+            keys = {}
+        return merge(
+            self, other, how, right_index=how != "cross", sort=sort, suffixes=(lsuffix, rsuffix), validate=validate,
+            npartitions=npartitions, shuffle_method=shuffle_method, **keys,
+        )  # fmt: skip
+
 
 def _set_index(frame: Any, *keys: Any, drop: bool, append: bool) -> Any:
     return frame.set_index(list(keys), drop=drop, append=append)
-
-
-def require_shuffle_method(method: str | None) -> None:
-    """Check the name of a way to shuffle that Dask has; all of them mean the same here."""
-    if method not in _SHUFFLE_METHODS:
-        raise OptionError(f"shuffle_method={method!r} should be one of {list(_SHUFFLE_METHODS)}")
 
 
 def _require_usual(method: str, name: str, value: Any, usual: Sequence[Any]) -> None:

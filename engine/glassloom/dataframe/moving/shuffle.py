@@ -13,6 +13,9 @@ from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split
 from glassloom.dataframe.moving.hashing import hash_keys, places_of
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import FrameExpr
+from glassloom.errors import OptionError
+
+_SHUFFLE_METHODS = (None, "tasks", "disk", "p2p")
 
 
 class HashShuffle(Exchange):
@@ -74,3 +77,9 @@ def key_columns(block: Any, keys: tuple[Any, ...]) -> list[Any]:
 
 def _split_by_hash(block: Any, keys: tuple[Any, ...], count: int) -> Pieces:
     return split(block, places_of(hash_keys(key_columns(block, keys)), count), count)
+
+
+def require_shuffle_method(method: str | None) -> None:
+    """Check the name of a way to shuffle that Dask has; all of them mean the same here."""
+    if method not in _SHUFFLE_METHODS:
+        raise OptionError(f"shuffle_method={method!r} should be one of {list(_SHUFFLE_METHODS)}")

@@ -1,0 +1,97 @@
+"""Frames cut at other divisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from glassloom.backends.pandas_ import concat
+from glassloom.dataframe.nodes import FrameExpr, describe_divisions
+from glassloom.errors import DivisionError
+from glassloom.graph import Key, Task, TaskRef
+
+
+class Redivide(FrameExpr):
+    """A frame whose divisions are known, cut at others. Rows keep their order."""
+
+    parameters = ("frame", "new_divisions")
+    operation = "repartition"
+
+    frame: FrameExpr
+    new_divisions: tuple[Any, ...]
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.frame.meta
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.new_divisions
+
+    def tasks(self) -> dict[Key, Task]:
+        tasks: dict[Key, Task] = {}
+        below, old = self.frame.output_keys(), self.frame.divisions
+        final = len(self.new_divisions) - 2
+        start = 0
+        for number, (low, high) in enumerate(pairwise(self.new_divisions)):
+            is_last = number == final
+            while start < len(below) - 1 and old[start + 1] <= low:
+                start += 1
+            end = start
+            while end < len(below) and (old[end] < high or (is_last and old[end] <= high) or end == start):
+                end += 1
+            end = len(below) if is_last else end
+            key: Key = (self.name, number)
+            bounds = (None if number == 0 else low, None if is_last else high)
+            tasks[key] = Task(key, _between, ([TaskRef(one) for one in below[start:end]], *bounds))
+        return tasks
+
+
+def redivide(node: FrameExpr, divisions: Sequence[Any]) -> FrameExpr:
+    """Return a frame cut at divisions that include its own range.
+
+    Raises
+    ------
+    DivisionError
+        If its divisions aren't known.
+    """
+    if node.divisions[0] is None:
+        raise DivisionError(
+            f"the frame has {describe_divisions(node)}; set_index() sorts by a column and finds the divisions"
+        )
+    return node if node.divisions == tuple(divisions) else Redivide(node, tuple(divisions))
+
+
+def union_of_divisions(nodes: Sequence[FrameExpr]) -> tuple[Any, ...]:
+    """Return divisions at which all nodes can be cut: about as many as the finest has, over the range of all."""
+    found = sorted({label for node in nodes for label in node.divisions})
+    if len(found) == 1:
+        return (found[0], found[0])
+    most = max(node.npartitions for node in nodes)
+    if len(found) - 1 <= 2 * most:
+        return tuple(found)
+    chosen = np.unique(np.linspace(0, len(found) - 1, most + 1).round().astype(int))
+    return tuple(found[place] for place in chosen)
+
+
+def _between(blocks: list[Any], low: Any, high: Any) -> Any:
+    """Return the rows with labels from `low` to before `high`. Missing labels are at the end of the last partition."""
+    return concat([_cut(block, low, high) for block in blocks])
+
+
+def _cut(block: Any, low: Any, high: Any) -> Any:
+    index = block.index
+    if index.is_monotonic_increasing:
+        start = 0 if low is None else index.searchsorted(low, side="left")
+        end = len(index) if high is None else index.searchsorted(high, side="left")
+        return block[start:end]
+    keep = np.ones(len(index), bool)
+    if low is not None:
+        keep &= ~np.asarray(index < low)  # so that missing labels are kept
+    if high is not None:
+        keep &= np.asarray(index < high)
+    return block[keep]

@@ -1,0 +1,194 @@
+"""Joins of every kind against pandas: with a small side, by hash, and by index."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, cut_frames, frames, labels
+from glassloom.errors import OptionError, UnknownColumn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+INLINE = {"scheduler": "inline"}
+HOWS = ["inner", "left", "right", "outer"]
+
+
+def in_some_order(frame):
+    """Return a frame's rows in an order of its own, so that frames of equal rows are equal."""
+    texts = [frame.index.astype(str)] if frame.index.name is not None else []
+    texts += [frame.iloc[:, place].astype(str).to_numpy() for place in range(frame.shape[1])]
+    order = np.lexsort([pd.factorize(np.asarray(text, dtype=object), sort=True)[0] for text in texts])
+    chosen = frame.iloc[order]
+    return chosen if frame.index.name is not None else chosen.reset_index(drop=True)
+
+
+def assert_same_rows(got, expected):
+    assert_same(in_some_order(got), in_some_order(expected))
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_any_merge_by_columns_is_that_of_pandas(data):
+    frame, lazy = data.draw(cut_frames(max_rows=12))
+    other, other_lazy = data.draw(cut_frames(max_rows=12))
+    on = data.draw(st.lists(st.sampled_from(list(frame.columns)), min_size=1, max_size=2, unique=True))
+    options = {
+        "on": on,
+        "how": data.draw(st.sampled_from(HOWS)),
+        "indicator": data.draw(st.booleans()),
+        "suffixes": ("_l", "_r"),
+    }
+    moving = {
+        "broadcast": data.draw(st.sampled_from([None, False])),
+        "npartitions": data.draw(st.sampled_from([None, 3])),
+    }
+    got = lazy.merge(other_lazy, **options, **moving).compute(**INLINE)
+    assert_same_rows(got, frame.merge(other, **options))
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_merge_by_index_is_that_of_pandas(data):
+    frame, lazy = data.draw(cut_frames(max_rows=12))
+    other, other_lazy = data.draw(cut_frames(max_rows=12))
+    frame, other = frame.rename_axis("row"), other.rename_axis("row")
+    lazy, other_lazy = (
+        lazy.map_partitions(_named, keep_divisions=True),
+        other_lazy.map_partitions(_named, keep_divisions=True),
+    )
+    how = data.draw(st.sampled_from(HOWS))
+    options = {"left_index": True, "right_index": True, "how": how}
+    got = lazy.merge(other_lazy, **options).compute(**INLINE)
+    assert_same_rows(got, frame.merge(other, **options))
+    options = {"left_on": "i", "right_index": True, "how": how}
+    expected = frame.merge(other, **options)
+    assert len(lazy.merge(other_lazy, **options).compute(**INLINE)) == len(expected)
+
+
+def _named(block):
+    return block.rename_axis("row")
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_keys_of_unlike_dtypes_meet(how):
+    frame = pd.DataFrame({"k": [1, 2, 3, 4], "s": ["a", "b", None, "c"], "x": range(4)})
+    other = pd.DataFrame({"k": [1.0, 3.0, np.nan, 9.0], "s": pd.Categorical(["a", None, "b", "q"]), "y": range(4)})
+    lazy, other_lazy = gd.from_pandas(frame, npartitions=3), gd.from_pandas(other, npartitions=2)
+    for key in ("k", "s"):
+        one, two = [key, "x"], [key, "y"]
+        got = lazy[one].merge(other_lazy[two], on=key, how=how, broadcast=False).compute(**INLINE)
+        expected = frame[one].merge(other[two], on=key, how=how)
+        assert sorted(map(str, zip(got.x, got.y, strict=True))) == sorted(
+            map(str, zip(expected.x, expected.y, strict=True))
+        )
+
+
+def test_rows_of_the_large_side_keep_their_order():
+    frame = pd.DataFrame({"k": [3, 1, 2, 1], "x": range(4)})
+    table = pd.DataFrame({"k": [1, 3], "y": [10, 30]})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    assert_same(
+        lazy.merge(table, on="k", how="left").compute().reset_index(drop=True), frame.merge(table, on="k", how="left")
+    )
+    got = gd.merge(table, lazy, on="k", how="right")
+    assert_same(got.compute().reset_index(drop=True), table.merge(frame, on="k", how="right"))
+    assert got.npartitions == lazy.npartitions
+
+
+def test_the_kind_of_join_follows_the_sizes():
+    small = gd.from_pandas(pd.DataFrame({"k": range(8), "y": range(8)}), npartitions=3)
+    large = gd.from_pandas(pd.DataFrame({"k": range(8), "x": range(8)}), npartitions=4)
+    unknown = large.map_partitions(lambda part: part)
+    assert "shuffle" not in labels(unknown.merge(small, on="k"))
+    assert "shuffle" not in labels(small.merge(unknown, on="k"))
+    assert labels(unknown.merge(small, on="k", broadcast=False)).count("shuffle") == 2
+    assert labels(unknown.merge(small, on="k", how="outer")).count("shuffle") == 2
+    assert labels(unknown.merge(unknown.assign(z=1), on="k")).count("shuffle") == 2
+    by_index = large.merge(small.rename(columns={"k": "j"}), left_index=True, right_index=True, broadcast=False)
+    assert by_index.known_divisions
+    assert "shuffle" not in labels(by_index)
+
+
+def test_a_side_that_is_distributed_by_the_keys_does_not_move_again():
+    parts = [gd.from_pandas(pd.DataFrame({"k": range(8), name: range(8)}), npartitions=3) for name in "xyz"]
+    joined = parts[0].merge(parts[1], on="k", broadcast=False).merge(parts[2], on="k", broadcast=False)
+    assert labels(joined).count("shuffle") == 3
+    assert sorted(joined.compute(**INLINE).z) == list(range(8))
+    outer = parts[0].merge(parts[1].rename(columns={"k": "j"}), left_on="k", right_on="j", how="outer", broadcast=False)
+    assert labels(outer.merge(parts[2], on="k", broadcast=False)).count("shuffle") == 4
+
+
+def test_cross_semi_and_anti_joins():
+    frame = pd.DataFrame({"k": [1, 2, 2, 3], "x": range(4)})
+    other = pd.DataFrame({"k": [2, 2, 4], "y": range(3)})
+    lazy, other_lazy = gd.from_pandas(frame, npartitions=2), gd.from_pandas(other, npartitions=2)
+    got = lazy.merge(other_lazy, how="cross").compute(**INLINE)
+    assert_same_rows(got, frame.merge(other, how="cross"))
+    for broadcast in (None, False):
+        semi = lazy.merge(other_lazy, on="k", how="leftsemi", broadcast=broadcast).compute(**INLINE)
+        assert_same(semi.sort_values("x"), frame[frame.k.isin(other.k)])
+        anti = lazy.merge(other_lazy, on="k", how="leftanti", broadcast=broadcast).compute(**INLINE)
+        assert_same(anti.sort_values("x"), frame[~frame.k.isin(other.k)])
+
+
+def test_validate_looks_at_all_rows_of_a_key():
+    frame = pd.DataFrame({"k": [1, 2, 3, 1], "x": range(4)})
+    lazy = gd.from_pandas(frame, npartitions=4)
+    table = pd.DataFrame({"k": [1, 2, 3], "y": range(3)})
+    assert len(lazy.merge(table, on="k", validate="m:1").compute(**INLINE)) == 4
+    with pytest.raises(pd.errors.MergeError, match="not unique in left dataset"):
+        lazy.merge(table, on="k", validate="1:1").compute(**INLINE)
+
+
+def test_wrong_options_are_named():
+    lazy = gd.from_pandas(pd.DataFrame({"k": [1, 2], "x": [1, 2]}), npartitions=2)
+    with pytest.raises(UnknownColumn, match="no column 'q'"):
+        lazy.merge(lazy, on="q")
+    with pytest.raises(OptionError, match="how='middle' should be one of"):
+        lazy.merge(lazy, on="k", how="middle")
+    with pytest.raises(OptionError, match="validate='2:2' should be one of"):
+        lazy.merge(lazy, on="k", validate="2:2")
+    with pytest.raises(NotImplementedError, match="merge takes names of columns as keys; assign"):
+        lazy.merge(lazy, left_on=lazy.k, right_on="k")
+    with pytest.raises(NotImplementedError, match=r"merge\(sort=True\) isn't supported; sort the result"):
+        lazy.merge(lazy, on="k", sort=True)
+    with pytest.raises(
+        TypeError, match="the right side of a merge should be a lazy frame or a pandas object, got list"
+    ):
+        lazy.merge([1], on="k")
+
+
+def test_a_frame_is_merged_with_itself():
+    frame = pd.DataFrame({"k": [1, 2, 2], "x": range(3)})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    for broadcast in (None, False):
+        got = lazy.merge(lazy, on="k", broadcast=broadcast).compute(**INLINE)
+        assert_same_rows(got, frame.merge(frame, on="k"))
+
+
+@settings(max_examples=5, deadline=None)
+@given(frame=frames(max_rows=8))
+def test_pandas_objects_may_stand_on_either_side(frame):
+    lazy = gd.from_pandas(frame, npartitions=3)
+    means = frame.groupby("i").f.mean().rename("mean")
+    assert_same_rows(
+        lazy.merge(means, left_on="i", right_index=True, how="left").compute(**INLINE).reset_index(drop=True),
+        frame.sort_index(kind="stable").merge(means, left_on="i", right_index=True, how="left").reset_index(drop=True),
+    )
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_join_is_that_of_pandas(how):
+    frame = pd.DataFrame({"k": list("abca"), "x": range(4)}, index=[1, 2, 2, 5])
+    other = pd.DataFrame({"y": range(3), "x": range(3)}, index=[2, 5, 7])
+    table = pd.DataFrame({"z": range(3)}, index=list("bcd"))
+    lazy, other_lazy = gd.from_pandas(frame, npartitions=2), gd.from_pandas(other, npartitions=2)
+    expected = frame.merge(other, left_index=True, right_index=True, how=how, suffixes=("_l", "_r"))
+    assert_same_rows(lazy.join(other_lazy, how=how, lsuffix="_l", rsuffix="_r").compute(**INLINE), expected)
+    got = lazy.join(gd.from_pandas(table, npartitions=2), on="k", how=how).compute(**INLINE)
+    assert_same_rows(got.reset_index(drop=True), frame.join(table, on="k", how=how).reset_index(drop=True))
+    several = [other_lazy[["y"]], other_lazy[["y"]].rename(columns={"y": "w"})]
+    got = lazy.join(several, how=how).compute(**INLINE)
+    assert sorted(got.w.dropna()) == sorted(frame.join([other[["y"]], other.y.rename("w")], how=how).w.dropna())
