@@ -1,0 +1,68 @@
+"""Text as codes of a dictionary, made by Arrow without the interpreter's lock. What isn't text is refused, not converted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Codes = np.ndarray[Any, np.dtype[np.intp]]
+
+
+def is_text(dtype: Any) -> bool:
+    """Whether a column of this dtype holds text in Arrow's memory, or nothing."""
+    if isinstance(dtype, pd.StringDtype):
+        return dtype.storage == "pyarrow"
+    return isinstance(dtype, pd.ArrowDtype) and _is_string(dtype.pyarrow_dtype)
+
+
+def encode_text(values: Any, *, sort: bool = False) -> tuple[Codes, Any] | None:
+    """Return the code of each value, -1 for missing ones, and the distinct values; None if these aren't text of Arrow.
+
+    Parameters
+    ----------
+    values
+        A series or index.
+    sort
+        Whether distinct values are sorted, by their UTF-8 bytes, which is Python's order too. Else they come in order of
+        appearance.
+    """
+    if not is_text(values.dtype):
+        return None
+    array = _one_array(pa.array(values.array))
+    encoded = array.dictionary_encode()
+    dictionary = encoded.dictionary
+    indices = encoded.indices
+    if indices.null_count:
+        indices = indices.fill_null(-1)
+    codes = indices.to_numpy(zero_copy_only=False).astype(np.intp)
+    if sort and len(dictionary) > 1:
+        order = pc.sort_indices(dictionary)
+        dictionary = dictionary.take(order)
+        codes = _ranks(order.to_numpy())[codes]
+    return codes, values.dtype.__from_arrow__(dictionary)
+
+
+def _ranks(order: Any) -> Codes:
+    """Return the place of each item in `order`, and -1 for item -1."""
+    ranks = np.empty(len(order) + 1, np.intp)
+    ranks[order] = np.arange(len(order))
+    ranks[-1] = -1
+    return ranks
+
+
+def _one_array(array: Any) -> Any:
+    """Return an array in one piece."""
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    if array.num_chunks == 1:
+        return array.chunk(0)
+    joined = array.combine_chunks()
+    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _is_string(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -1,0 +1,199 @@
+"""Keys as group numbers: each key column is encoded once, and all aggregations of the same rows use the numbers.
+
+Groups are those that ``DataFrame.groupby`` makes: which values are equal, missing ones and the order are pandas'
+(``pandas.factorize``). Whole numbers that are close together need no hashing, text is encoded by Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat
+from glassloom.dataframe.arrow.text import encode_text
+
+Codes = np.ndarray[Any, np.dtype[np.intp]]
+_DENSE = 1024
+_DENSE_FACTOR = 4
+"""As many cells as this times the rows are looked up in a table; with more, groups are found by hashing."""
+_MOST_CELLS = 2**62
+
+
+class Column(NamedTuple):
+    """A key column: the code of each row, -1 where it is missing, and the distinct values (codes that don't occur too)."""
+
+    codes: Codes
+    values: Any
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The group of each row.
+
+    Attributes
+    ----------
+    codes
+        The number of each row's group, -1 for rows of none.
+    count
+        Number of groups. Each has a row.
+    first
+        The first row of each group.
+    columns
+        The encoded keys.
+    """
+
+    codes: Codes
+    count: int
+    first: Codes
+    columns: tuple[Column, ...]
+
+    @property
+    def has_outsiders(self) -> bool:
+        """Whether rows belong to no group."""
+        return bool(len(self.codes)) and bool(self.codes.min() < 0)
+
+
+def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool = True) -> Groups:
+    """Return the groups of rows.
+
+    Parameters
+    ----------
+    keys
+        Series or indexes of equal length.
+    dropna
+        Whether rows with a missing key belong to no group; if not, missing is a value of its own, and the last.
+    order
+        ``"sorted"`` by the keys, in order of ``"appearance"``, or ``"any"``, which is quickest.
+    arrow
+        Whether Arrow may encode text.
+    """
+    columns = [_encode_column(key, dropna, sort=order == "sorted", arrow=arrow) for key in keys]
+    cells, size = _cells(columns)
+    outside = _outside(columns) if dropna else None
+    if outside is not None:
+        cells = np.where(outside, -1, cells)
+    if order != "appearance" and size <= _DENSE + _DENSE_FACTOR * len(cells):
+        codes, count = _look_up(cells, size, outside is not None)
+    else:
+        codes, count = _hash(cells, outside, is_sorted=order == "sorted")
+    return Groups(codes, count, _first_rows(codes, count, outside is not None), tuple(columns))
+
+
+def _encode_column(key: Any, dropna: bool, *, sort: bool, arrow: bool) -> Column:
+    codes, values = _codes(key, sort=sort, arrow=arrow)
+    if not dropna and len(codes) and codes.min() < 0:
+        missing = codes < 0
+        place = int(missing.argmax())
+        codes = np.where(missing, len(values), codes)
+        values = pd.concat([pd.Series(values), pd.Series(key.array[place : place + 1])]).array
+    return Column(codes, values)
+
+
+def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
+    dtype = key.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return key.array.codes.astype(np.intp), pd.Categorical.from_codes(np.arange(len(dtype.categories)), dtype=dtype)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and len(key):
+        near = _near_numbers(key.to_numpy())
+        if near is not None:
+            return near
+    encoded = encode_text(key, sort=sort) if arrow else None
+    if encoded is not None:
+        return encoded
+    try:
+        codes, values = pd.factorize(key, sort=sort)
+    except TypeError:  # values that can't be compared stay in order of appearance, as in pandas
+        codes, values = pd.factorize(key)
+    return codes.astype(np.intp, copy=False), values.array if isinstance(values, pd.Index) else values
+
+
+def _near_numbers(values: Any) -> tuple[Codes, Any] | None:
+    """Return whole numbers as their distance from the least, if the range isn't much longer than the column."""
+    if values.dtype.kind == "b":
+        return values.astype(np.intp), np.array([False, True])
+    least, most = int(values.min()), int(values.max())
+    if most - least > _DENSE + _DENSE_FACTOR * len(values):
+        return None
+    distances = values - values.dtype.type(least) if least else values
+    if values.dtype.itemsize < 8:  # the difference may not fit in the dtype
+        distances = values.astype(np.intp) - least
+    numbers = np.arange(most - least + 1).astype(values.dtype) + values.dtype.type(least)
+    return distances.astype(np.intp, copy=False), numbers
+
+
+def _cells(columns: Sequence[Column]) -> tuple[Codes, int]:
+    """Return one number for each row, in the order of the keys' codes, and the number of possible ones."""
+    cells, size = columns[0].codes, max(len(columns[0].values), 1)
+    for codes, values in columns[1:]:
+        if size * max(len(values), 1) > _MOST_CELLS:
+            distinct, cells = np.unique(cells, return_inverse=True)
+            size = len(distinct)
+        cells = cells * max(len(values), 1) + codes
+        size *= max(len(values), 1)
+    return cells, size
+
+
+def _outside(columns: Sequence[Column]) -> Any:
+    """Return which rows have a missing key, or None if none has."""
+    found = None
+    for codes, _ in columns:
+        if len(codes) and codes.min() < 0:
+            found = codes < 0 if found is None else found | (codes < 0)
+    return found
+
+
+def _look_up(cells: Codes, size: int, has_outsiders: bool) -> tuple[Codes, int]:
+    """Return group numbers in the order of the cells, by a table of all cells."""
+    occurs = np.zeros(size + 1, bool)  # the last one stands for -1
+    occurs[cells] = True
+    occurs[-1] = False
+    numbers = np.cumsum(occurs, dtype=np.intp) - 1
+    count = int(numbers[-1]) + 1
+    if has_outsiders:
+        numbers[-1] = -1
+    elif count == size:
+        return cells, count
+    return numbers[cells], count
+
+
+def _hash(cells: Codes, outside: Any, *, is_sorted: bool) -> tuple[Codes, int]:
+    """Return group numbers in order of appearance, or in the order of the cells."""
+    inside = cells if outside is None else cells[~outside]
+    codes, distinct = pd.factorize(inside, sort=is_sorted)
+    if outside is not None:
+        placed = np.full(len(cells), -1, np.intp)
+        placed[~outside] = codes
+        codes = placed
+    return codes.astype(np.intp, copy=False), len(distinct)
+
+
+def _first_rows(codes: Codes, count: int, has_outsiders: bool) -> Codes:
+    first = np.empty(count + 1, np.intp)  # the last one stands for -1
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first[:count]
+
+
+def find_groups(index: Any, keys: Sequence[Any], *, arrow: bool = True) -> Codes:
+    """Return the place in the index of a grouped result of each row, -1 for rows that have no group in it.
+
+    Parameters
+    ----------
+    index
+        Distinct labels; a `MultiIndex` for several keys.
+    keys
+        The keys of the rows: series of equal length.
+    arrow
+        Whether Arrow may encode text.
+    """
+    levels = [index.get_level_values(level) for level in range(index.nlevels)]
+    both = [concat([pd.Series(level.array), pd.Series(key.array)]) for level, key in zip(levels, keys, strict=True)]
+    if not len(index):
+        return np.full(len(keys[0]), -1, np.intp)
+    codes = encode(both, dropna=False, arrow=arrow).codes
+    places = np.full(codes.max() + 1, -1, np.intp)
+    places[codes[: len(index)]] = np.arange(len(index))
+    return places[codes[len(index) :]]

@@ -1,0 +1,218 @@
+"""Aggregations of one column by group number. Where NumPy needs no more than one pass it is used, else pandas' kernels.
+
+Each function gives what ``Series.groupby(...)`` gives for groups that all occur, in the order of their numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.arrow.text import encode_text, is_text
+from glassloom.dataframe.grouping.encode import Groups
+
+_EXACT = 2**53
+"""Up to here whole numbers are exact as floats."""
+
+
+def aggregate(groups: Groups, column: Any, how: str, *, arrow: bool = True) -> Any:
+    """Return an array with the value of each group.
+
+    Parameters
+    ----------
+    groups
+        The group of each row.
+    column
+        A series of as many rows.
+    how
+        ``size count sum prod min max first last any all``, ``floats`` (the sum as float), ``middle`` (the mean as float) or
+        ``squares`` (the sum of squared distances from the mean).
+    arrow
+        Whether Arrow may encode text.
+    """
+    quick = _QUICK.get(how)
+    found = quick(groups, column) if quick is not None else None
+    if found is None and how in ("min", "max") and arrow and is_text(column.dtype):
+        found = _extreme_text(groups, column, how)
+    return by_pandas(groups, column, how) if found is None else found
+
+
+def by_pandas(groups: Groups, column: Any, how: str) -> Any:
+    """Return an array with what pandas' own kernel gives for each group."""
+    if how == "floats":
+        column, how = _as_float(column), "sum"
+    numbers = pd.Categorical.from_codes(groups.codes, categories=pd.RangeIndex(groups.count), validate=False)
+    grouped = column.reset_index(drop=True).groupby(numbers, observed=False)
+    if how == "middle":
+        return _plain(grouped.mean())
+    if how == "squares":
+        return _plain(grouped.var(ddof=0)) * _plain(grouped.count())
+    return getattr(grouped, how)().array
+
+
+def sizes(groups: Groups) -> Any:
+    """Return the number of rows of each group."""
+    return _count(groups.codes, groups.count, groups.has_outsiders)
+
+
+def _count(codes: Any, count: int, has_outsiders: bool, weights: Any = None) -> Any:
+    if not has_outsiders:
+        return np.bincount(codes, weights, minlength=count)
+    return np.bincount(codes + 1, weights, minlength=count + 1)[1:]
+
+
+def _size(groups: Groups, column: Any) -> Any:
+    return sizes(groups)
+
+
+def _values_count(groups: Groups, column: Any) -> Any:
+    missing = _missing(column)
+    if missing is None:
+        return sizes(groups)
+    return _count(groups.codes[~missing], groups.count, groups.has_outsiders)
+
+
+def _missing(column: Any) -> Any:
+    """Return where values are missing, or None if none is."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
+        return None
+    found = np.asarray(column.isna())
+    return found if found.any() else None
+
+
+def _sum(groups: Groups, column: Any) -> Any:
+    """Return sums: of floats in 64 bits, of whole numbers where floats are exact."""
+    if not isinstance(column.dtype, np.dtype):
+        return None
+    values = column.to_numpy()
+    if column.dtype == np.float64:
+        return _sum_floats(groups, values)
+    if column.dtype.kind in "iu" and len(values):
+        if max(abs(int(values.min())), abs(int(values.max()))) * len(values) >= _EXACT:
+            return None
+        dtype = np.int64 if column.dtype.kind == "i" else np.uint64
+        return _count(groups.codes, groups.count, groups.has_outsiders, values).astype(dtype)
+    return None
+
+
+def _sum_floats(groups: Groups, values: Any) -> Any:
+    missing = np.isnan(values)
+    if missing.any():
+        values = np.where(missing, 0.0, values)
+    return _count(groups.codes, groups.count, groups.has_outsiders, values)
+
+
+def _float_sum(groups: Groups, column: Any) -> Any:
+    """Return sums as floats: they don't overflow."""
+    if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iufb":
+        return None
+    return _sum_floats(groups, column.to_numpy().astype(np.float64, copy=False))
+
+
+def _as_float(column: Any) -> Any:
+    """Return a nullable column as nullable floats of 64 bits; floats as they are."""
+    if column.dtype.kind == "f":
+        return column
+    return column.astype("double[pyarrow]" if isinstance(column.dtype, pd.ArrowDtype) else "Float64")
+
+
+def _middle(groups: Groups, column: Any) -> Any:
+    values = _floats(column)
+    if values is None:
+        return None
+    return _means(groups, values)[0]
+
+
+def _squares(groups: Groups, column: Any) -> Any:
+    values = _floats(column)
+    if values is None:
+        return None
+    means, missing = _means(groups, values)
+    distances = values - np.append(means, 0.0)[groups.codes]
+    distances *= distances
+    if missing is not None:
+        distances[missing] = 0.0
+    return _count(groups.codes, groups.count, groups.has_outsiders, distances)
+
+
+def _means(groups: Groups, values: Any) -> tuple[Any, Any]:
+    missing = np.isnan(values)
+    if not missing.any():
+        counts, missing = sizes(groups), None
+    else:
+        counts = _count(groups.codes[~missing], groups.count, groups.has_outsiders)
+    sums = _sum_floats(groups, values)
+    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0), missing
+
+
+def _floats(column: Any) -> Any:
+    """Return a column's values as floats of 64 bits; None if they aren't plain numbers."""
+    if not pd.api.types.is_numeric_dtype(column.dtype) or column.dtype.kind == "c":
+        return None
+    if isinstance(column.dtype, np.dtype):
+        return column.to_numpy().astype(np.float64, copy=False)
+    return column.array.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _plain(column: Any) -> Any:
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _first(groups: Groups, column: Any) -> Any:
+    return _at_rows(groups, column, slice(None, None, -1))
+
+
+def _last(groups: Groups, column: Any) -> Any:
+    return _at_rows(groups, column, slice(None))
+
+
+def _at_rows(groups: Groups, column: Any, direction: slice) -> Any:
+    """Return of each group the value of the row that comes last in a direction and isn't missing."""
+    if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype == object:
+        return None
+    missing = _missing(column)
+    rows = np.arange(len(column)) if missing is None else np.flatnonzero(~missing)
+    chosen = np.full(groups.count + 1, -1, np.intp)
+    rows = rows[direction]
+    chosen[groups.codes[rows]] = rows
+    return take(column.array, chosen[:-1])
+
+
+def take(array: Any, rows: Any) -> Any:
+    """Return the items of an array at `rows`, missing ones for row -1."""
+    if isinstance(array, pd.arrays.NumpyExtensionArray):
+        array = array.to_numpy()
+    if len(rows) and rows.min() < 0:
+        return pd.api.extensions.take(array, rows, allow_fill=True)
+    return array.take(rows)
+
+
+def _extreme_text(groups: Groups, column: Any, how: str) -> Any:
+    """Return the first or last text in the order of the alphabet: by the ranks of the distinct ones."""
+    encoded = encode_text(column, sort=True)
+    assert encoded is not None
+    codes, values = encoded
+    kept = (codes >= 0) & (groups.codes >= 0)
+    if how == "min":
+        best = np.full(groups.count, len(values), np.intp)
+        np.minimum.at(best, groups.codes[kept], codes[kept])
+        best[best == len(values)] = -1
+    else:
+        best = np.full(groups.count, -1, np.intp)
+        np.maximum.at(best, groups.codes[kept], codes[kept])
+    return take(values, best)
+
+
+_QUICK: dict[str, Callable[[Groups, Any], Any]] = {
+    "size": _size,
+    "count": _values_count,
+    "sum": _sum,
+    "floats": _float_sum,
+    "middle": _middle,
+    "squares": _squares,
+    "first": _first,
+    "last": _last,
+}

@@ -1,0 +1,94 @@
+"""What ``groupby(by, level=...)`` groups by, as keys of a `Recipe`. It looks at columns and dtypes, never at rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.columns import unknown_columns
+from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, LEVEL, Key
+from glassloom.dataframe.nodes import FrameExpr, Projection, require_aligned
+from glassloom.dataframe.wrap import is_node, operate
+
+
+def resolve_keys(frame: Any, by: Any, level: Any) -> tuple[tuple[Key, ...], tuple[FrameExpr, ...], bool]:
+    """Return the keys, the nodes of those that are further blocks, and whether there is one and no list.
+
+    Raises
+    ------
+    TypeError
+        If nothing, or what can't be a key, is given.
+    UnknownColumn
+        If a label is neither a column nor an index level.
+    """
+    if by is None and level is None:
+        raise TypeError("groupby needs by= or level=")
+    if by is not None and level is not None:
+        raise NotImplementedError(f"level={level!r} together with by=: name the level in the list of by")
+    wanted = by if by is not None else level
+    is_single = not isinstance(wanted, (list, tuple)) or (by is not None and _is_label(frame, wanted))
+    blocks: list[FrameExpr] = []
+    keys = []
+    for one in [wanted] if is_single else list(wanted):
+        key, node = _level(frame, one) if by is None else _key(frame, one)
+        if node is not None:
+            key = key._replace(at=len(blocks))
+            blocks.append(node)
+        keys.append(key)
+    if not keys:
+        raise ValueError("No group keys passed!")
+    if blocks:
+        require_aligned([frame.expr, *blocks], "groupby")
+    return tuple(keys), tuple(blocks), is_single
+
+
+def _is_label(frame: Any, by: Any) -> bool:
+    return isinstance(by, tuple) and isinstance(frame.expr.meta, pd.DataFrame) and by in frame.columns
+
+
+def _key(frame: Any, by: Any) -> tuple[Key, FrameExpr | None]:
+    meta = frame.expr.meta
+    if is_node(by):
+        node = by.expr
+        if isinstance(node, Projection) and node.frame.name == frame.expr.name and not isinstance(node.columns, list):
+            return Key(COLUMN, node.columns, node.columns), None
+        if not isinstance(node.meta, pd.Series):
+            raise TypeError(f"a lazy {type(by).__name__} can't be a key; take a series, such as frame[column]")
+        return Key(BLOCK, 0, node.meta.name), node
+    if isinstance(by, pd.Grouper):
+        return _grouper(frame, by)
+    if isinstance(by, (pd.Series, pd.Index)):
+        raise TypeError(f"groupby takes column names and lazy series, not a {type(by).__name__}")
+    if callable(by) or isinstance(by, dict):
+        mapped = operate(_map_labels, frame, by.get if isinstance(by, dict) else by, label="groupby-keys")
+        return Key(BLOCK, 0, meta.index.name), mapped.expr
+    if isinstance(meta, pd.DataFrame) and by in meta.columns:
+        return Key(COLUMN, by, by), None
+    if by is not None and by in meta.index.names:
+        return _level(frame, by)
+    raise unknown_columns([by], meta.columns if isinstance(meta, pd.DataFrame) else [])
+
+
+def _level(frame: Any, level: Any) -> tuple[Key, None]:
+    names = list(frame.expr.meta.index.names)
+    if level in names:
+        number = names.index(level)
+    elif isinstance(level, int) and -len(names) <= level < len(names):
+        number = level % len(names)
+    else:
+        raise KeyError(f"level {level!r} is none of the index, whose levels are {names}")
+    return Key(LEVEL, number, names[number]), None
+
+
+def _grouper(frame: Any, by: pd.Grouper) -> tuple[Key, FrameExpr | None]:
+    if getattr(by, "freq", None) is not None:
+        raise NotImplementedError(
+            f"{by!r}: group by the times rounded down: frame.groupby(frame[column].dt.floor('1h')), or resample()"
+        )
+    return _key(frame, by.key) if by.key is not None else _level(frame, by.level)
+
+
+def _map_labels(block: Any, function: Callable[[Any], Any]) -> Any:
+    return pd.Series(block.index.map(function), index=block.index, name=block.index.name)

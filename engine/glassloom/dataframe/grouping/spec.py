@@ -1,0 +1,139 @@
+"""What ``agg(...)`` is asked for, as one call of pandas and, where partial results can make it, as pairs of column and name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+NAMES = frozenset(
+    "all any count corr cov first idxmax idxmin kurt last max mean median min nunique prod quantile sem size skew std sum "
+    "var describe".split()
+)
+"""Aggregations that `agg` knows by name."""
+_FUNCTIONS: dict[Any, str] = {np.sum: "sum", np.mean: "mean", np.min: "min", np.max: "max", np.prod: "prod"}
+"""Functions that pandas replaces by, or that are the same as, its own."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a method of pandas' groups; with `chain`, of what that returns (``rolling(3)``, then ``mean()``)."""
+
+    method: str
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    chain: Call | None = None
+
+    def __call__(self, grouped: Any) -> Any:
+        found = getattr(grouped, self.method)(*self.args, **self.kwargs)
+        return found if self.chain is None else self.chain(found)
+
+
+def known_functions(spec: Any) -> Any:
+    """Return a specification of `agg` with functions replaced by names where they do the same.
+
+    Raises
+    ------
+    NotImplementedError
+        If a name is no aggregation.
+    """
+    if isinstance(spec, Mapping):
+        return {column: known_functions(one) for column, one in spec.items()}
+    if isinstance(spec, (list, tuple)):
+        return [known_functions(one) for one in spec]
+    if isinstance(spec, str):
+        if spec not in NAMES:
+            raise NotImplementedError(
+                f"groupby can't aggregate by {spec!r}; it can by {', '.join(sorted(NAMES))}, or by a function"
+            )
+        return spec
+    if not callable(spec):
+        raise TypeError(f"{spec!r} is no aggregation: give a name, a function, or a list or dict of those")
+    return _FUNCTIONS.get(spec, spec) if _is_hashable(spec) else spec
+
+
+def named_pairs(named: Mapping[str, Any], *, is_single: bool) -> dict[str, Any]:
+    """Return named aggregations in the form that pandas takes, with known functions by name.
+
+    Parameters
+    ----------
+    named
+        Of a frame ``(column, function)`` or ``pandas.NamedAgg``, of one column functions.
+    is_single
+        Whether one column is aggregated.
+    """
+    found: dict[str, Any] = {}
+    for name, one in named.items():
+        if is_single:
+            found[name] = known_functions(one)
+            continue
+        column, function = _column_and_function(name, one)
+        if isinstance(one, tuple):
+            found[name] = (column, known_functions(function))
+        else:
+            found[name] = one  # pandas.NamedAgg with arguments of its own
+    return found
+
+
+def _column_and_function(name: str, one: Any) -> tuple[Any, Any]:
+    if hasattr(one, "aggfunc"):
+        return one.column, one.aggfunc
+    if not isinstance(one, tuple) or len(one) != 2:
+        raise TypeError(f"{name}={one!r}: named aggregations of a frame are pairs, such as {name}=('column', 'sum')")
+    return one[0], one[1]
+
+
+def tree_pairs(
+    spec: Any, named: Mapping[str, Any], columns: Sequence[Any], *, is_single: bool
+) -> list[tuple[Any, str]] | None:
+    """Return (column, name of an aggregation) for each column of the result; None if there are functions among them.
+
+    Parameters
+    ----------
+    spec, named
+        As `known_functions` and `named_pairs` return them.
+    columns
+        The labels of the value columns.
+    is_single
+        Whether one column is aggregated.
+    """
+    if spec is None:
+        pairs = [(columns[0], one) for one in named.values()] if is_single else [*map(_pair, named.values())]
+    elif isinstance(spec, Mapping):
+        pairs = [(column, one) for column, many in spec.items() for one in (many if isinstance(many, list) else [many])]
+    elif spec == "size":
+        pairs = [(None, "size")]
+    else:
+        pairs = [(column, one) for column in columns for one in (spec if isinstance(spec, list) else [spec])]
+    return pairs if all(isinstance(how, str) for _, how in pairs) else None
+
+
+def _pair(one: Any) -> tuple[Any, Any]:
+    if isinstance(one, tuple) and len(one) == 2:
+        return (one[0], one[1])
+    has_arguments = bool(getattr(one, "args", ())) or bool(getattr(one, "kwargs", {}))
+    return (one.column, None if has_arguments else one.aggfunc)
+
+
+def spec_columns(spec: Any, named: Mapping[str, Any]) -> list[Any] | None:
+    """Return the columns that a specification names, or None if it is of all columns."""
+    if isinstance(spec, Mapping):
+        return list(spec)
+    if spec is None and named:
+        return list(dict.fromkeys(_column_and_function(name, one)[0] for name, one in named.items()))
+    return None
+
+
+def has_functions(spec: Any) -> bool:
+    """Whether there are users' functions in a specification."""
+    if isinstance(spec, Mapping):
+        return any(map(has_functions, spec.values()))
+    if isinstance(spec, (list, tuple)):
+        return any(map(has_functions, spec))
+    return callable(spec) or (hasattr(spec, "aggfunc") and callable(spec.aggfunc))
+
+
+def _is_hashable(value: Callable[..., Any]) -> bool:
+    return type(value).__hash__ is not None

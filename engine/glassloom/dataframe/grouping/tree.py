@@ -1,0 +1,250 @@
+"""Aggregations by a tree: each partition is grouped, and the groups' partial results are joined by a tree of tasks.
+
+Partial results are flat tables, with key columns ``k0, k1...`` and part columns ``p0, p1...``, so that neither equal names
+nor missing keys need special cases. Distinct values, which are counted at the end, travel in tables of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat
+from glassloom.dataframe.grouping.encode import Groups, encode, find_groups
+from glassloom.dataframe.grouping.kernels import aggregate, take
+from glassloom.dataframe.grouping.recipe import Recipe
+from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
+
+_VALUE = "v"
+
+
+@dataclass(frozen=True)
+class Partial:
+    """The partial results of some rows: a table of all groups, and one of distinct values for each column counted so."""
+
+    table: Any
+    distinct: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """What is computed of the groups of `recipe`: `wanted`, of the value columns with the labels `values`."""
+
+    recipe: Recipe
+    values: tuple[Any, ...]
+    wanted: tuple[Wanted, ...]
+
+    @property
+    def key_columns(self) -> list[str]:
+        return [f"k{number}" for number in range(len(self.recipe.keys))]
+
+    @property
+    def parts(self) -> dict[tuple[int, str], str]:
+        """The column of each partial result: (place of the value column, part), each once. The first is the size."""
+        needed = [(one.place, part) for one in self.wanted for part in one.parts]
+        return {part: f"p{number}" for number, part in enumerate(dict.fromkeys([(-1, "size"), *needed]))}
+
+    @property
+    def distinct(self) -> list[int]:
+        """The places of the value columns whose distinct values are counted."""
+        return list(dict.fromkeys(one.place for one in self.wanted if one.how == "nunique"))
+
+
+def chunk(plan: Aggregation, block: Any, *blocks: Any) -> Partial | None:
+    """Return the partial results of a partition, or None if it has no rows."""
+    if not len(block):
+        return None
+    recipe = plan.recipe
+    keys = recipe.key_values(block, blocks)
+    order = "any" if recipe.sort else "appearance"
+    groups = encode(keys, dropna=recipe.drops_early, order=order, arrow=recipe.arrow)
+    values = [block] if isinstance(block, pd.Series) else [_column(block, label) for label in plan.values]
+    made: dict[str, Any] = _key_table(plan, keys, groups)
+    for (place, part), name in plan.parts.items():
+        column = values[place] if place >= 0 else keys[0]
+        made[name] = aggregate(groups, column, part, arrow=recipe.arrow)
+    distinct = tuple(_distinct(plan, keys, values[place], groups) for place in plan.distinct)
+    return Partial(pd.DataFrame(made, copy=False), distinct)
+
+
+def combine(plan: Aggregation, partials: Sequence[Partial | None]) -> Partial | None:
+    """Return partial results of partitions as those of all their rows."""
+    joined = _joined(plan, partials, is_last=False)
+    return None if joined is None else joined[0]
+
+
+def finish(plan: Aggregation, meta: Any, run: Callable[[], Any], partials: Sequence[Partial | None]) -> Any:
+    """Return the result.
+
+    Parameters
+    ----------
+    plan
+        What is computed.
+    meta
+        An empty object like the result.
+    run
+        Makes the result of no rows.
+    partials
+        The last partial results.
+    """
+    joined = _joined(plan, partials, is_last=True)
+    if joined is None:
+        return run()
+    partial, groups = joined
+    index, table = _arranged(plan, partial.table, groups)
+    if not len(table):
+        return run()
+    columns = _columns(plan, meta, index, table, partial)
+    return _result(plan, meta, index, columns)
+
+
+def _column(block: Any, label: Any) -> Any:
+    """Return a column of a frame; the first of those with this label."""
+    column = block[label]
+    return column.iloc[:, 0] if isinstance(column, pd.DataFrame) else column
+
+
+def _key_table(plan: Aggregation, keys: Sequence[Any], groups: Groups) -> dict[str, Any]:
+    """Return the keys of each group, by the name of their column in a table."""
+    return {name: take(key.array, groups.first) for name, key in zip(plan.key_columns, keys, strict=True)}
+
+
+def _distinct(plan: Aggregation, keys: Sequence[Any], values: Any, groups: Groups | None = None) -> Any:
+    """Return the distinct values of each group, as a table."""
+    recipe = plan.recipe
+    pairs = [*keys, values] if groups is None else [pd.Series(groups.codes), values]
+    found = encode(pairs, dropna=False, order="appearance", arrow=recipe.arrow)
+    rows = found.first
+    if groups is not None and groups.has_outsiders:
+        rows = rows[groups.codes[rows] >= 0]
+    made = {name: take(key.array, rows) for name, key in zip(plan.key_columns, keys, strict=True)}
+    return pd.DataFrame({**made, _VALUE: take(values.array, rows)}, copy=False)
+
+
+def _joined(
+    plan: Aggregation, partials: Sequence[Partial | None], *, is_last: bool
+) -> tuple[Partial, Groups] | None:
+    """Return partial results as one, whose groups are in order if it is the last."""
+    filled = [one for one in partials if one is not None]
+    if not filled:
+        return None
+    recipe = plan.recipe
+    table = concat([one.table for one in filled])
+    keys = [table[name] for name in plan.key_columns]
+    in_order = "sorted" if is_last else "any"
+    groups = encode(
+        keys,
+        dropna=recipe.drops_early,
+        order=in_order if recipe.sort else "appearance",
+        arrow=recipe.arrow,
+    )
+    made = _key_table(plan, keys, groups)
+    made.update(_joined_parts(plan, table, groups))
+    distinct = tuple(
+        _distinct_again(plan, concat(list(many))) for many in zip(*[one.distinct for one in filled], strict=True)
+    )
+    return Partial(pd.DataFrame(made, copy=False), distinct), groups
+
+
+def _distinct_again(plan: Aggregation, table: Any) -> Any:
+    return _distinct(plan, [table[name] for name in plan.key_columns], table[_VALUE])
+
+
+def _joined_parts(plan: Aggregation, table: Any, groups: Groups) -> dict[str, Any]:
+    parts = plan.parts
+    made: dict[str, Any] = {}
+    for (place, part), name in parts.items():
+        if part in AGAIN:
+            made[name] = aggregate(groups, table[name], AGAIN[part], arrow=plan.recipe.arrow)
+        elif part == "middle":  # and the squares with it
+            squares = parts[place, "squares"]
+            columns = [table[parts[place, "count"]], table[name], table[squares]]
+            made[name], made[squares] = _join_moments(groups, *[_floats(column) for column in columns])
+    return made
+
+
+def _floats(column: Any) -> Any:
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _join_moments(groups: Groups, counts: Any, means: Any, squares: Any) -> tuple[Any, Any]:
+    """Return the means and the sums of squared distances of the joined groups (see reduce.py for the source)."""
+    codes = groups.codes + 1  # rows of no group come first, and go
+    means = np.where(counts > 0, means, 0.0)
+    totals = np.bincount(codes, counts, groups.count + 1)
+    sums = np.bincount(codes, counts * means, groups.count + 1)
+    joined = np.divide(sums, totals, out=np.zeros(len(sums)), where=totals > 0)
+    within = np.where(counts > 0, squares + counts * (means - joined[codes]) ** 2, 0.0)
+    return joined[1:], np.bincount(codes, within, groups.count + 1)[1:]
+
+
+# The result.
+
+
+def _arranged(plan: Aggregation, table: Any, groups: Groups) -> tuple[Any, Any]:
+    """Return the index of the result and the parts in its order, also of combinations of categories without rows."""
+    recipe = plan.recipe
+    keys = [table[name] for name in plan.key_columns]
+    names = [key.name for key in recipe.keys]
+    if any(isinstance(key.dtype, pd.CategoricalDtype) for key in keys):
+        grouped = table.groupby(keys, dropna=recipe.dropna, sort=recipe.sort, observed=recipe.observed)
+        parts = {name: _only(grouped[name], part) for (_, part), name in plan.parts.items()}
+        arranged = pd.DataFrame(parts)
+        return arranged.index.set_names(names), arranged.reset_index(drop=True)
+    if recipe.dropna and not recipe.drops_early:
+        kept = ~np.any([key.isna() for key in keys], axis=0)
+        table = table[kept]
+        return _index(keys, names, groups, np.flatnonzero(kept)), table.reset_index(drop=True)
+    return _index(keys, names, groups, slice(None)), table
+
+
+def _only(column: Any, part: str) -> Any:
+    """Return a part of groups of one row; of groups without rows what pandas gives."""
+    return getattr(column, "first" if part == "middle" else AGAIN.get(part, "sum"))()
+
+
+def _index(keys: Sequence[Any], names: Sequence[Any], groups: Groups, kept: Any) -> pd.Index:
+    """Return the index of groups that are in order."""
+    if len(keys) == 1:
+        return pd.Index(keys[0].array[kept], name=names[0])
+    levels, codes = [], []
+    for own, values in groups.columns:
+        used, code = np.unique(own[groups.first[kept]], return_inverse=True)
+        levels.append(pd.Index(take(values, used)))
+        codes.append(code.reshape(-1))
+    return pd.MultiIndex(levels=levels, codes=codes, names=list(names), verify_integrity=False)
+
+
+def _columns(plan: Aggregation, meta: Any, index: Any, table: Any, partial: Partial) -> list[Any]:
+    """Return the columns of the result, as series in the order of the groups."""
+    dtypes = [meta.dtype] if isinstance(meta, pd.Series) else list(meta.dtypes)
+    columns = []
+    for one, dtype in zip(plan.wanted, dtypes, strict=True):
+        if one.how == "nunique":
+            made = _count_distinct(plan, one, index, partial.distinct[plan.distinct.index(one.place)])
+        else:
+            made = one.result({part: table[plan.parts[one.place, part]] for part in one.parts})
+        if getattr(dtype, "kind", "O") == "f" and made.dtype != dtype:
+            made = made.astype(dtype)
+        columns.append(made)
+    return columns
+
+
+def _count_distinct(plan: Aggregation, one: Wanted, index: Any, table: Any) -> Any:
+    """Return the number of distinct values of each group."""
+    counted = table if not one.dropna else table[table[_VALUE].notna()]
+    codes = find_groups(index, [counted[name] for name in plan.key_columns], arrow=plan.recipe.arrow)
+    return pd.Series(np.bincount(codes + 1, minlength=len(index) + 1)[1:])
+
+
+def _result(plan: Aggregation, meta: Any, index: Any, columns: list[Any]) -> Any:
+    if isinstance(meta, pd.Series):
+        return columns[0].set_axis(index).rename(meta.name)
+    result = pd.DataFrame(dict(enumerate(columns)))
+    result.index = index
+    result.columns = meta.columns
+    return result
