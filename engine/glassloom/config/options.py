@@ -180,6 +180,10 @@ OPTIONS: Mapping[str, Option] = _table(
         "How large the blocks of an array are made where `chunks` is `\"auto\"`.",
     ),
     Option(
+        "dataframe.arrow", _SWITCH, True, False,
+        "Whether Arrow's kernels may compute blocks of frames where the result is the one of pandas.",
+    ),
+    Option(
         "dataframe.csv-block-size", _SIZE, "64 MiB", True,
         "How much of a file goes into a partition: the default of `blocksize` in `read_csv`. None: one partition a file.",
     ),

@@ -201,19 +201,35 @@ class DataFrame(MovingFrame, Reductions):
         """Return the frame with the index as a column, or without it. Each partition counts its rows from 0."""
         return operate(Method("reset_index"), self, kind=BlockOp, kwargs={"drop": drop}, label="reset-index")
 
-    def groupby(self, by: Any, *, dropna: bool = True, sort: bool = True, observed: bool | None = None) -> GroupBy:
+    def groupby(
+        self,
+        by: Any = None,
+        *,
+        level: Any = None,
+        as_index: bool = True,
+        sort: bool = True,
+        group_keys: bool = True,
+        observed: bool | None = None,
+        dropna: bool = True,
+    ) -> GroupBy:
         """Group rows by the values of columns.
 
         Parameters
         ----------
         by
-            A column, a lazy series of the same rows, or a list of those.
-        dropna
-            Whether to leave out rows whose key is missing; with False, missing is a key of its own.
+            A column, an index level, a lazy series of the same rows, a function or dict of index labels, or a list of those.
+        level
+            Instead of `by`: the name or number of an index level, or a list of those.
+        as_index
+            Whether the keys become the index of aggregations; if not, columns.
         sort
             Whether to sort the result by key; with False, groups come in order of appearance.
+        group_keys
+            Whether `apply` puts the keys before the labels of rows.
         observed
             For categories: whether to leave out those that don't occur. Default: as the installed pandas.
+        dropna
+            Whether to leave out rows whose key is missing; with False, missing is a key of its own.
 
         Examples
         --------
@@ -223,7 +239,9 @@ class DataFrame(MovingFrame, Reductions):
         >>> frame.groupby("k").x.mean().compute().to_dict()
         {'a': 2.0}
         """
-        return GroupBy(self, by, dropna=dropna, sort=sort, observed=observed)
+        return GroupBy(
+            self, by, level=level, as_index=as_index, sort=sort, group_keys=group_keys, observed=observed, dropna=dropna
+        )
 
     def nlargest(self, n: int, columns: Any, *, split_every: int | None = None) -> Any:
         """Return the `n` rows with the largest values in some columns, in one partition."""

@@ -115,9 +115,21 @@ class Series(MovingSeries, Reductions):
         found = infer_meta(call, nodes, "apply") if meta is None else parse_meta(meta)
         return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
 
-    def groupby(self, by: Any, *, dropna: bool = True, sort: bool = True, observed: bool | None = None) -> GroupBy:
-        """Group by another series of the same frame. See `DataFrame.groupby`."""
-        return GroupBy(self, by, dropna=dropna, sort=sort, observed=observed)
+    def groupby(
+        self,
+        by: Any = None,
+        *,
+        level: Any = None,
+        as_index: bool = True,
+        sort: bool = True,
+        group_keys: bool = True,
+        observed: bool | None = None,
+        dropna: bool = True,
+    ) -> GroupBy:
+        """Group by other series of the same frame, or index levels. See `DataFrame.groupby`."""
+        return GroupBy(
+            self, by, level=level, as_index=as_index, sort=sort, group_keys=group_keys, observed=observed, dropna=dropna
+        )
 
     def value_counts(
         self,

@@ -1,157 +1,175 @@
-"""`groupby(...).agg(...)`: each partition is grouped, the groups' partial results are joined by a tree of tasks.
+"""`GroupBy`: what ``frame.groupby(...)`` returns. It decides how each method is computed; the other modules compute.
 
-Partial results travel as flat tables, with key columns ``k0, k1...`` and part columns ``p0, p1...``, so that neither
-equal names nor missing keys need special cases. What pandas decides (the structure of the columns, which keys count) is
-decided by calling pandas with a synthetic sample of two rows.
+Aggregations whose partial results can be joined go by a tree of tasks. What needs whole groups moves rows (`wholes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
-import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, sample
-from glassloom.dataframe.columns import require_columns, unknown_columns
-from glassloom.dataframe.nodes import FrameExpr, Projection, empty, require_aligned
-from glassloom.dataframe.reduce import Operation, tree
-from glassloom.dataframe.wrap import is_node, wrap
-
-SIMPLE = {
-    "sum": "sum", "prod": "prod", "min": "min", "max": "max", "first": "first", "last": "last", "any": "any",
-    "all": "all", "count": "sum", "size": "sum",
-}  # fmt: skip
-"""Aggregations that are joined by repeating one, and which."""
-SUPPORTED = sorted([*SIMPLE, "mean", "var", "std", "nunique"])
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """One column of the result: an aggregation of the value column at `place`."""
-
-    place: int
-    how: str
-    ddof: int = 1
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The partial results that an aggregation needs of each group."""
-        if self.how == "mean":
-            return ("sum", "count")
-        if self.how in ("var", "std"):
-            return ("count", "middle", "squares")
-        return (self.how,)
+from glassloom import config
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.grouping.keys import resolve_keys
+from glassloom.dataframe.grouping.masks import ends_mask, filter_mask, nth_mask
+from glassloom.dataframe.grouping.methods import Methods
+from glassloom.dataframe.grouping.recipe import Recipe
+from glassloom.dataframe.grouping.rows import broadcast_groups, get_group, group_numbers, kept_first
+from glassloom.dataframe.grouping.spec import (
+    Call,
+    has_functions,
+    known_functions,
+    named_pairs,
+    spec_columns,
+    tree_pairs,
+)
+from glassloom.dataframe.grouping.split_out import Reduction, partitions_of, reduced
+from glassloom.dataframe.grouping.wanted import Wanted, wanted
+from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, group_sizes, in_one_partition, of_groups, of_rows
+from glassloom.dataframe.grouping.windows import Windows
+from glassloom.dataframe.meta import parse_meta
+from glassloom.dataframe.nodes import FrameExpr, Projection
+from glassloom.dataframe.wrap import wrap
+from glassloom.errors import MetaError
+from glassloom.graph import function_label
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A grouping. `keys` are ("column", label), ("index", label) or ("block", number); `values` are column labels."""
-
-    keys: tuple[tuple[str, Any], ...]
-    key_names: tuple[Any, ...]
-    values: tuple[Any, ...]
-    wanted: tuple[Wanted, ...]
-    dropna: bool
-    sort: bool
-    observed: bool
-
-    @property
-    def drops_early(self) -> bool:
-        """Whether partitions may leave out rows with a missing key. Not if pandas lists all combinations of keys: then
-        the other keys of such a row count too.
-        """
-        return self.dropna and (self.observed or len(self.keys) == 1)
-
-    @property
-    def key_columns(self) -> list[str]:
-        return [f"k{number}" for number in range(len(self.keys))]
-
-    @property
-    def parts(self) -> list[tuple[int, str]]:
-        """What each partition computes: (place of the value column, part), each once."""
-        needed = [(one.place, part) for one in self.wanted for part in one.parts if part != "nunique"]
-        return list(dict.fromkeys([*needed, (-1, "size")]))
-
-    @property
-    def distinct(self) -> list[int]:
-        """The places of the value columns whose distinct values are counted."""
-        return list(dict.fromkeys(one.place for one in self.wanted if one.how == "nunique"))
-
-
-class GroupBy:
-    """A grouped frame or series, to be aggregated. Made by `DataFrame.groupby`."""
+class GroupBy(Methods):
+    """A grouped frame or series. Made by `DataFrame.groupby` and `Series.groupby`."""
 
     def __init__(
-        self, frame: Any, by: Any, *, dropna: bool, sort: bool, observed: bool | None, selection: Any = None
+        self,
+        frame: Any,
+        by: Any = None,
+        *,
+        level: Any = None,
+        as_index: bool = True,
+        sort: bool = True,
+        group_keys: bool = True,
+        observed: bool | None = None,
+        dropna: bool = True,
     ) -> None:
+        keys, blocks, is_single = resolve_keys(frame, by, level)
+        if not as_index and isinstance(frame.expr.meta, pd.Series):
+            raise TypeError("as_index=False only valid with DataFrame")
+        is_observed = (
+            HAS_COPY_ON_WRITE if observed is None else bool(observed)
+        )  # pandas' default changed with version 3
+        recipe = Recipe(
+            keys, is_single, bool(dropna), bool(sort), is_observed, bool(as_index), bool(group_keys), None,
+            bool(config.get("dataframe.arrow")),
+        )  # fmt: skip
         self._frame = frame
-        self._by = by
-        self._dropna = dropna
-        self._sort = sort
-        self._observed = HAS_COPY_ON_WRITE if observed is None else observed  # pandas' default changed with version 3
-        self._selection = selection
-        self._keys = [self._key(one) for one in (by if isinstance(by, list) else [by])]
+        self._grouping = Grouping(frame.expr, recipe, blocks)
 
     def __repr__(self) -> str:
-        keys = [name if kind != "block" else "<series>" for kind, name in self._keys]
-        return f"GroupBy(by={keys!r}, selection={self._selection!r})"
+        recipe = self._recipe
+        keys = [key.name if key.kind != "block" else f"<series {key.name!r}>" for key in recipe.keys]
+        return f"GroupBy(by={keys!r}, selection={recipe.selection!r})"
 
     def __getitem__(self, columns: Any) -> GroupBy:
-        labels = columns if isinstance(columns, list) else [columns]
         if self._is_series:
             raise TypeError("the grouped values are one series; there is no column to choose")
-        require_columns(labels, self._frame)
-        return GroupBy(
-            self._frame, self._by, dropna=self._dropna, sort=self._sort, observed=self._observed, selection=columns
-        )
+        if self._recipe.selection is not None:
+            raise IndexError(f"Column(s) {self._recipe.selection} already selected")
+        chosen = list(columns) if isinstance(columns, (list, pd.Index)) else columns
+        require_columns(chosen if isinstance(chosen, list) else [chosen], self._frame)
+        selected = object.__new__(GroupBy)
+        selected._frame = self._frame
+        recipe = replace(self._recipe, selection=chosen)
+        selected._grouping = Grouping(self._grouping.node, recipe, self._grouping.blocks)
+        return selected
 
     def __getattr__(self, name: str) -> GroupBy:
-        if not name.startswith("_") and not self._is_series and name in self._frame.columns:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if not self._is_series and name in self._frame.columns:
             return self[name]
-        raise AttributeError(f"GroupBy has no attribute {name!r}; it can aggregate by {', '.join(SUPPORTED)}")
+        _refuse(name)
+
+    def __dir__(self) -> list[str]:
+        columns = [] if self._is_series else [name for name in self._frame.columns if isinstance(name, str)]
+        return [*super().__dir__(), *(name for name in columns if name.isidentifier())]
+
+    def __iter__(self) -> NoReturn:
+        raise NotImplementedError(
+            "iterating over groups would compute each one by itself; use apply(), get_group(key), or compute() the frame "
+            "and group it with pandas"
+        )
+
+    def __len__(self) -> int:
+        """Return the number of groups. Computes them."""
+        return self.ngroups
+
+    @property
+    def ngroups(self) -> int:
+        """The number of groups that have rows (or combinations of categories, with ``observed=False``). Computes them."""
+        return len(self.size()) if self._recipe.as_index else len(self._with(as_index=True).size())
+
+    @property
+    def _recipe(self) -> Recipe:
+        return self._grouping.recipe
 
     @property
     def _is_series(self) -> bool:
-        return isinstance(self._frame.expr.meta, pd.Series)
+        return self._grouping.is_series
 
-    def _key(self, by: Any) -> tuple[str, Any]:
-        """Return how to find a key in a partition."""
-        if is_node(by):
-            node = by.expr
-            if isinstance(node, Projection) and node.frame.name == self._frame.expr.name and not _is_list(node.columns):
-                return ("column", node.columns)
-            return ("block", by)
-        if isinstance(by, (pd.Series, pd.Index)) or callable(by):
-            raise TypeError(f"groupby takes column names and lazy series, not a {type(by).__name__}")
-        if not self._is_series and by in self._frame.columns:
-            return ("column", by)
-        if by is not None and by == self._frame.expr.meta.index.name:
-            return ("index", by)
-        raise unknown_columns([by], [] if self._is_series else self._frame.columns)
+    @property
+    def _is_single(self) -> bool:
+        """Whether one column is grouped."""
+        selection = self._recipe.selection
+        return self._is_series or (selection is not None and not isinstance(selection, list))
 
-    def agg(self, spec: Any = None, *, split_every: int | None = None, split_out: int = 1, **named: Any) -> Any:
+    def _with(self, **changes: Any) -> GroupBy:
+        """Return the same groups with other options."""
+        changed = object.__new__(GroupBy)
+        changed._frame = self._frame
+        changed._grouping = replace(self._grouping, recipe=replace(self._recipe, **changes))
+        return changed
+
+    # Aggregations.
+
+    def agg(
+        self,
+        func: Any = None,
+        *args: Any,
+        split_every: int | None = None,
+        split_out: int | bool | None = None,
+        shuffle_method: str | None = None,
+        meta: Any = None,
+        **kwargs: Any,
+    ) -> Any:
         """Aggregate each group.
 
         Parameters
         ----------
-        spec
-            A name (``"mean"``), a list of names, or a dict from columns to names or lists of names. Names are
-            all, any, count, first, last, max, mean, min, nunique, prod, size, std, sum and var.
+        func
+            A name (``"mean"``), a function of a group's column, a list of those, or a dict from columns to those or lists
+            of those.
+        args, kwargs
+            Further arguments of the function. Without `func`, named aggregations: ``result=("column", "name")`` or
+            ``result=pandas.NamedAgg(...)``, of one column ``result="name"``.
         split_every
             How many partial results are joined at a time. Default 8.
         split_out
-            Number of partitions of the result: only 1 is possible.
-        named
-            Instead of `spec`: ``result=("column", "name")``.
+            Number of partitions of the result; True: as many as there are. Default: 1. With more, each has the groups whose
+            keys have some hashes, in order; with functions and other aggregations that need whole groups, the partitions
+            follow each other in the order of the groups.
+        shuffle_method
+            ``"tasks"`` or None: rows and partial results move by tasks.
+        meta
+            What a function returns, as in `map_partitions`. Default: it is tried on two made-up rows.
 
         Returns
         -------
         DataFrame or Series
-            Of one partition, with the structure that pandas' result has.
+            With the structure, the dtypes and the order of pandas' result.
 
         Examples
         --------
@@ -162,334 +180,371 @@ class GroupBy:
         >>> result.columns.tolist(), result.to_numpy().tolist()
         ([('x', 'sum'), ('x', 'mean')], [[4.0, 2.0], [2.0, 2.0]])
         """
-        if split_out != 1:
-            raise NotImplementedError(f"split_out={split_out!r}: the result of groupby has one partition")
-        return self._aggregate(spec, named, {}, split_every)
+        out = partitions_of(self._grouping, split_out, shuffle_method)
+        if func is None:
+            named = named_pairs(kwargs, is_single=self._is_single)
+            return self._aggregate(Call("agg", (), named), None, named, {}, split_every, out, meta)
+        spec = known_functions(func)
+        if isinstance(spec, str):
+            return self._aggregate(Call(spec, args, kwargs), spec, {}, kwargs, split_every, out, meta, args=args)
+        if isinstance(spec, Mapping) and self._is_single:
+            raise TypeError("a dict of aggregations needs a frame; the grouped values are one column")
+        return self._aggregate(Call("agg", (spec, *args), kwargs), spec, {}, kwargs, split_every, out, meta, args=args)
 
     aggregate = agg
 
-    def _aggregate(self, spec: Any, named: dict[str, Any], options: dict[str, Any], split_every: int | None) -> Any:
-        values = self._value_columns(spec, named, options)
-        how = _named_functions(spec)
-        named = {name: _named_functions(one) for name, one in named.items()}
-        wanted, labels = self._wanted(how, named, values, options)
-        blocks = [key for kind, key in self._keys if kind == "block"]
-        numbers = iter(range(len(blocks)))
-        keys = tuple(("block", next(numbers)) if kind == "block" else (kind, key) for kind, key in self._keys)
-        names = tuple(key.expr.meta.name if kind == "block" else key for kind, key in self._keys)
-        plan = Plan(keys, names, labels, wanted, self._dropna, self._sort, self._observed)
-        node = self._narrowed(plan)
-        others = tuple(block.expr for block in blocks)
-        if others:
-            require_aligned([self._frame.expr, *others], "groupby")
-        run = partial(_run_pandas, plan, self._result_selection(spec, values), how, named, options)
-        meta = run(sample(self._frame.expr.meta), *[sample(other.meta) for other in others])
-        steps = Operation(
-            partial(_chunk, plan),
-            partial(_combine, plan),
-            partial(_finish, plan, empty(meta), run, self._frame.expr.meta, tuple(other.meta for other in others)),
+    def _aggregate(
+        self,
+        call: Call,
+        spec: Any,
+        named: dict[str, Any],
+        options: Mapping[str, Any],
+        split_every: int | None,
+        split_out: int,
+        given_meta: Any = None,
+        *,
+        args: tuple[Any, ...] = (),
+    ) -> Any:
+        """Return the collection of an aggregation: by a tree if all of it can be, else with whole groups."""
+        grouping = self._needing(None if self._is_single else spec_columns(spec, named), options)
+        title = "groupby-" + (spec if isinstance(spec, str) else "agg")
+        is_users = has_functions(spec) or has_functions(list(named.values()))
+        meta = self._meta_of(grouping, call.without("min_count"), given_meta, title, is_users=is_users)
+        columns = self._value_columns(spec, options)
+        pairs = None if args else tree_pairs(spec, named, columns, is_single=self._is_single)
+        found = None if pairs is None else self._all_wanted(pairs, options)
+        if found:
+            reduction = Reduction(grouping, call, *found, meta, title)
+            return wrap(reduced(reduction, split_every, split_out))
+        return self._of_whole_groups(grouping, call, meta, title, split_out)
+
+    def _of_whole_groups(
+        self, grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: str, split_out: int
+    ) -> Any:
+        """Return the collection of what pandas makes of whole groups."""
+        recipe = grouping.recipe
+        has_categories = any(
+            isinstance(key.dtype, pd.CategoricalDtype)
+            for key in recipe.key_values(grouping.node.meta, [block.meta for block in grouping.blocks])
         )
-        title = "groupby-" + (how if isinstance(how, str) else "agg")
-        return wrap(tree(node, steps, empty(meta), title, others=others, split_every=split_every))
+        is_odd = getattr(call, "method", "") in _ODD_ORDERS and (has_categories or not recipe.sort)
+        if is_odd or (
+            has_categories and not recipe.observed
+        ):  # each partition would list all combinations of categories
+            blocks = tuple(in_one_partition(block) for block in grouping.blocks)
+            whole = replace(grouping, node=in_one_partition(grouping.node), blocks=blocks)
+            return wrap(of_groups(whole, call, meta, title, 1))
+        renumbers = not recipe.as_index and _is_numbered(meta, recipe)
+        node = of_groups(grouping, call, meta, title, grouping.node.npartitions if split_out == 1 else split_out)
+        if split_out == 1 or renumbers:
+            node = in_one_partition(node)
+        if renumbers:
+            node = OfBlock(node, (), BlockCall(_renumbered, (Block(0),), label="renumber"), meta)
+        return wrap(node)
 
-    def _value_columns(self, spec: Any, named: dict[str, Any], options: dict[str, Any]) -> list[Any]:
-        """Return the labels of the columns that the aggregation is of, in order."""
+    def _meta_of(
+        self, grouping: Grouping, call: Callable[[Any], Any], given: Any, title: str, *, is_users: bool
+    ) -> Any:
+        """Return an empty object like the result.
+
+        Raises
+        ------
+        MetaError
+            If a user's function fails on made-up rows.
+        """
+        if given is not None:
+            return parse_meta(given)
+        if not is_users:
+            return grouping.sampled(call)
+        try:
+            return grouping.sampled(call)
+        except Exception as error:  # the user's function may raise anything
+            raise MetaError(
+                f"{title} was tried on two made-up rows to find out what it returns, and raised {type(error).__name__}: "
+                f"{error}. Say what it returns with meta=, an empty pandas object like the result"
+            ) from error
+
+    def _value_columns(self, spec: Any, options: Mapping[str, Any]) -> list[Any]:
+        """Return the labels of the columns that are aggregated if the specification names none, in order."""
         if self._is_series:
-            return [self._frame.expr.meta.name]
-        if self._selection is not None:
-            return list(self._selection) if isinstance(self._selection, list) else [self._selection]
-        if isinstance(spec, dict):
-            require_columns(spec, self._frame)
-            return list(spec)
-        if named:
-            require_columns([column for column, _ in named.values()], self._frame)
-            return list(dict.fromkeys(column for column, _ in named.values()))
-        grouped = {key for kind, key in self._keys if kind == "column"}
+            return [self._grouping.node.meta.name]
+        selected = self._recipe.selected
+        keys = set(self._recipe.key_columns)
+        labels = list(selected) if selected is not None else [name for name in self._frame.columns if name not in keys]
+        if not options.get("numeric_only") or self._is_single:
+            return labels
         dtypes = self._frame.expr.meta.dtypes
-        return [
-            name
-            for name, dtype in dtypes.items()
-            if name not in grouped and (not options.get("numeric_only") or pd.api.types.is_numeric_dtype(dtype))
-        ]
+        return [name for name in labels if pd.api.types.is_numeric_dtype(dtypes[name])]
 
-    def _wanted(
-        self, how: Any, named: dict[str, Any], values: list[Any], options: dict[str, Any]
-    ) -> tuple[tuple[Wanted, ...], tuple[Any, ...]]:
-        """Return the columns of the result, and the labels of the value columns."""
-        single = self._is_series or (self._selection is not None and not isinstance(self._selection, list))
-        if named and single:
-            pairs = [(values[0], one) for one in named.values()]
-        elif named:
-            pairs = list(named.values())
-        elif isinstance(how, dict):
-            if single:
-                raise TypeError("a dict of aggregations needs a frame; the grouped values are one column")
-            if self._selection is not None:
-                require_columns(how, self._frame[self._selection])
-            pairs = [(column, one) for column, many in how.items() for one in (many if _is_list(many) else [many])]
-        elif how == "size":
-            pairs = [(None, "size")]
-        else:
-            pairs = [(column, one) for column in values for one in (how if isinstance(how, list) else [how])]
-        labels = tuple(dict.fromkeys(column for column, one in pairs if one != "size"))
-        ddof = options.get("ddof", 1)
-        return tuple(Wanted(-1 if one == "size" else labels.index(c), one, ddof) for c, one in pairs), labels
-
-    def _result_selection(self, spec: Any, values: list[Any]) -> Any:
-        """Return what to take from the grouped sample before aggregating it: a label, a list, or None for all."""
+    def _needing(self, named_columns: list[Any] | None, options: Mapping[str, Any]) -> Grouping:
+        """Return the grouping of the columns that are needed alone."""
+        grouping = self._grouping
         if self._is_series:
+            return grouping
+        if named_columns is not None:
+            of = self._frame if self._recipe.selected is None else self._frame[self._recipe.selected]
+            require_columns(named_columns, of)
+        labels = named_columns if named_columns is not None else self._value_columns(None, options)
+        needed = {*self._recipe.key_columns, *labels, *(self._recipe.selected or [])}
+        columns = [name for name in grouping.node.meta.columns if name in needed]
+        if len(columns) == len(grouping.node.meta.columns):
+            return grouping
+        return replace(grouping, node=Projection(grouping.node, columns))
+
+    def _all_wanted(
+        self, pairs: list[tuple[Any, str]], options: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], tuple[Wanted, ...]] | None:
+        """Return the labels of the value columns and the aggregations; None if one needs whole groups."""
+        labels = list(dict.fromkeys(column for column, how in pairs if how != "size"))
+        meta = self._grouping.node.meta
+        found = []
+        for column, how in pairs:
+            dtype = None if how == "size" else (meta.dtype if self._is_series else _dtype(meta, column))
+            one = wanted(-1 if how == "size" else labels.index(column), how, dtype, options)
+            if one is None:
+                return None
+            found.append(one)
+        return tuple(labels), tuple(found)
+
+    def _simple(
+        self, how: str, options: Mapping[str, Any], split_every: int | None, split_out: Any, shuffle_method: Any
+    ) -> Any:
+        """Return an aggregation by its name."""
+        out = partitions_of(self._grouping, split_out, shuffle_method)
+        return self._aggregate(Call(how, (), dict(options)), how, {}, options, split_every, out)
+
+    # Whole groups.
+
+    def apply(
+        self,
+        func: Callable[..., Any],
+        *args: Any,
+        meta: Any = None,
+        include_groups: bool = False,
+        split_out: int | bool | None = True,
+        **kwargs: Any,
+    ) -> Any:
+        """Call a function with each group, and join what it returns.
+
+        Parameters
+        ----------
+        func
+            Gets a group: a frame without the key columns, or a series.
+        args, kwargs
+            Its further arguments.
+        meta
+            What all calls together give, as in `map_partitions`. Default: the function is tried on two made-up rows.
+        include_groups
+            False: the group has no key columns.
+        split_out
+            Number of partitions of the result. Default: as many as there are.
+
+        Returns
+        -------
+        DataFrame or Series
+            As pandas' result, in the order of the groups; also with ``group_keys=False``, where pandas puts rows back
+            at their place if the function keeps their labels: use `transform` for that.
+        """
+        if include_groups:
+            raise NotImplementedError(
+                "include_groups=True: pandas has no such groups any more; select the key as a column"
+            )
+        call = Call("apply", (func, *args), {**kwargs, **_EXCLUDING_GROUPS})
+        title = f"groupby-apply-{function_label(func)}"
+        found = self._meta_of(self._grouping, call, meta, title, is_users=True)
+        out = partitions_of(self._grouping, split_out, None)
+        return self._of_whole_groups(self._grouping, call, found, title, out)
+
+    def transform(self, func: Any, *args: Any, meta: Any = None, **kwargs: Any) -> Any:
+        """Return a frame or series with a row for each row: what a function makes of its group.
+
+        Parameters
+        ----------
+        func
+            The name of an aggregation, whose value each row of the group gets, of another method such as ``"cumsum"``, or a
+            function of a group's column.
+        args, kwargs
+            Its further arguments.
+        meta
+            What it returns, as in `map_partitions`. Default: a function is tried on two made-up rows.
+
+        Returns
+        -------
+        DataFrame or Series
+            Rows keep their places; divisions stay known.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"k": ["a", "b", "a"], "x": [1, 2, 3]}), npartitions=2)
+        >>> frame.groupby("k").x.transform("sum").compute().tolist()
+        [4, 2, 4]
+        """
+        name = known_functions(func) if not isinstance(func, str) else func
+        grouping = self._needing(None, kwargs)
+        title = f"groupby-transform-{name if isinstance(name, str) else function_label(name)}"
+        call = Call("transform", (name, *args), kwargs)
+        found = self._meta_of(grouping, call, meta, title, is_users=callable(name))
+        if isinstance(name, str) and not args:
+            aggregated = self._aggregated_for_rows(name, kwargs)
+            if aggregated is not None:
+                return wrap(broadcast_groups(grouping, aggregated, found, title))
+        return wrap(of_rows(grouping, call, found, title, keeps_rows=True))
+
+    def _aggregated_for_rows(self, how: str, options: Mapping[str, Any]) -> FrameExpr | None:
+        """Return the node of an aggregation, one row a group, if partial results make it."""
+        plain = self._with(as_index=True, observed=True, sort=True)
+        pairs = tree_pairs(how, {}, plain._value_columns(how, options), is_single=plain._is_single)
+        if pairs is None or plain._all_wanted(pairs, options) is None:
             return None
-        return self._selection
+        return plain._simple(how, options, None, None, None).expr
 
-    def _narrowed(self, plan: Plan) -> FrameExpr:
-        """Return the frame with the columns that are needed."""
-        node: FrameExpr = self._frame.expr
-        if self._is_series:
-            return node
-        needed = {key for kind, key in self._keys if kind == "column"} | set(plan.values)
-        if plan.wanted[0].how == "size" and not needed:
-            return node
-        columns = [name for name in node.meta.columns if name in needed]
-        return node if len(columns) == len(node.meta.columns) else Projection(node, columns)
+    def filter(self, func: Callable[..., Any], dropna: bool = True, *args: Any, **kwargs: Any) -> Any:
+        """Return the rows of the groups for which a function returns True, in their order.
 
-    # One method for each aggregation, as pandas has.
+        Parameters
+        ----------
+        func
+            Gets a group, returns a boolean.
+        dropna
+            Only True: with False pandas keeps the other rows, empty.
+        args, kwargs
+            Further arguments of the function.
+        """
+        if not dropna:
+            raise NotImplementedError(
+                "dropna=False: rows of other groups would stay, empty; use transform() and where()"
+            )
+        title = f"groupby-filter-{function_label(func)}"
+        return self._some_rows(partial(filter_mask, func, args, kwargs), title)
 
-    def size(self, *, split_every: int | None = None) -> Any:
-        """Return the number of rows of each group."""
-        return self._aggregate("size", {}, {}, split_every)
+    def _some_rows(self, mask: Callable[[Any], Any], title: str) -> Any:
+        """Return the rows for which a function of pandas' groups gives True."""
+        grouping = self._grouping
+        meta = grouping.node.meta if self._recipe.selection is None else grouping.node.meta[self._recipe.selection]
+        return wrap(of_rows(grouping, mask, meta, title, keeps_rows=False))
 
-    def count(self, *, split_every: int | None = None) -> Any:
-        """Return the number of values of each group that aren't missing."""
-        return self._aggregate("count", {}, {}, split_every)
+    def _rows(self, method: str, options: Mapping[str, Any], *, numeric_only: bool = False) -> Any:
+        """Return what a method of pandas gives for each row, with all rows at their places."""
+        grouping = self._needing(None, {"numeric_only": numeric_only})
+        call = Call(method, (), dict(options))
+        return wrap(of_rows(grouping, call, grouping.sampled(call), f"groupby-{method}", keeps_rows=True))
 
-    def sum(self, numeric_only: bool = False, *, split_every: int | None = None) -> Any:
-        """Return the sum of each group."""
-        return self._aggregate("sum", {}, {"numeric_only": numeric_only}, split_every)
+    def _in_order(self, call: Call, title: str, split_out: Any = True) -> Any:
+        """Return what pandas makes of whole groups, in the order of the groups."""
+        grouping = self._needing(None, {})
+        out = partitions_of(grouping, split_out, None)
+        return self._of_whole_groups(grouping, call, grouping.sampled(call), title, out)
 
-    def prod(self, numeric_only: bool = False, *, split_every: int | None = None) -> Any:
-        """Return the product of each group."""
-        return self._aggregate("prod", {}, {"numeric_only": numeric_only}, split_every)
+    def _windows(self, call: Call) -> Windows:
+        """Return the windows in each group that a method of pandas makes."""
+        return Windows(self._in_order, call)
 
-    def mean(self, numeric_only: bool = False, *, split_every: int | None = None) -> Any:
-        """Return the mean of each group."""
-        return self._aggregate("mean", {}, {"numeric_only": numeric_only}, split_every)
+    # Rows of groups.
 
-    def min(self, numeric_only: bool = False, *, split_every: int | None = None) -> Any:
-        """Return the smallest value of each group."""
-        return self._aggregate("min", {}, {"numeric_only": numeric_only}, split_every)
+    def head(self, n: int = 5) -> Any:
+        """Return the first `n` rows of each group, in one partition, in their order. Negative: all but the last."""
+        return self._ends("head", n)
 
-    def max(self, numeric_only: bool = False, *, split_every: int | None = None) -> Any:
-        """Return the largest value of each group."""
-        return self._aggregate("max", {}, {"numeric_only": numeric_only}, split_every)
+    def tail(self, n: int = 5) -> Any:
+        """Return the last `n` rows of each group, in one partition, in their order. Negative: all but the first."""
+        return self._ends("tail", n)
 
-    def first(self, numeric_only: bool = False, *, split_every: int | None = None) -> Any:
-        """Return the first value of each group that isn't missing."""
-        return self._aggregate("first", {}, {"numeric_only": numeric_only}, split_every)
+    def _ends(self, method: str, n: int) -> Any:
+        if n < 0:
+            return self._some_rows(partial(ends_mask, method, n), f"groupby-{method}")
+        return wrap(kept_first(self._grouping, method, n))
 
-    def last(self, numeric_only: bool = False, *, split_every: int | None = None) -> Any:
-        """Return the last value of each group that isn't missing."""
-        return self._aggregate("last", {}, {"numeric_only": numeric_only}, split_every)
+    def nth(self, n: int | list[int] | slice, dropna: Any = None) -> Any:
+        """Return row `n` of each group, counted from 0, or from the end with negative numbers; or several rows.
 
-    def any(self, *, split_every: int | None = None) -> Any:
-        """Return whether any value of each group is true."""
-        return self._aggregate("any", {}, {}, split_every)
+        Parameters
+        ----------
+        n
+            A number, a list of numbers, or a slice.
+        dropna
+            Only None: missing values count.
+        """
+        if dropna is not None:
+            raise NotImplementedError(f"dropna={dropna!r}: drop missing values before, or use first() or last()")
+        return self._some_rows(partial(nth_mask, n), "groupby-nth")
 
-    def all(self, *, split_every: int | None = None) -> Any:
-        """Return whether all values of each group are true."""
-        return self._aggregate("all", {}, {}, split_every)
+    def ngroup(self, ascending: bool = True) -> Any:
+        """Return the number of each row's group, in the order of the groups."""
+        return wrap(group_numbers(self._grouping, ascending=ascending))
 
-    def nunique(self, *, split_every: int | None = None) -> Any:
-        """Return the number of distinct values of each group, missing ones not counted."""
-        return self._aggregate("nunique", {}, {}, split_every)
+    def get_group(self, name: Any) -> Any:
+        """Return the rows of the group with a key. There are none if the key doesn't occur (pandas raises KeyError).
 
-    def var(self, ddof: int = 1, numeric_only: bool = False, *, split_every: int | None = None) -> Any:
-        """Return the variance of each group, with divisor ``n - ddof``."""
-        return self._aggregate("var", {}, {"ddof": ddof, "numeric_only": numeric_only}, split_every)
+        Parameters
+        ----------
+        name
+            The key; a tuple if the frame is grouped by a list.
+        """
+        return wrap(get_group(self._grouping, name))
 
-    def std(self, ddof: int = 1, numeric_only: bool = False, *, split_every: int | None = None) -> Any:
-        """Return the standard deviation of each group, with divisor ``n - ddof``."""
-        return self._aggregate("std", {}, {"ddof": ddof, "numeric_only": numeric_only}, split_every)
+    def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return ``func(self, *args, **kwargs)``; with a pair of function and name, self is that keyword's argument."""
+        if isinstance(func, tuple):
+            function, keyword = func
+            return function(*args, **{**kwargs, keyword: self})
+        return func(self, *args, **kwargs)
 
+    @property
+    def groups(self) -> NoReturn:
+        """Not there: pandas' dict of all labels would be as long as the frame."""
+        _refuse("groups")
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
+    @property
+    def indices(self) -> NoReturn:
+        """Not there: pandas' dict of all row numbers would be as long as the frame."""
+        _refuse("indices")
 
-
-def _named_functions(spec: Any) -> Any:
-    """Return the aggregations by name.
-
-    Raises
-    ------
-    NotImplementedError
-        If one isn't supported.
-    """
-    if spec is None:
-        return None
-    if isinstance(spec, dict):
-        return {column: _named_functions(one) for column, one in spec.items()}
-    if isinstance(spec, list):
-        return [_named_functions(one) for one in spec]
-    if isinstance(spec, tuple) and len(spec) == 2:
-        return (spec[0], _named_functions(spec[1]))
-    name = spec if isinstance(spec, str) else getattr(spec, "__name__", repr(spec))
-    if name not in SUPPORTED:
-        raise NotImplementedError(f"groupby can't aggregate by {name!r}; it can by {', '.join(SUPPORTED)}")
-    return name
-
-
-def _key_values(plan: Plan, block: Any, blocks: tuple[Any, ...]) -> list[Any]:
-    """Return the keys of a partition, as series named k0, k1..."""
-    found = []
-    for number, (kind, key) in enumerate(plan.keys):
-        if kind == "column":
-            values = block[key]
-        elif kind == "index":
-            values = pd.Series(block.index, index=block.index)
-        else:
-            values = blocks[key]
-        found.append(values.rename(f"k{number}"))
-    return found
+    def _group_sizes(self) -> FrameExpr:
+        return group_sizes(self._grouping)
 
 
-def _run_pandas(
-    plan: Plan, selection: Any, how: Any, named: dict[str, Any], options: dict[str, Any], block: Any, *blocks: Any
-) -> Any:
-    """Return what pandas makes of a whole object."""
-    keys = [
-        key if kind == "column" else values
-        for (kind, key), values in zip(plan.keys, _key_values(plan, block, blocks), strict=True)
-    ]
-    for place, (kind, name) in enumerate(zip([kind for kind, _ in plan.keys], plan.key_names, strict=True)):
-        if kind != "column":
-            keys[place] = keys[place].rename(name)
-    grouped = block.groupby(
-        keys if len(keys) > 1 else keys[0], dropna=plan.dropna, sort=plan.sort, observed=plan.observed
+_EXCLUDING_GROUPS = {} if HAS_COPY_ON_WRITE else {"include_groups": False}
+_INSTEAD = {
+    "groups": "size() lists the keys, ngroup() numbers the rows",
+    "indices": "ngroup() numbers the rows",
+    "plot": "compute() an aggregation and plot it",
+    "hist": "compute() an aggregation and plot it",
+    "boxplot": "compute() an aggregation and plot it",
+    "mode": "use apply(lambda group: group.mode())",
+    "sample": "use apply(lambda group: group.sample(...))",
+    "take": "use nth()",
+    "fillna": "use ffill(), bfill() or transform()",
+    "corrwith": "use apply()",
+    "ewm": "use rolling(), expanding() or apply()",
+}
+
+
+_ODD_ORDERS = ("describe", "value_counts")
+"""Methods whose order for ``sort=False``, and among equally frequent values, depends on all groups at once."""
+
+
+def _refuse(name: str) -> NoReturn:
+    """Raise the error of what groups don't have: what pandas' have isn't there, other names are mistakes."""
+    if name in _INSTEAD:
+        raise NotImplementedError(f"GroupBy.{name} isn't there: {_INSTEAD[name]}")
+    raise AttributeError(
+        f"GroupBy has no attribute {name!r}; it can aggregate by all, any, count, first, last, max, mean, median, min, "
+        "nunique, prod, size, std, sum, var and others, and apply(), transform() and filter()"
     )
-    if selection is not None:
-        grouped = grouped[selection]
-    if isinstance(how, str):
-        chosen = {name: value for name, value in options.items() if name == "ddof" or value}
-        return getattr(grouped, how)(**chosen)
-    return grouped.agg(how, **named) if how is not None else grouped.agg(**named)
 
 
-def _chunk(plan: Plan, block: Any, *blocks: Any) -> Any:
-    """Return the partial results of a partition, or None if it has no rows."""
-    if not len(block):
-        return None
-    keys = _key_values(plan, block, blocks)
-    values = block.to_frame() if isinstance(block, pd.Series) else block[list(plan.values)]
-    values = values.set_axis(range(values.shape[1]), axis=1)
-    grouped = values.groupby(keys, dropna=plan.drops_early, sort=False, observed=True)
-    parts = {f"p{number}": _part(grouped, place, part) for number, (place, part) in enumerate(plan.parts)}
-    table = pd.DataFrame(parts)
-    table.index.names = plan.key_columns
-    distinct = [
-        pd.concat(
-            [*[key.reset_index(drop=True) for key in keys], values[place].reset_index(drop=True).rename("v")], axis=1
-        ).drop_duplicates()
-        for place in plan.distinct
-    ]
-    return (table.reset_index(), distinct)
+def _dtype(meta: Any, column: Any) -> Any:
+    found = meta[column]
+    return found.dtype if isinstance(found, pd.Series) else found.dtypes.iloc[0]
 
 
-def _part(grouped: Any, place: int, part: str) -> Any:
-    if part == "size":
-        return grouped.size()
-    column = grouped[place]
-    if part == "middle":
-        return column.mean().astype("float64")
-    if part == "squares":
-        return column.var(ddof=0).astype("float64") * column.count()
-    return getattr(column, part)()
+def _is_numbered(meta: Any, recipe: Recipe) -> bool:
+    """Whether a result has the keys as columns and rows numbered from 0."""
+    has_keys = isinstance(meta, pd.DataFrame) and any(key.name in meta.columns for key in recipe.keys)
+    return has_keys and isinstance(meta.index, pd.RangeIndex)
 
 
-def _joined(plan: Plan, partials: list[Any], *, is_last: bool) -> tuple[Any, list[Any]] | None:
-    """Return the parts of all groups, indexed by their keys, and the distinct values."""
-    filled = [one for one in partials if one is not None]
-    if not filled:
-        return None
-    table = concat([main for main, _ in filled])
-    distinct = [concat(list(many)).drop_duplicates() for many in zip(*[d for _, d in filled], strict=True)]
-    if not len(table) and not is_last:
-        return filled[0]
-    grouped = table.groupby(
-        plan.key_columns,
-        dropna=plan.dropna if is_last else plan.drops_early,
-        sort=plan.sort and is_last,
-        observed=plan.observed or not is_last,
-    )
-    numbers = {part: f"p{number}" for number, part in enumerate(plan.parts)}
-    joined = {}
-    for (_, part), column in numbers.items():
-        if part in ("middle", "squares"):
-            continue
-        joined[column] = getattr(grouped[column], SIMPLE.get(part, part))()
-    for place in {place for place, part in numbers if part == "middle"}:
-        columns = [numbers[place, part] for part in ("count", "middle", "squares")]
-        joined[columns[1]], joined[columns[2]] = _join_moments(plan, table, grouped, columns)
-    return pd.DataFrame(joined)[list(numbers.values())], distinct
-
-
-def _join_moments(plan: Plan, table: Any, grouped: Any, columns: list[str]) -> tuple[Any, Any]:
-    """Return the means and the sums of squared distances of the joined groups (see reduce.py for the source)."""
-    count, middle, squares = (table[column].to_numpy(dtype="float64", na_value=0.0) for column in columns)
-    group = table.groupby(plan.key_columns, dropna=False, sort=False, observed=True).ngroup().to_numpy()
-    totals = np.bincount(group, weights=count)
-    sums = np.bincount(group, weights=count * middle)
-    means = np.divide(sums, totals, out=np.zeros(len(sums)), where=totals > 0)[group]
-    within = squares + count * (middle - means) ** 2
-    again = table.assign(_m=means, _s=within).groupby(
-        plan.key_columns, dropna=grouped.dropna, sort=grouped.sort, observed=grouped.observed
-    )
-    return again["_m"].first(), again["_s"].sum()
-
-
-def _combine(plan: Plan, partials: list[Any]) -> Any:
-    joined = _joined(plan, partials, is_last=False)
-    if joined is None:
-        return None
-    table, distinct = joined
-    return (table.reset_index() if "k0" not in table.columns else table, distinct)
-
-
-def _finish(
-    plan: Plan, meta: Any, run: Callable[..., Any], empty_frame: Any, empty_keys: tuple[Any, ...], partials: list[Any]
-) -> Any:
-    """Return the result, with the columns of `meta`."""
-    joined = _joined(plan, partials, is_last=True)
-    if joined is None:
-        return run(empty_frame, *empty_keys)
-    table, distinct = joined
-    table.index.names = list(plan.key_names)
-    numbers = {part: f"p{number}" for number, part in enumerate(plan.parts)}
-    is_series = isinstance(meta, pd.Series)
-    dtypes = [meta.dtype] if is_series else list(meta.dtypes)
-    columns = []
-    for one, dtype in zip(plan.wanted, dtypes, strict=True):
-        parts = {part: table[numbers[one.place, part]] for part in one.parts if part != "nunique"}
-        made = _result(one, parts) if parts else _n_distinct(plan, one, distinct, table.index)
-        if getattr(dtype, "kind", "O") == "f" and made.dtype != dtype:
-            made = made.astype(dtype)
-        columns.append(made)
-    if is_series:
-        return columns[0].rename(meta.name)
-    result = pd.DataFrame(dict(enumerate(columns)), index=table.index)
-    result.columns = meta.columns
-    return result
-
-
-def _result(one: Wanted, parts: dict[str, Any]) -> Any:
-    if one.how == "mean":
-        return parts["sum"] / parts["count"].where(parts["count"] > 0)
-    if one.how in ("var", "std"):
-        free = (parts["count"] - one.ddof).astype("float64")
-        variance = parts["squares"] / free.where(free > 0)
-        return variance**0.5 if one.how == "std" else variance
-    return parts[one.how]
-
-
-def _n_distinct(plan: Plan, one: Wanted, distinct: list[Any], index: Any) -> Any:
-    table = distinct[plan.distinct.index(one.place)]
-    grouped = table.groupby(plan.key_columns, dropna=plan.dropna, sort=plan.sort, observed=plan.observed)
-    return pd.Series(grouped["v"].nunique().array, index=index)
+def _renumbered(block: Any) -> Any:
+    return block.reset_index(drop=True)

@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 NAMES = frozenset(
-    "all any count corr cov first idxmax idxmin kurt last max mean median min nunique prod quantile sem size skew std sum "
-    "var describe".split()
+    [
+        "all",
+        "any",
+        "count",
+        "corr",
+        "cov",
+        "first",
+        "idxmax",
+        "idxmin",
+        "kurt",
+        "last",
+        "max",
+        "mean",
+        "median",
+        "min",
+        "nunique",
+        "prod",
+        "quantile",
+        "sem",
+        "size",
+        "skew",
+        "std",
+        "sum",
+        "var",
+        "describe",
+    ]
 )
 """Aggregations that `agg` knows by name."""
 _FUNCTIONS: dict[Any, str] = {np.sum: "sum", np.mean: "mean", np.min: "min", np.max: "max", np.prod: "prod"}
@@ -29,6 +53,11 @@ class Call:
     def __call__(self, grouped: Any) -> Any:
         found = getattr(grouped, self.method)(*self.args, **self.kwargs)
         return found if self.chain is None else self.chain(found)
+
+    def without(self, option: str) -> Call:
+        """Return the call without an option."""
+        kwargs = {name: value for name, value in self.kwargs.items() if name != option}
+        return self if len(kwargs) == len(self.kwargs) else replace(self, kwargs=kwargs)
 
 
 def known_functions(spec: Any) -> Any:

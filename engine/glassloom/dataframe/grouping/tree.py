@@ -20,6 +20,8 @@ from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
 
 _VALUE = "v"
+_DTYPE_KNOWN = ("count", "size", "nunique", "mean", "var", "std", "sem")
+"""Aggregations whose dtype follows from that of the column, whatever the values are."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,7 @@ def _distinct(plan: Aggregation, keys: Sequence[Any], values: Any, groups: Group
     return pd.DataFrame({**made, _VALUE: take(values.array, rows)}, copy=False)
 
 
-def _joined(
-    plan: Aggregation, partials: Sequence[Partial | None], *, is_last: bool
-) -> tuple[Partial, Groups] | None:
+def _joined(plan: Aggregation, partials: Sequence[Partial | None], *, is_last: bool) -> tuple[Partial, Groups] | None:
     """Return partial results as one, whose groups are in order if it is the last."""
     filled = [one for one in partials if one is not None]
     if not filled:
@@ -216,7 +216,12 @@ def _index(keys: Sequence[Any], names: Sequence[Any], groups: Groups, kept: Any)
         used, code = np.unique(own[groups.first[kept]], return_inverse=True)
         levels.append(pd.Index(take(values, used)))
         codes.append(code.reshape(-1))
-    return pd.MultiIndex(levels=levels, codes=codes, names=list(names), verify_integrity=False)
+    return pd.MultiIndex(
+        levels=levels,
+        codes=codes,  # type: ignore[arg-type]
+        names=list(names),
+        verify_integrity=False,
+    )
 
 
 def _columns(plan: Aggregation, meta: Any, index: Any, table: Any, partial: Partial) -> list[Any]:
@@ -228,7 +233,7 @@ def _columns(plan: Aggregation, meta: Any, index: Any, table: Any, partial: Part
             made = _count_distinct(plan, one, index, partial.distinct[plan.distinct.index(one.place)])
         else:
             made = one.result({part: table[plan.parts[one.place, part]] for part in one.parts})
-        if getattr(dtype, "kind", "O") == "f" and made.dtype != dtype:
+        if made.dtype != dtype and (one.how in _DTYPE_KNOWN or (made.dtype.kind == dtype.kind == "f")):
             made = made.astype(dtype)
         columns.append(made)
     return columns

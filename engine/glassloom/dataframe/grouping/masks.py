@@ -1,0 +1,52 @@
+"""Which rows of groups stay: functions of pandas' groups that return a boolean for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+def filter_mask(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], grouped: Any) -> Any:
+    """Return which rows are in groups for which a user's function returns True."""
+    verdicts: list[bool] = []
+
+    def recorded(group: Any) -> Any:
+        verdict = func(group, *args, **kwargs)
+        verdicts.append(bool(not pd.isna(verdict) and verdict))
+        return verdict
+
+    grouped.filter(recorded)
+    return np.array([*verdicts, False])[_numbers(grouped)]
+
+
+def ends_mask(method: str, n: int, grouped: Any) -> Any:
+    """Return which rows ``head(n)`` or ``tail(n)`` keep of each group, for negative `n`."""
+    place = grouped.cumcount(ascending=method == "tail").to_numpy()
+    return (place >= -n) & (_numbers(grouped) >= 0)
+
+
+def nth_mask(n: Any, grouped: Any) -> Any:
+    """Return which rows are row `n` of their group, or among the rows of a list or slice."""
+    forward = grouped.cumcount().to_numpy()
+    backward = -1 - grouped.cumcount(ascending=False).to_numpy()
+    is_inside = _numbers(grouped) >= 0
+    if isinstance(n, slice):
+        return is_inside & _in_slice(n, forward, forward - backward, is_inside)
+    numbers = n if isinstance(n, (list, tuple)) else [n]
+    return is_inside & (np.isin(forward, numbers) | np.isin(backward, numbers))
+
+
+def _in_slice(chosen: slice, places: Any, lengths: Any, is_inside: Any) -> Any:
+    found = np.zeros(len(places), bool)
+    for length in np.unique(lengths[is_inside]):
+        numbers = np.arange(int(length))[chosen]
+        found |= is_inside & (lengths == length) & np.isin(places, numbers)
+    return found
+
+
+def _numbers(grouped: Any) -> Any:
+    """Return the number of each row's group, -1 for none."""
+    return grouped.ngroup().fillna(-1).to_numpy().astype(np.intp)

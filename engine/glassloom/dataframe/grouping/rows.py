@@ -1,0 +1,169 @@
+"""Rows by their group: the values of an aggregation for each row, group numbers, the rows of one group or of each one's ends."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.grouping.encode import find_groups
+from glassloom.dataframe.grouping.kernels import take
+from glassloom.dataframe.grouping.recipe import Recipe
+from glassloom.dataframe.grouping.wholes import Grouping, OfRows, group_sizes
+from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, empty
+from glassloom.dataframe.reduce import Operation, tree
+
+
+class BesideAll(OfRows):
+    """A function of the rows of a partition and of the only block of the last of `others`, which is no part of it."""
+
+    def is_beside(self, node: FrameExpr) -> bool:
+        return node is self.others[-1]
+
+
+def broadcast_groups(grouping: Grouping, aggregated: FrameExpr, meta: Any, title: str) -> FrameExpr:
+    """Return the node of the rows with the values of their group.
+
+    Parameters
+    ----------
+    grouping
+        What is grouped.
+    aggregated
+        The node of one row for each group, in one partition.
+    meta
+        An empty object like the result.
+    title
+        The label.
+    """
+    function = partial(_rows_of_groups, grouping.recipe, meta)
+    return BesideAll(grouping.node, (*grouping.blocks, aggregated), _call(function, grouping, 1, title), meta)
+
+
+def group_numbers(grouping: Grouping, *, ascending: bool) -> FrameExpr:
+    """Return the node of the number of each row's group."""
+    meta = grouping.sampled(_ngroup)
+    call = _call(partial(_numbers, grouping.recipe, ascending), grouping, 1, "groupby-ngroup")
+    return BesideAll(
+        grouping.node, (*grouping.blocks, group_sizes(grouping, observed=grouping.recipe.observed)), call, meta
+    )
+
+
+def kept_first(grouping: Grouping, method: str, n: int) -> FrameExpr:
+    """Return the node of the first (``head``) or last (``tail``) rows of each group, in one partition."""
+    recipe = grouping.recipe
+    meta = empty(grouping.sampled(_Ends(method, n)))
+    again = recipe.with_key_names([None] * len(recipe.keys))
+    steps = Operation(
+        partial(_ends_of_block, recipe, method, n),
+        partial(_ends_of_many, again, method, n),
+        partial(_last_ends, again, method, n, meta),
+    )
+    return tree(grouping.node, steps, meta, f"groupby-{method}", others=grouping.blocks)
+
+
+def get_group(grouping: Grouping, name: Any) -> FrameExpr:
+    """Return the node of the rows of one group."""
+    recipe = grouping.recipe
+    meta = grouping.node.meta if recipe.selection is None else grouping.node.meta[recipe.selection]
+    call = _call(partial(_rows_of_group, recipe, name, meta), grouping, 0, "groupby-get-group")
+    return GroupRows(grouping.node, grouping.blocks, call, meta)
+
+
+class GroupRows(LabelKeeping):
+    """The rows of a group."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+class _Ends:
+    """A call of ``head(n)`` or ``tail(n)``."""
+
+    def __init__(self, method: str, n: int) -> None:
+        self.method, self.n = method, n
+
+    def __call__(self, grouped: Any) -> Any:
+        return getattr(grouped, self.method)(self.n)
+
+
+def _call(function: Any, grouping: Grouping, further: int, label: str) -> BlockCall:
+    count = 1 + len(grouping.blocks) + further
+    return BlockCall(function, tuple(Block(number) for number in range(count)), label=label)
+
+
+def _ngroup(grouped: Any) -> Any:
+    return grouped.ngroup()
+
+
+def _rows_of_groups(recipe: Recipe, meta: Any, block: Any, *others: Any) -> Any:
+    """Return for each row the row of its group, under the labels of the rows."""
+    *blocks, aggregated = others
+    groups = find_groups(aggregated.index, recipe.key_values(block, blocks), arrow=recipe.arrow)
+    if recipe.dropna and len(groups) and any(key.isna().any() for key in recipe.key_values(block, blocks)):
+        missing = np.any([key.isna() for key in recipe.key_values(block, blocks)], axis=0)
+        groups = np.where(missing, -1, groups)
+    if isinstance(meta, pd.Series):
+        return pd.Series(take(aggregated.array, groups), index=block.index, name=meta.name)
+    columns = [pd.Series(take(aggregated.iloc[:, place].array, groups)) for place in range(aggregated.shape[1])]
+    frame = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(len(block)))
+    return frame.set_axis(block.index).set_axis(meta.columns, axis=1)
+
+
+def _numbers(recipe: Recipe, ascending: bool, block: Any, *others: Any) -> Any:
+    *blocks, sizes = others
+    groups = find_groups(sizes.index, recipe.key_values(block, blocks), arrow=recipe.arrow)
+    if not ascending:
+        groups = np.where(groups >= 0, len(sizes) - 1 - groups, -1)
+    numbers = pd.Series(groups.astype(np.int64), index=block.index)
+    return numbers.where(numbers >= 0) if recipe.dropna else numbers
+
+
+def _rows_of_group(recipe: Recipe, name: Any, meta: Any, block: Any, *blocks: Any) -> Any:
+    if not len(block):
+        return meta
+    try:
+        return recipe.grouped(block, *blocks).get_group(name)
+    except KeyError:
+        return meta
+
+
+# The ends of groups: (rows, their keys).
+
+
+def _ends_of_block(recipe: Recipe, method: str, n: int, block: Any, *blocks: Any) -> Any:
+    if not len(block):
+        return None
+    return _ends(recipe, method, n, block, recipe.key_values(block, blocks), selects=True)
+
+
+def _ends(recipe: Recipe, method: str, n: int, block: Any, keys: list[Any], *, selects: bool) -> Any:
+    keys = [key.reset_index(drop=True) for key in keys]
+    rows = pd.Series(np.arange(len(block)))
+    grouped = rows.groupby(keys, dropna=recipe.dropna, sort=False, observed=True)
+    chosen = getattr(grouped, method)(n).to_numpy()
+    if selects and recipe.selection is not None:
+        block = block[recipe.selection]
+    return (block.take(chosen), [key.take(chosen) for key in keys])
+
+
+def _ends_of_many(recipe: Recipe, method: str, n: int, several: list[Any]) -> Any:
+    filled = [one for one in several if one is not None]
+    if not filled:
+        return None
+    block = concat([rows for rows, _ in filled])
+    keys = [concat(list(many)) for many in zip(*[keys for _, keys in filled], strict=True)]
+    return _ends(recipe, method, n, block, keys, selects=False)
+
+
+def _last_ends(recipe: Recipe, method: str, n: int, meta: Any, several: list[Any]) -> Any:
+    found = _ends_of_many(recipe, method, n, several)
+    return meta if found is None else found[0]

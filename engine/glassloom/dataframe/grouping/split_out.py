@@ -1,0 +1,144 @@
+"""Reductions of groups: by a tree to one partition, or with partial results moved by the hash of the keys, to several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.grouping.recipe import Recipe
+from glassloom.dataframe.grouping.spec import Call
+from glassloom.dataframe.grouping.tree import Aggregation, Partial, chunk, combine, finish
+from glassloom.dataframe.grouping.wanted import Wanted
+from glassloom.dataframe.grouping.wholes import Grouping, OfBlock
+from glassloom.dataframe.moving.exchange import Exchange, Split, split
+from glassloom.dataframe.moving.hashing import hash_keys, places_of
+from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.reduce import Operation, tree
+from glassloom.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """An aggregation whose partial results can be joined."""
+
+    grouping: Grouping
+    call: Call
+    values: tuple[Any, ...]
+    wanted: tuple[Wanted, ...]
+    meta: Any
+    title: str
+
+
+class HashedGroups(Exchange):
+    """Partial results of groups, in the partition that the hash of their keys says, joined there."""
+
+    parameters = ("split", "count", "given_meta", "joined")
+    operation = "groupby-split-out"
+
+    given_meta: Any
+    joined: Callable[[list[Any]], Any]
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+    @cached_property
+    def finish(self) -> Callable[[list[Any]], Any]:
+        return self.joined
+
+
+def partitions_of(grouping: Grouping, split_out: int | bool | None, shuffle_method: str | None) -> int:
+    """Return the number of partitions of a result.
+
+    Raises
+    ------
+    OptionError
+        If `split_out` is no number of partitions.
+    NotImplementedError
+        If `shuffle_method` is none that is there.
+    """
+    if shuffle_method not in (None, "tasks"):
+        raise NotImplementedError(f"shuffle_method={shuffle_method!r}: rows move by tasks; leave it out")
+    if split_out is None or split_out is False:
+        return 1
+    if split_out is True:
+        return grouping.node.npartitions
+    if not isinstance(split_out, int) or split_out < 1:
+        raise OptionError(f"split_out={split_out!r} should be a whole number, 1 or more, or True")
+    return split_out
+
+
+def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> FrameExpr:
+    """Return the node of an aggregation."""
+    grouping, recipe = reduction.grouping, reduction.grouping.recipe
+    plain = replace(recipe, as_index=True)
+    meta = (
+        reduction.meta
+        if recipe.as_index
+        else replace(grouping, recipe=plain).sampled(reduction.call.without("min_count"))
+    )
+    plan = Aggregation(plain, reduction.values, reduction.wanted)
+    metas = tuple(block.meta for block in grouping.blocks)
+    run = partial(_run_empty, plain, reduction.call, grouping.node.meta, metas)
+    last = partial(finish, plan, meta, run)
+    if split_out == 1:
+        steps = Operation(partial(chunk, plan), partial(combine, plan), last)
+        node: FrameExpr = tree(
+            grouping.node, steps, meta, reduction.title, others=grouping.blocks, split_every=split_every
+        )
+    else:
+        node = _hashed(reduction, plan, meta, last, split_out)
+    if recipe.as_index:
+        return node
+    call = BlockCall(partial(_with_keys_as_columns, reduction.meta), (Block(0),), label="reset-index")
+    return OfBlock(node, (), call, reduction.meta)
+
+
+def _hashed(
+    reduction: Reduction, plan: Aggregation, meta: Any, last: Callable[[Sequence[Partial | None]], Any], count: int
+) -> FrameExpr:
+    grouping = reduction.grouping
+    keys = grouping.recipe.key_values(grouping.node.meta, [block.meta for block in grouping.blocks])
+    if not plan.recipe.observed and any(isinstance(key.dtype, pd.CategoricalDtype) for key in keys):
+        raise NotImplementedError(
+            f"split_out={count} with observed=False: each partition would list all categories; use observed=True"
+        )
+    blocks = tuple(Block(number) for number in range(1 + len(grouping.blocks)))
+    call = BlockCall(partial(_split_partials, plan, count), blocks, label=f"{reduction.title}-chunk")
+    return HashedGroups(Split(grouping.node, grouping.blocks, call), count, meta, partial(_join_tables, last))
+
+
+def _split_partials(plan: Aggregation, count: int, block: Any, *blocks: Any) -> Any:
+    """Return the partial results of a partition, split by the hash of the keys."""
+    found = chunk(plan, block, *blocks)
+    if found is None:
+        return split(pd.DataFrame(), [], count)
+    table = found.table
+    places = places_of(hash_keys([table[name] for name in plan.key_columns]), count)
+    return split(table, places, count)
+
+
+def _join_tables(last: Callable[[Sequence[Partial | None]], Any], tables: list[Any]) -> Any:
+    return last([Partial(table, ()) for table in tables if len(table)])
+
+
+def _run_empty(recipe: Recipe, call: Callable[[Any], Any], block: Any, blocks: tuple[Any, ...]) -> Any:
+    return call(recipe.grouped(block, *blocks))
+
+
+def _with_keys_as_columns(meta: Any, result: Any) -> Any:
+    """Return a result with its index as columns, as far as those of `meta` need it."""
+    frame = result.to_frame() if isinstance(result, pd.Series) else result
+    count = len(meta.columns) - frame.shape[1]
+    index = frame.index
+    levels = [
+        level for level in range(index.nlevels) if count == index.nlevels or index.names[level] not in frame.columns
+    ]
+    keys = [pd.Series(index.get_level_values(level).array) for level in levels[:count]]
+    plain = frame.set_axis(range(frame.shape[1]), axis=1).reset_index(drop=True)
+    return pd.concat([*keys, plain], axis=1).set_axis(meta.columns, axis=1)

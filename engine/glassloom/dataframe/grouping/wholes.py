@@ -1,0 +1,327 @@
+"""What needs whole groups: rows move so that each group is in one partition, pandas computes, and rows return if they must.
+
+Groups are counted first. Those that follow each other in the result go to the same partition, all partitions get about as
+many rows, and the rows of a partition stay in their order. So the results of the partitions, one after the other, are the
+result of pandas, in its order. Rows move as frames with numbered columns: the values, the keys that are no columns, and, if
+rows return, the number of their partition and their place in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat, guarded, sample
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.grouping.encode import find_groups
+from glassloom.dataframe.grouping.recipe import Recipe
+from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finish
+from glassloom.dataframe.grouping.wanted import Wanted
+from glassloom.dataframe.moving.exchange import Exchange, Split, split
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, empty
+from glassloom.dataframe.reduce import Operation, join_all, tree
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """A node, how its rows are grouped, and the nodes of keys that are no columns or levels of it."""
+
+    node: FrameExpr
+    recipe: Recipe
+    blocks: tuple[FrameExpr, ...]
+
+    @property
+    def is_series(self) -> bool:
+        return isinstance(self.node.meta, pd.Series)
+
+    def sampled(self, call: Callable[[Any], Any], **changes: Any) -> Any:
+        """Return what a function makes of pandas' groups of made-up rows, without rows."""
+        blocks = [sample(block.meta) for block in self.blocks]
+        return empty(call(self.recipe.grouped(sample(self.node.meta), *blocks, **changes)))
+
+
+class OfBlock(BlockOp):
+    """A function of partitions whose result is described by `given_meta`."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+class OfRows(Rowwise):
+    """A function of the rows of a partition, which stay, whose result is described by `given_meta`."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+class NumberedSplit(Split):
+    """A `Split` whose function gets the number of the partition as last argument."""
+
+    def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        return index
+
+
+class WholeGroups(Exchange):
+    """Rows as they move, with all rows of a group in one partition, in the order of the groups."""
+
+    parameters = ("split", "count", "given_meta")
+    operation = "shuffle-groups"
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+class Returned(Exchange):
+    """Rows that moved, in the partitions and at the places where those of `like` are: all, or some of them."""
+
+    parameters = ("split", "count", "like", "given_meta", "keeps_rows")
+    operation = "return-rows"
+
+    like: FrameExpr
+    given_meta: Any
+    keeps_rows: bool
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.like.divisions
+
+    @property
+    def rows(self) -> str:
+        return self.like.rows if self.keeps_rows else self.name
+
+    @property
+    def layout(self) -> str:
+        return self.like.layout
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        return self.like.lengths if self.keeps_rows else None
+
+    @property
+    def finish(self) -> Callable[[list[Any]], Any]:
+        return partial(_in_old_order, self.given_meta)
+
+
+def group_sizes(grouping: Grouping, *, observed: bool = True) -> FrameExpr:
+    """Return the node of the number of rows of each group, in order; `observed`: of those that have any."""
+    recipe = replace(grouping.recipe, observed=observed, as_index=True, selection=None)
+    counting = Grouping(grouping.node, recipe, grouping.blocks)
+    plan = Aggregation(recipe, (), (Wanted(-1, "size"),))
+    meta = counting.sampled(_size)
+    run = partial(_run_empty, recipe, _size, grouping.node.meta, tuple(block.meta for block in grouping.blocks))
+    steps = Operation(partial(chunk, plan), partial(combine, plan), partial(finish, plan, meta, run))
+    return tree(grouping.node, steps, meta, "groupby-size", others=grouping.blocks)
+
+
+def of_groups(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: str, count: int) -> FrameExpr:
+    """Return the node of what pandas makes of whole groups, in the order of the groups.
+
+    Parameters
+    ----------
+    grouping
+        What is grouped.
+    call
+        Gets pandas' groups.
+    meta
+        An empty object like the result.
+    title
+        The label.
+    count
+        Number of partitions.
+    """
+    if grouping.node.npartitions == 1:
+        return OfBlock(grouping.node, grouping.blocks, _direct(grouping, call, title), meta)
+    moved = _whole_groups(grouping, count, returns=False)
+    blockwise = BlockCall(partial(_of_moved, _Layout.of(grouping), call, meta), (Block(0),), label=title)
+    return OfBlock(moved, (), blockwise, meta)
+
+
+def of_rows(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: str, *, keeps_rows: bool) -> FrameExpr:
+    """Return the node of what pandas makes of the rows of whole groups, each at its place.
+
+    Parameters
+    ----------
+    grouping
+        What is grouped.
+    call
+        Gets pandas' groups and returns a frame or series with a row for each row; or, without `keeps_rows`, for each row a
+        boolean: whether it stays.
+    meta
+        An empty object like the result.
+    title
+        The label.
+    keeps_rows
+        Whether the result has all rows.
+    """
+    node = grouping.node
+    grouping = replace(grouping, recipe=replace(grouping.recipe, observed=True))
+    function = partial(_computed_rows, call) if keeps_rows else partial(_kept_rows, call, grouping.recipe.selection)
+    if node.npartitions == 1:
+        kind = OfRows if keeps_rows else OfBlock
+        return kind(node, grouping.blocks, _direct(grouping, function, title, with_block=True), meta)
+    moved = _whole_groups(grouping, node.npartitions, returns=True)
+    layout = _Layout.of(grouping)
+    back = BlockCall(partial(_split_back, layout, function, meta, node.npartitions), (Block(0),), label=title)
+    return Returned(Split(moved, (), back), node.npartitions, node, meta, keeps_rows)
+
+
+def in_one_partition(node: FrameExpr) -> FrameExpr:
+    """Return the node with all rows in one partition."""
+    return node if node.npartitions == 1 else join_all(node)
+
+
+def _size(grouped: Any) -> Any:
+    return grouped.size()
+
+
+def _run_empty(recipe: Recipe, call: Callable[[Any], Any], block: Any, blocks: tuple[Any, ...]) -> Any:
+    return call(recipe.grouped(block, *blocks))
+
+
+def _direct(grouping: Grouping, call: Callable[..., Any], title: str, *, with_block: bool = False) -> BlockCall:
+    """Return the call for a frame of one partition."""
+    blocks = tuple(Block(number) for number in range(1 + len(grouping.blocks)))
+    return BlockCall(partial(_of_block, grouping.recipe, call, with_block), blocks, label=title)
+
+
+def _of_block(recipe: Recipe, call: Callable[..., Any], with_block: bool, block: Any, *blocks: Any) -> Any:
+    block = guarded(block)
+    grouped = recipe.grouped(block, *blocks)
+    return call(grouped, block) if with_block else call(grouped)
+
+
+# Rows as they move.
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Which columns there are among the numbered ones of rows that move."""
+
+    recipe: Recipe
+    labels: Any
+    """The labels of a frame's columns, or a tuple of a series' name."""
+    key_names: tuple[Any, ...]
+
+    @staticmethod
+    def of(grouping: Grouping) -> _Layout:
+        meta = grouping.node.meta
+        labels = (meta.name,) if grouping.is_series else meta.columns
+        return _Layout(grouping.recipe, labels, tuple(block.meta.name for block in grouping.blocks))
+
+    def packed(self, block: Any, blocks: tuple[Any, ...]) -> Any:
+        """Return a block and its keys as one frame."""
+        frame = block.to_frame() if isinstance(block, pd.Series) else block
+        frame = frame.set_axis(range(frame.shape[1]), axis=1)
+        first = len(self.labels)
+        for number, key in enumerate(blocks):
+            frame[first + number] = key.array
+        return frame
+
+    def unpacked(self, frame: Any) -> tuple[Any, list[Any]]:
+        """Return the block and its keys."""
+        first = len(self.labels)
+        keys = [frame[first + number].rename(name) for number, name in enumerate(self.key_names)]
+        if isinstance(self.labels, tuple):
+            return frame[0].rename(self.labels[0]), keys
+        return frame.iloc[:, :first].set_axis(self.labels, axis=1), keys
+
+
+def _with_origin(frame: Any, partitions: Any, rows: Any) -> Any:
+    """Return a frame with numbered columns and two more: the partition and the place in it that rows come from."""
+    first = frame.shape[1]
+    frame[first], frame[first + 1] = partitions, rows
+    return frame
+
+
+def _whole_groups(grouping: Grouping, count: int, *, returns: bool) -> WholeGroups:
+    layout = _Layout.of(grouping)
+    others = (*grouping.blocks, group_sizes(grouping))
+    places = tuple(Block(number) for number in range(len(others) + 2))
+    call = BlockCall(partial(_split_by_group, layout, count, returns), places, label="split-by-group")
+    meta = layout.packed(grouping.node.meta, tuple(block.meta for block in grouping.blocks))
+    if returns:
+        meta = _with_origin(meta, np.zeros(0, np.int32), np.zeros(0, np.int64))
+    return WholeGroups(NumberedSplit(grouping.node, others, call), count, meta)
+
+
+def _split_by_group(layout: _Layout, count: int, returns: bool, block: Any, *others: Any) -> Any:
+    """Return a partition's rows by the output that their group goes to. Rows of no group go to the last one if they return."""
+    *blocks, sizes, number = others
+    recipe = layout.recipe
+    groups = find_groups(sizes.index, recipe.key_values(block, blocks), arrow=recipe.arrow)
+    frame = layout.packed(block, tuple(blocks))
+    if returns:
+        frame = _with_origin(frame, np.full(len(frame), number, np.int32), np.arange(len(frame)))
+    elif len(groups) and groups.min() < 0:
+        kept = groups >= 0
+        frame, groups = frame[kept], groups[kept]
+    if not len(sizes):
+        return split(frame, np.full(len(groups), count - 1), count)
+    ends = np.cumsum(sizes.to_numpy())
+    places = np.minimum((ends - 1) * count // max(int(ends[-1]), 1), count - 1)
+    return split(frame, np.append(places, count - 1)[groups], count)
+
+
+def _of_moved(layout: _Layout, call: Callable[[Any], Any], meta: Any, frame: Any) -> Any:
+    if not len(frame):
+        return meta
+    block, keys = layout.unpacked(guarded(frame))
+    return call(layout.recipe.grouped(block, *keys))
+
+
+def _split_back(layout: _Layout, function: Callable[..., Any], meta: Any, count: int, frame: Any) -> Any:
+    partitions, rows = frame.iloc[:, -2].to_numpy(), frame.iloc[:, -1].to_numpy()
+    if not len(frame):
+        result, kept = meta, slice(None)
+    else:
+        block, keys = layout.unpacked(guarded(frame.iloc[:, :-2]))
+        result, kept = function(layout.recipe.grouped(block, *keys), block, with_rows=True)
+    partitions, rows = partitions[kept], rows[kept]
+    moved = result.to_frame() if isinstance(result, pd.Series) else result
+    moved = _with_origin(moved.set_axis(range(moved.shape[1]), axis=1), partitions, rows)
+    return split(moved, partitions, count)
+
+
+def _in_old_order(meta: Any, pieces: list[Any]) -> Any:
+    frame = concat(pieces)
+    frame = frame.take(np.argsort(frame.iloc[:, -1].to_numpy(), kind="stable"))
+    if isinstance(meta, pd.Series):
+        return frame[0].rename(meta.name)
+    return frame.iloc[:, :-2].set_axis(meta.columns, axis=1)
+
+
+def _computed_rows(call: Callable[[Any], Any], grouped: Any, block: Any, *, with_rows: bool = False) -> Any:
+    """Return one row for each row. With `with_rows`, also which rows of the block they belong to: all."""
+    result = call(grouped)
+    if len(result) != len(block):
+        raise ValueError(f"groupby: {len(result)} rows came of {len(block)}; each row should keep its place")
+    return (result, slice(None)) if with_rows else result
+
+
+def _kept_rows(call: Callable[[Any], Any], selection: Any, grouped: Any, block: Any, *, with_rows: bool = False) -> Any:
+    """Return the rows that stay, of the selected columns. With `with_rows`, also which they are."""
+    kept = np.asarray(call(grouped), dtype=bool)
+    chosen = block if selection is None else block[selection]
+    return (chosen[kept], kept) if with_rows else chosen[kept]
