@@ -1,0 +1,225 @@
+"""What needs whole groups is pandas' result too: order, places of rows, missing keys and all."""
+
+from __future__ import annotations
+
+import warnings
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, cut_frames
+from glassloom.errors import MetaError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of covariances of one row, from NumPy
+
+INLINE = {"scheduler": "inline"}
+NUMBERS = ["i", "f", "n"]
+
+
+def spread(values):
+    return values.max() - values.min()
+
+
+GROUPS = {
+    "median": lambda g: g[NUMBERS].median(),
+    "quantiles": lambda g: g[["i", "f"]].quantile([0.2, 0.7]),
+    "skew": lambda g: g["f"].skew(),
+    "sem": lambda g: g[["i", "f"]].sem(),
+    "idxmax": lambda g: g[["i"]].idxmax(),
+    "corr": lambda g: g[["i", "f"]].corr(),
+    "cov": lambda g: g[["i", "f"]].cov(),
+    "mean of times": lambda g: g["d"].mean(),
+    "enough values": lambda g: g[NUMBERS].sum(min_count=2),
+    "first of enough": lambda g: g["f"].first(min_count=2),
+    "distinct and missing": lambda g: g["f"].nunique(dropna=False),
+    "a function": lambda g: g["f"].agg(spread),
+    "functions and names": lambda g: g["f"].agg(["sum", spread]),
+    "dict with a median": lambda g: g.agg({"f": ["sum", "median"], "i": "max"}),
+    "NamedAgg": lambda g: g.agg(a=pd.NamedAgg("f", "sum"), b=pd.NamedAgg("i", "median")),
+    "builtin sum": lambda g: g["f"].agg(sum),
+    "text": lambda g: g["s"].agg(["min", "max", "first", "last", "count"]),
+    "nlargest": lambda g: g["f"].nlargest(2),
+    "value counts": lambda g: g["i"].value_counts(),
+    "rolling": lambda g: g["f"].rolling(3, min_periods=1).mean(),
+    "expanding": lambda g: g["f"].expanding().sum(),
+    "apply": lambda g: g[["f", "i"]].apply(lambda rows: rows.f.sum() + len(rows)),
+    "apply of frames": lambda g: g[["f", "i"]].apply(lambda rows: rows.head(2)),
+}
+ROWS = {
+    "sum": lambda g: g[NUMBERS].transform("sum"),
+    "mean": lambda g: g["f"].transform("mean"),
+    "first": lambda g: g[["d", "s"]].transform("first"),
+    "size": lambda g: g["d"].transform("size"),
+    "median": lambda g: g["f"].transform("median"),
+    "function": lambda g: g["f"].transform(lambda values: values - values.mean()),
+    "filter": lambda g: g.filter(lambda rows: len(rows) > 2),
+    "filter a column": lambda g: g["f"].filter(lambda values: values.sum() > 0),
+    "shift": lambda g: g[["f", "s"]].shift(),
+    "shift back": lambda g: g["i"].shift(-2, fill_value=0),
+    "diff": lambda g: g["f"].diff(),
+    "pct_change": lambda g: g["f"].pct_change(),
+    "cumsum": lambda g: g[["i", "f"]].cumsum(),
+    "cumprod": lambda g: g["i"].cumprod(),
+    "cummin": lambda g: g["f"].cummin(),
+    "cummax": lambda g: g["i"].cummax(),
+    "cumcount": lambda g: g.cumcount(ascending=False),
+    "ngroup": lambda g: g.ngroup(),
+    "ngroup back": lambda g: g.ngroup(ascending=False),
+    "rank": lambda g: g["f"].rank(),
+    "ffill": lambda g: g["f"].ffill(),
+    "bfill": lambda g: g[["f"]].bfill(),
+    "head": lambda g: g.head(2),
+    "tail": lambda g: g["f"].tail(2),
+    "all but two": lambda g: g.head(-2),
+    "nth": lambda g: g.nth(1),
+    "first and last": lambda g: g["f"].nth([0, -1]),
+    "nth slice": lambda g: g.nth(slice(1, 3)),
+}
+KEYS = ["s", "c", "b", "n", ["s", "b"], ["c", "b"]]
+
+
+def check(pair, by, how, options):
+    """Compare with pandas; where pandas raises, raise."""
+    frame, lazy = pair
+    if isinstance(how(frame.groupby(by, **options)).index, pd.MultiIndex) and not len(frame):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = how(lazy.groupby(by, **options)).compute(**INLINE)
+        expected = how(frame.groupby(by, **options))
+    assert_same(got, expected)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_what_needs_whole_groups_is_as_in_pandas(name):
+    @settings(max_examples=3)
+    @given(cut_frames(min_rows=3), st.sampled_from(KEYS), st.booleans())
+    def run(pair, by, sort):
+        frame, lazy = pair
+        if name == "idxmax":
+            frame, lazy = frame.reset_index(drop=True), gd.from_pandas(frame.reset_index(drop=True), npartitions=3)
+        if name == "value counts" and "c" in by:
+            return
+        check((frame, lazy), by, GROUPS[name], {"sort": sort, "observed": True})
+
+    run()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_keep_their_places(name):
+    @settings(max_examples=3)
+    @given(cut_frames(min_rows=3), st.sampled_from(KEYS), st.booleans())
+    def run(pair, by, sort):
+        check(pair, by, ROWS[name], {"sort": sort, "observed": True})
+
+    run()
+
+
+@pytest.mark.parametrize("by", ["s", ["s", "b"], "c"])
+def test_keys_may_be_columns_of_the_result(by):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "s": random.choice(["x", "y", None], 40),
+            "b": random.random(40) < 0.5,
+            "c": pd.Categorical(random.choice(["u", "v"], 40), categories=["v", "u", "w"]),
+            "f": random.random(40),
+            "i": random.integers(0, 5, 40),
+        }
+    )
+    lazy = gd.from_pandas(frame, npartitions=4)
+    for how in (
+        lambda g: g[["f", "i"]].sum(),
+        lambda g: g.size(),
+        lambda g: g.f.median(),
+        lambda g: g.agg(low=("f", "min"), spread=("i", spread)),
+        lambda g: g.agg({"f": ["sum", "mean"]}),
+    ):
+        for observed in (True, False):
+            options = {"as_index": False, "observed": observed}
+            assert_same(how(lazy.groupby(by, **options)).compute(**INLINE), how(frame.groupby(by, **options)))
+
+
+def test_levels_functions_and_dicts_of_labels_may_be_keys():
+    index = pd.MultiIndex.from_product([["a", "b", "c"], [1, 2, 3, 4]], names=["k", "n"])
+    frame = pd.DataFrame({"x": np.arange(12.0)}, index=index)
+    pieces = [frame.iloc[:5], frame.iloc[5:]]
+    lazy = gd.from_map(pieces.__getitem__, range(2), meta=frame)
+    for level in ("k", 1, ["n", "k"]):
+        assert_same(lazy.groupby(level=level).x.sum().compute(**INLINE), frame.groupby(level=level).x.sum())
+    flat = pd.DataFrame({"x": np.arange(12.0)}, index=pd.RangeIndex(12, name="row"))
+    cut = gd.from_pandas(flat, npartitions=3)
+    for by in (lambda label: label % 3, {0: "a", 1: "a", 2: "b"}):
+        assert_same(cut.groupby(by).x.sum().compute(**INLINE), flat.groupby(by).x.sum())
+    with pytest.raises(KeyError, match="level 'z' is none of the index, whose levels are"):
+        lazy.groupby(level="z")
+    with pytest.raises(TypeError, match="groupby needs by= or level="):
+        lazy.groupby()
+
+
+def test_results_may_have_several_partitions():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"k": random.integers(0, 500, 3000), "t": random.choice(["u", "v"], 3000), "x": random.random(3000)}
+    )
+    lazy = gd.from_pandas(frame, npartitions=5)
+    hashed = lazy.groupby(["k", "t"]).x.agg(["sum", "std"], split_out=3)
+    assert hashed.npartitions == 3
+    assert_same(hashed.compute(**INLINE).sort_index(), frame.groupby(["k", "t"]).x.agg(["sum", "std"]))
+    ordered = lazy.groupby("k").x.median(split_out=4)
+    assert ordered.npartitions == 4
+    assert_same(ordered.compute(**INLINE), frame.groupby("k").x.median())
+    sizes = [len(lazy.groupby("k").x.median(split_out=4).partitions[number].compute(**INLINE)) for number in range(4)]
+    assert sum(sizes) == frame.k.nunique()
+    assert min(sizes) > 90
+
+
+def test_rows_keep_divisions_and_fit_beside_the_frame():
+    frame = pd.DataFrame({"k": list("abcabcab"), "x": np.arange(8.0)})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    lazy["mean"] = lazy.groupby("k").x.transform("mean")
+    lazy["before"] = lazy.groupby("k").x.shift()
+    frame["mean"] = frame.groupby("k").x.transform("mean")
+    frame["before"] = frame.groupby("k").x.shift()
+    assert lazy.divisions == (0, 3, 6, 7)
+    assert_same(lazy.compute(**INLINE), frame)
+
+
+def test_groups_are_found_by_key_counted_and_piped():
+    frame = pd.DataFrame({"k": list("abcabcab"), "x": np.arange(8.0)})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    assert_same(lazy.groupby("k").get_group("b").compute(**INLINE), frame.groupby("k").get_group("b"))
+    assert lazy.groupby("k").get_group("nobody").compute(**INLINE).empty
+    assert lazy.groupby("k").ngroups == len(lazy.groupby("k")) == 3
+    assert lazy.groupby("k").pipe(lambda g, n: g.x.sum() * n, 2).compute(**INLINE).to_dict() == {
+        "a": 18,
+        "b": 24,
+        "c": 14,
+    }
+
+
+def test_resampled_groups_are_as_in_pandas():
+    frame = pd.DataFrame(
+        {"k": list("abab") * 6, "x": np.arange(24.0)}, index=pd.date_range("2020-01-01", periods=24, freq="7h")
+    )
+    lazy = gd.from_pandas(frame, npartitions=4)
+    got = lazy.groupby("k").x.resample("1D").sum().compute(**INLINE)
+    assert_same(got, frame.groupby("k").x.resample("1D").sum())
+
+
+def test_a_function_that_fails_on_made_up_rows_needs_a_meta():
+    frame = pd.DataFrame({"k": list("ab"), "x": [10.0, 20.0]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+
+    def picky(values):
+        if values.iloc[0] < 5:
+            raise RuntimeError("too small")
+        return values.sum()
+
+    with pytest.raises(MetaError, match="tried on two made-up rows .* RuntimeError: too small"):
+        lazy.groupby("k").x.agg(picky)
+    meta = pd.Series([], dtype="float64", name="x", index=pd.Index([], dtype="str", name="k"))
+    assert lazy.groupby("k").x.agg(picky, meta=meta).compute(**INLINE).to_dict() == {"a": 10.0, "b": 20.0}
