@@ -189,7 +189,7 @@ def test_values_that_dont_fit_the_sample_are_named_with_the_way_out(tmp_path):
     assert lazy.x.partitions[0].sum().compute() > 0
     with pytest.raises(
         MetaError,
-        match=r"a\.csv', bytes \d+ to \d+: dtypes differ .* 'x' holds float64, the sample int64. Give dtype=\{'x': 'float64'\}",
+        match=r"a\.csv', bytes \d+ to \d+: dtypes differ .* 'x' holds float64, the sample int64 \(first 2\.5, in line 1502\)\. Give dtype=\{'x': 'float64'\}",
     ):
         lazy.x.sum().compute()
     assert gd.read_csv(tmp_path / "a.csv", blocksize="2kB", dtype={"x": float}).x.sum().compute() == 1502.5

@@ -13,12 +13,16 @@ from glassloom.dataframe import plan as _plan  # noqa: F401 - registers its pass
 from glassloom.dataframe import rules as _rules  # noqa: F401 - registers its rules
 from glassloom.dataframe.frame import DataFrame
 from glassloom.dataframe.index import Index
-from glassloom.dataframe.io.csv import read_csv
+from glassloom.dataframe.io.csv import read_csv, read_fwf, read_table
 from glassloom.dataframe.io.from_array import from_array
 from glassloom.dataframe.io.from_map import from_delayed, from_map
 from glassloom.dataframe.io.from_pandas import from_pandas
+from glassloom.dataframe.io.in_memory import from_arrow, from_dict, from_records
+from glassloom.dataframe.io.json_lines import read_json
+from glassloom.dataframe.io.orc import read_orc
 from glassloom.dataframe.io.parquet import read_parquet
-from glassloom.dataframe.io.write import to_csv, to_parquet
+from glassloom.dataframe.io.sql import read_sql, read_sql_query, read_sql_table, to_sql
+from glassloom.dataframe.io.write import to_csv, to_json, to_orc, to_parquet
 from glassloom.dataframe.moving.join import concat, map_partitions
 from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.scalar import Scalar
@@ -32,13 +36,26 @@ __all__ = [
     "concat",
     "datasets",
     "from_array",
+    "from_arrow",
     "from_delayed",
+    "from_dict",
     "from_map",
     "from_pandas",
+    "from_records",
     "map_partitions",
     "merge",
     "read_csv",
+    "read_fwf",
+    "read_json",
+    "read_orc",
     "read_parquet",
+    "read_sql",
+    "read_sql_query",
+    "read_sql_table",
+    "read_table",
     "to_csv",
+    "to_json",
+    "to_orc",
     "to_parquet",
+    "to_sql",
 ]

@@ -10,7 +10,7 @@ import pandas as pd
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.grouping.groupby import GroupBy
-from glassloom.dataframe.io.write import to_csv, to_parquet
+from glassloom.dataframe.io.writers import FrameWriters
 from glassloom.dataframe.meta import infer_meta, parse_meta
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.nodes import Assign, BlockOp, Filter, LabelKeeping, Projection, require_aligned
@@ -24,7 +24,7 @@ from glassloom.graph import function_label
 
 
 @wraps("frame")
-class DataFrame(MovingFrame, Reductions):
+class DataFrame(MovingFrame, Reductions, FrameWriters):
     """A lazy pandas DataFrame, cut into partitions.
 
     Examples
@@ -252,11 +252,3 @@ class DataFrame(MovingFrame, Reductions):
         """Return the `n` rows with the smallest values in some columns, in one partition."""
         require_columns(columns if isinstance(columns, list) else [columns], self._meta)
         return wrap(keep_some(self._expr, "nsmallest", {"n": n, "columns": columns}, split_every))
-
-    def to_parquet(self, path: Any, **options: Any) -> None:
-        """Write one Parquet file a partition. See `glassloom.dataframe.to_parquet`."""
-        to_parquet(self, path, **options)
-
-    def to_csv(self, path: Any, **options: Any) -> None:
-        """Write one CSV file a partition. See `glassloom.dataframe.to_csv`."""
-        to_csv(self, path, **options)

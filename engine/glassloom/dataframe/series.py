@@ -8,6 +8,7 @@ from typing import Any
 from glassloom.dataframe.accessors import Accessor
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.grouping.groupby import GroupBy
+from glassloom.dataframe.io.writers import SeriesWriters
 from glassloom.dataframe.meta import infer_meta, parse_meta
 from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.nodes import Filter, Rowwise, require_aligned
@@ -20,7 +21,7 @@ from glassloom.graph import function_label
 
 
 @wraps("series")
-class Series(MovingSeries, Reductions):
+class Series(MovingSeries, Reductions, SeriesWriters):
     """A lazy pandas Series, cut into partitions.
 
     Examples

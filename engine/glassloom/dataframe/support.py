@@ -33,7 +33,7 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_ALL, "T transpose", "rows would become columns, and their number isn't known", "compute().T, or melt() of frames"),
     (_FRAMES, "attrs flags set_flags", "blocks keep no metadata", "a variable beside the frame"),
     (_FRAMES, "from_arrow", "concrete objects are converted by functions", "glassloom.dataframe.from_pandas(table.to_pandas())"),
-    (("DataFrame",), "from_dict from_records", "concrete objects are converted by functions", "from_pandas(pandas.DataFrame(...))"),
+    (("DataFrame",), "from_dict from_records", "concrete objects are converted by functions", "glassloom.dataframe.from_dict() or from_records()"),
     (_FRAMES, "plot hist", "drawing needs concrete values", "sample(frac=...).compute().plot, or aggregate and draw that"),
     (("DataFrame",), "boxplot style", "drawing needs concrete values", "head() or describe().compute(), and draw that"),
     (_FRAMES, "sparse", "sparse columns aren't supported", "map_partitions(lambda block: block.sparse...)"),
@@ -44,8 +44,7 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "to_pickle", "a pickle is one object", "to_parquet()"),
     (_FRAMES, "to_string", "it shows all rows", "head().to_string()"),
     (_FRAMES, "to_dict", "it makes a Python object of all rows", "compute().to_dict()"),
-    (_FRAMES, "to_csv to_json to_sql", "it isn't there yet", "to_parquet(), or to_delayed() and a function that writes a partition"),
-    (("DataFrame",), "to_parquet to_orc to_records", "it isn't there yet", "to_csv(), or to_delayed() and a function that writes a partition"),
+    (("DataFrame",), "to_records", "it makes one array of all rows", "compute().to_records(), or to_delayed() for one array a partition"),
     # Order and labels of rows.
     (_FRAMES, "sort_values sort_index", "rows of all partitions would have to move", "map_partitions() sorts within partitions; set_index() sorts by a column"),
     (_FRAMES, "reset_index", "it isn't there yet", "map_partitions(lambda block: block.reset_index())"),

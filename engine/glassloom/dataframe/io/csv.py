@@ -1,26 +1,25 @@
-"""CSV files; large ones are divided into blocks at line ends."""
+"""CSV files and those with fields of fixed width, as frames; large ones are divided into blocks at line ends."""
 
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pandas as pd
 
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.io.paths import PathLike, file_state, find_files
+from glassloom.dataframe.io.blocks import TextBlock, cut_files
+from glassloom.dataframe.io.filesystems import Files, locate
+from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, unreadable_value
+from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import MetaError, OptionError, ReadError
 from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
-_SAMPLE_ROWS = 1000
-_SCAN_BYTES = 1 << 22
 _SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zst")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar")
 _REFUSED = {
@@ -30,21 +29,19 @@ _REFUSED = {
     "iterator": "partitions are what a frame is read by",
     "chunksize": "set blocksize",
 }
+_BLOCK_SIZE = Configured("dataframe.csv-block-size")
 
 
 class CsvSource(Source):
-    """Blocks of CSV files: (path, first byte, end byte)."""
+    """Blocks of CSV files."""
 
-    label = "read-csv"
     can_project = True
 
-    def __init__(
-        self, blocks: list[tuple[str, int, int | None]], header: bytes, meta: Any, options: dict[str, Any], token: str
-    ) -> None:
+    def __init__(self, blocks: list[TextBlock], parser: Parser, meta: Any, token: str) -> None:
+        self.label = parser.function.__name__.replace("_", "-")
         self.blocks = blocks
-        self.header = header
+        self.parser = parser
         self.meta = meta
-        self.options = options
         self.divisions = (None,) * (len(blocks) + 1)
         self.token = token
 
@@ -52,15 +49,71 @@ class CsvSource(Source):
         return self.blocks[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        meta = self.meta if columns is None else self.meta[list(columns)]
-        options = self.options if not columns else _options_to_read(list(columns), self.options)
-        return BlockCall(_read_block, (Block(0), self.header, meta, options), label=self.label)
+        if columns is None:
+            return BlockCall(_read_block, (Block(0), self.parser, self.meta), label=self.label)
+        return BlockCall(
+            _read_block, (Block(0), self.parser.for_columns(list(columns)), self.meta[list(columns)]), label=self.label
+        )
+
+    def nbytes(self, numbers: Sequence[int], columns: Sequence[Any] | None) -> int | None:
+        return None
+
+
+class Parser:
+    """How a block becomes a frame: one of pandas' functions and its options."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        header: bytes,
+        files: Files,
+        path_column: str | None,
+        paths: tuple[str, ...],
+    ) -> None:
+        self.function, self.options, self.header = function, options, header
+        self.files, self.path_column, self.paths = files, path_column, paths
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.function, self.options, self.header, self.files, self.path_column, self.paths)
+
+    def with_header(self, header: bytes) -> Parser:
+        """Return the parser for blocks that lack this header."""
+        return Parser(self.function, self.options, header, self.files, self.path_column, self.paths)
+
+    def for_columns(self, columns: list[Any]) -> Parser:
+        """Return a parser that reads these columns alone."""
+        in_file = [name for name in columns if name != self.path_column]
+        options = {**self.options, "usecols": in_file} if in_file else self.options
+        if isinstance(options.get("parse_dates"), list):
+            options["parse_dates"] = [name for name in options["parse_dates"] if name in columns]
+        if isinstance(options.get("dtype"), dict):
+            options["dtype"] = {name: dtype for name, dtype in options["dtype"].items() if name in columns}
+        return Parser(self.function, options, self.header, self.files, self.path_column, self.paths)
+
+    def parse(self, block: TextBlock, **options: Any) -> Any:
+        """Return the frame of a block."""
+        if block.end is not None:
+            source: Any = io.BytesIO(self.header + self.files.read(block.path, block.start, block.end))
+        elif self.files.arrow is None:
+            source = block.path
+        else:
+            source = io.BytesIO(self.files.read(block.path))
+            options = {"compression": _compression_of(block.path, self.options), **options}
+        frame = self.function(source, **{**self.options, **options})
+        if self.path_column is not None:
+            frame[self.path_column] = pd.Categorical([block.path] * len(frame), categories=list(self.paths))
+        return frame
 
 
 def read_csv(
-    paths: PathLike | Sequence[PathLike],
+    path: PathLike | Sequence[PathLike],
     *,
-    blocksize: int | str | None | Configured = Configured("dataframe.csv-block-size"),
+    blocksize: int | str | None | Configured = _BLOCK_SIZE,
+    assume_missing: bool = False,
+    include_path_column: bool | str = False,
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
     **options: Any,
 ) -> Any:
     """Read CSV files into a frame.
@@ -69,12 +122,19 @@ def read_csv(
 
     Parameters
     ----------
-    paths
-        A file, a glob, a folder, or a list of those.
+    path
+        A file, a glob, a folder, or a list of those; or URLs such as ``s3://...``.
     blocksize
         About how many bytes of a file go into a partition, as a number or as text such as ``"64 MiB"``; default
         the option ``dataframe.csv-block-size`` (64 MiB). None: one partition a file, as with compressed files, which
         can't be cut. Cuts are made at line ends, never inside quotes.
+    assume_missing
+        Whether columns of whole numbers, for which `dtype` says nothing, are read as floats: values may be missing
+        further down.
+    include_path_column
+        Whether to add a categorical column with the path of the file; or its name. Default name: ``"path"``.
+    storage_options, filesystem
+        As in `read_parquet`.
     options
         Further options of `pandas.read_csv`: ``dtype``, ``usecols``, ``parse_dates``, ``sep``, ``na_values``...
 
@@ -85,7 +145,8 @@ def read_csv(
     ReadError
         If the first file can't be understood.
     MetaError
-        When computing: if a partition's dtypes don't fit those of the sample. The message says which ``dtype`` to give.
+        When computing: if a partition's dtypes don't fit those of the sample. The message names the column and the
+        line, and says which ``dtype`` to give.
 
     Examples
     --------
@@ -97,39 +158,99 @@ def read_csv(
     >>> int(gd.read_csv(f"{folder}/*.csv").y.sum().compute())
     6
     """
+    where = {"storage_options": storage_options, "filesystem": filesystem}
+    return _read_text(pd.read_csv, "read_csv", path, blocksize, assume_missing, include_path_column, where, options)
+
+
+def read_table(
+    path: PathLike | Sequence[PathLike],
+    *,
+    blocksize: int | str | None | Configured = _BLOCK_SIZE,
+    assume_missing: bool = False,
+    include_path_column: bool | str = False,
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+    **options: Any,
+) -> Any:
+    """Read files of fields separated by tabs into a frame. See `read_csv`; options are those of `pandas.read_table`."""
+    where = {"storage_options": storage_options, "filesystem": filesystem}
+    return _read_text(pd.read_table, "read_table", path, blocksize, assume_missing, include_path_column, where, options)
+
+
+def read_fwf(
+    path: PathLike | Sequence[PathLike],
+    *,
+    blocksize: int | str | None | Configured = _BLOCK_SIZE,
+    assume_missing: bool = False,
+    include_path_column: bool | str = False,
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+    **options: Any,
+) -> Any:
+    """Read files of fields of fixed width into a frame. See `read_csv`; options are those of `pandas.read_fwf`.
+
+    Where fields begin is found in the first lines of the first file, unless ``colspecs`` or ``widths`` say it.
+    """
+    where = {"storage_options": storage_options, "filesystem": filesystem}
+    if options.get("colspecs", "infer") == "infer" and options.get("widths") is None:
+        files, names = locate(path, filesystem, storage_options)
+        first = files.find(names, _SUFFIXES)[0][0]
+        if not _is_compressed(first, options):
+            options = {**options, "colspecs": _fields(files.read(first, 0, 1 << 18), options)}
+    return _read_text(pd.read_fwf, "read_fwf", path, blocksize, assume_missing, include_path_column, where, options)
+
+
+def _read_text(
+    function: Callable[..., Any],
+    called: str,
+    path: PathLike | Sequence[PathLike],
+    blocksize: int | str | None | Configured,
+    assume_missing: bool,
+    include_path_column: bool | str,
+    where: dict[str, Any],
+    options: dict[str, Any],
+) -> Any:
     for name, instead in _REFUSED.items():
         if options.get(name) not in (None, False):
-            raise OptionError(f"read_csv can't take {name}={options[name]!r}: {instead}")
-    states = [file_state(path) for path in find_files(paths, _SUFFIXES)]
-    files = [state[0] for state in states]
+            raise OptionError(f"{called} can't take {name}={options[name]!r}: {instead}")
     wanted = chosen(blocksize)
     size = None if wanted is None else parse_bytes(wanted)
     if size is not None and size < 1:
         raise OptionError(f"blocksize={wanted!r} should be at least 1 byte")
-    sample = _read_sample(files[0], options)
+    files, names = locate(path, **where)
+    states = files.find(names, _SUFFIXES)
+    path_column = ("path" if include_path_column is True else include_path_column) or None
+    paths = tuple(dict.fromkeys(state[0] for state in states))
+    parser = Parser(function, options, b"", files, path_column, paths)
+    sample = _read_sample(states[0][0], parser)
+    if assume_missing:
+        parser.options = options = {**options, "dtype": _with_floats(sample, options)}
+        sample = _read_sample(states[0][0], parser)
     cuttable = options.get("escapechar") is None and options.get("lineterminator") is None
+    whole = [not cuttable or _is_compressed(state[0], options) for state in states]
     quote = b"" if options.get("quoting") == 3 else str(options.get("quotechar", '"')).encode()
-
-    def cut(path: str) -> tuple[bytes, list[tuple[str, int, int | None]]]:
-        whole = size is None or not cuttable or _is_compressed(path, options)
-        if whole or os.path.getsize(path) <= (size or 0):
-            return b"", [(path, 0, None)]
-        return _cut(path, size or 1, _header_lines(options), quote)
-
-    with ThreadPoolExecutor(min(8, len(files))) as pool:
-        cuts = list(pool.map(cut, files))
-    blocks = [block for _, file_blocks in cuts for block in file_blocks]
-    header = next((head for head, _ in cuts if head), b"")
-    token = tokenize(states, blocks, options, sample)
-    return wrap(Read(CsvSource(blocks, header, sample, options, token), None, None, None))
+    must_cut = any(size is not None and not one and state[1] > size for one, state in zip(whole, states, strict=True))
+    header_lines = _header_lines(options) if must_cut else 0
+    header, blocks = cut_files(states, files, size, header_lines, quote, whole=whole)
+    token = tokenize(states, blocks, options, sample, function, path_column)
+    return wrap(Read(CsvSource(blocks, parser.with_header(header), sample, token), None, None, None))
 
 
-def _read_sample(path: str, options: dict[str, Any]) -> Any:
+def _read_sample(path: str, parser: Parser) -> Any:
     """Return the first rows' columns and dtypes."""
     try:
-        return pd.read_csv(path, nrows=_SAMPLE_ROWS, **options)[:0]
+        return parser.parse(TextBlock(path, 0, None, 1), nrows=SAMPLE_ROWS)[:0]
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ReadError(f"{path!r} can't be read as CSV: {error}") from error
+
+
+def _with_floats(sample: Any, options: dict[str, Any]) -> Any:
+    """Return `dtype` so that columns of whole numbers that it doesn't name are floats."""
+    given = options.get("dtype")
+    if given is not None and not isinstance(given, dict):
+        return given
+    numbers = [name for name, dtype in sample.dtypes.items() if getattr(dtype, "kind", "O") in "iu"]
+    return {**dict.fromkeys(numbers, "float64"), **(given or {})}
 
 
 def _header_lines(options: dict[str, Any]) -> int:
@@ -148,116 +269,60 @@ def _header_lines(options: dict[str, Any]) -> int:
 
 
 def _is_compressed(path: str, options: dict[str, Any]) -> bool:
+    return _compression_of(path, options) is not None
+
+
+def _compression_of(path: str, options: dict[str, Any]) -> Any:
     compression = options.get("compression", "infer")
-    return path.lower().endswith(_COMPRESSED) if compression == "infer" else compression is not None
+    if compression != "infer":
+        return compression
+    by_suffix = dict(zip(_COMPRESSED, ("gzip", "bz2", "xz", "zstd", "zip", "tar"), strict=True))
+    return next((name for suffix, name in by_suffix.items() if path.lower().endswith(suffix)), None)
 
 
-def _cut(path: str, size: int, header_lines: int, quote: bytes) -> tuple[bytes, list[tuple[str, int, int | None]]]:
-    """Return a file's header and the blocks that follow it. Counts the quotes, to cut only where none is open."""
-    with open(path, "rb") as file:
-        header = b"".join(file.readline() for _ in range(header_lines))
-        starts = [len(header)]
-        wanted, position, is_open = len(header) + size, len(header), False
-        while chunk := file.read(_SCAN_BYTES):
-            place = 0
-            while wanted < position + len(chunk):
-                found, is_open = _next_line(chunk, place, max(wanted - position, place), quote, is_open)
-                if found < 0:
-                    place = len(chunk)
-                    break
-                place = found
-                starts.append(position + found)
-                wanted = position + found + size
-            if quote and place < len(chunk):
-                is_open ^= chunk.count(quote, place) % 2 == 1
-            position += len(chunk)
-    if starts[-1] >= position and len(starts) > 1:
-        starts.pop()
-    ends = [*starts[1:], position]
-    return header, [(path, start, end) for start, end in zip(starts, ends, strict=True)]
+def _fields(data: bytes, options: dict[str, Any]) -> list[tuple[int, int]]:
+    """Return where fields begin and end: at columns of characters that are blank in all of the first lines."""
+    skipped = options.get("skiprows") or 0
+    count = options.get("infer_nrows", 100)
+    lines = data.decode(options.get("encoding") or "utf-8", errors="replace").splitlines()
+    used = [line for line in lines[skipped if isinstance(skipped, int) else 0 :] if line.strip()][: count + 1]
+    width = max(map(len, used), default=0)
+    is_used = [any(place < len(line) and not line[place].isspace() for line in used) for place in range(width)]
+    edges = [
+        place for place in range(width + 1) if (place < width and is_used[place]) != (place > 0 and is_used[place - 1])
+    ]
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _next_line(chunk: bytes, place: int, wanted: int, quote: bytes, is_open: bool) -> tuple[int, bool]:
-    """Return where the first line begins after `wanted` (-1: not in this chunk), and whether a quote is open there.
-
-    `is_open` is whether one is open at `place`.
-    """
-    while True:
-        end = chunk.find(b"\n", wanted)
-        stop = len(chunk) if end < 0 else end
-        if quote:
-            is_open ^= chunk.count(quote, place, stop) % 2 == 1
-        if end < 0:
-            return -1, is_open
-        if not is_open:
-            return end + 1, False
-        place = wanted = end + 1
-
-
-def _read_block(piece: tuple[str, int, int | None], header: bytes, meta: Any, options: dict[str, Any]) -> Any:
-    path, start, end = piece
+def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
+    where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
     try:
-        if end is None:
-            block = pd.read_csv(path, **options)
-        else:
-            with open(path, "rb") as file:
-                file.seek(start)
-                block = pd.read_csv(io.BytesIO(header + file.read(end - start)), **options)
+        frame = parser.parse(block)
     except (pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
-        raise ReadError(f"{path!r} can't be read as CSV: {error}") from error
+        raise ReadError(f"{block.path!r} can't be read as CSV: {error}") from error
     except ValueError as error:
-        raise MetaError(f"{path!r}, bytes {start} to {end or 'end'}: {error}") from error
-    missing = [name for name in meta.columns if name not in block.columns]
+        raise MetaError(f"{where}: {_reason(block, parser)}{error}") from error
+    missing = [name for name in meta.columns if name not in frame.columns]
     if missing:
-        raise MetaError(f"{path!r} lacks the columns {missing}, which the first file has")
-    return _coerce(block[list(meta.columns)], meta, f"{path!r}, bytes {start} to {end or 'end'}")
+        raise MetaError(f"{block.path!r} lacks the columns {missing}, which the first file has")
+    return fitted(frame[list(meta.columns)], meta, where, _first_row_line(block, parser))
 
 
-def _options_to_read(columns: list[Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Return options that read these columns alone."""
-    narrowed = {**options, "usecols": columns}
-    if isinstance(options.get("parse_dates"), list):
-        narrowed["parse_dates"] = [name for name in options["parse_dates"] if name in columns]
-    return narrowed
+def _first_row_line(block: TextBlock, parser: Parser) -> int | None:
+    if block.end is not None:
+        return block.first_line
+    try:
+        return 1 + _header_lines(parser.options)
+    except OptionError:
+        return None
 
 
-def _coerce(block: Any, meta: Any, where: str) -> Any:
-    """Return the block with the sample's dtypes, where nothing is lost by that.
-
-    Raises
-    ------
-    MetaError
-        If a column has values that don't fit.
-    """
-    wanted: dict[Any, Any] = {}
-    wrong: dict[Any, Any] = {}
-    for name, expected in meta.dtypes.items():
-        got = block[name].dtype
-        if got == expected or (isinstance(expected, pd.CategoricalDtype) and isinstance(got, pd.CategoricalDtype)):
-            continue
-        if _fits(block[name], got, expected):
-            wanted[name] = expected
-        else:
-            wrong[name] = (got, expected)
-    if wrong:
-        found = "; ".join(f"{name!r} holds {got}, the sample {expected}" for name, (got, expected) in wrong.items())
-        advice = {name: _common(got, expected) for name, (got, expected) in wrong.items()}
-        raise MetaError(
-            f"{where}: dtypes differ from those of the first {_SAMPLE_ROWS} rows: {found}. Give dtype={advice}"
-        )
-    return block.astype(wanted) if wanted else block
-
-
-def _fits(column: Any, got: Any, expected: Any) -> bool:
-    if column.isna().all():
-        return getattr(expected, "kind", "O") not in "iub"
-    kinds = getattr(got, "kind", "O"), getattr(expected, "kind", "O")
-    if kinds in (("i", "f"), ("u", "f"), ("M", "M")):
-        return True
-    return kinds == ("O", "O")
-
-
-def _common(got: Any, expected: Any) -> str:
-    """Return the dtype to give so that both fit."""
-    kinds = {getattr(got, "kind", "O"), getattr(expected, "kind", "O")}
-    return "float64" if kinds <= set("iuf") else "str"
+def _reason(block: TextBlock, parser: Parser) -> str:
+    """Return which value isn't of the dtype that the caller has given, and where; ``""`` if it isn't that."""
+    dtypes = parser.options.get("dtype")
+    if dtypes is None:
+        return ""
+    try:
+        return unreadable_value(parser.parse(block, dtype=str), dtypes, _first_row_line(block, parser))
+    except ValueError:  # then it isn't the dtype
+        return ""

@@ -62,9 +62,13 @@ class Files:
         """Return what PyArrow's readers take: the path, or an open file."""
         return path if self.arrow is None else self.arrow.open_input_file(path)
 
+    def open(self, path: str) -> Any:
+        """Return a file, open for reading bytes at any place."""
+        return open(path, "rb") if self.arrow is None else self.arrow.open_input_file(path)
+
     def read(self, path: str, start: int = 0, end: int | None = None) -> bytes:
         """Return the bytes of a file from one place to another."""
-        with open(path, "rb") if self.arrow is None else self.arrow.open_input_file(path) as file:
+        with self.open(path) as file:
             file.seek(start)
             return bytes(file.read() if end is None else file.read(end - start))
 

@@ -1,0 +1,90 @@
+"""Blocks of text files get the dtypes of the sample; what doesn't fit is named with its column and line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from glassloom.errors import MetaError
+
+SAMPLE_ROWS = 1000
+
+
+def fitted(block: Any, meta: Any, where: str, first_line: int | None) -> Any:
+    """Return a block with the sample's dtypes, where nothing is lost by that.
+
+    Parameters
+    ----------
+    where
+        The file and the bytes, for messages.
+    first_line
+        The line of the first row; None if lines can't be counted.
+
+    Raises
+    ------
+    MetaError
+        If a column has values that don't fit.
+    """
+    wanted: dict[Any, Any] = {}
+    wrong: dict[Any, Any] = {}
+    for name, expected in meta.dtypes.items():
+        got = block[name].dtype
+        if got == expected or (isinstance(expected, pd.CategoricalDtype) and isinstance(got, pd.CategoricalDtype)):
+            continue
+        if _fits(block[name], got, expected):
+            wanted[name] = expected
+        else:
+            wrong[name] = (got, expected)
+    if wrong:
+        found = "; ".join(
+            f"{name!r} holds {got}, the sample {expected}{_place(block[name], expected, first_line)}"
+            for name, (got, expected) in wrong.items()
+        )
+        advice = {name: _common(got, expected) for name, (got, expected) in wrong.items()}
+        raise MetaError(
+            f"{where}: dtypes differ from those of the first {SAMPLE_ROWS} rows: {found}. Give dtype={advice}"
+        )
+    return block.astype(wanted) if wanted else block
+
+
+def _fits(column: Any, got: Any, expected: Any) -> bool:
+    if column.isna().all():
+        return getattr(expected, "kind", "O") not in "iub"
+    kinds = getattr(got, "kind", "O"), getattr(expected, "kind", "O")
+    if kinds in (("i", "f"), ("u", "f"), ("M", "M")):
+        return True
+    return kinds == ("O", "O")
+
+
+def _common(got: Any, expected: Any) -> str:
+    """Return the dtype to give so that both fit."""
+    kinds = {getattr(got, "kind", "O"), getattr(expected, "kind", "O")}
+    return "float64" if kinds <= set("iuf") else "str"
+
+
+def _place(column: Any, expected: Any, first_line: int | None) -> str:
+    """Return the first value that doesn't fit, with its line."""
+    if getattr(expected, "kind", "O") not in "iuf":
+        return ""
+    numbers = pd.to_numeric(column, errors="coerce")
+    is_wrong = numbers.isna() if getattr(expected, "kind", "O") == "f" else numbers.isna() | (numbers % 1 != 0)
+    if column.dtype.kind not in "iuf":
+        is_wrong &= column.notna() if numbers[column.notna()].isna().any() else True
+    if not is_wrong.any():
+        return ""
+    row = int(is_wrong.to_numpy().argmax())
+    value = column.iloc[row]
+    shown = "a missing value" if pd.isna(value) else repr(value.item() if hasattr(value, "item") else value)
+    return f" (first {shown}" + ("" if first_line is None else f", in line {first_line + row}") + ")"
+
+
+def unreadable_value(frame: Any, dtypes: Any, first_line: int | None) -> str:
+    """Return which value of a frame of text can't be of the dtype that was asked for, and where; ``""``: none found."""
+    wanted = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
+    for name, dtype in wanted.items():
+        if name in frame.columns and pd.api.types.is_numeric_dtype(dtype):
+            place = _place(frame[name], pd.api.types.pandas_dtype(dtype), first_line)
+            if place:
+                return f"column {name!r} should be {dtype}{place}: "
+    return ""

@@ -1,0 +1,137 @@
+"""JSON files as frames: with a record a line large ones are divided into blocks."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.io.blocks import TextBlock, cut_files
+from glassloom.dataframe.io.filesystems import Files, locate
+from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted
+from glassloom.dataframe.io.paths import PathLike
+from glassloom.dataframe.io.read import Read, Source
+from glassloom.dataframe.meta import parse_meta
+from glassloom.dataframe.wrap import wrap
+from glassloom.errors import OptionError, ReadError
+from glassloom.graph import tokenize
+from glassloom.units import parse_bytes
+
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".json.bz2", ".json.xz", ".json.zst")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+
+
+class JsonSource(Source):
+    """Blocks of JSON files."""
+
+    label = "read-json"
+
+    def __init__(self, blocks: list[TextBlock], options: dict[str, Any], files: Files, meta: Any, token: str) -> None:
+        self.blocks, self.options, self.files = blocks, options, files
+        self.meta = meta
+        self.divisions = (None,) * (len(blocks) + 1)
+        self.token = token
+
+    def piece(self, number: int) -> Any:
+        return self.blocks[number]
+
+    def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
+        return BlockCall(_read_block, (Block(0), self.files, self.options, self.meta), label=self.label)
+
+
+def read_json(
+    path: PathLike | Sequence[PathLike],
+    *,
+    orient: str = "records",
+    lines: bool | None = None,
+    blocksize: int | str | None = None,
+    meta: Any = None,
+    include_path_column: bool | str = False,
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+    **options: Any,
+) -> Any:
+    """Read JSON files into a frame.
+
+    Columns and dtypes are those of the first file, of its first thousand lines with `lines`. Keys that a record lacks
+    are missing values; keys that the sample hasn't are left out.
+
+    Parameters
+    ----------
+    path
+        A file, a glob, a folder, or a list of those; or URLs.
+    orient
+        As in `pandas.read_json`; default ``"records"``.
+    lines
+        Whether each line is a record. Default: if `orient` is ``"records"``.
+    blocksize
+        About how many bytes of a file go into a partition, with `lines`. Default: each file is one.
+    meta
+        An empty frame like the result, or its columns and dtypes: then the first file isn't looked at.
+    include_path_column, storage_options, filesystem
+        As in `read_csv`.
+    options
+        Further options of `pandas.read_json`: ``dtype``, ``convert_dates``...
+
+    Raises
+    ------
+    ReadError
+        If a file isn't JSON of that form.
+    MetaError
+        When computing: if a partition's dtypes don't fit. The message names the column, the value and the line.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import tempfile
+    >>> import glassloom.dataframe as gd
+    >>> file = Path(tempfile.mkdtemp(), "a.json")
+    >>> _ = file.write_text('{"x": 1}\\n{"x": 2}\\n')
+    >>> gd.read_json(file).x.compute().tolist()
+    [1, 2]
+    """
+    by_line = orient == "records" if lines is None else lines
+    size = None if blocksize is None else parse_bytes(blocksize)
+    if size is not None and not by_line:
+        raise OptionError(f"blocksize={blocksize!r} needs lines=True: other JSON can't be cut")
+    for name in ("nrows", "chunksize"):
+        if options.get(name) is not None:
+            raise OptionError(f"read_json can't take {name}={options[name]!r}: call head(), or set blocksize")
+    files, names = locate(path, filesystem, storage_options)
+    states = files.find(names, _SUFFIXES)
+    how = {"orient": orient, "lines": by_line, **options}
+    compressed = [
+        options.get("compression", "infer") != "infer" or state[0].lower().endswith(_COMPRESSED) for state in states
+    ]
+    _, blocks = cut_files(states, files, size, 0, b"", whole=compressed)
+    column = "path" if include_path_column is True else include_path_column
+    settings = {"how": how, "column": column, "paths": tuple(dict.fromkeys(state[0] for state in states))}
+    sample = parse_meta(meta) if meta is not None else _sample(blocks[0], files, settings)
+    token = tokenize(states, blocks, settings, sample)
+    return wrap(Read(JsonSource(blocks, settings, files, sample, token), None, None, None))
+
+
+def _sample(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:
+    more = {"nrows": SAMPLE_ROWS} if settings["how"]["lines"] else {}
+    return _parsed(block, files, settings, more)[:0]
+
+
+def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict[str, Any]) -> Any:
+    is_whole = block.end is None and files.arrow is None
+    source = block.path if is_whole else io.BytesIO(files.read(block.path, block.start, block.end))
+    try:
+        frame = pd.read_json(source, **settings["how"], **more)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise ReadError(f"{block.path!r} can't be read as JSON (lines={settings['how']['lines']}): {error}") from error
+    if settings["column"]:
+        frame[settings["column"]] = pd.Categorical([block.path] * len(frame), categories=list(settings["paths"]))
+    return frame
+
+
+def _read_block(block: TextBlock, files: Files, settings: dict[str, Any], meta: Any) -> Any:
+    frame = _parsed(block, files, settings, {}).reindex(columns=meta.columns)
+    where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
+    return fitted(frame, meta, where, block.first_line if settings["how"]["lines"] else None)

@@ -1,0 +1,444 @@
+"""Tables and queries of SQL databases: SQLite by the standard library, others by SQLAlchemy where it is installed."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.io.paths import file_state
+from glassloom.dataframe.io.read import Read, Source
+from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.wrap import wrap
+from glassloom.errors import OptionError, ReadError
+from glassloom.graph import Key, Task, TaskRef, tokenize
+from glassloom.units import parse_bytes
+
+_SQLITE = "sqlite:///"
+
+
+class Range(NamedTuple):
+    """The labels of a partition: from `low`, up to `high`, which is included in the last one."""
+
+    low: Any
+    high: Any
+    is_last: bool
+
+
+class SqlSource(Source):
+    """A query, cut by the values of a column."""
+
+    label = "read-sql"
+
+    def __init__(
+        self,
+        query: str,
+        con: str,
+        index: str,
+        columns: list[str] | None,
+        ranges: list[Range],
+        meta: Any,
+        options: dict[str, Any],
+    ) -> None:
+        self.query, self.con, self.index, self.columns, self.ranges = query, con, index, columns, ranges
+        self.options = options
+        self.meta = meta
+        self.can_project = columns is not None
+        self.divisions = (*(one.low for one in ranges), ranges[-1].high)
+        self.token = tokenize(query, con, index, columns, ranges, options, _version(con))
+
+    def piece(self, number: int) -> Any:
+        return self.ranges[number]
+
+    def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
+        names = list(self.meta.columns if columns is None else columns)
+        call = (Block(0), self.con, self.query, self.index, names, self.meta[names], self.options)
+        return BlockCall(_read_range, call, label=self.label)
+
+
+def read_sql_table(
+    table_name: str,
+    con: Any,
+    index_col: str,
+    *,
+    columns: Sequence[str] | None = None,
+    divisions: Sequence[Any] | None = None,
+    npartitions: int | None = None,
+    limits: tuple[Any, Any] | None = None,
+    bytes_per_chunk: int | str = "256 MiB",
+    schema: str | None = None,
+    meta: Any = None,
+    engine_kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Read a table of a database into a frame, cut by the values of a column.
+
+    Parameters
+    ----------
+    table_name
+        The name of the table.
+    con
+        The path of a SQLite file, ``"sqlite:///path"``, or another URL, which needs SQLAlchemy. Tasks connect themselves.
+    index_col
+        The column to cut by, which becomes the index: numbers or times, or text with `divisions`. It must have no
+        missing values.
+    columns
+        The columns to read. Default: all.
+    divisions
+        The labels at which partitions begin and the last one ends.
+    npartitions
+        Number of partitions of equal spans. Default: as `bytes_per_chunk` says.
+    limits
+        The smallest and largest label. Default: they are asked for.
+    bytes_per_chunk
+        About how much memory a partition takes.
+    schema
+        The schema that the table is in.
+    meta
+        An empty frame like the result. Default: the first rows are read.
+    engine_kwargs
+        Options of `sqlalchemy.create_engine`.
+
+    Examples
+    --------
+    >>> import sqlite3, tempfile
+    >>> import pandas as pd
+    >>> import glassloom.dataframe as gd
+    >>> file = tempfile.mkdtemp() + "/a.db"
+    >>> with sqlite3.connect(file) as connection:
+    ...     _ = pd.DataFrame({"id": [1, 2, 3], "x": [0.5, 1.5, 2.5]}).to_sql("t", connection, index=False)
+    >>> float(gd.read_sql_table("t", file, "id", npartitions=2).x.sum().compute())
+    4.5
+    """
+    if not isinstance(table_name, str):
+        raise TypeError(f"table_name={table_name!r} should be the name of a table")
+    name = f"{_quoted(schema)}.{_quoted(table_name)}" if schema else _quoted(table_name)
+    wanted = None if columns is None else [column for column in columns if column != index_col]
+    return _read(
+        f"SELECT * FROM {name}", con, index_col, wanted, divisions, npartitions, limits, bytes_per_chunk, meta, engine_kwargs
+    )  # fmt: skip
+
+
+def read_sql_query(
+    sql: str,
+    con: Any,
+    index_col: str,
+    *,
+    divisions: Sequence[Any] | None = None,
+    npartitions: int | None = None,
+    limits: tuple[Any, Any] | None = None,
+    bytes_per_chunk: int | str = "256 MiB",
+    meta: Any = None,
+    engine_kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Read the result of a query into a frame, cut by the values of a column. Parameters as in `read_sql_table`."""
+    return _read(
+        sql.strip().rstrip(";"), con, index_col, None, divisions, npartitions, limits, bytes_per_chunk, meta, engine_kwargs
+    )  # fmt: skip
+
+
+def read_sql(sql: str, con: Any, index_col: str, **options: Any) -> Any:
+    """Read a table (if `sql` is one word) or the result of a query. See `read_sql_table` and `read_sql_query`."""
+    read = read_sql_query if len(sql.split()) > 1 else read_sql_table
+    return read(sql, con, index_col, **options)
+
+
+def _read(
+    query: str,
+    con: Any,
+    index: str,
+    columns: Sequence[str] | None,
+    divisions: Sequence[Any] | None,
+    npartitions: int | None,
+    limits: tuple[Any, Any] | None,
+    chunk: int | str,
+    meta: Any,
+    engine_kwargs: dict[str, Any] | None,
+) -> Any:
+    url = _url(con)
+    options = engine_kwargs or {}
+    with _connected(url, options) as connection:
+        if meta is None:
+            meta = _query(connection, f"SELECT * FROM ({query}) AS q LIMIT 100", {})
+        known = pd.DataFrame(meta)
+        if index not in known.columns and known.index.name != index:
+            raise OptionError(f"index_col={index!r} is no column of the result, which has {list(known.columns)}")
+        if index in known.columns:
+            known = known.set_index(index)
+        if columns is not None:
+            known = known[list(columns)]
+        ranges = _ranges(connection, query, index, known, divisions, npartitions, limits, parse_bytes(chunk))
+    source = SqlSource(query, url, index, None if columns is None else list(columns), ranges, known[:0], options)
+    source.can_project = True
+    return wrap(Read(source, None, None, None))
+
+
+def _ranges(
+    connection: Any,
+    query: str,
+    index: str,
+    rows: Any,
+    divisions: Sequence[Any] | None,
+    npartitions: int | None,
+    limits: tuple[Any, Any] | None,
+    chunk_bytes: int,
+) -> list[Range]:
+    name = _quoted(index)
+    counts = _query(
+        connection,
+        f"SELECT COUNT(*) AS n, COUNT({name}) AS labels, MIN({name}) AS low, MAX({name}) AS high FROM ({query}) AS q",
+        {},
+    ).iloc[0]
+    if counts["n"] != counts["labels"]:
+        missing = int(counts["n"] - counts["labels"])
+        raise ReadError(
+            f"index_col={index!r} has {missing} missing values, which are in no partition; filter them in the query"
+        )
+    if divisions is not None:
+        edges = list(divisions)
+    else:
+        low, high = limits if limits is not None else (counts["low"], counts["high"])
+        row_bytes = rows.memory_usage(deep=True).sum() / max(len(rows), 1)
+        count = npartitions or max(1, int(-(-counts["n"] * row_bytes // chunk_bytes)))
+        edges = _edges(low, high, count, index)
+    if len(edges) < 2 or any(after < before for before, after in zip(edges, edges[1:], strict=False)):
+        raise OptionError(f"divisions={edges!r} should be 2 or more labels in ascending order")
+    last = len(edges) - 2
+    return [Range(edges[place], edges[place + 1], place == last) for place in range(last + 1)]
+
+
+def _edges(low: Any, high: Any, count: int, index: str) -> list[Any]:
+    if low is None or pd.isna(low):
+        return [0, 0]  # no rows
+    low, high = (one.item() if isinstance(one, np.generic) else one for one in (low, high))
+    if isinstance(low, str):
+        if count == 1:
+            return [low, high]
+        raise OptionError(f"index_col={index!r} is text, which can't be cut by spans; give divisions=")
+    if isinstance(low, int) and isinstance(high, int):
+        return sorted({low + (high - low) * number // count for number in range(count)}) + [high]
+    return [low + (high - low) / count * number for number in range(count)] + [high]
+
+
+def _read_range(
+    piece: Range, con: str, query: str, index: str, columns: list[str], meta: Any, options: dict[str, Any]
+) -> Any:
+    names = ", ".join(_quoted(name) for name in [index, *columns])
+    upper = "<=" if piece.is_last else "<"
+    text = f"SELECT {names} FROM ({query}) AS q WHERE {_quoted(index)} >= :low AND {_quoted(index)} {upper} :high"
+    with _connected(con, options) as connection:
+        frame = _query(connection, text, {"low": piece.low, "high": piece.high}).set_index(index)[columns]
+    casts = {name: dtype for name, dtype in meta.dtypes.items() if frame[name].dtype != dtype and not len(frame)}
+    return frame.astype(casts) if casts else frame
+
+
+# Writing.
+
+
+class WriteTable(FrameExpr):
+    """Partitions appended to a table one after the other: a database has one writer at a time."""
+
+    parameters = ("frame", "con", "table", "options")
+    operation = "to-sql"
+
+    frame: FrameExpr
+    con: str
+    table: str
+    options: dict[str, Any]
+
+    @cached_property
+    def meta(self) -> Any:
+        return 0
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+    def tasks(self) -> dict[Key, Task]:
+        tasks: dict[Key, Task] = {}
+        before: Any = None
+        for number, key in enumerate(self.frame.output_keys()):
+            own: Key = (self.name, number)
+            tasks[own] = Task(own, _append, (TaskRef(key), self.con, self.table, self.options, number == 0, before))
+            before = TaskRef(own)
+        return tasks
+
+
+def to_sql(
+    frame: Any,
+    name: str,
+    con: Any,
+    *,
+    schema: str | None = None,
+    if_exists: str = "fail",
+    index: bool = True,
+    index_label: str | None = None,
+    chunksize: int | None = None,
+    dtype: Any = None,
+    method: Any = None,
+    compute: bool = True,
+    parallel: bool = False,
+    engine_kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Write a frame into a table of a database, partition after partition, and wait for it.
+
+    With SQLite the rows go into a table of another name first, which takes its place when all are there: a write that
+    fails leaves what was there before.
+
+    Parameters
+    ----------
+    name
+        The name of the table.
+    con
+        As in `read_sql_table`.
+    if_exists
+        What to do if the table exists: ``"fail"``, ``"replace"`` it or ``"append"`` to it.
+    schema, index, index_label, chunksize, dtype, method
+        As in `pandas.DataFrame.to_sql`.
+    compute
+        With False a lazy number of rows is returned; the table is written when it is computed.
+
+    Raises
+    ------
+    ValueError
+        If the table exists and `if_exists` is ``"fail"``.
+    """
+    if if_exists not in ("fail", "replace", "append"):
+        raise OptionError(f"if_exists={if_exists!r} should be 'fail', 'replace' or 'append'")
+    if parallel:
+        raise NotImplementedError("parallel=True: partitions are written one after the other; leave it out")
+    url, engine_options = _url(con), engine_kwargs or {}
+    with _connected(url, engine_options) as connection:
+        exists = _table_exists(connection, name)
+    if exists and if_exists == "fail":
+        raise ValueError(f"table {name!r} exists already; give if_exists='replace' or 'append'")
+    is_staged = url.startswith(_SQLITE)
+    target = f"{name}__writing_{uuid.uuid4().hex[:8]}" if is_staged else name
+    how = {
+        "index": index,
+        "index_label": index_label,
+        "chunksize": chunksize,
+        "dtype": dtype,
+        "method": method,
+        "schema": schema,
+    }
+    first = "replace" if if_exists == "replace" and not is_staged else "append"
+    options = {"how": how, "first": first, "engine": engine_options}
+    node = WriteTable(frame.expr, url, target, options)
+    finish = partial(_publish, url, target, name, if_exists) if is_staged else sum
+    made = wrap(tree(node, Operation(_same, sum, finish), 0, "to-sql"))
+    if not compute:
+        return made
+    try:
+        made.compute()
+    except BaseException:
+        if is_staged:
+            with _connected(url, {}) as connection:
+                connection.execute(f"DROP TABLE IF EXISTS {_quoted(target)}")
+        raise
+    return None
+
+
+def _append(block: Any, con: str, table: str, options: dict[str, Any], is_first: bool, before: Any) -> int:
+    mode = options["first"] if is_first else "append"
+    with _connected(con, options["engine"]) as connection:
+        block.to_sql(table, connection, if_exists=mode, **options["how"])
+        connection.commit()
+    return len(block)
+
+
+def _publish(con: str, written: str, name: str, if_exists: str, counts: list[int]) -> int:
+    """Put a table of SQLite into the place of its final name."""
+    with _connected(con, {}) as connection:
+        if if_exists == "append" and _table_exists(connection, name):
+            connection.execute(f"INSERT INTO {_quoted(name)} SELECT * FROM {_quoted(written)}")
+            connection.execute(f"DROP TABLE {_quoted(written)}")
+        else:
+            connection.execute(f"DROP TABLE IF EXISTS {_quoted(name)}")
+            connection.execute(f"ALTER TABLE {_quoted(written)} RENAME TO {_quoted(name)}")
+        connection.commit()
+    return sum(counts)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+# Connections.
+
+
+def _url(con: Any) -> str:
+    """Return what tasks connect by.
+
+    Raises
+    ------
+    TypeError
+        If it is a connection: tasks on other threads and processes can't use it.
+    """
+    if isinstance(con, (str, os.PathLike)):
+        text = os.fspath(con)
+        return text if "://" in text else _SQLITE + os.path.abspath(os.path.expanduser(text))
+    raise TypeError(
+        f"con should be the path of a SQLite file or a URL, got a {type(con).__name__}, which tasks can't share"
+    )
+
+
+@contextmanager
+def _connected(url: str, options: dict[str, Any]) -> Iterator[Any]:
+    if url.startswith(_SQLITE):
+        with closing(sqlite3.connect(url.removeprefix(_SQLITE), timeout=60)) as connection:
+            yield connection
+        return
+    try:
+        import sqlalchemy  # optional: only other databases than SQLite need it
+    except ImportError as error:
+        raise OptionError(
+            f"{url.partition('://')[0]!r} needs SQLAlchemy, which isn't installed; SQLite doesn't"
+        ) from error
+    engine = sqlalchemy.create_engine(url, **options)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _query(connection: Any, text: str, values: dict[str, Any]) -> Any:
+    """Return the frame of a query's result."""
+    plain = {name: value.isoformat(" ") if isinstance(value, pd.Timestamp) else value for name, value in values.items()}
+    try:
+        if isinstance(connection, sqlite3.Connection):
+            return pd.read_sql_query(text, connection, params=plain)
+        import sqlalchemy
+
+        return pd.read_sql_query(sqlalchemy.text(text), connection, params=values)
+    except pd.errors.DatabaseError as error:
+        raise ReadError(f"the database refuses {text!r}: {error}") from error
+
+
+def _version(url: str) -> Any:
+    """Return what tells the database now from the database later, when its tables may have changed."""
+    path = url.removeprefix(_SQLITE)
+    return file_state(path) if url.startswith(_SQLITE) and os.path.exists(path) else uuid.uuid4().hex
+
+
+def _table_exists(connection: Any, name: str) -> bool:
+    if isinstance(connection, sqlite3.Connection):
+        found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
+        return found.fetchone() is not None
+    import sqlalchemy
+
+    return bool(sqlalchemy.inspect(connection).has_table(name))
+
+
+def _quoted(name: Any) -> str:
+    """Return a name as SQL has it."""
+    return '"' + str(name).replace('"', '""') + '"'

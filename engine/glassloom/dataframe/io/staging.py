@@ -1,0 +1,185 @@
+"""Files that are written beside their place and moved there when all are complete: a write that fails changes nothing."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import pyarrow.fs as pa_fs
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.io.filesystems import Files
+from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
+from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.wrap import wrap
+
+
+class Written(NamedTuple):
+    """What a task has written: a number of rows, into files with these names below the folder."""
+
+    n_rows: int
+    names: tuple[str, ...]
+
+
+class Staging(NamedTuple):
+    """A folder, and the one inside where files are written first."""
+
+    files: Files
+    folder: str
+    inside: str
+
+    @property
+    def filesystem(self) -> Any:
+        """The file system as PyArrow has it."""
+        return self.files.arrow or pa_fs.LocalFileSystem()
+
+    def open(self, name: str) -> Any:
+        """Return a new file of the inner folder, to write to."""
+        path = f"{self.inside}/{name}"
+        self.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+        return self.filesystem.open_output_stream(path, compression=None)
+
+    def publish(self, names: Sequence[str]) -> None:
+        """Move files from the inner folder to the outer one."""
+        for name in names:
+            target = f"{self.folder}/{name}"
+            self.filesystem.create_dir(target.rpartition("/")[0], recursive=True)
+            self.filesystem.move(f"{self.inside}/{name}", target)
+
+    def remove(self) -> None:
+        """Remove the inner folder with all that is in it."""
+        if self.filesystem.get_file_info(self.inside).type == pa_fs.FileType.Directory:
+            self.filesystem.delete_dir(self.inside)
+
+    def found(self, suffix: str) -> list[str]:
+        """Return the names of the files with a suffix in the folder and those in it."""
+        selector = pa_fs.FileSelector(self.folder, recursive=True, allow_not_found=True)
+        start = len(self.folder) + 1
+        names = [info.path[start:] for info in self.filesystem.get_file_info(selector) if info.is_file]
+        return sorted(name for name in names if name.endswith(suffix) and not name.startswith("."))
+
+
+def staging_in(files: Files, folder: str) -> Staging:
+    """Return a new inner folder's names. Its name is hidden, so that readers of the folder don't see it."""
+    plain = folder.rstrip("/")
+    return Staging(files, plain, f"{plain}/.writing-{uuid.uuid4().hex[:12]}")
+
+
+class Write(FrameBlockwise):
+    """Each partition written to files; a block is a list of one `Written`."""
+
+    parameters = ("frame", "write", "names", "options")
+
+    frame: FrameExpr
+    write: Callable[..., Written]
+    names: tuple[str, ...]
+    options: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        return self.write.__name__.strip("_").replace("_", "-")
+
+    @cached_property
+    def meta(self) -> Any:
+        return 0
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return BlockCall(_write_block, (Block(0), Block(1), self.write, self.options), label=self.label)
+
+    def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        return (self.names[index[0]],)
+
+
+class Publish:
+    """Moves what was written to its place, when all of it is there. Returns the number of rows."""
+
+    def __init__(self, staging: Staging, leftovers: Sequence[str], into_one: str | None = None) -> None:
+        self.staging = staging
+        self.leftovers = tuple(leftovers)
+        self.into_one = into_one
+
+    def __call__(self, partials: list[list[Written]]) -> int:
+        written = _joined(partials)
+        names = [name for one in written for name in one.names]
+        if self.into_one is not None:
+            self._concatenate(names)
+            names = [self.into_one]
+        self.staging.publish(names)
+        for name in set(self.leftovers) - set(names):
+            self.staging.filesystem.delete_file(f"{self.staging.folder}/{name}")
+        self.staging.remove()
+        return sum(one.n_rows for one in written)
+
+    def _concatenate(self, names: Sequence[str]) -> None:
+        with self.staging.open(str(self.into_one)) as target:
+            for name in names:
+                with self.staging.filesystem.open_input_stream(
+                    f"{self.staging.inside}/{name}", compression=None
+                ) as part:
+                    while chunk := part.read(1 << 22):
+                        target.write(chunk)
+
+
+def write_partitions(
+    frame: Any,
+    write: Callable[..., Written],
+    names: Sequence[str],
+    options: dict[str, Any],
+    publish: Publish,
+    *,
+    compute: bool,
+) -> Any:
+    """Write each partition with ``write(block, name, **options)``, then publish the files.
+
+    Returns
+    -------
+    Scalar or None
+        The number of rows, lazily, if `compute` is False; otherwise this waits until all is written.
+    """
+    node = Write(frame.expr, write, tuple(names), options)
+    steps = Operation(_same, _joined, publish)
+    made = wrap(tree(node, steps, 0, "written"))
+    if not compute:
+        return made
+    try:
+        made.compute()
+    except BaseException:
+        publish.staging.remove()
+        raise
+    return None
+
+
+def numbered(count: int, name_function: Callable[[int], str] | None, suffix: str, *, first: int = 0) -> list[str]:
+    """Return the names of the files of partitions.
+
+    Raises
+    ------
+    ValueError
+        If `name_function` returns a name twice, or one out of order.
+    """
+    digits = max(4, len(str(first + count - 1)))
+    if name_function is None:
+        return [f"part-{number:0{digits}}{suffix}" for number in range(first, first + count)]
+    names = [name_function(number) for number in range(first, first + count)]
+    if len(set(names)) < len(names) or names != sorted(names):
+        raise ValueError(f"name_function should return names in ascending order, each once; got {names[:5]}")
+    return [name if name.endswith(suffix) else name + suffix for name in names]
+
+
+def _write_block(block: Any, name: str, write: Callable[..., Written], options: dict[str, Any]) -> list[Written]:
+    return [write(block, name, **options)]
+
+
+def _joined(partials: list[list[Written]]) -> list[Written]:
+    return [one for partial in partials for one in partial]
+
+
+def _same(value: Any) -> Any:
+    return value

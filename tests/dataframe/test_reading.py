@@ -1,0 +1,88 @@
+"""Text files, JSON lines and objects at hand, read into frames."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import pandas as pd
+import pyarrow as pa
+import pytest
+from frame_helpers import assert_same
+from glassloom.errors import MetaError, OptionError, ReadError
+
+
+def test_tables_and_fields_of_fixed_width_are_cut_into_blocks(tmp_path):
+    frame = pd.DataFrame({"name": [f"n{n}" for n in range(40)], "x": range(100, 140), "y": [0.5] * 40})
+    frame.to_csv(tmp_path / "a.tsv", sep="\t", index=False)
+    lazy = gd.read_table(tmp_path / "a.tsv", blocksize=100)
+    assert lazy.npartitions > 3
+    assert_same(lazy.compute().reset_index(drop=True), frame)
+    (tmp_path / "a.txt").write_text(frame.to_string(index=False) + "\n")
+    wide = gd.read_fwf(tmp_path / "a.txt", blocksize=100)
+    assert wide.npartitions > 3
+    assert_same(wide.compute().reset_index(drop=True), pd.read_fwf(tmp_path / "a.txt"))
+    assert wide.x.sum().compute() == frame.x.sum()
+
+
+def test_the_file_of_each_row_is_a_category(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"x\n{ord(name)}\n")
+    lazy = gd.read_csv(tmp_path / "*.csv", include_path_column="file")
+    files = [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]
+    assert lazy.file.compute().tolist() == files
+    assert list(lazy.file.compute().cat.categories) == files
+    assert lazy[["file"]].compute().file.tolist() == files
+    assert list(gd.read_csv(tmp_path / "*.csv", include_path_column=True).columns) == ["x", "path"]
+
+
+def test_a_value_that_is_not_of_the_given_dtype_is_named_with_its_line(tmp_path):
+    (tmp_path / "a.csv").write_text("k,x\n" + "1,1\n" * 1500 + "2,many\n")
+    lazy = gd.read_csv(tmp_path / "a.csv", blocksize="2kB", dtype={"x": "int64"})
+    with pytest.raises(MetaError, match=r"column 'x' should be int64 \(first 'many', in line 1502\)"):
+        lazy.x.sum().compute()
+    missing = tmp_path / "b.csv"
+    missing.write_text("k,x\n" + "1,1\n" * 1500 + "2,\n")
+    with pytest.raises(MetaError, match=r"'x' holds float64, the sample int64 \(first a missing value, in line 1502\)"):
+        gd.read_csv(missing, blocksize="2kB").x.sum().compute()
+    assert gd.read_csv(missing, blocksize="2kB", assume_missing=True).x.sum().compute() == 1500
+
+
+def test_json_lines_are_cut_into_blocks(tmp_path):
+    frame = pd.DataFrame({"x": range(50), "s": [f"line {n}" for n in range(50)]})
+    frame.to_json(tmp_path / "a.json", orient="records", lines=True)
+    lazy = gd.read_json(tmp_path / "a.json", blocksize=200)
+    assert lazy.npartitions > 3
+    assert_same(lazy.compute().reset_index(drop=True), frame)
+    assert gd.read_json(tmp_path / "a.json", meta={"s": str}).s.compute()[3] == "line 3"
+    frame.to_json(tmp_path / "whole.json", orient="split")
+    assert_same(gd.read_json(tmp_path / "whole.json", orient="split").compute(), frame)
+    with pytest.raises(OptionError, match="blocksize=10 needs lines=True"):
+        gd.read_json(tmp_path / "whole.json", orient="split", blocksize=10)
+    (tmp_path / "bad.json").write_text("{nothing")
+    with pytest.raises(ReadError, match=r"bad\.json' can't be read as JSON"):
+        gd.read_json(tmp_path / "bad.json")
+    with (tmp_path / "a.json").open("a") as file:
+        file.write('{"x": "none", "s": "last"}\n')
+    with pytest.raises(MetaError, match=r"'x' holds .*\(first 'none', in line 51\)"):
+        gd.read_json(tmp_path / "a.json", blocksize=200, meta={"x": "int64", "s": str}).x.sum().compute()
+
+
+def test_objects_at_hand_become_frames():
+    columns = {"x": [1, 2, 3], "s": ["a", None, "c"]}
+    assert_same(gd.from_dict(columns, npartitions=2).compute(), pd.DataFrame(columns))
+    assert_same(
+        gd.from_dict({"r": [1, 2]}, orient="index", columns=["a", "b"]).compute(),
+        pd.DataFrame({"a": [1], "b": [2]}, index=["r"]),
+    )
+    records = [(1, "a"), (2, "b")]
+    assert_same(gd.from_records(records, columns=["x", "s"]).compute(), pd.DataFrame(records, columns=["x", "s"]))
+    table = pa.table(columns)
+    lazy = gd.from_arrow(table, npartitions=2)
+    assert lazy.divisions == (0, 1, 2)
+    assert len(lazy) == 3
+    assert_same(lazy.compute(), table.to_pandas())
+    assert_same(lazy.x.compute(), table.to_pandas().x)
+    kept = gd.from_arrow(table, chunksize=2, dtype_backend="pyarrow")
+    assert_same(kept.compute(), table.to_pandas(types_mapper=pd.ArrowDtype))
+    assert len(gd.from_arrow(table.slice(0, 0))) == 0
+    with pytest.raises(TypeError, match="from_arrow takes a pyarrow Table, RecordBatch or RecordBatchReader, got list"):
+        gd.from_arrow([1])

@@ -1,0 +1,186 @@
+"""Writing: the files are pandas', all of them are put in place at once or none, and what is there is respected."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import glassloom.dataframe as gd
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from frame_helpers import assert_same
+from glassloom.errors import MetaError, OptionError
+
+
+@pytest.fixture
+def plain():
+    return pd.DataFrame({"x": range(6), "k": list("ababab"), "y": [0.5, None, 2.5, 3.5, None, 5.5]})
+
+
+@pytest.fixture
+def frame(plain):
+    return gd.from_pandas(plain, npartitions=3)
+
+
+def failing(frame):
+    def fail(block):
+        if block.x.max() == 5:
+            raise ZeroDivisionError("the last partition can't be made")
+        return block
+
+    return frame.map_partitions(fail, meta=frame.compute()[:0])
+
+
+def names_in(folder):
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+WRITERS = {
+    "parquet": lambda frame, folder: frame.to_parquet(folder, overwrite=True),
+    "csv": lambda frame, folder: frame.to_csv(folder, overwrite=True),
+    "a single csv": lambda frame, folder: frame.to_csv(folder / "all.csv", single_file=True),
+    "json": lambda frame, folder: frame.to_json(folder, overwrite=True),
+    "orc": lambda frame, folder: frame.to_orc(folder, overwrite=True),
+    "sql": lambda frame, folder: frame.to_sql("t", folder / "a.db", if_exists="replace"),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_write_that_fails_leaves_what_was_there(tmp_path, frame, name):
+    write = WRITERS[name]
+    with pytest.raises(ZeroDivisionError):
+        write(failing(frame), tmp_path)
+    assert [one for one in names_in(tmp_path) if one != "a.db"] == []
+    write(frame, tmp_path)
+    before = {one: (tmp_path / one).read_bytes() for one in names_in(tmp_path)}
+    assert before
+    with pytest.raises(ZeroDivisionError):
+        write(failing(frame), tmp_path)
+    if name == "sql":
+        with sqlite3.connect(tmp_path / "a.db") as connection:
+            tables = connection.execute("select name from sqlite_master where type = 'table'").fetchall()
+            assert tables == [("t",)]
+            assert connection.execute("select count(*) from t").fetchone() == (6,)
+        connection.close()
+    else:
+        assert {one: (tmp_path / one).read_bytes() for one in names_in(tmp_path)} == before
+
+
+def test_parquet_files_are_partitioned_appended_to_and_named(tmp_path, plain, frame):
+    folder = tmp_path / "hive"
+    frame.to_parquet(folder, partition_on=["k"], write_index=False)
+    assert names_in(folder) == [f"k={k}/part-000{n}.parquet" for k in "ab" for n in range(3)]
+    assert_same(gd.read_parquet(folder).compute().sort_values("x", ignore_index=True)[["x", "y"]], plain[["x", "y"]])
+    named = tmp_path / "named"
+    frame.to_parquet(named, name_function=lambda number: f"data-{number}", custom_metadata={"made by": "a test"})
+    assert names_in(named) == ["data-0.parquet", "data-1.parquet", "data-2.parquet"]
+    assert pq.read_metadata(named / "data-0.parquet").metadata[b"made by"] == b"a test"
+    frame.to_parquet(tmp_path / "more")
+    frame.to_parquet(tmp_path / "more", append=True)
+    assert len(gd.read_parquet(tmp_path / "more")) == 12
+    with pytest.raises(MetaError, match=r"append=True: the files in .* have the columns \['x', 'k', 'y'\]"):
+        frame[["x"]].to_parquet(tmp_path / "more", append=True)
+    with pytest.raises(MetaError, match=r"append=True: column 'x' is int64 in the files, but double in the frame"):
+        frame.astype({"x": float}).to_parquet(tmp_path / "more", append=True)
+    with pytest.raises(OptionError, match="append=True and overwrite=True"):
+        frame.to_parquet(named, append=True, overwrite=True)
+    with pytest.raises(ValueError, match="names in ascending order, each once"):
+        frame.to_parquet(tmp_path / "none", name_function=lambda number: "same")
+    frame.partitions[:1].to_parquet(named, overwrite=True)
+    assert names_in(named) == ["part-0000.parquet"]
+
+
+def test_a_frame_may_replace_the_files_that_it_is_read_from(tmp_path, plain, frame):
+    frame.to_parquet(tmp_path)
+    again = gd.read_parquet(tmp_path)
+    again.assign(x=again.x + 1).to_parquet(tmp_path, overwrite=True)
+    assert gd.read_parquet(tmp_path).x.compute().tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_nothing_is_written_before_it_is_computed(tmp_path, frame):
+    lazy = frame.to_parquet(tmp_path / "later", compute=False)
+    assert not (tmp_path / "later").exists()
+    assert lazy.compute() == 6
+    assert len(gd.read_parquet(tmp_path / "later")) == 6
+
+
+def test_files_are_written_behind_a_file_system(frame, plain):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    try:
+        frame.to_parquet("memory://written/p")
+        frame.to_csv("/written/c", filesystem=memory, index=False)
+        assert_same(gd.read_parquet("memory://written/p").compute(scheduler="inline"), plain)
+        csv = gd.read_csv("/written/c", filesystem=memory, blocksize=8)
+        assert_same(csv.compute(scheduler="inline").reset_index(drop=True), plain)
+    finally:
+        memory.rm("/written", recursive=True)
+
+
+def test_csv_goes_into_one_file_or_many_as_pandas_writes_it(tmp_path, plain, frame):
+    frame.to_csv(tmp_path / "all.csv", single_file=True, index=False)
+    assert (tmp_path / "all.csv").read_text() == plain.to_csv(index=False)
+    with pytest.raises(FileExistsError, match=r"all\.csv' exists already; mode='w' replaces it"):
+        frame.to_csv(tmp_path / "all.csv", single_file=True, mode="x")
+    frame.x.to_csv(tmp_path / "part-*.csv", header=False, name_function=lambda number: "abc"[number])
+    assert [one for one in names_in(tmp_path) if "part" in one] == ["part-a.csv", "part-b.csv", "part-c.csv"]
+    assert (tmp_path / "part-b.csv").read_text() == "2,2\n3,3\n"
+    frame.to_csv(tmp_path / "z" / "all.csv.gz", single_file=True, compression="infer", index=False)
+    assert_same(pd.read_csv(tmp_path / "z" / "all.csv.gz"), plain)
+    with pytest.raises(NotImplementedError, match="mode='a'"):
+        frame.to_csv(tmp_path / "more.csv", mode="a")
+
+
+def test_json_and_orc_come_back(tmp_path, plain, frame):
+    frame.to_json(tmp_path / "json")
+    assert_same(gd.read_json(tmp_path / "json").compute().reset_index(drop=True), plain)
+    frame.to_json(tmp_path / "columns", orient="columns")
+    assert gd.read_json(tmp_path / "columns", orient="columns").x.compute().tolist() == list(range(6))
+    frame.to_orc(tmp_path / "orc")
+    lazy = gd.read_orc(tmp_path / "orc", columns=["y", "x"])
+    assert lazy.npartitions == 3
+    assert_same(lazy.compute().reset_index(drop=True), plain[["y", "x"]])
+    assert gd.read_orc(tmp_path / "orc", index="x").y.compute().index.name == "x"
+    with pytest.raises(NotImplementedError, match="engine='fastparquet'"):
+        frame.to_parquet(tmp_path / "p", engine="fastparquet")
+
+
+def test_tables_of_sqlite_are_written_and_read(tmp_path, plain, frame):
+    file = tmp_path / "a.db"
+    frame.to_sql("t", file, index_label="row")
+    with pytest.raises(ValueError, match="table 't' exists already"):
+        frame.to_sql("t", file)
+    expected = plain.rename_axis("row")
+    lazy = gd.read_sql_table("t", str(file), "row", npartitions=2)
+    assert lazy.divisions == (0, 2, 5)
+    assert_same(lazy.compute(), expected)
+    assert_same(lazy.x.compute(), expected.x)
+    assert_same(gd.read_sql_table("t", file, "row", columns=["y"], divisions=[0, 1, 9]).compute(), expected[["y"]])
+    query = gd.read_sql("select row, x * 2 as double_x from t where x > 1", f"sqlite:///{file}", "row", npartitions=3)
+    assert query.double_x.compute().tolist() == [4, 6, 8, 10]
+    frame.to_sql("t", file, if_exists="append", index_label="row")
+    assert len(gd.read_sql_table("t", file, "row")) == 12
+    frame.partitions[0].to_sql("t", file, if_exists="replace", index_label="row")
+    assert len(gd.read_sql_table("t", file, "row")) == 2
+
+
+def test_mistakes_with_databases_are_named(tmp_path, frame):
+    file = tmp_path / "a.db"
+    frame.to_sql("t", file, index_label="row")
+    with pytest.raises(OptionError, match=r"index_col='no' is no column"):
+        gd.read_sql_table("t", file, "no")
+    with pytest.raises(OptionError, match=r"index_col='k' is text, which can't be cut by spans; give divisions="):
+        gd.read_sql_table("t", file, "k", npartitions=2)
+    with pytest.raises(OSError, match=r"index_col='y' has 2 missing values"):
+        gd.read_sql_table("t", file, "y")
+    with pytest.raises(TypeError, match="con should be the path of a SQLite file or a URL, got a Connection"):
+        connection = sqlite3.connect(file)
+        connection.close()
+        frame.to_sql("q", connection)
+
+
+def test_what_has_no_lazy_form_says_what_to_do_instead(frame):
+    with pytest.raises(NotImplementedError, match="to_delayed"):
+        frame.to_bag()
+    with pytest.raises(NotImplementedError, match=r"compute\(\)\.to_records"):
+        frame.to_records()
