@@ -158,6 +158,8 @@ export interface IPage {
   id: string;
   title: string;
   description: string;
+  /** What it is about; earlier servers don't say. */
+  group?: string;
 }
 
 /** What a person may ask of a new cluster; what is left out, the engine chooses. */

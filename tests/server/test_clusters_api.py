@@ -133,7 +133,9 @@ async def test_pages_are_those_of_the_metrics_package(jp_fetch):
     response = await jp_fetch("glassloom", "api", "pages")
     pages = json.loads(response.body)["pages"]
     assert [page["id"] for page in pages] == [page.id for page in PAGES]
-    assert [page["title"] for page in pages[:3]] == ["Overview", "Status", "Task stream"]
+    assert [(page["title"], page["group"]) for page in pages[3:6]] == [
+        ("Logs and errors", "overview"), ("Task stream", "tasks"), ("Progress", "tasks")
+    ]  # fmt: skip
 
 
 async def test_deleting_a_cluster_asks_it_to_shut_down(jp_fetch, start_cluster):

@@ -219,7 +219,8 @@ describe('Pages', () => {
   const pages = ['status', 'memory', 'gpu', 'brand-new'].map(id => ({
     id,
     title: id.toUpperCase(),
-    description: `about ${id}`
+    description: `about ${id}`,
+    group: id === 'status' ? 'overview' : id
   }));
 
   it('are in groups, favourites first, unknown ones last', () => {

@@ -13,14 +13,8 @@ export interface IGroup {
   pages: IPage[];
 }
 
-/** Which group each page is of; pages of a later server are among "more". */
-const GROUPS: [GroupId, string[]][] = [
-  ['overview', ['overview', 'status', 'runs', 'logs']],
-  ['tasks', ['task-stream', 'progress', 'stages', 'time-budget', 'task']],
-  ['workers', ['workers', 'workers-cpu']],
-  ['memory', ['memory', 'workers-memory']],
-  ['gpu', ['gpu', 'gpu-devices', 'gpu-time']]
-];
+/** The groups that have a heading; the server says which each page is of, and those of other groups are among "more". */
+const GROUPS: GroupId[] = ['overview', 'tasks', 'workers', 'memory', 'gpu'];
 
 /** Return the pages whose title or description holds all words of a search, in groups; favourites come first, too. */
 export function grouped(
@@ -33,11 +27,14 @@ export function grouped(
     const text = `${id} ${title} ${description}`.toLowerCase();
     return words.every(word => text.includes(word));
   });
-  const known = new Set(GROUPS.flatMap(([, ids]) => ids));
+  const known = new Set<string>(GROUPS);
   const groups: IGroup[] = [
     { id: 'favourites', pages: inOrder(favourites, found) },
-    ...GROUPS.map(([id, ids]) => ({ id, pages: inOrder(ids, found) })),
-    { id: 'more', pages: found.filter(({ id }) => !known.has(id)) }
+    ...GROUPS.map(id => ({
+      id,
+      pages: found.filter(({ group }) => group === id)
+    })),
+    { id: 'more', pages: found.filter(({ group }) => !known.has(group ?? '')) }
   ];
   return groups.filter(group => group.pages.length > 0);
 }
