@@ -31,7 +31,10 @@ _PAGES: dict[PageGroup, dict[str, tuple[str, str]]] = {
         "progress": ("Progress", "Tasks done, running and waiting, by layer"),
         "stages": ("Progress and stages", "How far, how fast and how long still, and how long tasks take, by layer"),
         "time-budget": ("Time budget", "Where the time of all threads went: computing, moving, spilling, idle"),
-        "task": ("Task inspector", "One task found by its key: its times, why it waited, its inputs, result and errors"),
+        "task": (
+            "Task inspector",
+            "One task found by its key: its times, why it waited, its inputs, result and errors",
+        ),
     },
     "workers": {
         "workers": ("Workers", "Each worker's state, memory and tasks; one's life, also after its death"),
@@ -43,7 +46,10 @@ _PAGES: dict[PageGroup, dict[str, tuple[str, str]]] = {
     },
     "gpu": {
         "gpu": ("GPUs", "Utilisation, memory, traffic, power, temperature, clocks and processes, now and over time"),
-        "gpu-devices": ("GPUs now", "Each GPU and MIG instance with its last readings; one opened with links and errors"),
+        "gpu-devices": (
+            "GPUs now",
+            "Each GPU and MIG instance with its last readings; one opened with links and errors",
+        ),
         "gpu-time": ("GPUs over time", "One metric of all GPUs, or all metrics of one"),
     },
 }

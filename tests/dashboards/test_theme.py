@@ -33,7 +33,7 @@ THEMES = pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTES.keys
 TEXTS = ("text", "muted_text", "good", "busy", "warning", "error", "accent")
 MARKS = (
     "outline", "field", "axis", "memory", "released", "running", "erred", "cancelled", "limit", "managed", "shared",
-    "unmanaged", "spilled", "cpu", "many", "engine", "failed_hatch",
+    "unmanaged", "spilled", "cpu", "many", "durations", "engine", "failed_hatch",
 )  # fmt: skip
 """What is drawn and means something, other than text."""
 
@@ -98,6 +98,12 @@ def test_what_is_drawn_stands_out_from_the_background(palette: Palette):
     assert {name: colour for name, colour in named.items() if contrast(colour, palette.background) < 3.0} == {}
     if palette is HIGH_CONTRAST:
         assert contrast(palette.grid, palette.background) >= 3.0 and contrast(palette.border, palette.background) >= 3.0
+
+
+@THEMES
+def test_the_median_is_seen_on_the_middle_half_and_beside_it(palette: Palette):
+    assert contrast(palette.text, palette.durations) >= 3.0
+    assert contrast(palette.text, palette.background) >= 3.0
 
 
 @pytest.mark.parametrize("vision", VISIONS)

@@ -37,8 +37,6 @@ LEGEND_STYLE = """
 .legend i.barred { background-image: repeating-linear-gradient(90deg, var(--hatch) 0 1.5px, transparent 1.5px 4px); }
 .legend i.outlined { border: 1px solid var(--gl-outline); }
 .legend i.line { width: 3px; height: 12px; border-radius: 0; }
-.legend i.marked-black { background-image: linear-gradient(90deg, transparent 4px, #000 0 6px, transparent 0); }
-.legend i.marked-white { background-image: linear-gradient(90deg, transparent 4px, #fff 0 6px, transparent 0); }
 .legend i.across { width: 12px; height: 2px; border-radius: 0; }
 .legend i.ring { width: 7px; height: 7px; border-radius: 50%; border: 1px solid var(--gl-text); }
 .legend i.failed { background: repeating-linear-gradient(45deg, var(--gl-failed) 0 2px, #111 2px 4px); }

@@ -31,7 +31,7 @@ class Palette:
     """The colours of one theme; `layers` are picked by the layer's name.
 
     What means something differs from the background by at least 3 to 1, text by 4.5 (7 with high contrast). `grid`, `track` and
-    `border` only decorate; where a track means something, `outline` surrounds it.
+    `border` only decorate; where a track means something, `outline` surrounds it. Marks in the colour of `text` lie on `durations`.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Palette:
     spilled: str
     cpu: str
     many: str
+    durations: str
     engine: str
     hatch_alpha: float
 
@@ -102,6 +103,7 @@ _COLOURS = {
     "spilled": ("#d96a00", "#ff8f1f", "#ffa033"),
     "cpu": ("#34629a", "#6699cc", "#7db8ff"),
     "many": ("#78909c", "#78909c", "#cfd8dc"),
+    "durations": ("#78909c", "#607985", "#767f87"),
     "engine": ("#8e81e6", "#a697ff", "#b9a8ff"),
 }
 _LAYERS = (

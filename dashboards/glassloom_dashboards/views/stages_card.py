@@ -34,7 +34,7 @@ from glassloom_dashboards.parts.card import (
 from glassloom_dashboards.parts.glyphs import draw
 from glassloom_dashboards.parts.scripts import callback, hover, ticks
 from glassloom_dashboards.parts.tables import Table
-from glassloom_dashboards.parts.theme import FONT, Palette, bright_text, glyph_of, middle_cut, style_figure, tooltip
+from glassloom_dashboards.parts.theme import FONT, Palette, glyph_of, middle_cut, style_figure, tooltip
 from glassloom_dashboards.parts.time_view import LABELS, LATEST_RUN
 from glassloom_dashboards.parts.times import about_text, duration_text
 from glassloom_dashboards.views import progress
@@ -62,7 +62,6 @@ _CHARACTER_PX = 6.6
 """Of the words beside a box, in the widest font that browsers take."""
 _LEAST_S = 1e-6
 _TICK_PX = 48
-_MARKED = {"#000000": "marked-black", "#ffffff": "marked-white"}
 _DECADES_S = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 360000.0]
 _TICKS_S = sorted(
     {round(base * step, 9) for base in _DECADES_S[:7] for step in (1, 2, 5)}
@@ -231,8 +230,8 @@ class Stages(PlotCard):
         style_figure(self.boxes, palette)
         self.boxes.xaxis.axis_line_color = None
         glyph_of(self.boxes, "whisker").line_color = palette.muted_text
-        glyph_of(self.boxes, "box").fill_color = palette.many
-        glyph_of(self.boxes, "median").line_color = bright_text(palette.many)  # it lies on the box
+        glyph_of(self.boxes, "box").fill_color = palette.durations
+        glyph_of(self.boxes, "median").line_color = palette.text
         glyph_of(self.boxes, "mean").update(fill_color=palette.background, line_color=palette.text)
         glyph_of(self.boxes, "stragglers").update(fill_color=palette.spilled, line_color=palette.background)
         glyph_of(self.boxes, "words").update(text_color=palette.muted_text, background_fill_color=palette.background)
@@ -277,9 +276,12 @@ class Stages(PlotCard):
         odd = [state for state in ODD_STATES if any(stage.counts[state] for stage in self._stages)]
         entries = progress.state_entries(palette, odd)
         if any(stage.durations.count for stage in self._stages):
-            entries += [(palette.many, "middle half of durations", ""), (palette.muted_text, "5 to 95 %", "across")]
             entries += [
-                (palette.many, "median", _MARKED[bright_text(palette.many)]),
+                (palette.durations, "middle half of durations", ""),
+                (palette.muted_text, "5 to 95 %", "across"),
+            ]
+            entries += [
+                (palette.text, "median", "line"),
                 (palette.background, "mean", "ring"),
             ]
         late = [one for stage in self._stages for one in stage.longest]
