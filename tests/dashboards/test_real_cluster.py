@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from browsing import open_tab, stopped
+from browsing import Site, open_site, open_tab, open_tab_of, stopped
 from glassloom import Client, LocalCluster, config
 from glassloom.errors import WorkerLost
 from glassloom_metrics.registry import find_record
@@ -34,10 +34,17 @@ def cluster() -> Iterator[LocalCluster]:
     shutil.rmtree(base, ignore_errors=True)
 
 
+@pytest.fixture(scope="module")
+def site(browser, cluster) -> Iterator[Site]:
+    """Return a dashboards process that has let the browser in and finds the cluster."""
+    with open_site(browser) as site:
+        yield site
+
+
 @pytest.fixture
-def tab(browser, cluster) -> Iterator[object]:
+def tab(site) -> Iterator[object]:
     """Return the status page of the cluster."""
-    with open_tab(browser) as tab:
+    with open_tab_of(site) as tab:
         tab.set_default_timeout(40_000)
         tab.goto(f"{tab.base}/{find_record('real').id}/status")
         wait_for_badge(tab, "live")
@@ -214,10 +221,10 @@ def test_what_a_worker_ran_when_it_was_killed_is_told(tab, cluster, tmp_path):
 
 
 @pytest.mark.parametrize("page", ["memory", "stages", "time-budget"])
-def test_views_over_time_show_what_a_cluster_did_and_go_on_while_it_is_idle(browser, cluster, page):
+def test_views_over_time_show_what_a_cluster_did_and_go_on_while_it_is_idle(site, cluster, page):
     with Client(cluster, set_as_default=False) as client:
         assert client.gather(client.map(bytes, [10**6] * 8))[0] == bytes(10**6)
-    with open_tab(browser) as tab:
+    with open_tab_of(site) as tab:
         tab.set_default_timeout(40_000)
         tab.goto(f"{tab.base}/{find_record('real').id}/{page}")
         tab.wait_for_function(f"() => Bokeh.documents[0]?.get_model_by_name('{page}-source')?.get_length() > 0")

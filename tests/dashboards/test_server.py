@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -20,7 +21,7 @@ from bokeh_viewers import PREFIX
 from glassloom_dashboards.serving.gate import SECRET_VARIABLE, SecretGate, TokenGate
 from glassloom_metrics.pages import PAGES
 from real_process import SECRET, dashboards
-from synthetic import Shape
+from synthetic import Shape, make_recorder, published
 
 
 class Answer:
@@ -73,12 +74,24 @@ def until(condition: Callable[[], bool], what: str, deadline_s: float = 30.0) ->
         time.sleep(0.05)
 
 
-@pytest.fixture
-def behind_jupyter(publish, runtime: Path) -> Iterator[str]:
+@contextmanager
+def beside_a_cluster(runtime: Path, n_tasks: int, name: str) -> Iterator[None]:
+    """Let a registry in this folder have a made-up cluster `c1`, and make it that of this process, until the block ends."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_RUNTIME_DIR", str(runtime))
+        with published(make_recorder(Shape(tasks=n_tasks), "c1", name), runtime, "c1", name):
+            yield
+
+
+@pytest.fixture(scope="module")
+def behind_jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Run the process on a UNIX socket beside a cluster `c1`; return the socket's path."""
-    publish(Shape(tasks=200))
+    runtime = tmp_path_factory.mktemp("rt")
     path = str(runtime / "dash.sock")
-    with dashboards("--unix-socket", path, "--prefix", PREFIX, **{SECRET_VARIABLE: SECRET}) as process:
+    with (
+        beside_a_cluster(runtime, 200, "demo"),
+        dashboards("--unix-socket", path, "--prefix", PREFIX, **{SECRET_VARIABLE: SECRET}) as process,
+    ):
         until(lambda: os.path.exists(path) or process.poll() is not None, "the socket")
         assert process.poll() is None, process.stderr.read()
         until(lambda: _listens(path), "somebody who listens")
@@ -191,11 +204,11 @@ def test_a_stale_socket_file_is_replaced(runtime):
         assert ask(path, "/health", f"X-Glassloom-Secret: {SECRET}").status == 200
 
 
-@pytest.fixture
-def alone(publish) -> Iterator[tuple[tuple[str, int], str]]:
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[tuple[str, int], str]]:
     """Run the process alone beside a cluster `c1`; return its address and the printed URL."""
-    publish(Shape(tasks=20), name="<b>loom</b>")
-    with dashboards("--port", "0") as process:
+    runtime = tmp_path_factory.mktemp("rt")
+    with beside_a_cluster(runtime, 20, "<b>loom</b>"), dashboards("--port", "0") as process:
         url = process.stdout.readline().strip()
         port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=[\w-]{32}", url)[1])
         yield ("127.0.0.1", port), url

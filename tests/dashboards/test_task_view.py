@@ -347,7 +347,7 @@ def test_several_layers_of_one_name_are_listed_newest_first_and_not_too_many(agg
     assert links(page) == [f"task?open={layer}%3A7" for layer in range(199, 199 - MAX_GROUPS, -1)]
 
 
-@pytest.mark.parametrize("name", [*HOSTILE_NAMES, "😀" * 3000, "<&'\">" * 800, "x" * 200_000])
+@pytest.mark.parametrize("name", [*HOSTILE_NAMES, "😀" * 3000, "<&'\">" * 800, "x" * 30_000])
 def test_whatever_tasks_are_called_it_stays_text_and_frames_stay_small(name):
     aggregate = aggregate_of(Shape(workers=2, tasks=0))
     ids = list(range(40))

@@ -172,8 +172,8 @@ def test_without_a_limit_no_line_is_drawn_and_a_far_one_is_said():
     assert opened.card("memory").plot.y_range.end < 2**30
 
 
-def test_twelve_hours_of_five_hundred_workers_are_small_frames():
-    aggregate = cluster(workers=500, layers=30)
+def test_twelve_hours_of_a_hundred_workers_are_small_frames():
+    aggregate = cluster(workers=100, layers=30)
     for moment in range(1500):
         measure(aggregate, 28.0 * moment, (1 + moment % 50) * MIB, pressure=2 * (moment % 100 == 7))
         if moment % 100 == 0:
