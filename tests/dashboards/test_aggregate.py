@@ -27,6 +27,7 @@ from glassloom_metrics.protocol import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 HELLO = Hello(2, "c1", "demo", "processes", 100.0)
 
@@ -59,7 +60,7 @@ def aggregate_of(*messages) -> ClusterAggregate:
     return aggregate
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.lists(event, max_size=30), max_size=8), st.floats(90, 260), st.floats(0, 60))
 def test_random_batches_fold_to_what_plain_python_counts(batches, from_s, for_s):
     aggregate, rows = aggregate_of(), []

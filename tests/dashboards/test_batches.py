@@ -27,6 +27,7 @@ from glassloom_metrics.protocol import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 from synthetic import STARTED_AT_S
 
 LAYERS, WORKERS, LANES = 3, 2, 2
@@ -129,7 +130,7 @@ def watched() -> Watched:
     return found
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.lists(part, min_size=1, max_size=12), st.integers(1, 40), st.integers(1, 4))
 def test_a_log_that_is_folded_in_batches_tells_what_it_tells_message_by_message(parts, rows_at_once, block_rows):
     with pytest.MonkeyPatch.context() as patched:

@@ -12,6 +12,7 @@ from glassloom_metrics.gpu_messages import GpuSamples
 from glassloom_metrics.protocol import decode
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 from test_gpu_views import Opened, choose, payloads
 
 
@@ -62,7 +63,7 @@ def test_fewer_rows_or_none_are_sent_whole():
     assert rows.show(rows_of()) == "all"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2)), max_size=12), max_size=8))
 def test_whatever_came_before_the_browser_has_the_rows_and_their_texts(frames):
     rows = live_rows(value=[], text=[])

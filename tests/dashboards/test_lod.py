@@ -20,6 +20,7 @@ from glassloom_dashboards.folds.task_table import ACTION_BITS, TaskTable
 from glassloom_metrics.protocol import Action
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 ORIGIN_S = 1_700_000_000.0
 
@@ -58,7 +59,7 @@ events = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(events, st.floats(0, 90), st.floats(0.001, 100))
 def test_bins_conserve_tasks_failures_and_busy_time_and_never_exceed_their_cap(rows, from_s, for_s):
     start_s, length_s, lane, layer, ok = map(np.array, zip(*rows, strict=True))
@@ -79,7 +80,7 @@ def test_bins_conserve_tasks_failures_and_busy_time_and_never_exceed_their_cap(r
     assert grid.start_s <= ORIGIN_S + from_s and grid.stop_s >= ORIGIN_S + from_s + for_s
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(events, st.integers(0, 20), st.integers(0, 30), st.integers(1, 30))
 def test_bins_of_some_lanes_among_idle_ones_hold_the_events_of_those_lanes_and_no_others(rows, idle, low, count):
     start_s, length_s, lane, layer, ok = map(np.array, zip(*rows, strict=True))

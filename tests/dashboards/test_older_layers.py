@@ -18,6 +18,7 @@ from glassloom_dashboards.views.run_comparison import busy_s
 from glassloom_metrics.protocol import Hello, Layers, Message, Progress, Runs, WorkerJoined, task_events
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 from synthetic import STARTED_AT_S
 from test_pages import Opened
 
@@ -93,7 +94,7 @@ def accounts(aggregate: ClusterAggregate) -> dict[str, object]:
 STATES_OF_RUNS = st.tuples(st.sampled_from([RELEASED] * 4 + [ERRED, MEMORY, RUNNING]), st.integers(1, 3))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(STATES_OF_RUNS, min_size=1, max_size=40), st.integers(0, 6), st.data())
 def test_accounts_are_the_same_with_and_without_the_bound(states, most, data):
     with bound(10**6):

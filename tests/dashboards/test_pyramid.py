@@ -13,6 +13,7 @@ from glassloom_dashboards.folds.lod import OTHER_KIND, Grid, View, bins_in_view,
 from glassloom_dashboards.folds.task_table import ACTION_BITS, TaskTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 ORIGIN_S = 1_700_000_000.0
 Event = tuple[int, int, int, int, int]
@@ -96,7 +97,7 @@ def view_of(at: tuple[int, float, int, int]) -> View:
     return View(start_s, start_s + span_us / 1e6, low, low + lanes)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(events, views, st.integers(1, 40))
 def test_bins_are_those_of_the_events_whatever_has_been_put_in_bins_before(rows, at, block):
     with pytest.MonkeyPatch.context() as patched:
@@ -107,7 +108,7 @@ def test_bins_are_those_of_the_events_whatever_has_been_put_in_bins_before(rows,
         assert check(plain, rows, view_of(at)) == grid, "while all events are kept, bins are as narrow as wanted"
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(events, views, st.integers(1, 20), st.floats(0, 1))
 def test_bins_of_events_that_have_gone_are_theirs_perhaps_wider(rows, at, block, share):
     first_row = int(share * len(rows)) // block * block
@@ -115,7 +116,7 @@ def test_bins_of_events_that_have_gone_are_theirs_perhaps_wider(rows, at, block,
     check(tasks, rows, view_of(at))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(events, views, st.integers(1, 20), st.integers(0, 300))
 def test_bins_of_old_times_get_wider_when_they_are_too_many(rows, at, block, most):
     with pytest.MonkeyPatch.context() as patched:
@@ -128,7 +129,7 @@ def test_bins_of_old_times_get_wider_when_they_are_too_many(rows, at, block, mos
         assert sum(level.size for level in tasks.pyramid._levels) <= max(most, top.size)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(events, views, st.integers(1, 40), st.integers(0, 3))
 def test_a_view_looks_at_few_events_one_by_one_and_rather_has_wider_bins(rows, at, block, most):
     with pytest.MonkeyPatch.context() as patched:
@@ -136,7 +137,7 @@ def test_a_view_looks_at_few_events_one_by_one_and_rather_has_wider_bins(rows, a
         check(table_of(rows, block=block), rows, view_of(at))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(events, views, st.integers(1, 40))
 def test_rows_are_found_by_time_whatever_block_they_are_in(rows, at, block):
     tasks, view = table_of(rows, block=block), view_of(at)

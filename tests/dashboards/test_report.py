@@ -44,6 +44,7 @@ from glassloom_metrics.recording_writer import RecordingWriter
 from glassloom_metrics.snapshot import Snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -280,7 +281,7 @@ def read_damaged(folder: Path, whole: bytes, place: int, difference: int, *, cut
 
 
 @pytest.mark.fault("a recording is cut or damaged")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(**damages)
 def test_a_recording_that_is_cut_or_damaged_anywhere_is_read_as_far_as_it_goes(
     tmp_path_factory, small, place, difference, cuts

@@ -14,6 +14,7 @@ from glassloom_dashboards.folds.task_table import TaskTable
 from glassloom_metrics.protocol import Action
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 from synthetic import HOSTILE_NAMES
 
 texts = st.sampled_from(["", "0", "1", "10", "0, 1", *HOSTILE_NAMES])
@@ -29,7 +30,7 @@ def add(tasks: TaskTable, part: list[tuple[int, str, int]]) -> None:
     tasks.extend(columns | {"ok": np.ones(count, "u1")}, [row[1] for row in part])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.lists(rows, max_size=40), max_size=6), texts, st.integers(0, 4))
 def test_what_is_found_is_what_a_look_at_every_row_finds(batches, text, layer):
     tasks, known = TaskTable(), []
@@ -50,7 +51,7 @@ def test_what_is_found_is_what_a_look_at_every_row_finds(batches, text, layer):
     assert list(computed_between(tasks, 2, len(known), text)) == [n for n, row in computed if text in row[1] and n >= 2]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.lists(rows, max_size=20), max_size=6), texts, st.integers(0, 4), st.integers(1, 8))
 def test_a_search_that_is_repeated_finds_the_same_and_looks_at_new_rows_alone(batches, text, layer, limit):
     tasks = TaskTable()

@@ -14,6 +14,7 @@ from glassloom.protocol.calls import LARGE_LITERAL_BYTES, Call, CallEncoder
 from glassloom.protocol.messages import Submit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 LARGE: dict[str, Any] = {
     "array": np.arange(LARGE_LITERAL_BYTES),
@@ -103,7 +104,7 @@ def seen(value: Any) -> Any:
     return {name: seen(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.one_of(st.tuples(LITERALS), st.lists(VALUES, max_size=3).map(tuple)), max_size=4),
     st.dictionaries(st.sampled_from(["x", "y"]), VALUES),

@@ -26,6 +26,7 @@ from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.recording_writer import RecordingWriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 
 def double(x: int) -> int:
@@ -254,7 +255,7 @@ def small(tmp_path_factory) -> bytes:
 
 
 @pytest.mark.fault("a recording is cut or damaged")
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(place=st.integers(8, 10**6), difference=st.integers(1, 255), cuts=st.booleans())
 def test_a_recording_that_is_cut_or_damaged_anywhere_can_be_exported(tmp_path_factory, small, place, difference, cuts):
     folder = tmp_path_factory.getbasetemp()

@@ -16,6 +16,7 @@ from glassloom.graph import FunctionCache, tokenize
 from glassloom.store.pickling import dumps, loads
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 LARGE_BYTES = 100_000
 
@@ -198,7 +199,7 @@ CHANGES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.sampled_from(CHANGES), max_size=5), st.booleans())
 def test_a_token_that_is_kept_is_that_of_the_function_as_it_is_now(changes: Any, is_closed_over: bool) -> None:
     known = {"table": [1], "point": Point(1), "numpy": np, "__name__": "__main__"}

@@ -9,8 +9,9 @@ import pytest
 from glassloom.client import key_table
 from glassloom.client.key_table import DroppedKey, KeyState, KeyTable
 from glassloom.graph import Key
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 KEYS = st.lists(st.sampled_from(["a", "b", ("c", 1), ("c", 2), "d"]), max_size=12)
 
@@ -29,6 +30,7 @@ class Held:
         return self.table.drop(taken)
 
 
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(KEYS, max_size=4), st.integers(0, 12))
 def test_many_keys_are_held_at_once_as_one_after_the_other(groups: list[list[Key]], few: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

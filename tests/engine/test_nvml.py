@@ -21,6 +21,7 @@ from glassloom.sampling.nvml_simulator import (
 from glassloom_metrics.gpu_messages import GPU_METRICS, devices_of, readings_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 pynvml = load_nvml()
 GIB = 2**30
@@ -227,7 +228,7 @@ CODES = [
 ODD = [ValueError("odd"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "odd"), TypeError("odd")]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     wrong=st.dictionaries(
         st.tuples(st.sampled_from(sorted(OF_DEVICES)), st.integers(0, 2)),

@@ -13,6 +13,7 @@ from glassloom.scheduler import LOSSES_ALLOWED, Actions, Pressure, Restrictions,
 from glassloom.scheduler.task_block import TaskSlice
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 SHORT_S, LONG_S = 1e-5, 1.0
 
@@ -296,7 +297,7 @@ def test_taking_turns_keeps_the_order_inside_each_graph() -> None:
     assert [key[1:] for key in keys if key[0] == "a"] == [key[1:] for key in keys if key[0] == "b"] == expected
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @example([(0, 2, 2), (1, 1, 0), (2, 4, 0)])
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 30), st.integers(0, 20)), min_size=2, max_size=8))
 def test_clients_with_work_get_as_much_as_each_other(graphs: list[tuple[int, int, int]]) -> None:

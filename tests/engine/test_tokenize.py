@@ -32,9 +32,11 @@ import token_values
 from glassloom.graph import CallTokenizer, tokenize
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 from scipy import sparse
 
 FOLDER = str(pathlib.Path(__file__).parent)
+SHARED = str(pathlib.Path(__file__).parents[1] / "shared")
 
 
 def in_main(source: str, name: str, **known: Any) -> Any:
@@ -554,7 +556,7 @@ def spelled(value: Any) -> Any:
     return f"{name} {value!r}"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(VALUES, max_size=12))
 def test_two_values_share_a_token_if_and_only_if_they_are_equal(values: list[Any]) -> None:
     known = [(tokenize(value), spelled(value), value) for value in values]
@@ -562,7 +564,7 @@ def test_two_values_share_a_token_if_and_only_if_they_are_equal(values: list[Any
         assert (token == other_token) == (text == other_text), (one, other)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(VALUES, VALUES)
 def test_tokens_of_calls_are_those_of_their_parts(shared: Any, value: Any) -> None:
     tokenizer = CallTokenizer("f", {"shared": shared})
@@ -580,7 +582,7 @@ def test_a_deep_copy_and_a_pickled_copy_have_the_same_token(value: Any) -> None:
 
 SCRIPT = """
 import pickle, sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
 from glassloom.graph import tokenize
 while True:
     length = int.from_bytes(sys.stdin.buffer.read(8), "little")
@@ -594,7 +596,7 @@ while True:
 def other_process() -> Any:
     """Return a function that makes tokens of pickles in a process with another hash seed."""
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
-    command = [sys.executable, "-c", SCRIPT, FOLDER]
+    command = [sys.executable, "-c", SCRIPT, FOLDER, SHARED]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdin is not None and process.stdout is not None
         into, out_of = process.stdin, process.stdout
@@ -609,7 +611,7 @@ def other_process() -> Any:
         into.write(bytes(8))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(VALUES)
 def test_a_copy_in_another_process_has_the_same_token(other_process: Any, value: Any) -> None:
     if "Unit" not in spelled(value):

@@ -8,6 +8,7 @@ from glassloom.expr.blockwise import compose, index_mapper, map_index
 from glassloom.graph import key_layer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 
 class Block(Blockwise):
@@ -140,7 +141,7 @@ def expressions(draw):
     return pool[-draw(st.integers(1, 3)) :]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(expressions())
 def test_simplified_and_fused_expressions_have_the_same_results(arrays):
     roots = [array.expr for array in arrays]

@@ -28,6 +28,7 @@ from glassloom_metrics.recording import read_recording
 from glassloom_metrics.snapshot import MAX_LAYERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 HELLO = Hello(2, "c1", "demo", "threads", 100.0)
 
@@ -51,7 +52,7 @@ def ticks(recorder: Recorder) -> list[float]:
     return [message.at_s for message in messages_of(recorder) if isinstance(message, Life)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.integers(0, 400), max_size=60), st.integers(0, 3000), st.integers(1, 9))
 def test_a_log_that_goes_to_disk_reads_like_one_in_memory(tmp_path_factory, sizes, memory_bytes, limit):
     directory = tmp_path_factory.mktemp("log")
@@ -68,7 +69,7 @@ def test_a_log_that_goes_to_disk_reads_like_one_in_memory(tmp_path_factory, size
     assert not list(directory.iterdir())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from("abc"), max_size=80),
     st.integers(0, 500),

@@ -11,6 +11,7 @@ from glassloom_metrics.recording import read_recording
 from glassloom_metrics.segments import MAGIC
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 MESSAGES = [
     Hello(2, "c1", "demo", "threads", 0.0),
@@ -101,7 +102,7 @@ def test_columns_that_a_cluster_knows_nothing_of_may_be_empty(path):
 
 
 @pytest.mark.fault("a recording is cut or damaged")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.integers(len(MAGIC), len(WHOLE) - 1), st.integers(1, 255))
 def test_a_damaged_byte_loses_no_message_before_it_and_never_raises(path, place, difference):
     damaged = bytearray(WHOLE)

@@ -37,6 +37,7 @@ from glassloom_metrics.registry import ClusterRecord
 from glassloom_metrics.segments import END
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 HELLO = Hello(2, "c1", "demo", "processes", 0.0, "log1")
 STARTED = Life(1.0, "started")
@@ -144,7 +145,7 @@ def test_what_was_heard_up_to_the_last_position_is_in_the_file_if_the_writer_is_
     assert (list(recording), recording.damage) == ([HELLO, line(1)], "")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data())
 def test_a_recording_that_is_cut_or_damaged_anywhere_opens_as_far_as_it_goes(tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "property.glr"
