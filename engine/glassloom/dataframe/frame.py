@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,22 +10,24 @@ import pandas as pd
 
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, unknown_columns
+from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import FrameWriters
-from glassloom.dataframe.meta import infer_meta, parse_meta
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.nodes import Assign, BlockOp, Filter, LabelKeeping, Projection, require_aligned
+from glassloom.dataframe.options import is_columns, refuse_inplace, refused
 from glassloom.dataframe.reduce import Length, keep_some
-from glassloom.dataframe.series import Series, WithMeta
+from glassloom.dataframe.rowwise import FrameRowByRow, call_user, dropped_rows
+from glassloom.dataframe.series import Series
+from glassloom.dataframe.setting import Setting, renamed_columns, with_variables
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
-from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
-from glassloom.graph import function_label
+from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 
 
 @wraps("frame")
-class DataFrame(MovingFrame, Reductions, FrameWriters):
+class DataFrame(MovingFrame, FrameRowByRow, Setting, Reductions, FrameWriters):
     """A lazy pandas DataFrame, cut into partitions.
 
     Examples
@@ -51,8 +54,12 @@ class DataFrame(MovingFrame, Reductions, FrameWriters):
 
     @property
     def columns(self) -> pd.Index:
-        """The names of the columns."""
+        """The names of the columns. Setting them renames the columns of this frame alone."""
         return self._meta.columns
+
+    @columns.setter
+    def columns(self, names: Any) -> None:
+        self._expr = renamed_columns(self._expr, names)
 
     @property
     def dtypes(self) -> pd.Series:
@@ -107,16 +114,6 @@ class DataFrame(MovingFrame, Reductions, FrameWriters):
         require_columns([key], self._meta)
         return wrap(Projection(self._expr, key))
 
-    def __setitem__(self, name: Any, value: Any) -> None:
-        names = name if isinstance(name, list) else [name]
-        if isinstance(name, list) and is_node(value) and isinstance(value.expr.meta, pd.DataFrame):
-            values = [value[column] for column in value.columns]
-            if len(values) != len(names):
-                raise ValueError(f"{len(names)} columns are assigned {len(values)}")
-        else:
-            values = [value] * len(names)
-        self._expr = self._assigned(dict(zip(names, values, strict=True)))
-
     def assign(self, **columns: Any) -> Any:
         """Return the frame with columns added or replaced: by lazy series of its rows, constants, or functions of it.
 
@@ -150,52 +147,129 @@ class DataFrame(MovingFrame, Reductions, FrameWriters):
         _ = node.meta  # what pandas objects to is raised here
         return node
 
-    def rename(self, columns: Any) -> Any:
-        """Return the frame with columns renamed, by a dict or function."""
-        return operate(Method("rename"), self, kwargs={"columns": columns})
+    def rename(
+        self,
+        mapper: Any = None,
+        *,
+        index: Any = None,
+        columns: Any = None,
+        axis: Any = None,
+        inplace: bool = False,
+        level: Any = None,
+        errors: Any = "ignore",
+    ) -> Any:
+        """Return the frame with columns renamed, or labels of rows: by a dict or function.
 
-    def drop(self, columns: Any) -> Any:
-        """Return the frame without some columns."""
-        labels = columns if isinstance(columns, (list, tuple, pd.Index)) else [columns]
-        require_columns(labels, self._meta)
-        return self[[name for name in self.columns if name not in set(labels)]]
+        Parameters
+        ----------
+        mapper, axis
+            What renames, and what: ``axis=1`` or ``"columns"`` the columns, otherwise the labels.
+        index, columns
+            What renames labels, and columns.
+        errors
+            For columns: ``"raise"`` if one isn't there.
+        """
+        refuse_inplace("rename", inplace)
+        if level is not None:
+            raise refused("rename", "level", level, "divisions are of one level")
+        if mapper is not None:
+            index, columns = (index, mapper) if is_columns(axis or 0, "rename") else (mapper, columns)
+        if index is not None and errors != "ignore":
+            raise refused("rename", "errors", errors, "a label may be in any partition")
+        made = self
+        if columns is not None:
+            made = operate(Method("rename"), self, kwargs={"columns": columns, "errors": errors})
+        return made if index is None else operate(Method("rename"), made, kind=NewLabels, kwargs={"index": index})
+
+    def drop(
+        self,
+        labels: Any = None,
+        *,
+        axis: Any = 0,
+        index: Any = None,
+        columns: Any = None,
+        level: Any = None,
+        inplace: bool = False,
+        errors: str = "raise",
+    ) -> Any:
+        """Return the frame without some columns, or without the rows of some labels.
+
+        Parameters
+        ----------
+        labels, axis
+            What to drop, and which: ``axis=1`` or ``"columns"`` columns, otherwise rows.
+        index, columns
+            Labels of rows, and columns.
+        errors
+            ``"ignore"`` if what isn't there is no error. Rows need it: a label may be in any partition.
+        """
+        refuse_inplace("drop", inplace)
+        if labels is not None:
+            index, columns = (index, labels) if is_columns(axis, "drop") else (labels, columns)
+        made = self
+        if columns is not None:
+            wanted = set(columns) if isinstance(columns, (list, tuple, set, pd.Index)) else {columns}
+            if errors != "ignore":
+                require_columns(wanted, self._meta)
+            made = made[[name for name in self.columns if name not in wanted]]
+        return made if index is None else dropped_rows(made, index, level, False, errors)
 
     def pop(self, name: Any) -> Series:
         """Remove a column from this frame, and return it."""
         column = self[name]
-        self._expr = self.drop(name).expr
+        self._expr = self.drop(columns=[name]).expr
         return column
 
     def select_dtypes(self, include: Any = None, exclude: Any = None) -> Any:
         """Return the columns of some dtypes."""
         return self[list(self._meta.select_dtypes(include=include, exclude=exclude).columns)]
 
-    def apply(self, function: Callable[..., Any], axis: Any = 0, *, meta: Any = None, **kwargs: Any) -> Any:
+    def apply(
+        self,
+        func: Callable[..., Any],
+        axis: Any = 0,
+        raw: bool = False,
+        result_type: Any = None,
+        args: tuple[Any, ...] = (),
+        *,
+        meta: Any = None,
+        **kwargs: Any,
+    ) -> Any:
         """Call a function with each row.
 
         Parameters
         ----------
-        function
-            Gets a row as a pandas Series.
+        func
+            Gets a row as a pandas Series, or with `raw` as an array, and `args` and `kwargs`.
         axis
             1 or ``"columns"``. (Over whole columns use `map_partitions` or a reduction.)
+        result_type
+            As pandas has it: ``"expand"`` makes columns of lists.
         meta
             What the function makes of all rows, as in `map_partitions`. Default: it is tried on two made-up rows.
         """
         if axis not in (1, "columns"):
             raise NotImplementedError("apply works on rows: axis=1. For columns use map_partitions() or a reduction")
-        label = f"apply-{function_label(function)}"
-        nodes, call = bind(Method("apply"), (self, function), {"axis": 1, **kwargs}, label=label)
-        found = infer_meta(call, nodes, "apply") if meta is None else parse_meta(meta)
-        return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
+        options = {"raw": raw or None, "result_type": result_type, "args": args or None}
+        given = {name: value for name, value in options.items() if value is not None}
+        return call_user("apply", self, func, (), {"axis": 1, **given, **kwargs}, meta)
 
-    def query(self, condition: str) -> Any:
-        """Return the rows for which an expression of column names holds, as `pandas.DataFrame.query` does."""
-        return operate(Method("query"), self, condition, kind=LabelKeeping)
+    def query(self, expr: str, *, inplace: bool = False, **kwargs: Any) -> Any:
+        """Return the rows for which an expression of column names holds, as `pandas.DataFrame.query` does.
 
-    def eval(self, expression: str) -> Any:
-        """Return the value of an expression of column names, as `pandas.DataFrame.eval` does."""
-        return operate(Method("eval"), self, expression)
+        ``@name`` is a variable of the caller. `kwargs` are those of `pandas.eval`.
+        """
+        refuse_inplace("query", inplace)
+        names = with_variables(expr, kwargs, sys._getframe(1))
+        return operate(Method("query"), self, expr, kind=LabelKeeping, kwargs=names)
+
+    def eval(self, expr: str, *, inplace: bool = False, **kwargs: Any) -> Any:
+        """Return the value of an expression of column names, as `pandas.DataFrame.eval` does.
+
+        ``@name`` is a variable of the caller. `kwargs` are those of `pandas.eval`.
+        """
+        refuse_inplace("eval", inplace)
+        return operate(Method("eval"), self, expr, kwargs=with_variables(expr, kwargs, sys._getframe(1)))
 
     def reset_index(self, *, drop: bool = False) -> Any:
         """Return the frame with the index as a column, or without it. Each partition counts its rows from 0."""

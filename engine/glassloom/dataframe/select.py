@@ -5,17 +5,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Partitions, Projection, require_aligned
+from glassloom.dataframe.positions import rows_by_label
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import DivisionError
 
 
 class Loc:
-    """``frame.loc[rows]`` and ``frame.loc[rows, columns]``."""
+    """``frame.loc[rows]`` and ``frame.loc[rows, columns]``. One label gives a frame, of all rows that have it."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -26,7 +28,7 @@ class Loc:
         if columns is not None:
             if not isinstance(node.meta, pd.DataFrame):
                 raise TypeError("a series has no columns; write series.loc[rows]")
-            if isinstance(columns, slice):
+            if isinstance(columns, slice) or callable(columns) or _is_mask(columns):
                 columns = list(node.meta.loc[:, columns].columns)
             require_columns(columns if isinstance(columns, list) else [columns], node.meta)
             node = Projection(node, columns)
@@ -35,9 +37,41 @@ class Loc:
             return wrap(Filter(node, rows.expr))
         if isinstance(rows, slice):
             return wrap(node if rows == slice(None) else _rows_between(node, rows))
+        if callable(rows):
+            return Loc(wrap(node))[rows(self._frame)]
+        if isinstance(rows, (list, pd.Index)) and not (len(rows) and isinstance(rows[0], (bool, np.bool_))):
+            return wrap(rows_by_label(node, rows))
+        if isinstance(rows, str) and isinstance(node.meta.index, pd.DatetimeIndex):
+            return wrap(_rows_between(node, slice(rows, rows)))
+        if pd.api.types.is_scalar(rows):
+            return wrap(rows_by_label(node, [rows]))
         raise NotImplementedError(
-            f"loc[{rows!r}]: slices of labels and boolean series work, as in loc['2000-01-01':'2000-01-07']"
+            f"loc[{rows!r}]: labels, lists and slices of them, and lazy boolean series work, as in "
+            "loc['2000-01-01':'2000-01-07']"
         )
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        rows, columns = key if isinstance(key, tuple) else (key, None)
+        is_all = isinstance(rows, slice) and rows == slice(None)
+        if columns is None or not (is_all or is_node(rows)) or isinstance(columns, slice):
+            raise NotImplementedError(
+                f"loc[{key!r}] = ...: columns are set for the rows of a lazy condition, as in "
+                "frame.loc[frame.x > 1, 'x'] = 0"
+            )
+        for name in columns if isinstance(columns, list) else [columns]:
+            old = self._frame[name] if name in self._frame.columns else None
+            if is_all:
+                self._frame[name] = value
+            elif old is None:
+                raise NotImplementedError(
+                    f"loc[..., {name!r}] = ...: set the whole column before, frame[{name!r}] = ..."
+                )
+            else:
+                self._frame[name] = old.mask(rows, value)
+
+
+def _is_mask(columns: Any) -> bool:
+    return not is_node(columns) and pd.api.types.is_list_like(columns) and pd.api.types.is_bool_dtype(pd.Index(columns))
 
 
 def _rows_between(node: FrameExpr, rows: slice) -> FrameExpr:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
+
+import pandas as pd
 
 from glassloom.dataframe.accessors import Accessor
 from glassloom.dataframe.call import Method
+from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import SeriesWriters
-from glassloom.dataframe.meta import infer_meta, parse_meta
 from glassloom.dataframe.moving.methods import MovingSeries
-from glassloom.dataframe.nodes import Filter, Rowwise, require_aligned
+from glassloom.dataframe.nodes import Filter, require_aligned
+from glassloom.dataframe.options import refuse_inplace, refused
 from glassloom.dataframe.reduce import keep_some, value_counts
+from glassloom.dataframe.rowwise import SeriesRowByRow
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
-from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
-from glassloom.graph import function_label
+from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 
 
 @wraps("series")
-class Series(MovingSeries, Reductions, SeriesWriters):
+class Series(MovingSeries, SeriesRowByRow, Reductions, SeriesWriters):
     """A lazy pandas Series, cut into partitions.
 
     Examples
@@ -48,6 +50,10 @@ class Series(MovingSeries, Reductions, SeriesWriters):
     def name(self) -> Any:
         """The name of the column; that of the expression is ``series.expr.name``."""
         return self._meta.name
+
+    @name.setter
+    def name(self, name: Any) -> None:
+        self._expr = self.rename(name).expr
 
     @property
     def shape(self) -> tuple[Any]:
@@ -80,9 +86,24 @@ class Series(MovingSeries, Reductions, SeriesWriters):
         require_aligned([self._expr, condition.expr], "series[condition]")
         return wrap(Filter(self._expr, condition.expr))
 
-    def rename(self, name: Any) -> Any:
-        """Return the series under another name."""
-        return operate(Method("rename"), self, name)
+    def rename(
+        self, index: Any = None, *, axis: Any = None, inplace: bool = False, level: Any = None, errors: Any = "ignore"
+    ) -> Any:
+        """Return the series under another name; a function, dict or pandas series renames the labels of rows.
+
+        Parameters
+        ----------
+        index
+            The name, or what makes new labels of the old.
+        level
+            Not supported: divisions are of one level.
+        """
+        refuse_inplace("rename", inplace)
+        if level is not None:
+            raise refused("rename", "level", level, "divisions are of one level")
+        if callable(index) or isinstance(index, (dict, pd.Series)):
+            return operate(Method("rename"), self, index, kind=NewLabels, label="rename")
+        return operate(Method("rename"), self, index)
 
     def to_frame(self, name: Any = None) -> Any:
         """Return a frame with this column alone."""
@@ -91,30 +112,6 @@ class Series(MovingSeries, Reductions, SeriesWriters):
     def between(self, left: Any, right: Any, inclusive: Any = "both") -> Any:
         """Return where values are between two limits."""
         return operate(Method("between"), self, left, right, inclusive)
-
-    def map(self, function: Any, *, na_action: Any = None, meta: Any = None) -> Any:
-        """Replace each value by a function's result, or look it up in a dict or pandas series.
-
-        Parameters
-        ----------
-        function
-            A function, dict or series.
-        na_action
-            ``"ignore"`` to leave missing values as they are, without calling the function.
-        meta
-            The result's ``("name", dtype)`` or empty series. Default: the function is tried on two made-up values.
-        """
-        nodes, call = bind(
-            Method("map"), (self, function), {"na_action": na_action}, label=f"map-{function_label(function)}"
-        )
-        found = infer_meta(call, nodes, "map") if meta is None else parse_meta(meta)
-        return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
-
-    def apply(self, function: Callable[..., Any], *, meta: Any = None, **kwargs: Any) -> Any:
-        """Replace each value by a function's result. See `map`."""
-        nodes, call = bind(Method("apply"), (self, function), kwargs, label=f"apply-{function_label(function)}")
-        found = infer_meta(call, nodes, "apply") if meta is None else parse_meta(meta)
-        return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
 
     def groupby(
         self,
@@ -169,15 +166,3 @@ class Series(MovingSeries, Reductions, SeriesWriters):
     def nsmallest(self, n: int = 5, *, split_every: int | None = None) -> Any:
         """Return the `n` smallest values, in one partition."""
         return wrap(keep_some(self._expr, "nsmallest", {"n": n}, split_every))
-
-
-class WithMeta(Rowwise):
-    """A row-wise operation whose result's dtype was given or tried out."""
-
-    parameters = ("frame", "others", "call", "given_meta")
-
-    given_meta: Any
-
-    @property
-    def meta(self) -> Any:
-        return self.given_meta

@@ -12,18 +12,36 @@ from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.cumulative import Along
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Projection, Rowwise
 from glassloom.dataframe.operators import FlexibleOperators
+from glassloom.dataframe.options import refused
+from glassloom.dataframe.positions import At, ILoc
 from glassloom.dataframe.reduce import Length, keep_some, reduce_columns
+from glassloom.dataframe.rowwise import RowByRow
+from glassloom.dataframe.setting import with_index
 from glassloom.dataframe.window import Windows
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
-class Values(Along, Windows, FlexibleOperators):
+class Values(RowByRow, Along, Windows, FlexibleOperators):
     """A frame or series."""
 
     @property
     def index(self) -> Any:
         """The labels of the rows."""
         return operate(Attribute("index"), self)
+
+    @index.setter
+    def index(self, labels: Any) -> None:
+        self._expr = with_index(self, labels)
+
+    @property
+    def iloc(self) -> ILoc:
+        """Rows by position, and columns: ``iloc[10:20]``, ``iloc[-1]``, ``iloc[[3, 1], 0:2]``."""
+        return ILoc(self)
+
+    @property
+    def at(self) -> At:
+        """One value by label, as a lazy scalar: ``frame.at[label, column]``, ``series.at[label]``."""
+        return At(self)
 
     @property
     def size(self) -> Any:
@@ -45,16 +63,13 @@ class Values(Along, Windows, FlexibleOperators):
         """Return a frame of its own: columns added to it don't appear in this one."""
         return wrap(self._expr)
 
-    def astype(self, dtype: Any) -> Any:
+    def astype(self, dtype: Any, *, errors: str = "raise") -> Any:
         """Return the values converted: to one dtype, or with a dict column by column."""
+        if errors != "raise":
+            raise refused("astype", "errors", errors, "the dtype would depend on the values of each partition")
         if isinstance(dtype, dict):
             require_columns(dtype, self._meta)
         return operate(Method("astype"), self, dtype, kind=Rowwise if isinstance(dtype, dict) else Columnwise)
-
-    def fillna(self, value: Any) -> Any:
-        """Return the values with missing ones replaced by a constant, a lazy scalar, or a dict from column to constant."""
-        plain = not isinstance(value, (dict, pd.Series)) and not is_node(value)
-        return operate(Method("fillna"), self, value, kind=Columnwise if plain else Rowwise)
 
     def isna(self) -> Any:
         """Return where values are missing."""
@@ -84,20 +99,6 @@ class Values(Along, Windows, FlexibleOperators):
     def abs(self) -> Any:
         """Return the absolute values."""
         return operate(Method("abs"), self, kind=Columnwise)
-
-    def clip(self, lower: Any = None, upper: Any = None) -> Any:
-        """Return the values with those outside the limits set to them."""
-        return operate(Method("clip"), self, lower, upper)
-
-    def where(self, condition: Any, other: Any = None) -> Any:
-        """Return the values where `condition` holds, elsewhere `other` (missing unless given)."""
-        args = () if other is None else (other,)
-        return operate(Method("where"), self, condition, *args)
-
-    def mask(self, condition: Any, other: Any = None) -> Any:
-        """Return the values where `condition` doesn't hold, elsewhere `other` (missing unless given)."""
-        args = () if other is None else (other,)
-        return operate(Method("mask"), self, condition, *args)
 
     def drop_duplicates(self, *, subset: Any = None, keep: str = "first", split_every: int | None = None) -> Any:
         """Return the distinct rows, in one partition."""

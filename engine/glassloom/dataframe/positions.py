@@ -1,0 +1,204 @@
+"""Rows by position: ``iloc``, ``at``, and `loc` by single labels. Where partitions begin is found out by a scan of lengths."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat, sample
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.nodes import FrameExpr, Partitions, Projection
+from glassloom.dataframe.prefix import CarriedRows, scan
+from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.wrap import wrap
+
+
+class ILoc:
+    """``frame.iloc[rows]`` and ``frame.iloc[rows, columns]``."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def __getitem__(self, key: Any) -> Any:
+        rows, columns = key if isinstance(key, tuple) else (key, None)
+        node: FrameExpr = self._frame.expr
+        if columns is not None:
+            if not isinstance(node.meta, pd.DataFrame):
+                raise TypeError("a series has no columns; write series.iloc[rows]")
+            node = _columns_at(node, columns)
+        if isinstance(rows, slice):
+            return wrap(node if rows == slice(None) else rows_between_positions(node, rows))
+        if isinstance(rows, (int, np.integer)):
+            return wrap(_row_at(node, int(rows)))
+        if isinstance(rows, list) and all(isinstance(one, (int, np.integer)) for one in rows):
+            return wrap(_rows_at(node, tuple(map(int, rows))))
+        raise NotImplementedError(
+            f"iloc[{rows!r}]: positions, lists of them and slices work; by a condition rows are chosen as frame[condition]"
+        )
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise NotImplementedError(f"iloc[{key!r}] = ...: values are set by where(), or frame[condition] = value")
+
+
+def _columns_at(node: FrameExpr, columns: Any) -> FrameExpr:
+    names = node.meta.columns
+    if not names.is_unique:
+        raise NotImplementedError("iloc[..., columns] of a frame with equal names of columns: rename them before")
+    chosen = names[columns]
+    return Projection(node, list(chosen) if isinstance(chosen, pd.Index) else chosen)
+
+
+def rows_between_positions(node: FrameExpr, rows: slice) -> FrameExpr:
+    """Return the node of the rows of a slice of positions.
+
+    Raises
+    ------
+    NotImplementedError
+        If the step is negative.
+    """
+    if rows.step is not None and rows.step < 1:
+        raise NotImplementedError(f"iloc[{rows!r}]: rows keep their order; sort the index descending to turn it round")
+    first, last = (0 if rows.start is None else rows.start), rows.stop
+    needs_end = first < 0 or (last is not None and last < 0)
+    node, rows = _of_known_lengths(node, rows)
+    before = scan(node, len, sum, "rows-before")
+    after = scan(node, len, sum, "rows-after", is_reversed=True) if needs_end and node.npartitions > 1 else None
+    others = (before,) if after is None else (before, after)
+    places = (Block(0), Block(1), None if after is None else Block(2))
+    return CarriedRows(node, others, BlockCall(partial(_sliced, rows), places, label="iloc"), node.meta)
+
+
+def _of_known_lengths(node: FrameExpr, rows: slice) -> tuple[FrameExpr, slice]:
+    """Return only the partitions that the slice may be in, and the slice counted from them, if lengths are known."""
+    lengths = node.lengths
+    if lengths is None or node.npartitions == 1:
+        return node, rows
+    start, stop, step = rows.indices(sum(lengths))
+    ends = np.cumsum(lengths)
+    first = min(int(np.searchsorted(ends, start, side="right")), len(lengths) - 1)
+    last = min(max(int(np.searchsorted(ends, stop, side="left")), first), len(lengths) - 1)
+    begin = int(ends[first] - lengths[first])
+    chosen = Partitions(node, tuple(range(first, last + 1)))
+    return chosen, slice(start - begin, max(stop - begin, 0), step)
+
+
+def _sliced(rows: slice, block: Any, before: int | None, after: int | None) -> Any:
+    """Return a partition's part of a slice. How many rows there are after it matters only to negative positions."""
+    start = before or 0
+    first, stop, step = rows.indices(start + len(block) + (after or 0))
+    if rows.start is not None and rows.start >= 0:
+        first = rows.start
+    begin = first - start if first >= start else (first - start) % step
+    return block.iloc[begin : max(stop - start, 0) : step]
+
+
+def _row_at(node: FrameExpr, position: int) -> FrameExpr:
+    """Return the node of the row at a position: of a frame a series, of a series a scalar."""
+    some = rows_between_positions(node, slice(position, position + 1 if position != -1 else None))
+    meta = sample(node.meta).iloc[0]
+    return tree(some, Operation(_same, concat, partial(_only_row, position)), meta, "iloc")
+
+
+def _only_row(position: int, blocks: list[Any]) -> Any:
+    whole = concat(blocks)
+    if not len(whole):
+        raise IndexError(f"iloc[{position}]: there are fewer rows")
+    return whole.iloc[0]
+
+
+def _rows_at(node: FrameExpr, positions: tuple[int, ...]) -> FrameExpr:
+    if any(position < 0 for position in positions):
+        raise NotImplementedError(f"iloc[{list(positions)!r}]: positions in a list are counted from the start")
+    wanted = np.unique(np.array(positions, dtype="int64"))
+    before = scan(node, len, sum, "rows-before")
+    call = BlockCall(partial(_picked, wanted), (Block(0), Block(1)), label="iloc")
+    some = CarriedRows(node, (before,), call, node.meta)
+    order = np.searchsorted(wanted, positions)
+    finish = partial(_in_order, order, int(wanted.max()) if len(wanted) else -1, len(wanted))
+    return tree(some, Operation(_same, concat, finish), node.meta, "iloc")
+
+
+def _picked(wanted: Any, block: Any, before: int | None) -> Any:
+    own = wanted - (before or 0)
+    return block.iloc[own[(own >= 0) & (own < len(block))]]
+
+
+def _in_order(order: Any, highest: int, count: int, blocks: list[Any]) -> Any:
+    whole = concat(blocks)
+    if len(whole) < count:
+        raise IndexError(f"iloc[[..., {highest}, ...]]: there are fewer rows")
+    return whole.iloc[order]
+
+
+class At:
+    """``frame.at[label, column]`` and ``series.at[label]``: one value, as a lazy scalar."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def __getitem__(self, key: Any) -> Any:
+        node: FrameExpr = self._frame.expr
+        if isinstance(node.meta, pd.DataFrame):
+            if not isinstance(key, tuple) or len(key) != 2:
+                raise ValueError(f"at[{key!r}] should be at[label, column]")
+            label, column = key
+            node = self._frame[column].expr
+        else:
+            label = key
+        return wrap(value_at(node, label))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise NotImplementedError(f"at[{key!r}] = ...: values are set by where(), or frame[condition] = value")
+
+
+def value_at(node: FrameExpr, label: Any) -> FrameExpr:
+    """Return the node of the value, or the values, of a series at a label."""
+    some = rows_of_labels(node, [label])
+    return tree(some, Operation(_same, concat, partial(_value_at, label)), sample(node.meta).iloc[0], "at")
+
+
+def _value_at(label: Any, blocks: list[Any]) -> Any:
+    return concat(blocks).at[label]
+
+
+def rows_of_labels(node: FrameExpr, labels: list[Any]) -> FrameExpr:
+    """Return the node of the rows of some labels, in the order of the frame, out of the partitions that may have any."""
+    divisions = node.divisions
+    if divisions[0] is not None:
+        known = list(divisions)
+        numbers = sorted({number for label in labels for number in _partitions_of(known, label)})
+        if numbers and len(numbers) < node.npartitions:
+            node = Partitions(node, tuple(numbers))
+    return CarriedRows(node, (), BlockCall(_having, (Block(0), list(labels)), label="loc"), node.meta)
+
+
+def _partitions_of(divisions: list[Any], label: Any) -> range:
+    index = pd.Index(divisions)
+    try:
+        first = max(int(index.searchsorted(label, side="left")) - 1, 0)
+        last = min(int(index.searchsorted(label, side="right")) - 1, len(divisions) - 2)
+    except TypeError:  # a label of another type is in none
+        return range(1)
+    return range(first, max(last, first) + 1)
+
+
+def _having(block: Any, labels: list[Any]) -> Any:
+    return block[block.index.isin(labels)]
+
+
+def rows_by_label(node: FrameExpr, labels: Any) -> FrameExpr:
+    """Return the node of the rows of labels in the order of the list, as pandas has them: missing ones raise KeyError."""
+    listed = list(labels)
+    some = rows_of_labels(node, listed)
+    return tree(some, Operation(_same, concat, partial(_by_label, listed)), node.meta, "loc")
+
+
+def _by_label(labels: list[Any], blocks: list[Any]) -> Any:
+    return concat(blocks).loc[labels]
+
+
+def _same(block: Any) -> Any:
+    return block

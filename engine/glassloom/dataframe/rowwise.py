@@ -1,0 +1,418 @@
+"""Methods that compute each row, or choose it, from itself alone: they are run partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.base import Frame
+from glassloom.dataframe.call import Attribute, Method
+from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.meta import infer_meta, parse_meta
+from glassloom.dataframe.moving.numbering import renumber
+from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise
+from glassloom.dataframe.options import is_columns, refuse_inplace, refused
+from glassloom.dataframe.wrap import bind, is_node, operate, wrap
+from glassloom.graph import function_label
+
+_UNSET: Any = pd.api.extensions.no_default
+
+
+class WithMeta(Rowwise):
+    """A row-wise operation whose result's dtype was given or tried out."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any) -> Any:
+    """Return the lazy result of a pandas method that calls a user's function for rows or values."""
+    label = f"{method}-{function_label(function)}" if callable(function) else method
+    nodes, call = bind(Method(method), (frame, function, *args), kwargs, label=label)
+    found = infer_meta(call, nodes, method) if meta is None else parse_meta(meta)
+    return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
+
+
+class RowByRow(Frame):
+    """Methods of frames and series."""
+
+    def _of_rows(self, method: str, kwargs: dict[str, Any], kind: Any = Rowwise) -> Any:
+        return operate(Method(method), self, kind=kind, kwargs=kwargs, label=method.replace("_", "-"))
+
+    def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return what a function makes of this object; ``(function, "name")`` passes it as that argument."""
+        if isinstance(func, tuple):
+            function, name = func
+            if name in kwargs:
+                raise ValueError(f"{name!r} is both the pipe's target and a named argument")
+            return function(*args, **{name: self}, **kwargs)
+        return func(self, *args, **kwargs)
+
+    def where(
+        self, cond: Any, other: Any = _UNSET, *, inplace: bool = False, axis: Any = None, level: Any = None
+    ) -> Any:
+        """Return the values where a condition holds, elsewhere `other` (missing unless given).
+
+        Parameters
+        ----------
+        cond
+            A lazy object of the same rows, or a function of this one that returns one.
+        other
+            A constant, a lazy object of the same rows, or a function of this one.
+        axis
+            How a series `other` is laid along a frame.
+        """
+        return self._chosen("where", cond, other, inplace, axis, level)
+
+    def mask(
+        self, cond: Any, other: Any = _UNSET, *, inplace: bool = False, axis: Any = None, level: Any = None
+    ) -> Any:
+        """Return the values where a condition doesn't hold, elsewhere `other` (missing unless given). See `where`."""
+        return self._chosen("mask", cond, other, inplace, axis, level)
+
+    def _chosen(self, method: str, cond: Any, other: Any, inplace: bool, axis: Any, level: Any) -> Any:
+        refuse_inplace(method, inplace)
+        if level is not None:
+            raise refused(method, "level", level, "divisions are of one level; align the operands before")
+        condition = cond(self) if callable(cond) and not is_node(cond) else cond
+        value = other(self) if callable(other) and not is_node(other) else other
+        args = () if value is _UNSET else (value,)
+        return operate(Method(method), self, condition, *args, kwargs={} if axis is None else {"axis": axis})
+
+    def clip(self, lower: Any = None, upper: Any = None, *, axis: Any = None, inplace: bool = False) -> Any:
+        """Return the values with those outside the limits set to them.
+
+        Parameters
+        ----------
+        lower, upper
+            Constants, or lazy objects of the same rows.
+        axis
+            How a series of limits is laid along a frame.
+        """
+        refuse_inplace("clip", inplace)
+        return operate(Method("clip"), self, lower, upper, kwargs={} if axis is None else {"axis": axis})
+
+    def fillna(self, value: Any = None, *, axis: Any = None, inplace: bool = False, limit: int | None = None) -> Any:
+        """Return the values with missing ones replaced.
+
+        Parameters
+        ----------
+        value
+            A constant, a lazy scalar, a dict or pandas series by column, or a lazy object of the same rows.
+        axis
+            Only the rows.
+        limit
+            Not supported: how many are filled would depend on earlier partitions.
+        """
+        refuse_inplace("fillna", inplace)
+        if value is None:
+            raise refused("fillna", "value", value, "give a value; ffill() and bfill() fill from neighbours")
+        if limit is not None:
+            raise refused("fillna", "limit", limit, "ffill(limit=...) and bfill(limit=...) fill from neighbours")
+        if axis is not None and is_columns(axis, "fillna"):
+            raise refused("fillna", "axis", axis, "leave it out")
+        plain = not isinstance(value, (dict, pd.Series)) and not is_node(value)
+        return operate(Method("fillna"), self, value, kind=Columnwise if plain else Rowwise)
+
+    def replace(self, to_replace: Any = None, value: Any = _UNSET, *, inplace: bool = False, regex: Any = False) -> Any:
+        """Return the values with some replaced: constants, lists, dicts or regular expressions, as pandas has them."""
+        refuse_inplace("replace", inplace)
+        kwargs: dict[str, Any] = {"to_replace": to_replace, "regex": regex}
+        if value is not _UNSET:
+            kwargs["value"] = value
+        elif not isinstance(to_replace, dict) and not isinstance(regex, (dict, list, str)):
+            raise refused("replace", "value", None, "say what to put; ffill() fills from the row before")
+        return self._of_rows("replace", kwargs)
+
+    def combine_first(self, other: Any) -> Any:
+        """Return the values with missing ones taken from another lazy object of the same partitions, by label."""
+        return operate(Method("combine_first"), self, other, kind=NewLabels, label="combine-first")
+
+    def rename_axis(self, mapper: Any = _UNSET, *, index: Any = _UNSET, columns: Any = _UNSET, axis: Any = 0, inplace: bool = False) -> Any:  # fmt: skip
+        """Return the same rows with another name of the index (or of the columns' index)."""
+        refuse_inplace("rename_axis", inplace)
+        options = {"mapper": mapper, "index": index, "columns": columns}
+        kwargs = {name: value for name, value in options.items() if value is not _UNSET}
+        return self._of_rows("rename_axis", {**kwargs, **({"axis": 1} if is_columns(axis, "rename_axis") else {})})
+
+    def at_time(self, time: Any, asof: bool = False, axis: Any = None) -> Any:
+        """Return the rows at a time of day."""
+        _require_rows("at_time", axis)
+        return self._of_rows("at_time", {"time": time, "asof": asof}, LabelKeeping)
+
+    def between_time(self, start_time: Any, end_time: Any, inclusive: Any = "both", axis: Any = None) -> Any:
+        """Return the rows between two times of day."""
+        _require_rows("between_time", axis)
+        kwargs = {"start_time": start_time, "end_time": end_time, "inclusive": inclusive}
+        return self._of_rows("between_time", kwargs, LabelKeeping)
+
+    def truncate(self, before: Any = None, after: Any = None, axis: Any = None) -> Any:
+        """Return the rows between two labels, both included. See `loc`."""
+        _require_rows("truncate", axis)
+        return self.loc[before:after]
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return a column, or `default` if there is none; of a series the rows of a label."""
+        try:
+            return self[key]  # type: ignore[index]
+        except KeyError:
+            return default
+
+    def tz_convert(self, tz: Any, axis: Any = 0, level: Any = None) -> Any:
+        """Return the same rows with labels in another time zone."""
+        return self._relabelled("tz_convert", axis, level, {"tz": tz})
+
+    def tz_localize(
+        self, tz: Any, axis: Any = 0, level: Any = None, ambiguous: Any = "raise", nonexistent: Any = "raise"
+    ) -> Any:
+        """Return the same rows with labels taken as times of a zone."""
+        if isinstance(ambiguous, str) and ambiguous == "infer":
+            raise refused("tz_localize", "ambiguous", ambiguous, "it looks at the times beside; say 'NaT' or a boolean")
+        return self._relabelled(
+            "tz_localize", axis, level, {"tz": tz, "ambiguous": ambiguous, "nonexistent": nonexistent}
+        )
+
+    def to_timestamp(self, freq: Any = None, how: str = "start", axis: Any = 0) -> Any:
+        """Return the same rows, their labels times in place of periods."""
+        return self._relabelled("to_timestamp", axis, None, {"freq": freq, "how": how})
+
+    def to_period(self, freq: Any = None, axis: Any = 0) -> Any:
+        """Return the same rows, their labels periods in place of times."""
+        if freq is None:
+            raise refused("to_period", "freq", freq, "name the frequency, as in to_period('M')")
+        return self._relabelled("to_period", axis, None, {"freq": freq})
+
+    def _relabelled(self, method: str, axis: Any, level: Any, kwargs: dict[str, Any]) -> Any:
+        _require_rows(method, axis)
+        if level is not None:
+            raise refused(method, "level", level, "divisions are of one level")
+        return self._of_rows(method, kwargs, NewLabels)
+
+    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = _UNSET) -> Any:
+        """Compute, and return the values as a NumPy array. `values` is the lazy array."""
+        return self.compute().to_numpy(dtype=dtype, copy=copy, na_value=na_value)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.compute(), dtype=dtype)
+
+    @property
+    def axes(self) -> list[Any]:
+        """The lazy index, and of a frame the columns."""
+        index = operate(Attribute("index"), self)
+        return [index, self._meta.columns] if isinstance(self._meta, pd.DataFrame) else [index]
+
+    def _explode(self, kwargs: dict[str, Any], ignore_index: bool) -> Any:
+        made = self._of_rows("explode", kwargs, LabelKeeping)
+        return wrap(renumber(made.expr)) if ignore_index else made
+
+
+def _require_rows(method: str, axis: Any) -> None:
+    if axis is not None and is_columns(axis, method):
+        raise refused(method, "axis", axis, "it is the columns' index, which is at hand: frame.columns")
+
+
+def renamed_labels(frame: Any, kwargs: dict[str, Any], node: FrameExpr) -> Any:
+    """Return a frame or series whose row labels are renamed, and its columns with them."""
+    return operate(Method("rename"), wrap(node), kind=NewLabels, kwargs=kwargs, label="rename")
+
+
+class FrameRowByRow(RowByRow):
+    """Methods of frames."""
+
+    def map(self, func: Any, na_action: Any = None, *, meta: Any = None, **kwargs: Any) -> Any:
+        """Replace each value by a function's result.
+
+        Parameters
+        ----------
+        func
+            Gets a value; `kwargs` are passed on.
+        na_action
+            ``"ignore"`` to leave missing values as they are, without calling the function.
+        meta
+            The result, as in `map_partitions`. Default: the function is tried on two made-up rows.
+        """
+        return call_user("map", self, func, (), {"na_action": na_action, **kwargs}, meta)
+
+    def explode(self, column: Any, ignore_index: bool = False) -> Any:
+        """Return a row for each element of lists in a column or several, under the label of their row."""
+        return self._explode({"column": column}, ignore_index)
+
+    def isetitem(self, loc: int, value: Any) -> None:
+        """Set the column at a position, in this frame alone."""
+        names = list(self._meta.columns)
+        self[names[loc]] = value  # type: ignore[index]
+
+    def insert(self, loc: int, column: Any, value: Any, allow_duplicates: bool = False) -> None:
+        """Add a column at a position, in this frame alone."""
+        names = list(self._meta.columns)
+        if column in names:
+            raise ValueError(f"cannot insert {column!r}, which is there already")
+        if not 0 <= loc <= len(names):
+            raise IndexError(f"loc={loc} should be 0 to {len(names)}")
+        made = self.assign(**{column: value}) if isinstance(column, str) else _with_column(self, column, value)  # type: ignore[attr-defined]
+        self._expr = made[[*names[:loc], column, *names[loc:]]].expr
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Yield each column's name and lazy series."""
+        return ((name, self[name]) for name in self._meta.columns)  # type: ignore[index]
+
+    def keys(self) -> Any:
+        """Return the names of the columns."""
+        return self._meta.columns
+
+    def iterrows(self) -> Iterator[tuple[Any, Any]]:
+        """Yield label and row, computing one partition after the other."""
+        for part in self.partitions:
+            yield from part.compute().iterrows()
+
+    def itertuples(self, index: bool = True, name: Any = "Pandas") -> Iterator[Any]:
+        """Yield rows as named tuples, computing one partition after the other."""
+        for part in self.partitions:
+            yield from part.compute().itertuples(index=index, name=name)
+
+    def add_prefix(self, prefix: str, axis: Any = None) -> Any:
+        """Return the frame with a text put before the columns' names."""
+        _require_names("add_prefix", axis)
+        return self._of_rows("add_prefix", {"prefix": prefix})
+
+    def add_suffix(self, suffix: str, axis: Any = None) -> Any:
+        """Return the frame with a text put after the columns' names."""
+        _require_names("add_suffix", axis)
+        return self._of_rows("add_suffix", {"suffix": suffix})
+
+    def filter(self, items: Any = None, like: Any = None, regex: Any = None, axis: Any = None) -> Any:
+        """Return the columns that are listed, contain a text, or match a regular expression; with ``axis=0`` rows."""
+        kwargs = {"items": items, "like": like, "regex": regex}
+        chosen = {name: value for name, value in kwargs.items() if value is not None}
+        if axis is not None and not is_columns(axis, "filter"):
+            if items is not None:
+                raise refused("filter", "axis", axis, "rows of labels are chosen by loc[[...]]")
+            return self._of_rows("filter", {**chosen, "axis": 0}, LabelKeeping)
+        return self[list(self._meta.filter(**chosen).columns)]  # type: ignore[index]
+
+
+def _require_names(method: str, axis: Any) -> None:
+    if axis is not None and not is_columns(axis, method):
+        raise refused(method, "axis", axis, "rename(index=...) changes the labels of rows")
+
+
+def _with_column(frame: Any, column: Any, value: Any) -> Any:
+    made = frame.copy()
+    made[column] = value
+    return made
+
+
+class SeriesRowByRow(RowByRow):
+    """Methods of series."""
+
+    def map(self, func: Any = None, na_action: Any = None, *, meta: Any = None, **kwargs: Any) -> Any:
+        """Replace each value by a function's result, or look it up in a dict or pandas series.
+
+        Parameters
+        ----------
+        func
+            A function, dict or series. `kwargs` are passed on to a function.
+        na_action
+            ``"ignore"`` to leave missing values as they are, without calling the function.
+        meta
+            The result's ``("name", dtype)`` or empty series. Default: the function is tried on two made-up values.
+        """
+        if "arg" in kwargs:  # its name before pandas 3
+            func = kwargs.pop("arg")
+        return call_user("map", self, func, (), {"na_action": na_action, **kwargs}, meta)
+
+    def apply(
+        self, func: Callable[..., Any], args: tuple[Any, ...] = (), *, by_row: Any = "compat", meta: Any = None, **kwargs: Any
+    ) -> Any:  # fmt: skip
+        """Replace each value by a function's result. See `map`."""
+        options = {} if by_row == "compat" else {"by_row": by_row}
+        return call_user("apply", self, func, (), {"args": args, **options, **kwargs}, meta)
+
+    def explode(self, ignore_index: bool = False) -> Any:
+        """Return a row for each element of lists, under the label of their row."""
+        return self._explode({}, ignore_index)
+
+    def repeat(self, repeats: Any, axis: None = None) -> Any:
+        """Return each value several times: a number, or a lazy series of numbers."""
+        if not is_node(repeats) and not isinstance(repeats, (int, np.integer)):
+            raise refused("repeat", "repeats", repeats, "give a number, or a lazy series of the same rows")
+        return operate(Method("repeat"), self, repeats, kind=LabelKeeping)
+
+    def case_when(self, caselist: Any) -> Any:
+        """Return the values replaced where conditions hold: the first that does counts."""
+        flat = [one for pair in caselist for one in pair]
+        if len(flat) != 2 * len(caselist):
+            raise ValueError("case_when takes pairs of a condition and a value")
+        return operate(_case_when, self, *flat, label="case-when")
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Yield label and value, computing one partition after the other."""
+        for part in self.partitions:
+            yield from part.compute().items()
+
+    def __iter__(self) -> Iterator[Any]:
+        for part in self.partitions:
+            yield from part.compute()
+
+    def keys(self) -> Any:
+        """Return the lazy index."""
+        return operate(Attribute("index"), self)
+
+    def tolist(self) -> list[Any]:
+        """Compute, and return the values as a list."""
+        return list(self.compute().tolist())
+
+    to_list = tolist
+
+    def item(self) -> Any:
+        """Compute, and return the only value."""
+        return self.compute().item()
+
+    def add_prefix(self, prefix: str, axis: Any = None) -> Any:
+        """Return the series with a text put before the labels."""
+        return self._of_rows("add_prefix", {"prefix": prefix}, NewLabels)
+
+    def add_suffix(self, suffix: str, axis: Any = None) -> Any:
+        """Return the series with a text put after the labels."""
+        return self._of_rows("add_suffix", {"suffix": suffix}, NewLabels)
+
+    def filter(self, items: Any = None, like: Any = None, regex: Any = None, axis: Any = None) -> Any:
+        """Return the rows whose label contains a text or matches a regular expression."""
+        if items is not None:
+            raise refused("filter", "items", items, "rows of labels are chosen by loc[[...]]")
+        kwargs = {"like": like, "regex": regex}
+        return self._of_rows(
+            "filter", {name: value for name, value in kwargs.items() if value is not None}, LabelKeeping
+        )
+
+    @property
+    def dtypes(self) -> Any:
+        """The values' dtype."""
+        return self._meta.dtype
+
+    def drop(self, labels: Any = None, *, axis: Any = 0, index: Any = None, columns: Any = None, level: Any = None,
+             inplace: bool = False, errors: str = "raise") -> Any:  # fmt: skip
+        """Return the rows without those of some labels. Only ``errors="ignore"``: labels may be in any partition."""
+        return dropped_rows(self, labels if index is None else index, level, inplace, errors)
+
+
+def dropped_rows(frame: Any, labels: Any, level: Any, inplace: bool, errors: str) -> Any:
+    """Return the rows without those of some labels."""
+    refuse_inplace("drop", inplace)
+    if level is not None:
+        raise refused("drop", "level", level, "divisions are of one level")
+    if errors != "ignore":
+        raise refused("drop", "errors", errors, "a label may be in any partition, so give errors='ignore' to drop rows")
+    return operate(Method("drop"), frame, kind=LabelKeeping, kwargs={"labels": labels, "errors": errors})
+
+
+def _case_when(block: Any, *flat: Any) -> Any:
+    return block.case_when(list(zip(flat[::2], flat[1::2], strict=True)))

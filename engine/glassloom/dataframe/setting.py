@@ -1,0 +1,136 @@
+"""What changes a frame in place: columns set and deleted, rows masked, another index. Only this collection changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.base import Frame
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, require_aligned
+from glassloom.dataframe.wrap import is_node, operate, wrap
+
+_VARIABLE = re.compile(r"@(\w+)")
+
+
+class Setting(Frame):
+    """Setters of frames."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        meta = self._meta
+        if is_node(key):
+            self._set_where(key, value)
+        elif isinstance(key, (list, pd.Index)):
+            self._set_columns(list(key), value)
+        elif isinstance(key, (slice, np.ndarray)):
+            raise NotImplementedError(
+                f"frame[{key!r}] = ...: rows are set by a lazy condition, as in frame[frame.x > 1] = 0, or by where()"
+            )
+        else:
+            self._expr = self._assigned({key: value})  # type: ignore[attr-defined]
+        _ = meta
+
+    def __delitem__(self, name: Any) -> None:
+        self._expr = self.drop(columns=[name]).expr  # type: ignore[attr-defined]
+
+    def _set_columns(self, names: list[Any], value: Any) -> None:
+        if is_node(value) and isinstance(value.expr.meta, pd.DataFrame):
+            values = [wrap(Projection(value.expr, column)) for column in value.expr.meta.columns]
+            if len(values) != len(names):
+                raise ValueError(f"{len(names)} columns are assigned {len(values)}")
+        elif isinstance(value, (list, tuple)):
+            if len(value) != len(names):
+                raise ValueError(f"{len(names)} columns are assigned {len(value)} values")
+            values = list(value)
+        else:
+            values = [value] * len(names)
+        self._expr = self._assigned(dict(zip(names, values, strict=True)))  # type: ignore[attr-defined]
+
+    def _set_where(self, condition: Any, value: Any) -> None:
+        """Set the rows, or the values, where a condition holds."""
+        if isinstance(condition.expr.meta, pd.Series):
+            require_aligned([self._expr, condition.expr], "frame[condition] = value")
+            self._expr = operate(_set_rows, self, condition, value, label="setitem").expr
+        else:
+            self._expr = self.mask(condition, value).expr  # type: ignore[attr-defined]
+
+
+def _set_rows(block: Any, condition: Any, value: Any) -> Any:
+    block = block.copy()
+    block[condition] = value[condition] if isinstance(value, (pd.Series, pd.DataFrame)) else value
+    return block
+
+
+class _Renamed(Rowwise):
+    """A frame with other names of columns."""
+
+
+def renamed_columns(node: FrameExpr, names: Any) -> FrameExpr:
+    """Return the node of a frame with other names of its columns.
+
+    Raises
+    ------
+    ValueError
+        If they are not as many.
+    """
+    made = names if isinstance(names, pd.Index) else pd.Index(list(names))
+    have = len(node.meta.columns)
+    if len(made) != have:
+        raise ValueError(f"the frame has {have} columns, and {len(made)} names were given: {list(made)[:20]!r}")
+    return _Renamed(node, (), BlockCall(_with_columns, (Block(0), made), label="columns"))
+
+
+def _with_columns(block: Any, names: Any) -> Any:
+    block = block.copy(deep=False)
+    block.columns = names
+    return block
+
+
+def with_index(frame: Any, index: Any) -> FrameExpr:
+    """Return the node of a frame or series with a lazy index or series of the same rows as its labels.
+
+    Raises
+    ------
+    TypeError
+        If it isn't lazy: it would have to be cut as the partitions are.
+    """
+    if not is_node(index) or not index.expr.has_rows or isinstance(index.expr.meta, pd.DataFrame):
+        raise TypeError(
+            f"index = a {type(index).__name__}: it takes a lazy index or series of the same rows; a concrete one would have "
+            "to be cut as the partitions are. A column becomes the index by set_index()"
+        )
+    return operate(_with_index, frame, index, kind=NewLabels, label="index").expr
+
+
+def _with_index(block: Any, index: Any) -> Any:
+    block = block.copy(deep=False)
+    block.index = index
+    return block
+
+
+def with_variables(expr: str, kwargs: Mapping[str, Any], caller: FrameType) -> dict[str, Any]:
+    """Return the options of `pandas.eval` with the caller's variables that an expression names as ``@name``.
+
+    Raises
+    ------
+    UnknownVariable
+        As pandas has it, if there is none of that name.
+    """
+    known = {**dict(kwargs.get("global_dict") or {}), **dict(kwargs.get("local_dict") or {})}
+    for name in _VARIABLE.findall(expr):
+        if name in known:
+            continue
+        for scope in (caller.f_locals, caller.f_globals):
+            if name in scope:
+                known[name] = scope[name]
+                break
+        else:
+            raise pd.errors.UndefinedVariableError(name, True)
+    others = {name: value for name, value in kwargs.items() if name not in ("global_dict", "local_dict", "level")}
+    return {**others, **({"local_dict": known} if known else {})}

@@ -1,0 +1,190 @@
+"""Rows and columns chosen, renamed, set and computed one by one are those of pandas."""
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, check_all, cut_frames
+from hypothesis import given, settings
+
+INLINE = {"scheduler": "inline"}
+
+
+def changed(frame, change):
+    """Return a copy of a frame that a function has changed in place."""
+    own = frame.copy()
+    change(own)
+    return own
+
+
+def set_columns(f):
+    f.columns = list("ABCDEFG")
+
+
+def set_many(f):
+    f[["i", "f"]] = f[["f", "i"]]
+    f["x"] = f.i * 2
+    f.x = f.x + 1
+    f[["y", "z"]] = 1
+    del f["s"]
+    f.insert(1, "first", f.f)
+
+
+def set_where(f):
+    f.loc[f.b, "i"] = 0
+    f.loc[:, "f"] = 2.5
+
+
+def set_rows(f):
+    f[f.i > 0] = 9
+    f[f < 0] = 0
+
+
+def set_name(s):
+    s.name = "other"
+
+
+def set_index(f):
+    f.index = f.i + 1
+
+
+variable = 1
+ROWS = {
+    "where with a function": lambda f: f.i.where(lambda x: x > 0, lambda x: -x),
+    "mask with None": lambda f: f.f.mask(f.b, None),
+    "where along rows": lambda f: f[["i", "f"]].where(f[["i", "f"]] > 0, f.i, axis=0),
+    "clip by a column": lambda f: f[["i", "f"]].clip(lower=f.i, axis=0),
+    "replace": lambda f: f[["i", "s"]].replace({"i": {1: 100}, "s": {"ant": "x"}}),
+    "replace a value": lambda f: f.i.replace(1, 5),
+    "replace by regular expression": lambda f: f.s.replace("^a", "A", regex=True),
+    "rename with a function": lambda f: f.rename(str.upper, axis=1),
+    "rename rows": lambda f: f.rename(index=lambda label: label + 1),
+    "rename labels of a series": lambda f: f.i.rename(lambda label: label * 2),
+    "drop by axis": lambda f: f.drop(["i"], axis="columns"),
+    "drop ignoring": lambda f: f.drop(columns=["i", "nope"], errors="ignore"),
+    "drop rows": lambda f: f.drop(index=[2, 3], errors="ignore"),
+    "prefix": lambda f: f.add_prefix("p_"),
+    "suffix": lambda f: f.add_suffix("_s"),
+    "prefix of labels": lambda f: f.i.add_prefix("p_"),
+    "filter": lambda f: f.filter(items=["f", "nope", "i"]),
+    "filter by letters": lambda f: f.filter(regex="^[a-f]$"),
+    "filter rows": lambda f: f.filter(like="1", axis=0),
+    "rename the axis": lambda f: f.rename_axis("labels"),
+    "pipe": lambda f: f.pipe(lambda g, n: g.i + n, 3),
+    "pipe to a name": lambda f: f.pipe((lambda n, g: g.i + n, "g"), 3),
+    "query with a variable": lambda f: f.query("i > @variable"),
+    "eval with a local": lambda f: f.eval("j = i + @n", local_dict={"n": 4}),
+    "map values": lambda f: f[["i", "f"]].map(lambda x: x * 2),
+    "apply with arguments": lambda f: f.i.apply(lambda x, n: x * n, args=(3,)),
+    "apply rows with arguments": lambda f: f[["i", "f"]].apply(lambda row, n: row.i + n, axis=1, args=(3,)),
+    "case when": lambda f: f.i.case_when([(f.i > 1, 10), (f.b, 20)]),
+    "repeat": lambda f: f.i.repeat(2),
+    "keys": lambda f: f.i.keys(),
+    "get": lambda f: f.get("i"),
+    "set columns": lambda f: changed(f, set_columns),
+    "set many": lambda f: changed(f, set_many),
+    "set where": lambda f: changed(f, set_where),
+    "set rows": lambda f: changed(f[["i", "f"]], set_rows),
+    "set a name": lambda f: changed(f.i, set_name),
+    "set the index": lambda f: changed(f, set_index),
+    "first rows": lambda f: f.iloc[:3],
+    "some rows": lambda f: f.iloc[2:9:3],
+    "last rows": lambda f: f.iloc[-4:],
+    "but the last": lambda f: f.iloc[1:-2, [0, 2]],
+    "every other": lambda f: f.i.iloc[1::2],
+    "far": lambda f: f[f.i > 0].iloc[5:50],
+    "columns by position": lambda f: f.iloc[:, 1:3],
+    "a column by position": lambda f: f.iloc[:, -1],
+}
+
+
+@settings(max_examples=4)
+@given(cut_frames(max_rows=16))
+def test_rows_and_columns_are_those_of_pandas(pair):
+    check_all(ROWS, *pair)
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame({"x": [10, 20, 30, 40, 50], "y": list("abcde")}, index=[1, 2, 2, 5, 9])
+
+
+@pytest.mark.parametrize("sort", [True, False])
+def test_rows_are_found_by_label_and_position(frame, sort):
+    lazy = gd.from_pandas(frame, npartitions=3, sort=sort)
+    for key in (0, 4, -1, -5):
+        assert_same(lazy.iloc[key].compute(**INLINE), frame.iloc[key])
+        assert lazy.x.iloc[key].compute(**INLINE) == frame.x.iloc[key]
+    assert_same(lazy.iloc[[3, 0, 3]].compute(**INLINE), frame.iloc[[3, 0, 3]])
+    assert_same(lazy[lazy.x > 10].iloc[[0, 2]].compute(**INLINE), frame[frame.x > 10].iloc[[0, 2]])
+    assert_same(lazy.loc[[9, 2]].compute(**INLINE), frame.loc[[9, 2]])
+    assert_same(lazy.loc[5].compute(**INLINE), frame.loc[[5]])
+    assert_same(lazy.loc[[2, 1], "x"].compute(**INLINE), frame.loc[[2, 1], "x"])
+    assert_same(lazy.loc[lambda f: f.x > 20, ["y"]].compute(**INLINE), frame.loc[lambda f: f.x > 20, ["y"]])
+    assert_same(lazy.loc[lazy.x > 0, [True, False]].compute(**INLINE), frame.loc[:, [True, False]])
+    assert lazy.at[5, "y"].compute(**INLINE) == "d"
+    assert lazy.x.at[9].compute(**INLINE) == 50
+    with pytest.raises(KeyError):
+        lazy.loc[[7]].compute(**INLINE)
+    with pytest.raises(IndexError, match=r"iloc\[7\]: there are fewer rows"):
+        lazy.iloc[7].compute(**INLINE)
+    with pytest.raises(NotImplementedError, match=r"iloc\[slice\(None, None, -1\)\]: rows keep their order"):
+        lazy.iloc[::-1]
+
+
+def test_rows_of_a_day_are_found_by_its_text():
+    frame = pd.DataFrame({"x": range(48)}, index=pd.date_range("2020-01-01", periods=48, freq="h"))
+    lazy = gd.from_pandas(frame, npartitions=4)
+    assert_same(lazy.loc["2020-01-02"].compute(**INLINE), frame.loc["2020-01-02"])
+    assert_same(lazy.at_time("10:00").compute(**INLINE), frame.at_time("10:00"))
+    assert_same(lazy.between_time("22:00", "2:00").compute(**INLINE), frame.between_time("22:00", "2:00"))
+    assert_same(
+        lazy.tz_localize("UTC").tz_convert("Asia/Tokyo").compute(**INLINE),
+        frame.tz_localize("UTC").tz_convert("Asia/Tokyo"),
+    )
+    assert_same(lazy.to_period("D").to_timestamp().compute(**INLINE), frame.to_period("D").to_timestamp())
+    assert_same(lazy.truncate("2020-01-01 05:00", "2020-01-01 07:00").compute(**INLINE), frame.iloc[5:8])
+
+
+def test_rows_are_iterated_partition_by_partition(frame):
+    lazy = gd.from_pandas(frame, npartitions=3)
+    assert [(label, row.x) for label, row in lazy.iterrows()] == [(label, row.x) for label, row in frame.iterrows()]
+    assert list(lazy.itertuples(name=None)) == list(frame.itertuples(name=None))
+    assert list(lazy.x) == frame.x.tolist() == lazy.x.tolist()
+    assert list(lazy.x.items()) == list(frame.x.items())
+    assert [name for name, _ in lazy.items()] == list(lazy) == list(lazy.keys()) == ["x", "y"]
+    assert "x" in lazy and "z" not in lazy
+    assert np.asarray(lazy.x).tolist() == lazy.x.to_numpy().tolist() == frame.x.tolist()
+    assert lazy[lazy.x > 40].x.item() == 50
+    assert lazy.axes[1].equals(frame.columns)
+
+
+def test_lists_become_rows():
+    frame = pd.DataFrame({"k": ["a", "b", "c"], "v": [[1, 2], [], [3]]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    assert_same(lazy.explode("v").compute(**INLINE), frame.explode("v"))
+    assert_same(lazy.v.explode(ignore_index=True).compute(**INLINE), frame.v.explode(ignore_index=True))
+
+
+def test_what_cant_be_set_says_how_it_can(frame):
+    lazy = gd.from_pandas(frame, npartitions=2)
+    with pytest.raises(ValueError, match="the frame has 2 columns, and 1 names were given: \\['a'\\]"):
+        lazy.columns = ["a"]
+    with pytest.raises(TypeError, match="index = a list: it takes a lazy index or series of the same rows"):
+        lazy.index = [1, 2]
+    with pytest.raises(NotImplementedError, match=r"iloc\[0\] = .*where\(\)"):
+        lazy.iloc[0] = 1
+    with pytest.raises(NotImplementedError, match=r"loc\[5\] = .*frame.loc\[frame.x > 1, 'x'\] = 0"):
+        lazy.loc[5] = 1
+    with pytest.raises(NotImplementedError, match=r"frame\[slice\(0, 2, None\)\] = "):
+        lazy[0:2] = 1
+    with pytest.raises(ValueError, match="2 columns are assigned 3 values"):
+        lazy[["x", "y"]] = [1, 2, 3]
+    with pytest.raises(NotImplementedError, match=r"fillna\(limit=1\) isn't supported: ffill"):
+        lazy.fillna(0, limit=1)
+    with pytest.raises(NotImplementedError, match=r"drop\(errors='raise'\) isn't supported: a label may be in any"):
+        lazy.drop([5])
+    with pytest.raises(NotImplementedError, match=r"rename\(inplace=True\) isn't supported"):
+        lazy.rename(columns={"x": "z"}, inplace=True)
+    with pytest.raises(pd.errors.UndefinedVariableError, match="nowhere"):
+        lazy.query("x > @nowhere")
