@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ class Column(NamedTuple):
 
     codes: Codes
     values: Any
+    has_missing: bool
 
 
 @dataclass(frozen=True)
@@ -40,21 +42,45 @@ class Groups:
         The number of each row's group, -1 for rows of none.
     count
         Number of groups. Each has a row.
-    first
-        The first row of each group.
     columns
         The encoded keys.
+    cells
+        The combination of key codes of each group as one number, or None if there are too many combinations.
+    has_outsiders
+        Whether rows belong to no group.
     """
 
     codes: Codes
     count: int
-    first: Codes
     columns: tuple[Column, ...]
+    cells: Codes | None
+    has_outsiders: bool
 
-    @property
-    def has_outsiders(self) -> bool:
-        """Whether rows belong to no group."""
-        return bool(len(self.codes)) and bool(self.codes.min() < 0)
+    @cached_property
+    def first(self) -> Codes:
+        """The first row of each group."""
+        return _first_rows(self.codes, self.count)
+
+    @cached_property
+    def key_codes(self) -> list[Codes]:
+        """The code of each group in each key column."""
+        if self.cells is None:
+            return [column.codes[self.first] for column in self.columns]
+        found, rest = [], self.cells
+        for column in reversed(self.columns[1:]):
+            rest, code = np.divmod(rest, max(len(column.values), 1))
+            found.append(code)
+        return [rest, *reversed(found)]
+
+    def keys(self, columns: Sequence[Any]) -> list[Any]:
+        """Return the keys of each group, as arrays; `columns` are the keys of the rows."""
+        if (
+            self.count == len(self.codes)
+            and not self.has_outsiders
+            and np.array_equal(self.codes, np.arange(self.count))
+        ):
+            return [column.array for column in columns]
+        return [take(column.values, code) for column, code in zip(self.columns, self.key_codes, strict=True)]
 
 
 def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool = True) -> Groups:
@@ -71,26 +97,27 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
     arrow
         Whether Arrow may encode text.
     """
-    columns = [_encode_column(key, dropna, sort=order == "sorted", arrow=arrow) for key in keys]
-    cells, size = _cells(columns)
+    columns = tuple(_encode_column(key, dropna, sort=order == "sorted", arrow=arrow) for key in keys)
+    cells, size, is_whole = _cells(columns)
     outside = _outside(columns) if dropna else None
     if outside is not None:
         cells = np.where(outside, -1, cells)
     if order != "appearance" and size <= _DENSE + _DENSE_FACTOR * len(cells):
-        codes, count = _look_up(cells, size, outside is not None)
+        codes, occurring = _look_up(cells, size, outside is not None)
     else:
-        codes, count = _hash(cells, outside, is_sorted=order == "sorted")
-    return Groups(codes, count, _first_rows(codes, count, outside is not None), tuple(columns))
+        codes, occurring = _hash(cells, outside, is_sorted=order == "sorted")
+    return Groups(codes, len(occurring), columns, occurring if is_whole else None, outside is not None)
 
 
 def _encode_column(key: Any, dropna: bool, *, sort: bool, arrow: bool) -> Column:
     codes, values = _codes(key, sort=sort, arrow=arrow)
-    if not dropna and len(codes) and codes.min() < 0:
+    has_missing = bool(len(codes)) and bool(codes.min() < 0)
+    if not dropna and has_missing:
         missing = codes < 0
         place = int(missing.argmax())
         codes = np.where(missing, len(values), codes)
         values = pd.concat([pd.Series(values), pd.Series(key.array[place : place + 1])]).array
-    return Column(codes, values)
+    return Column(codes, values, has_missing)
 
 
 def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
@@ -125,56 +152,66 @@ def _near_numbers(values: Any) -> tuple[Codes, Any] | None:
     return distances.astype(np.intp, copy=False), numbers
 
 
-def _cells(columns: Sequence[Column]) -> tuple[Codes, int]:
-    """Return one number for each row, in the order of the keys' codes, and the number of possible ones."""
-    cells, size = columns[0].codes, max(len(columns[0].values), 1)
-    for codes, values in columns[1:]:
+def _cells(columns: Sequence[Column]) -> tuple[Codes, int, bool]:
+    """Return one number for each row, in the order of the keys' codes, the number of possible ones, and whether these
+    are the combinations of the codes.
+    """
+    cells, size, is_whole = columns[0].codes, max(len(columns[0].values), 1), True
+    for codes, values, _ in columns[1:]:
         if size * max(len(values), 1) > _MOST_CELLS:
             distinct, cells = np.unique(cells, return_inverse=True)
-            size = len(distinct)
+            size, is_whole = len(distinct), False
         cells = cells * max(len(values), 1) + codes
         size *= max(len(values), 1)
-    return cells, size
+    return cells, size, is_whole
 
 
 def _outside(columns: Sequence[Column]) -> Any:
     """Return which rows have a missing key, or None if none has."""
     found = None
-    for codes, _ in columns:
-        if len(codes) and codes.min() < 0:
+    for codes, _, has_missing in columns:
+        if has_missing:
             found = codes < 0 if found is None else found | (codes < 0)
     return found
 
 
-def _look_up(cells: Codes, size: int, has_outsiders: bool) -> tuple[Codes, int]:
-    """Return group numbers in the order of the cells, by a table of all cells."""
+def _look_up(cells: Codes, size: int, has_outsiders: bool) -> tuple[Codes, Codes]:
+    """Return group numbers in the order of the cells, by a table of all cells; and the cells that occur."""
     occurs = np.zeros(size + 1, bool)  # the last one stands for -1
     occurs[cells] = True
     occurs[-1] = False
-    numbers = np.cumsum(occurs, dtype=np.intp) - 1
-    count = int(numbers[-1]) + 1
-    if has_outsiders:
-        numbers[-1] = -1
-    elif count == size:
-        return cells, count
-    return numbers[cells], count
+    occurring = np.flatnonzero(occurs)
+    if len(occurring) == size:
+        return cells, occurring
+    numbers = np.full(size + 1, -1, np.intp)
+    numbers[occurring] = np.arange(len(occurring))
+    return numbers[cells], occurring
 
 
-def _hash(cells: Codes, outside: Any, *, is_sorted: bool) -> tuple[Codes, int]:
-    """Return group numbers in order of appearance, or in the order of the cells."""
+def _hash(cells: Codes, outside: Any, *, is_sorted: bool) -> tuple[Codes, Codes]:
+    """Return group numbers in order of appearance, or in the order of the cells; and the cells that occur."""
     inside = cells if outside is None else cells[~outside]
     codes, distinct = pd.factorize(inside, sort=is_sorted)
     if outside is not None:
         placed = np.full(len(cells), -1, np.intp)
         placed[~outside] = codes
         codes = placed
-    return codes.astype(np.intp, copy=False), len(distinct)
+    return codes.astype(np.intp, copy=False), distinct
 
 
-def _first_rows(codes: Codes, count: int, has_outsiders: bool) -> Codes:
+def _first_rows(codes: Codes, count: int) -> Codes:
     first = np.empty(count + 1, np.intp)  # the last one stands for -1
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     return first[:count]
+
+
+def take(array: Any, rows: Any) -> Any:
+    """Return the items of an array at `rows`, missing ones for row -1."""
+    if isinstance(array, pd.arrays.NumpyExtensionArray):
+        array = array.to_numpy()
+    if len(rows) and rows.min() < 0:
+        return pd.api.extensions.take(array, rows, allow_fill=True)
+    return array.take(rows)
 
 
 def find_groups(index: Any, keys: Sequence[Any], *, arrow: bool = True) -> Codes:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.arrow.text import encode_text, is_text
-from glassloom.dataframe.grouping.encode import Groups
+from glassloom.dataframe.grouping.encode import Groups, take
 
 _EXACT = 2**53
 """Up to here whole numbers are exact as floats."""
@@ -181,13 +181,28 @@ def _at_rows(groups: Groups, column: Any, direction: slice) -> Any:
     return take(column.array, chosen[:-1])
 
 
-def take(array: Any, rows: Any) -> Any:
-    """Return the items of an array at `rows`, missing ones for row -1."""
-    if isinstance(array, pd.arrays.NumpyExtensionArray):
-        array = array.to_numpy()
-    if len(rows) and rows.min() < 0:
-        return pd.api.extensions.take(array, rows, allow_fill=True)
-    return array.take(rows)
+def _smallest(groups: Groups, column: Any) -> Any:
+    return _extreme(groups, column, np.minimum)
+
+
+def _largest(groups: Groups, column: Any) -> Any:
+    return _extreme(groups, column, np.maximum)
+
+
+def _extreme(groups: Groups, column: Any, better: Any) -> Any:
+    """Return the smallest or largest numbers; None if the values aren't plain numbers, or some are missing."""
+    if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iuf" or not groups.count:
+        return None
+    values = column.to_numpy()
+    if column.dtype.kind == "f" and np.isnan(values).any():
+        return None
+    found = values[groups.first]
+    if groups.has_outsiders:
+        inside = groups.codes >= 0
+        better.at(found, groups.codes[inside], values[inside])
+    else:
+        better.at(found, groups.codes, values)
+    return found
 
 
 def _extreme_text(groups: Groups, column: Any, how: str) -> Any:
@@ -215,4 +230,6 @@ _QUICK: dict[str, Callable[[Groups, Any], Any]] = {
     "squares": _squares,
     "first": _first,
     "last": _last,
+    "min": _smallest,
+    "max": _largest,
 }

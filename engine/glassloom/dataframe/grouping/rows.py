@@ -10,8 +10,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.grouping.encode import find_groups
-from glassloom.dataframe.grouping.kernels import take
+from glassloom.dataframe.grouping.encode import find_groups, take
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.wholes import Grouping, OfRows, group_sizes
 from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, empty

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat
-from glassloom.dataframe.grouping.encode import Groups, encode, find_groups
-from glassloom.dataframe.grouping.kernels import aggregate, take
+from glassloom.dataframe.grouping.encode import Groups, encode, find_groups, take
+from glassloom.dataframe.grouping.kernels import aggregate
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
 
@@ -112,7 +112,7 @@ def _column(block: Any, label: Any) -> Any:
 
 def _key_table(plan: Aggregation, keys: Sequence[Any], groups: Groups) -> dict[str, Any]:
     """Return the keys of each group, by the name of their column in a table."""
-    return {name: take(key.array, groups.first) for name, key in zip(plan.key_columns, keys, strict=True)}
+    return dict(zip(plan.key_columns, groups.keys(keys), strict=True))
 
 
 def _distinct(plan: Aggregation, keys: Sequence[Any], values: Any, groups: Groups | None = None) -> Any:
@@ -142,7 +142,8 @@ def _joined(plan: Aggregation, partials: Sequence[Partial | None], *, is_last: b
         order=in_order if recipe.sort else "appearance",
         arrow=recipe.arrow,
     )
-    made = _key_table(plan, keys, groups)
+    is_index_made = is_last and recipe.drops_early and not any(isinstance(k.dtype, pd.CategoricalDtype) for k in keys)
+    made = {} if is_index_made else _key_table(plan, keys, groups)
     made.update(_joined_parts(plan, table, groups))
     distinct = tuple(
         _distinct_again(plan, concat(list(many))) for many in zip(*[one.distinct for one in filled], strict=True)
@@ -188,7 +189,7 @@ def _join_moments(groups: Groups, counts: Any, means: Any, squares: Any) -> tupl
 def _arranged(plan: Aggregation, table: Any, groups: Groups) -> tuple[Any, Any]:
     """Return the index of the result and the parts in its order, also of combinations of categories without rows."""
     recipe = plan.recipe
-    keys = [table[name] for name in plan.key_columns]
+    keys = [table[name] for name in plan.key_columns if name in table]
     names = [key.name for key in recipe.keys]
     if any(isinstance(key.dtype, pd.CategoricalDtype) for key in keys):
         grouped = table.groupby(keys, dropna=recipe.dropna, sort=recipe.sort, observed=recipe.observed)
@@ -197,9 +198,8 @@ def _arranged(plan: Aggregation, table: Any, groups: Groups) -> tuple[Any, Any]:
         return arranged.index.set_names(names), arranged.reset_index(drop=True)
     if recipe.dropna and not recipe.drops_early:
         kept = ~np.any([key.isna() for key in keys], axis=0)
-        table = table[kept]
-        return _index(keys, names, groups, np.flatnonzero(kept)), table.reset_index(drop=True)
-    return _index(keys, names, groups, slice(None)), table
+        return _index(names, groups, np.flatnonzero(kept)), table[kept].reset_index(drop=True)
+    return _index(names, groups, slice(None)), table
 
 
 def _only(column: Any, part: str) -> Any:
@@ -207,21 +207,18 @@ def _only(column: Any, part: str) -> Any:
     return getattr(column, "first" if part == "middle" else AGAIN.get(part, "sum"))()
 
 
-def _index(keys: Sequence[Any], names: Sequence[Any], groups: Groups, kept: Any) -> pd.Index:
+def _index(names: Sequence[Any], groups: Groups, kept: Any) -> pd.Index:
     """Return the index of groups that are in order."""
-    if len(keys) == 1:
-        return pd.Index(keys[0].array[kept], name=names[0])
+    if len(names) == 1:
+        return pd.Index(take(groups.columns[0].values, groups.key_codes[0][kept]), name=names[0])
     levels, codes = [], []
-    for own, values in groups.columns:
-        used, code = np.unique(own[groups.first[kept]], return_inverse=True)
-        levels.append(pd.Index(take(values, used)))
-        codes.append(code.reshape(-1))
-    return pd.MultiIndex(
-        levels=levels,
-        codes=codes,  # type: ignore[arg-type]
-        names=list(names),
-        verify_integrity=False,
-    )
+    for column, own in zip(groups.columns, groups.key_codes, strict=True):
+        occurs = np.zeros(len(column.values), bool)
+        occurs[own[kept]] = True
+        used = np.flatnonzero(occurs)
+        levels.append(pd.Index(take(column.values, used)))
+        codes.append((np.cumsum(occurs) - 1)[own[kept]])
+    return pd.MultiIndex(levels=levels, codes=codes, names=list(names), verify_integrity=False)
 
 
 def _columns(plan: Aggregation, meta: Any, index: Any, table: Any, partial: Partial) -> list[Any]:
