@@ -23,7 +23,7 @@ from glassloom.dataframe.io.orc import read_orc
 from glassloom.dataframe.io.parquet import read_parquet
 from glassloom.dataframe.io.sql import read_sql, read_sql_query, read_sql_table, to_sql
 from glassloom.dataframe.io.write import to_csv, to_json, to_orc, to_parquet
-from glassloom.dataframe.moving.join import concat, map_partitions
+from glassloom.dataframe.moving.concat import concat, map_partitions
 from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.scalar import Scalar
 from glassloom.dataframe.series import Series

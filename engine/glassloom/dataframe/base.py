@@ -14,7 +14,8 @@ from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.explain import Explainable
 from glassloom.dataframe.meta import checked_call, infer_meta, parse_meta
-from glassloom.dataframe.moving.shape import Repartition, Sample
+from glassloom.dataframe.moving.repartition import repartition
+from glassloom.dataframe.moving.shape import Sample
 from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, Partitions, require_aligned
 from glassloom.dataframe.operators import Operators
 from glassloom.dataframe.reduce import Length, join_all
@@ -69,26 +70,40 @@ class Frame(Collection, Operators, Explainable):
         """Return one partition, as a frame."""
         return self.partitions[number]
 
-    def repartition(self, npartitions: int) -> Self:
-        """Return the same rows in another number of partitions.
+    def repartition(
+        self,
+        npartitions: int | None = None,
+        *,
+        divisions: Sequence[Any] | None = None,
+        partition_size: int | str | None = None,
+        freq: Any = None,
+        force: bool = False,
+    ) -> Self:
+        """Return the same rows, in their order, in other partitions.
 
         Parameters
         ----------
         npartitions
             1 or more. With fewer than before, neighbours are joined; with more, partitions are cut by numbers of
             rows, and the divisions are not known any more.
+        divisions
+            The labels at which partitions shall begin, and the last one. This frame's divisions must be known, and begin
+            and end there.
+        partition_size
+            About how large partitions may be in memory, such as ``"100 MB"``. Computes how large they are.
+        freq
+            A period such as ``"1D"``, for times as index labels: partitions begin where it does.
+        force
+            Whether `divisions` may go beyond this frame's own.
 
         Examples
         --------
         >>> import glassloom.dataframe as gd
-        >>> gd.datasets.timeseries().repartition(npartitions=7).npartitions
-        7
+        >>> frame = gd.datasets.timeseries(end="2000-01-15")
+        >>> frame.repartition(npartitions=3).npartitions, frame.repartition(freq="7D").npartitions
+        (3, 2)
         """
-        if isinstance(npartitions, bool) or not isinstance(npartitions, (int, np.integer)) or npartitions < 1:
-            raise ValueError(f"npartitions={npartitions!r} should be a whole number, 1 or more")
-        if npartitions == self.npartitions:
-            return self
-        return wrap(Repartition(self._expr, int(npartitions)))
+        return wrap(repartition(self._expr, npartitions, divisions, partition_size, freq, force))
 
     def to_delayed(self) -> list[Delayed]:
         """Return one `Delayed` for each partition."""

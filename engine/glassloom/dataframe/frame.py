@@ -14,7 +14,7 @@ from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import FrameWriters
 from glassloom.dataframe.moving.methods import MovingFrame
-from glassloom.dataframe.nodes import Assign, BlockOp, Filter, LabelKeeping, Projection, require_aligned
+from glassloom.dataframe.nodes import Assign, Filter, LabelKeeping, Projection, require_aligned
 from glassloom.dataframe.options import is_columns, refuse_inplace, refused
 from glassloom.dataframe.reduce import Length, keep_some
 from glassloom.dataframe.rowwise import FrameRowByRow, call_user, dropped_rows
@@ -270,10 +270,6 @@ class DataFrame(MovingFrame, FrameRowByRow, Setting, Reductions, FrameWriters):
         """
         refuse_inplace("eval", inplace)
         return operate(Method("eval"), self, expr, kwargs=with_variables(expr, kwargs, sys._getframe(1)))
-
-    def reset_index(self, *, drop: bool = False) -> Any:
-        """Return the frame with the index as a column, or without it. Each partition counts its rows from 0."""
-        return operate(Method("reset_index"), self, kind=BlockOp, kwargs={"drop": drop}, label="reset-index")
 
     def groupby(
         self,

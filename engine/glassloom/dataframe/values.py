@@ -14,7 +14,7 @@ from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Proje
 from glassloom.dataframe.operators import FlexibleOperators
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.positions import At, ILoc
-from glassloom.dataframe.reduce import Length, keep_some, reduce_columns
+from glassloom.dataframe.reduce import Length, reduce_columns
 from glassloom.dataframe.rowwise import RowByRow
 from glassloom.dataframe.setting import with_index
 from glassloom.dataframe.window import Windows
@@ -99,17 +99,6 @@ class Values(RowByRow, Along, Windows, FlexibleOperators):
     def abs(self) -> Any:
         """Return the absolute values."""
         return operate(Method("abs"), self, kind=Columnwise)
-
-    def drop_duplicates(self, *, subset: Any = None, keep: str = "first", split_every: int | None = None) -> Any:
-        """Return the distinct rows, in one partition."""
-        options: dict[str, Any] = {"keep": keep}
-        if subset is not None:
-            labels = subset if isinstance(subset, list) else [subset]
-            require_columns(labels, self._meta)
-            options["subset"] = labels
-        if keep is False:
-            raise NotImplementedError("keep=False: a row of one partition may have its double in another")
-        return wrap(keep_some(self._expr, "drop_duplicates", options, split_every))
 
     def _reduce(self, how: str, axis: Any, options: dict[str, Any], numeric_only: bool, split_every: int | None) -> Any:
         node: FrameExpr = self._expr

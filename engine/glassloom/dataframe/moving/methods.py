@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.extensions import no_default
 
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.moving.concat import align
+from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.set_index import BY_INDEX, SetIndex, set_sorted_index, sort_by_index
@@ -88,6 +91,69 @@ class MovingRows(Collection):
             found = sort(node, sorting, npartitions)
         return wrap(renumber(found) if ignore_index else found)
 
+    def drop_duplicates(
+        self,
+        subset: Any = None,
+        *,
+        keep: Any = "first",
+        inplace: bool = False,
+        ignore_index: bool = False,
+        split_out: int | bool = 1,
+        split_every: int | None = None,
+        shuffle_method: str | None = None,
+    ) -> Any:
+        """Return the distinct rows.
+
+        Parameters
+        ----------
+        subset
+            The columns by which rows are compared (frames only). Default: all.
+        keep
+            ``"first"`` or ``"last"`` of equal rows, or False for none of them.
+        ignore_index
+            Whether to number the result's rows from 0.
+        split_out
+            Number of partitions of the result; True for as many as this frame has. With 1 the rows are in their old
+            order. Otherwise, and if `keep` is False, the hash of the compared columns says in which partition a row is,
+            and rows are in their old order within each.
+        split_every
+            How many partial results are joined at a time, with ``split_out=1``. Default 8.
+        shuffle_method
+            For compatibility with Dask; there is one method.
+        """
+        require_shuffle_method(shuffle_method)
+        _require_usual("drop_duplicates", "inplace", inplace, (False,))
+        if keep not in ("first", "last", False):
+            raise OptionError(f"keep={keep!r} should be 'first', 'last' or False")
+        labels = None
+        if subset is not None:
+            if not isinstance(self._expr.meta, pd.DataFrame):
+                raise TypeError("drop_duplicates of a series takes no subset")
+            labels = tuple(_listed(subset))
+            require_columns(labels, self._expr.meta)
+        count = self._expr.npartitions if split_out is True else _checked_count(split_out or 1)
+        return wrap(distinct_rows(self._expr, labels, keep, ignore_index, count, split_every))
+
+    def align(self, other: Any, join: str = "outer", axis: Any = None, fill_value: Any = None) -> tuple[Any, Any]:
+        """Return this frame and another one with the same labels, as `pandas.DataFrame.align` does.
+
+        Parameters
+        ----------
+        other
+            A frame or series whose partitions correspond to this one's; or both have known divisions.
+        join
+            Whose labels: ``"outer"``, ``"inner"``, ``"left"`` or ``"right"``.
+        axis
+            0 to align rows, 1 for columns, None for both.
+        fill_value
+            What stands where a label was missing.
+        """
+        return align(self, other, join, axis, fill_value)
+
+    def _reset_index(self, options: dict[str, Any], inplace: bool) -> Any:
+        _require_usual("reset_index", "inplace", inplace, (False,))
+        return operate(Method("reset_index"), self, kind=BlockOp, kwargs=options, label="reset-index")
+
     def _sort_values(
         self, by: tuple[Any, ...], ascending: Any, na_position: str, kind: Any, ignore_index: bool, key: Any, count: Any
     ) -> Any:
@@ -99,6 +165,29 @@ class MovingRows(Collection):
 
 class MovingSeries(MovingRows):
     """The methods of series."""
+
+    def reset_index(
+        self,
+        level: Any = None,
+        *,
+        drop: bool = False,
+        name: Any = no_default,
+        inplace: bool = False,
+        allow_duplicates: bool = False,
+    ) -> Any:
+        """Return a frame with the index as columns, or the series without it. Each partition counts its rows from 0.
+
+        Parameters
+        ----------
+        level
+            Which levels of the index; None for all.
+        drop
+            Whether to drop the labels instead of making them columns.
+        name, allow_duplicates
+            As in pandas: how the column of values is called.
+        """
+        options = {"level": level, "drop": drop, "allow_duplicates": allow_duplicates}
+        return self._reset_index(options if name is no_default else {**options, "name": name}, inplace)
 
     def sort_values(
         self,
@@ -120,6 +209,34 @@ class MovingSeries(MovingRows):
 
 class MovingFrame(MovingRows):
     """The methods of frames."""
+
+    def reset_index(
+        self,
+        level: Any = None,
+        *,
+        drop: bool = False,
+        inplace: bool = False,
+        col_level: Any = 0,
+        col_fill: Any = "",
+        allow_duplicates: bool = False,
+        names: Any = None,
+    ) -> Any:
+        """Return the frame with the index as columns, or without it. Each partition counts its rows from 0.
+
+        Parameters
+        ----------
+        level
+            Which levels of the index; None for all.
+        drop
+            Whether to drop the labels instead of making them columns.
+        col_level, col_fill, allow_duplicates, names
+            As in pandas: how the new columns are called.
+        """
+        options = {
+            "level": level, "drop": drop, "col_level": col_level, "col_fill": col_fill,
+            "allow_duplicates": allow_duplicates, "names": names,
+        }  # fmt: skip
+        return self._reset_index(options, inplace)
 
     def shuffle(
         self,

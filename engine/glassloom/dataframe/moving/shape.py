@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
@@ -209,7 +210,11 @@ def _conform(block: Any, meta: Any) -> Any:
         )
     missing = [name for name in meta.columns if name not in block.columns]
     block = block.reindex(columns=meta.columns) if missing or list(block.columns) != list(meta.columns) else block
-    changes = {name: dtype for name, dtype in meta.dtypes.items() if _changes(block[name].dtype, dtype)}
+    changes = {
+        name: dtype
+        for name, dtype in meta.dtypes.items()
+        if _changes(block[name].dtype, dtype) or (name in missing and isinstance(dtype, BaseMaskedDtype))
+    }
     return block.astype(changes) if changes else block
 
 

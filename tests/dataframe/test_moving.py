@@ -1,0 +1,176 @@
+"""Repartition, concat, distinct rows and index resets against pandas."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, cut_frames
+from glassloom.errors import DivisionError, OptionError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+INLINE = {"scheduler": "inline"}
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_distinct_rows_are_those_of_pandas(data):
+    frame, lazy = data.draw(cut_frames(min_rows=1))
+    frame, lazy = frame[["i", "s", "c"]], lazy[["i", "s", "c"]]
+    options = {
+        "subset": data.draw(st.sampled_from([None, "i", ["s", "c"]])),
+        "keep": data.draw(st.sampled_from(["first", "last", False])),
+    }
+    expected = frame.drop_duplicates(**options)
+    if options["keep"]:
+        assert_same(lazy.drop_duplicates(**options).compute(**INLINE), expected)
+        numbered = lazy.drop_duplicates(**options, ignore_index=True).compute(**INLINE)
+        assert_same(numbered, frame.drop_duplicates(**options, ignore_index=True))
+    split = lazy.drop_duplicates(**options, split_out=3)
+    assert split.npartitions == 3
+    got = split.assign(place=1).compute(**INLINE)
+    assert sorted(got.index) == sorted(expected.index)
+    assert len(got) == len(expected)
+
+
+def test_distinct_values_of_a_series_in_several_partitions():
+    series = pd.Series([1, 2, 1, 3, 2], name="x")
+    lazy = gd.from_pandas(series, npartitions=3)
+    assert sorted(lazy.drop_duplicates(split_out=2).compute(**INLINE)) == [1, 2, 3]
+    assert lazy.drop_duplicates(split_out=True).npartitions == 3
+    with pytest.raises(TypeError, match="drop_duplicates of a series takes no subset"):
+        lazy.drop_duplicates("x")
+    with pytest.raises(OptionError, match="keep='middle' should be 'first', 'last' or False"):
+        lazy.drop_duplicates(keep="middle")
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_other_divisions_hold_the_same_rows(data):
+    frame = data.draw(cut_frames(min_rows=2))[0].set_index("i").sort_index(kind="stable")
+    lazy = gd.from_pandas(frame, npartitions=data.draw(st.integers(1, 5)))
+    low, high = lazy.divisions[0], lazy.divisions[-1]
+    inner = sorted(data.draw(st.sets(st.integers(-3, 3), max_size=4)))
+    divisions = [low, *[label for label in inner if low < label < high], high]
+    got = lazy.repartition(divisions=divisions)
+    assert got.divisions == tuple(divisions)
+    assert_same(got.compute(**INLINE), frame)
+    for number in range(got.npartitions):
+        labels = got.partitions[number].compute(**INLINE).index
+        last = number == got.npartitions - 1
+        assert all(divisions[number] <= label for label in labels)
+        assert all(label < divisions[number + 1] or (last and label == high) for label in labels)
+    wide = lazy.repartition(divisions=[-10, *divisions, 10] if low < high else [-10, low, 10], force=True)
+    assert_same(wide.compute(**INLINE), frame)
+
+
+def test_partitions_by_size_and_by_period():
+    frame = pd.DataFrame(
+        {"x": np.arange(10_000.0)}, index=pd.date_range("2020-01-01 12:00", periods=10_000, freq="5min")
+    )
+    lazy = gd.from_pandas(frame, npartitions=20)
+    by_size = lazy.repartition(partition_size="40 kB")
+    sizes = by_size.map_partitions(len).compute(**INLINE)
+    assert sizes.tolist() == [2000] * 5
+    assert by_size.known_divisions
+    assert_same(by_size.compute(**INLINE), frame)
+    small = lazy.repartition(partition_size=5000)
+    assert small.npartitions == 40
+    assert_same(small.compute(**INLINE), frame)
+    by_month = lazy.repartition(freq="MS")
+    assert [label.day for label in by_month.divisions] == [1, 1, 5]
+    by_day = lazy.repartition(freq="1D")
+    assert by_day.partitions[1].compute(**INLINE).index.normalize().unique().tolist() == [pd.Timestamp("2020-01-02")]
+    assert_same(by_day.compute(**INLINE), frame)
+
+
+def test_wrong_partitions_are_refused():
+    lazy = gd.from_pandas(pd.DataFrame({"x": range(4)}), npartitions=2)
+    with pytest.raises(ValueError, match=r"repartition takes one of npartitions, .* got npartitions and divisions"):
+        lazy.repartition(npartitions=2, divisions=[0, 3])
+    with pytest.raises(
+        DivisionError, match=r"go from 0 to 3; divisions=\[0, 5\] should begin and end there, or force=True"
+    ):
+        lazy.repartition(divisions=[0, 5])
+    with pytest.raises(DivisionError, match=r"divisions=\[1, 5\] should include them"):
+        lazy.repartition(divisions=[1, 5], force=True)
+    with pytest.raises(TypeError, match=r"repartition\(freq='1D'\) needs times as index labels, not int64"):
+        lazy.repartition(freq="1D")
+    with pytest.raises(DivisionError, match="set_index"):
+        lazy.reset_index().repartition(divisions=[0, 3])
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_frames_side_by_side_are_aligned_by_label(data):
+    frames = []
+    for column in ("i", "s"):
+        frame, _ = data.draw(cut_frames(min_rows=1))
+        frame = frame.set_index("f")[[column]]
+        frames.append(frame[frame.index.notna() & ~frame.index.duplicated()].sort_index())
+    if not all(map(len, frames)):
+        return
+    lazy = [gd.from_pandas(frame, npartitions=data.draw(st.integers(1, 4))) for frame in frames]
+    for join in ("outer", "inner"):
+        got = gd.concat(lazy, axis=1, join=join)
+        assert got.known_divisions
+        assert_same(got.compute(**INLINE), pd.concat(frames, axis=1, join=join).sort_index())
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_frames_one_after_the_other_are_those_of_pandas(data):
+    (frame, lazy), (other, other_lazy) = data.draw(cut_frames(min_rows=1)), data.draw(cut_frames(min_rows=1))
+    frame, lazy = frame[["i", "s", "d"]], lazy[["i", "s", "d"]]
+    other, other_lazy = other[["s", "n"]], other_lazy[["s", "n"]]
+    join, ignore_index = data.draw(st.sampled_from(["outer", "inner"])), data.draw(st.booleans())
+    got = gd.concat([lazy, other_lazy], join=join, ignore_index=ignore_index).compute(**INLINE)
+    expected = pd.concat([frame, other], join=join, ignore_index=ignore_index)
+    assert_same(got, expected)
+
+
+def test_series_among_frames_are_columns():
+    frame = pd.DataFrame({"x": [1, 2]})
+    for series in (pd.Series([3, 4], name="y"), pd.Series([3, 4], name="x"), pd.Series([3, 4])):
+        got = gd.concat([gd.from_pandas(frame, npartitions=2), gd.from_pandas(series, npartitions=2)])
+        assert_same(got.compute(**INLINE), pd.concat([frame, series]))
+
+
+def test_overlapping_frames_are_interleaved_on_request():
+    one = pd.DataFrame({"x": range(6)}, index=range(6))
+    two = pd.DataFrame({"x": range(6)}, index=range(3, 9))
+    lazy = [gd.from_pandas(frame, npartitions=2) for frame in (one, two)]
+    assert not gd.concat(lazy).known_divisions
+    got = gd.concat(lazy, interleave_partitions=True)
+    assert got.divisions == (0, 3, 5, 6, 8)
+    assert_same(got.compute(**INLINE).sort_index(kind="stable"), pd.concat([one, two]).sort_index(kind="stable"))
+    with pytest.raises(NotImplementedError, match=r"concat\(keys=...\) isn't supported"):
+        gd.concat(lazy, keys=["a", "b"])
+    unknown = [frame.reset_index(drop=True) for frame in lazy]
+    with pytest.raises(DivisionError, match="set_index"):
+        gd.concat(unknown, axis=1)
+    assert gd.concat(unknown, axis=1, ignore_unknown_divisions=True).npartitions == 2
+
+
+@pytest.mark.parametrize("join", ["outer", "inner", "left", "right"])
+def test_align_is_that_of_pandas(join):
+    one = pd.DataFrame({"x": range(4), "y": 1}, index=range(4))
+    two = pd.DataFrame({"x": range(4), "z": 2}, index=range(2, 6))
+    got = gd.from_pandas(one, npartitions=2).align(gd.from_pandas(two, npartitions=3), join=join)
+    expected = one.align(two, join=join)
+    for ours, theirs in zip(got, expected, strict=True):
+        assert_same(ours.compute(**INLINE), theirs)
+
+
+def test_index_resets_count_the_rows_of_each_partition():
+    frame = pd.DataFrame({"x": [1, 2, 3]}, index=pd.MultiIndex.from_arrays([[1, 1, 2], list("abc")], names=["n", "l"]))
+    lazy = gd.from_map([frame[:2], frame[2:]].__getitem__, range(2), meta=frame)
+    assert_same(lazy.reset_index("n").compute(**INLINE), frame.reset_index("n"))
+    expected = pd.concat([frame[:2].reset_index(names=["p", "q"]), frame[2:].reset_index(names=["p", "q"])])
+    assert_same(lazy.reset_index(names=["p", "q"]).compute(**INLINE), expected)
+    assert list(lazy.x.reset_index(name="value", level="l").columns) == ["l", "value"]
+    assert lazy.x.reset_index(drop=True).compute(**INLINE).index.tolist() == [0, 1, 0]
+    with pytest.raises(NotImplementedError, match=r"reset_index\(inplace=True\) isn't supported"):
+        lazy.reset_index(inplace=True)
