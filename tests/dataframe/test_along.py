@@ -42,7 +42,7 @@ ALONG = {
 }
 
 
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(cut_frames(max_rows=16))
 def test_operations_along_the_rows_are_those_of_pandas(pair):
     check_all(ALONG, *pair)

@@ -98,7 +98,7 @@ ROWS = {
 }
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(cut_frames(max_rows=16))
 def test_rows_and_columns_are_those_of_pandas(pair):
     check_all(ROWS, *pair)

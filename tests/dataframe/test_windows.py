@@ -39,7 +39,7 @@ ROLLING = {
 }
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(cut_frames(max_rows=16))
 def test_windows_of_rows_are_those_of_pandas(pair):
     check_all(ROLLING, *pair)

@@ -20,6 +20,7 @@ from glassloom.dataframe.reduce import Length, keep_some
 from glassloom.dataframe.rowwise import FrameRowByRow, call_user, dropped_rows
 from glassloom.dataframe.series import Series
 from glassloom.dataframe.setting import Setting, renamed_columns, with_variables
+from glassloom.dataframe.statistics import FrameStatistics
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
@@ -27,7 +28,7 @@ from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 
 
 @wraps("frame")
-class DataFrame(MovingFrame, FrameRowByRow, Setting, Reductions, FrameWriters):
+class DataFrame(MovingFrame, FrameRowByRow, FrameStatistics, Setting, Reductions, FrameWriters):
     """A lazy pandas DataFrame, cut into partitions.
 
     Examples

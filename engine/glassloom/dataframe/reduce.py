@@ -16,6 +16,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.column_steps import OF_TIMES, STEPS, WITH_MIN_COUNT
 from glassloom.dataframe.nodes import Chunk, FrameExpr, TreeReduce, WholeChunk, empty
 from glassloom.errors import OptionError
 from glassloom.expr import Expr
@@ -90,37 +91,32 @@ def sum_of(series: FrameExpr, origin: Origin | None) -> Expr:
 def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
     """Return the node of ``frame.how(**options)`` over the rows."""
     meta = getattr(sample(node.meta), how)(**options)
-    kinds = _numeric if how in ("mean", "var", "std", "sem") else None
-    if kinds is not None:
-        _require_numbers(node.meta, how)
     known = node.meta
-    chunk, combine, result = _STEPS[how]
+    parts = [_steps_of(how, dtype, options) for dtype in _as_frame(known).dtypes]
     steps = Operation(
-        partial(_chunk, chunk, options),
-        partial(_combine, combine, options),
-        partial(_finish, how, combine, result, options, known, empty(meta)),
+        partial(_chunk, [part[0] for part in parts], options),
+        partial(_combine, [part[1] for part in parts], options),
+        partial(_finish, how, [part[1] for part in parts], [part[2] for part in parts], options, known, empty(meta)),
     )
     return tree(node, steps, meta, how, split_every=split_every)
 
 
-def _numeric(dtype: Any) -> bool:
-    return bool(pd.api.types.is_numeric_dtype(dtype))
-
-
-def _require_numbers(meta: Any, how: str) -> None:
-    """Check that all columns are numbers.
+def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Return chunk, combine and finish for a column.
 
     Raises
     ------
     TypeError
-        If one holds times or durations: their means aren't supported.
+        If it can't be computed of its dtype.
     """
-    frame = _as_frame(meta)
-    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        if not _numeric(dtype):
-            raise TypeError(
-                f"{how} of column {name!r} of dtype {dtype} isn't supported; use numeric_only=True, or convert it"
-            )
+    if getattr(dtype, "kind", "O") in "mM" and how in OF_TIMES and not isinstance(dtype, pd.ArrowDtype):
+        return OF_TIMES[how]
+    if how in _OF_NUMBERS and not pd.api.types.is_numeric_dtype(dtype):
+        raise TypeError(f"{how} of a column of dtype {dtype} isn't supported; use numeric_only=True, or convert it")
+    return WITH_MIN_COUNT[how] if options.get("min_count", 0) > 0 else _STEPS[how]
+
+
+_OF_NUMBERS = ("mean", "var", "std", "sem", "skew", "kurt")
 
 
 def _as_frame(block: Any) -> Any:
@@ -132,26 +128,27 @@ def _as_frame(block: Any) -> Any:
 # Partial results of simple reductions: a frame of one row. Columns are numbered, because names may occur twice.
 
 
-def _chunk(function: Callable[..., Any], options: dict[str, Any], block: Any) -> Any:
+def _chunk(functions: list[Callable[..., Any]], options: dict[str, Any], block: Any) -> Any:
     frame = _as_frame(block)
     if not len(frame):
         return None
-    return [function(frame.iloc[:, place], options) for place in range(frame.shape[1])]
+    return [function(frame.iloc[:, place], options) for place, function in enumerate(functions)]
 
 
-def _combine(function: Callable[..., Any], options: dict[str, Any], partials: list[Any]) -> Any:
+def _combine(functions: list[Callable[..., Any]], options: dict[str, Any], partials: list[Any]) -> Any:
     filled = [one for one in partials if one is not None]
     if not filled:
         return None
     if len(filled) == 1:
         return filled[0]
-    return [function(list(column), options) for column in zip(*filled, strict=True)]
+    columns = zip(*filled, strict=True)
+    return [function(list(column), options) for function, column in zip(functions, columns, strict=True)]
 
 
 def _finish(
     how: str,
-    combine: Callable[..., Any],
-    result: Callable[..., Any],
+    combine: list[Callable[..., Any]],
+    results: list[Callable[..., Any]],
     options: dict[str, Any],
     known: Any,
     meta: Any,
@@ -161,7 +158,7 @@ def _finish(
     if joined is None:
         return getattr(known, how)(**options)
     dtypes = _as_frame(known).dtypes
-    cells = [result(cell, dtypes.iloc[place], options) for place, cell in enumerate(joined)]
+    cells = [results[place](cell, dtypes.iloc[place], options) for place, cell in enumerate(joined)]
     if not isinstance(known, pd.DataFrame):
         return cells[0].iloc[0]
     if not cells:
@@ -289,6 +286,7 @@ _STEPS: dict[str, tuple[Any, Any, Any]] = {
     "var": (_moments, _join_moments, _variance),
     "std": (_moments, _join_moments, _deviation),
     "sem": (_moments, _join_moments, _standard_error),
+    **STEPS,
 }
 
 

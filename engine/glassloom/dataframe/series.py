@@ -16,6 +16,7 @@ from glassloom.dataframe.nodes import Filter, require_aligned
 from glassloom.dataframe.options import refuse_inplace, refused
 from glassloom.dataframe.reduce import keep_some, value_counts
 from glassloom.dataframe.rowwise import SeriesRowByRow
+from glassloom.dataframe.statistics import SeriesStatistics
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
@@ -23,7 +24,7 @@ from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 
 
 @wraps("series")
-class Series(MovingSeries, SeriesRowByRow, Reductions, SeriesWriters):
+class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, Reductions, SeriesWriters):
     """A lazy pandas Series, cut into partitions.
 
     Examples

@@ -123,9 +123,14 @@ def _reduction(how: str, what: str, *, skipna: bool = True, ddof: bool = False) 
         skipna: bool = True,
         numeric_only: bool = False,
         ddof: int = 1,
+        min_count: int = 0,
         split_every: int | None = None,
     ) -> Any:
         options: dict[str, Any] = {"skipna": skipna}
+        if min_count and how not in ("sum", "prod"):
+            raise TypeError(f"{how} takes no min_count")
+        if min_count:
+            options["min_count"] = min_count
         if with_ddof:
             options["ddof"] = ddof
         elif ddof != 1:
@@ -146,6 +151,8 @@ def _reduction(how: str, what: str, *, skipna: bool = True, ddof: bool = False) 
             Whether to leave out columns that aren't numbers.
         ddof
             For `var`, `std` and `sem`: the divisor is the number of values less this.
+        min_count
+            For `sum` and `prod`: how many values there must be for a result.
         split_every
             How many partial results are joined at a time. Default 8.
         """
@@ -158,10 +165,6 @@ class Reductions(Values):
     def count(self, axis: Any = 0, *, numeric_only: bool = False, split_every: int | None = None) -> Any:
         """Return the number of values that aren't missing: of a frame for each column, of a series as a scalar."""
         return self._reduce("count", axis, {}, numeric_only, split_every)
-
-    def nunique(self, *, dropna: bool = True, split_every: int | None = None) -> Any:
-        """Return the number of distinct values: of a frame for each column, of a series as a scalar."""
-        return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)
 
     def dropna(self, **options: Any) -> Any:
         """Return the rows without missing values. Frames take pandas' `how`, `thresh` and `subset`."""
@@ -189,7 +192,16 @@ for _how, _what, _with_ddof in (
 
 
 def _test(how: str, what: str) -> Callable[..., Any]:
-    def method(self: Values, axis: Any = 0, *, skipna: bool = True, split_every: int | None = None) -> Any:
+    def method(
+        self: Values,
+        axis: Any = 0,
+        *,
+        bool_only: bool = False,
+        skipna: bool = True,
+        split_every: int | None = None,
+    ) -> Any:
+        if bool_only and isinstance(self._meta, pd.DataFrame):
+            return getattr(self.select_dtypes("bool"), how)(axis, skipna=skipna, split_every=split_every)  # type: ignore[attr-defined]
         return self._reduce(how, axis, {"skipna": skipna}, False, split_every)
 
     method.__name__ = how
@@ -199,3 +211,4 @@ def _test(how: str, what: str) -> Callable[..., Any]:
 
 setattr(Reductions, "any", _test("any", "any value is true"))  # noqa: B010 - mypy would see a signature of its own
 setattr(Reductions, "all", _test("all", "all values are true"))  # noqa: B010
+setattr(Reductions, "product", Reductions.prod)  # type: ignore[attr-defined]  # noqa: B010

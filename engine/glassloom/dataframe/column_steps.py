@@ -1,0 +1,201 @@
+"""Steps of reductions beyond sums: moments up to the fourth, where extremes lie, means of times, sums of at least n values.
+
+Each step is ``chunk(column, options)``, ``combine(cells, options)`` and ``finish(cell, dtype, options)``; the last returns
+a series of one value. Moments are joined as in Pébay, "Formulas for robust, one-pass parallel computation of covariances
+and arbitrary-order statistical moments" (2008).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat
+
+Powers = tuple[int, float, float, float, float]
+
+
+def powers(column: Any, options: dict[str, Any]) -> Powers:
+    """Return number, mean, and sums of second to fourth powers of the distances from the mean."""
+    values = column.to_numpy(dtype="float64", na_value=np.nan)
+    if options.get("skipna", True):
+        values = values[~np.isnan(values)]
+    if not len(values):
+        return (0, 0.0, 0.0, 0.0, 0.0)
+    mean = float(values.mean())
+    apart = values - mean
+    squares = apart * apart
+    return (len(values), mean, float(squares.sum()), float((squares * apart).sum()), float((squares * squares).sum()))
+
+
+def joined_powers(cells: list[Powers], options: dict[str, Any]) -> Powers:
+    """Return the powers of all values."""
+    first, *rest = [cell for cell in cells if cell[0]] or cells[:1]
+    for other in rest:
+        first = _joined(first, other)
+    return first
+
+
+def _joined(one: Powers, other: Powers) -> Powers:
+    na, mean_a, a2, a3, a4 = one
+    nb, mean_b, b2, b3, b4 = other
+    n = na + nb
+    d = mean_b - mean_a
+    second = a2 + b2 + d**2 * na * nb / n
+    third = a3 + b3 + d**3 * na * nb * (na - nb) / n**2 + 3 * d * (na * b2 - nb * a2) / n
+    fourth = (
+        a4 + b4 + d**4 * na * nb * (na**2 - na * nb + nb**2) / n**3
+        + 6 * d**2 * (na**2 * b2 + nb**2 * a2) / n**2 + 4 * d * (na * b3 - nb * a3) / n
+    )  # fmt: skip
+    return (n, mean_a + d * nb / n, second, third, fourth)
+
+
+def skewness(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
+    """Return the skewness, without bias, as pandas has it."""
+    n, mean, second, third, _ = cell
+    if n < 3 or np.isnan(third):
+        return _float(np.nan, dtype)
+    if _is_noise(second, n, mean):
+        return _float(0.0, dtype)
+    return _float(n * (n - 1) ** 0.5 / (n - 2) * third / second**1.5, dtype)
+
+
+def kurtosis(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
+    """Return the excess kurtosis, without bias, as pandas has it."""
+    n, mean, second, _, fourth = cell
+    if n < 4 or np.isnan(fourth):
+        return _float(np.nan, dtype)
+    if _is_noise(second, n, mean):
+        return _float(0.0, dtype)
+    scale = (n - 2) * (n - 3)
+    return _float(n * (n + 1) * (n - 1) * fourth / (scale * second**2) - 3 * (n - 1) ** 2 / scale, dtype)
+
+
+def _is_noise(second: float, n: int, mean: float) -> bool:
+    """Whether all values are equal but for rounding."""
+    return bool(second <= n * (np.finfo("float64").eps * abs(mean)) ** 2)
+
+
+def _float(value: float, dtype: Any) -> Any:
+    is_float = isinstance(dtype, np.dtype) and dtype.kind == "f"
+    return pd.Series([value], dtype=dtype if is_float else None)
+
+
+# Where the extremes lie: a series of one value, under its label.
+
+
+def extreme(how: str, column: Any, options: dict[str, Any]) -> Any:
+    """Return the row of the smallest or largest value; of none if all are missing."""
+    filled = column.dropna()
+    if not options.get("skipna", True) and len(filled) < len(column):
+        return column[column.isna()].iloc[:1]
+    place = (filled.argmin() if how == "idxmin" else filled.argmax()) if len(filled) else 0
+    return filled.iloc[place : place + 1]
+
+
+def joined_extremes(how: str, cells: list[Any], options: dict[str, Any]) -> Any:
+    """Return the row of the smallest or largest of all values."""
+    return extreme(how, concat(cells), options)
+
+
+def label_of_extreme(how: str, cell: Any, dtype: Any, options: dict[str, Any]) -> Any:
+    """Return the label; what pandas does where all values are missing."""
+    source = cell if len(cell) else pd.Series([None], dtype=dtype)
+    return pd.Series([getattr(source, how)(**options)])
+
+
+# Means of times, as whole numbers: the sum of many doesn't fit into 64 bits.
+
+
+def time_sums(column: Any, options: dict[str, Any]) -> tuple[int, int]:
+    """Return number and sum; None for the sum if one is missing and they aren't skipped."""
+    missing = column.isna().to_numpy()
+    numbers = column.astype("int64").to_numpy() if not missing.any() else column[~missing].astype("int64").to_numpy()
+    if missing.any() and not options.get("skipna", True):
+        return (-1, 0)
+    high, low = numbers >> 32, numbers & 0xFFFFFFFF
+    return (len(numbers), (int(high.sum()) << 32) + int(low.sum()))
+
+
+def joined_time_sums(cells: list[tuple[int, int]], options: dict[str, Any]) -> tuple[int, int]:
+    """Return number and sum of all."""
+    if any(count < 0 for count, _ in cells):
+        return (-1, 0)
+    return (sum(count for count, _ in cells), sum(total for _, total in cells))
+
+
+def time_mean(cell: tuple[int, int], dtype: Any, options: dict[str, Any]) -> Any:
+    """Return the mean, missing if there is none."""
+    count, total = cell
+    if count < 1:
+        return pd.Series([pd.NaT], dtype=dtype)
+    return pd.Series([total // count], dtype="int64").astype(dtype)
+
+
+def time_moments(column: Any, options: dict[str, Any]) -> Powers:
+    """Return the powers of times or durations as numbers."""
+    missing = column.isna()
+    numbers = column[~missing].astype("int64").astype("float64")
+    if missing.any() and not options.get("skipna", True):
+        numbers = pd.Series([np.nan])
+    return powers(numbers, options)
+
+
+def time_deviation(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
+    """Return the standard deviation as a duration of the same unit."""
+    n, _, second, _, _ = cell
+    free = n - options.get("ddof", 1)
+    kind: Any = f"timedelta64[{getattr(dtype, 'unit', None) or np.datetime_data(dtype)[0]}]"
+    if free <= 0 or np.isnan(second):
+        return pd.Series([pd.NaT], dtype=kind)
+    return pd.Series([int((second / free) ** 0.5)], dtype="int64").astype(kind)
+
+
+# Sums and products of at least so many values.
+
+
+def counted(how: str, column: Any, options: dict[str, Any]) -> tuple[int, Any]:
+    """Return how many values count, and what they make."""
+    skipna = options.get("skipna", True)
+    value = getattr(column, how)(skipna=skipna)
+    return (int(column.count()) if skipna else len(column), pd.Series([value]) if not _is_none(value) else value)
+
+
+def _is_none(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT
+
+
+def joined_counted(how: str, cells: list[tuple[int, Any]], options: dict[str, Any]) -> tuple[int, Any]:
+    """Return the same of all values."""
+    missing = [value for _, value in cells if _is_none(value)]
+    count = sum(count for count, _ in cells)
+    if missing:
+        return (count, missing[0])
+    whole = concat([value for _, value in cells])
+    return (count, pd.Series([getattr(whole, how)(skipna=options.get("skipna", True))]))
+
+
+def enough_counted(how: str, cell: tuple[int, Any], dtype: Any, options: dict[str, Any]) -> Any:
+    """Return the value if enough count; else what pandas has for too few."""
+    count, value = cell
+    if count < options["min_count"]:
+        few = getattr(pd.Series([], dtype=dtype), how)(min_count=1)
+        return pd.Series([few], dtype=dtype if _is_none(few) else None)
+    return pd.Series([value], dtype=dtype) if _is_none(value) else value
+
+
+STEPS: dict[str, tuple[Any, Any, Any]] = {
+    "skew": (powers, joined_powers, skewness),
+    "kurt": (powers, joined_powers, kurtosis),
+    **{how: (partial(extreme, how), partial(joined_extremes, how), partial(label_of_extreme, how)) for how in ("idxmin", "idxmax")},
+}  # fmt: skip
+OF_TIMES: dict[str, tuple[Any, Any, Any]] = {
+    "mean": (time_sums, joined_time_sums, time_mean),
+    "std": (time_moments, joined_powers, time_deviation),
+}
+WITH_MIN_COUNT: dict[str, tuple[Any, Any, Any]] = {
+    how: (partial(counted, how), partial(joined_counted, how), partial(enough_counted, how)) for how in ("sum", "prod")
+}

@@ -1,0 +1,105 @@
+"""Covariances and correlations of columns: each partition yields the moments of each pair, which are joined by a tree."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.nodes import FrameExpr, empty
+from glassloom.dataframe.reduce import Operation, tree
+
+
+class Pairs(NamedTuple):
+    """Of each pair of columns, over the rows where both are there: their number, means, sums of squares and of products.
+
+    ``mean[i, j]`` and ``squares[i, j]`` are of column i where column j is there too.
+    """
+
+    rows: int
+    there: Any
+    mean: Any
+    squares: Any
+    products: Any
+
+
+def correlation(node: FrameExpr, how: str, min_periods: int, ddof: int, split_every: int | None = None) -> FrameExpr:
+    """Return the node of the matrix of covariances (``cov``) or correlations (``corr``) of a frame of numbers.
+
+    As in pandas, `ddof` is 1 if values are missing.
+    """
+    columns = node.meta.columns
+    meta = empty(pd.DataFrame(index=columns, columns=columns, dtype="float64"))
+    finish = partial(_matrix, how, min_periods, ddof, columns)
+    return tree(node, Operation(_pairs, _joined, finish), meta, how, split_every=split_every)
+
+
+def correlation_of_two(node: FrameExpr, how: str, min_periods: int, ddof: int) -> FrameExpr:
+    """Return the node of the covariance or correlation of a frame's two columns: a scalar."""
+    finish = partial(_single, how, min_periods, ddof, node.meta.columns)
+    return tree(node, Operation(_pairs, _joined, finish), np.float64(0.5), how)
+
+
+def _pairs(block: Any) -> Pairs | None:
+    if not len(block):
+        return None
+    values = np.stack(
+        [block.iloc[:, place].to_numpy(dtype="float64", na_value=np.nan) for place in range(block.shape[1])], axis=1
+    )
+    there = ~np.isnan(values)
+    shift = np.array(
+        [column[is_there].mean() if is_there.any() else 0.0 for column, is_there in zip(values.T, there.T, strict=True)]
+    )
+    filled = np.where(there, values - shift, 0.0)
+    some = there.astype("float64")
+    count = some.T @ some
+    sums = filled.T @ some
+    divisor = np.where(count > 0, count, 1.0)
+    squares = (filled * filled).T @ some - sums * sums / divisor
+    products = filled.T @ filled - sums * sums.T / divisor
+    return Pairs(len(block), count, sums / divisor + shift[:, None], np.maximum(squares, 0.0), products)
+
+
+def _joined(parts: list[Pairs | None]) -> Pairs | None:
+    some = [part for part in parts if part is not None]
+    if not some:
+        return None
+    whole = some[0]
+    for other in some[1:]:
+        count = whole.there + other.there
+        divisor = np.where(count > 0, count, 1.0)
+        weight = whole.there * other.there / divisor
+        apart = np.where((whole.there > 0) & (other.there > 0), other.mean - whole.mean, 0.0)
+        mean = np.where(whole.there > 0, whole.mean + apart * other.there / divisor, other.mean)
+        squares = whole.squares + other.squares + apart * apart * weight
+        whole = Pairs(
+            whole.rows + other.rows, count, mean, squares, whole.products + other.products + apart * apart.T * weight
+        )
+    return whole
+
+
+def _matrix(how: str, min_periods: int, ddof: int, columns: Any, parts: list[Pairs | None]) -> Any:
+    whole = _joined(parts)
+    shape = (len(columns), len(columns))
+    if whole is None:
+        return pd.DataFrame(np.full(shape, np.nan), index=columns, columns=columns)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if how == "corr":
+            made = np.clip(whole.products / np.sqrt(whole.squares * whole.squares.T), -1.0, 1.0)
+            made[(_is_constant(whole)) | _is_constant(whole).T] = np.nan
+        else:
+            free = whole.there - (ddof if (whole.there == whole.rows).all() else 1)  # pandas heeds it only then
+            made = np.where(free > 0, whole.products / free, np.nan)
+    made = np.where(whole.there >= max(min_periods, 1), made, np.nan)
+    return pd.DataFrame(made, index=columns, columns=columns)
+
+
+def _is_constant(whole: Pairs) -> Any:
+    """Return where a column has one value but for rounding."""
+    return whole.squares <= whole.there * (np.finfo("float64").eps * np.abs(whole.mean)) ** 2
+
+
+def _single(how: str, min_periods: int, ddof: int, columns: Any, parts: list[Pairs | None]) -> Any:
+    return _matrix(how, min_periods, ddof, columns, parts).iloc[0, 1]

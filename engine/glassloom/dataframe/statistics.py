@@ -1,0 +1,405 @@
+"""Statistics that combine reductions: quantiles, `describe`, `mode`, correlations, `agg`, and where extremes lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import sample
+from glassloom.dataframe.base import Frame
+from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.correlation import correlation, correlation_of_two
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, empty
+from glassloom.dataframe.options import is_columns, refused
+from glassloom.dataframe.quantiles import Wanted, column_quantiles, fractions_of
+from glassloom.dataframe.reduce import value_counts
+from glassloom.dataframe.wrap import is_node, operate, wrap
+from glassloom.errors import OptionError
+
+
+class Assembled(BlockOp):
+    """What is made of several results of one partition each."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+def assembled(function: Callable[..., Any], nodes: list[FrameExpr], label: str, meta: Any = None) -> Any:
+    """Return the lazy result of a function of results that have one partition each."""
+    distinct = list({node.name: node for node in nodes}.values())
+    numbers = {node.name: number for number, node in enumerate(distinct)}
+    call = BlockCall(function, tuple(Block(numbers[node.name]) for node in nodes), label=label)
+    made = function(*[sample(node.meta) for node in nodes]) if meta is None else meta
+    return wrap(
+        Assembled(distinct[0], tuple(distinct[1:]), call, empty(made) if isinstance(made, pd.DataFrame) else made)
+    )
+
+
+class Statistics(Frame):
+    """Methods of frames and series."""
+
+    def quantile(self, q: Any = 0.5, axis: Any = 0, numeric_only: bool = False, interpolation: str = "linear",
+                 method: str = "single", *, split_every: int | None = None) -> Any:  # fmt: skip
+        """Return quantiles, exactly: partitions are read once for bounds, and once for the values between them.
+
+        Parameters
+        ----------
+        q
+            A fraction, 0 to 1, or a list of them.
+        axis
+            0 or ``"index"``: of each column. 1 or ``"columns"``: of each row.
+        numeric_only
+            Whether to leave out columns that aren't numbers.
+        interpolation
+            What to do between two values: as pandas.
+        method
+            Only ``"single"``, or for compatibility with Dask ``"default"``, ``"dask"``, ``"tdigest"``: it is exact.
+        split_every
+            How many partial results are joined at a time. Default 8.
+        """
+        if method not in ("single", "default", "dask", "tdigest"):
+            raise refused("quantile", "method", method, "each column is ranked by itself")
+        node = numeric_columns(self._expr) if numeric_only else self._expr
+        if is_columns(axis, "quantile"):
+            kwargs = {"q": q, "axis": 1, "interpolation": interpolation}
+            return operate(Method("quantile"), wrap(node), kwargs=kwargs)
+        fractions, is_list = fractions_of(q)
+        wanted = Wanted("quantile", fractions, interpolation, True)
+        return self._ranked(node, wanted, partial(_frame_of_quantiles, fractions, is_list), split_every, is_list)
+
+    def median(
+        self, axis: Any = 0, skipna: bool = True, numeric_only: bool = False, *, split_every: int | None = None
+    ) -> Any:
+        """Return the median, exactly: of a frame for each column, of a series as a scalar. See `quantile`."""
+        node = numeric_columns(self._expr) if numeric_only else self._expr
+        if axis is not None and is_columns(axis, "median"):
+            return operate(Method("median"), wrap(node), kwargs={"axis": 1, "skipna": skipna})
+        wanted = Wanted("median", (0.5,), "linear", skipna)
+        like = sample(node.meta).median(skipna=skipna)
+        return self._ranked(node, wanted, partial(_row_of_scalars, getattr(like, "dtype", None)), split_every, True)
+
+    def _ranked(
+        self, node: FrameExpr, wanted: Wanted, join: Callable[..., Any], split_every: int | None, is_list: bool
+    ) -> Any:
+        if isinstance(node.meta, pd.DataFrame):
+            names = node.meta.columns
+            parts = [column_quantiles(Projection(node, name), wanted, split_every) for name in names]
+            meta = None if parts else getattr(node.meta, wanted.how)()
+            return assembled(partial(join, names), parts, wanted.how, meta) if parts else wrap_concrete(meta)
+        series = wrap(column_quantiles(node, wanted, split_every))
+        return series if is_list else operate(_first_value, series, kind=BlockOp, label="quantile")
+
+    def skew(
+        self, axis: Any = 0, skipna: bool = True, numeric_only: bool = False, *, split_every: int | None = None
+    ) -> Any:
+        """Return the skewness, without bias: of a frame for each column, of a series as a scalar."""
+        return self._reduce("skew", axis, {"skipna": skipna}, numeric_only, split_every)  # type: ignore[attr-defined]
+
+    def kurt(
+        self, axis: Any = 0, skipna: bool = True, numeric_only: bool = False, *, split_every: int | None = None
+    ) -> Any:
+        """Return the excess kurtosis, without bias: of a frame for each column, of a series as a scalar."""
+        return self._reduce("kurt", axis, {"skipna": skipna}, numeric_only, split_every)  # type: ignore[attr-defined]
+
+    kurtosis = kurt
+
+    def idxmin(
+        self, axis: Any = 0, skipna: bool = True, numeric_only: bool = False, *, split_every: int | None = None
+    ) -> Any:
+        """Return the label of the first row with the smallest value: of a frame for each column."""
+        return self._reduce("idxmin", axis, {"skipna": skipna}, numeric_only, split_every)  # type: ignore[attr-defined]
+
+    def idxmax(
+        self, axis: Any = 0, skipna: bool = True, numeric_only: bool = False, *, split_every: int | None = None
+    ) -> Any:
+        """Return the label of the first row with the largest value: of a frame for each column."""
+        return self._reduce("idxmax", axis, {"skipna": skipna}, numeric_only, split_every)  # type: ignore[attr-defined]
+
+    def describe(self, percentiles: Any = None, include: Any = None, exclude: Any = None, *, split_every: int | None = None) -> Any:  # fmt: skip
+        """Return numbers of values, means, deviations, extremes and exact quantiles, or of text the most frequent value.
+
+        Parameters
+        ----------
+        percentiles
+            The fractions. Default: quarters.
+        include, exclude
+            Dtypes of the columns to describe; ``"all"`` for all. Default: numbers, and without any, all.
+        split_every
+            How many partial results are joined at a time. Default 8.
+        """
+        fractions = (0.25, 0.5, 0.75) if percentiles is None else tuple(float(one) for one in percentiles)
+        fractions = tuple(sorted(set(fractions)))
+        if isinstance(self._meta, pd.DataFrame):
+            chosen = _described_columns(self._meta, include, exclude)
+            columns = [self[name] for name in chosen]  # type: ignore[index]
+        else:
+            columns = [self]
+        parts = [_description(column, fractions, split_every) for column in columns]
+        if not isinstance(self._meta, pd.DataFrame):
+            return parts[0]
+        return assembled(_side_by_side, [part.expr for part in parts], "describe")
+
+    def agg(self, func: Any = None, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
+        """Return one or several reductions.
+
+        Parameters
+        ----------
+        func
+            The name of a reduction or NumPy's function, a list of them, or of a frame a dict from column to those.
+        axis
+            Only the rows.
+        args, kwargs
+            Passed on to a single reduction.
+        """
+        if is_columns(axis, "agg"):
+            raise refused("agg", "axis", axis, "the reductions have axis=1")
+        if isinstance(func, dict):
+            return self._agg_by_column(func)
+        if isinstance(func, list):
+            names = [reduction_name(one) for one in func]
+            if isinstance(self._meta, pd.DataFrame):
+                return self._agg_by_column({name: func for name in self._meta.columns})
+            parts = [getattr(self, name)().expr for name in names]
+            return assembled(partial(_stacked, names, self._meta.name), parts, "agg")
+        return getattr(self, reduction_name(func))(*args, **kwargs)
+
+    aggregate = agg
+
+    def _agg_by_column(self, functions: dict[Any, Any]) -> Any:
+        if not isinstance(self._meta, pd.DataFrame):
+            raise refused("agg", "func", functions, "of a series give a name or a list of names")
+        require_columns(functions, self._meta)
+        lists = {name: one if isinstance(one, list) else [one] for name, one in functions.items()}
+        names = {name: tuple(map(reduction_name, one)) for name, one in lists.items()}
+        parts = [getattr(self[column], how)().expr for column, every in names.items() for how in every]  # type: ignore[index]
+        are_single = not any(isinstance(one, list) for one in functions.values())
+        return assembled(partial(_by_column, names, are_single), parts, "agg")
+
+
+def numeric_columns(node: FrameExpr) -> FrameExpr:
+    """Return the node of the columns that are numbers or booleans; a series as it is."""
+    if not isinstance(node.meta, pd.DataFrame):
+        return node
+    numbers = [name for name, dtype in node.meta.dtypes.items() if pd.api.types.is_numeric_dtype(dtype)]
+    return Projection(node, numbers) if len(numbers) < len(node.meta.columns) else node
+
+
+def reduction_name(func: Any) -> str:
+    """Return the name of a reduction that is given by name or as NumPy's function.
+
+    Raises
+    ------
+    NotImplementedError
+        If it is another function: it would need whole columns.
+    """
+    name = func if isinstance(func, str) else getattr(func, "__name__", repr(func))
+    name = {"amin": "min", "amax": "max"}.get(name, name)
+    is_known = isinstance(func, str) or getattr(np, name, None) is func or func in (sum, min, max, all, any)
+    if not is_known or name not in _REDUCTIONS:
+        raise refused(
+            "agg", "func", func, f"it takes {', '.join(_REDUCTIONS)}; reduction() takes functions of your own"
+        )
+    return name
+
+
+_REDUCTIONS = (
+    "sum", "mean", "min", "max", "count", "prod", "var", "std", "sem", "median", "nunique", "any", "all", "skew", "kurt",
+    "idxmin", "idxmax", "size",
+)  # fmt: skip
+
+
+def wrap_concrete(value: Any) -> Any:
+    """Return pandas' result for a frame without columns."""
+    raise OptionError(f"the frame has no columns to compute of; pandas says {value!r}")
+
+
+def _first_value(series: Any) -> Any:
+    return series.iloc[0] if len(series) else np.nan
+
+
+def _row_of_scalars(dtype: Any, names: Any, *values: Any) -> Any:
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+        return pd.Series(list(values), index=names, dtype=dtype)
+    return pd.Series(list(values), index=names).infer_objects()
+
+
+def _frame_of_quantiles(fractions: tuple[float, ...], is_list: bool, names: Any, *columns: Any) -> Any:
+    made = pd.concat(list(columns), axis=1)
+    made.columns = names
+    if is_list:
+        return made
+    row = made.iloc[0] if len(made) else pd.Series(np.nan, index=names)
+    return row.rename(fractions[0])
+
+
+def _stacked(names: list[str], name: Any, *values: Any) -> Any:
+    return pd.Series(list(values), index=names, name=name)
+
+
+def _by_column(names: dict[Any, tuple[str, ...]], are_single: bool, *values: Any) -> Any:
+    left = iter(values)
+    columns = {column: pd.Series({how: next(left) for how in every}) for column, every in names.items()}
+    if are_single:
+        return pd.Series({column: one.iloc[0] for column, one in columns.items()})
+    return pd.concat(columns, axis=1)
+
+
+def _side_by_side(*columns: Any) -> Any:
+    order: list[Any] = []
+    for one in sorted((column.index for column in columns), key=len):
+        order.extend(label for label in one if label not in order)
+    return pd.concat([column.reindex(order) for column in columns], axis=1)
+
+
+def _described_columns(meta: Any, include: Any, exclude: Any) -> list[Any]:
+    if include is None and exclude is None:
+        chosen = meta.select_dtypes(include=[np.number, "datetime", "timedelta", "datetimetz"])
+        return list(chosen.columns if len(chosen.columns) else meta.columns)
+    if include == "all":
+        if exclude is not None:
+            raise ValueError("exclude must be None when include is 'all'")
+        return list(meta.columns)
+    return list(meta.select_dtypes(include=include, exclude=exclude).columns)
+
+
+def _description(column: Any, fractions: tuple[float, ...], split_every: int | None) -> Any:
+    meta = column.expr.meta
+    name, dtype = meta.name, meta.dtype
+    is_time = dtype.kind in "mM"
+    if dtype.kind == "b" or not (is_time or pd.api.types.is_numeric_dtype(dtype)):
+        counts = value_counts(
+            column.expr, sort=True, ascending=False, dropna=True, normalize=False, split_every=split_every
+        )
+        return assembled(
+            partial(_of_text, name, dtype), [counts], "describe", _of_text(name, dtype, meta.value_counts())
+        )
+    parts = [column.count(split_every=split_every), column.mean(split_every=split_every)]
+    parts += [column.min(split_every=split_every)]
+    parts += [column.quantile(list(fractions), split_every=split_every)] if fractions else []
+    parts += [column.max(split_every=split_every)]
+    if dtype.kind != "M":
+        parts.insert(2, column.std(split_every=split_every))
+    labels = _labels(fractions, dtype.kind == "M")
+    like = sample(meta).describe(percentiles=list(fractions))
+    call = partial(_of_numbers, labels, name, like.dtype)
+    return assembled(call, [part.expr for part in parts], "describe", like[:0])
+
+
+def _labels(fractions: tuple[float, ...], is_time: bool) -> list[str]:
+    index = list(pd.Series([1.0]).describe(percentiles=list(fractions)).index)
+    return [label for label in index if label != "std"] if is_time else index
+
+
+def _of_numbers(labels: list[str], name: Any, dtype: Any, *values: Any) -> Any:
+    flat = [item for value in values for item in (list(value) if isinstance(value, pd.Series) else [value])]
+    return pd.Series(flat, index=labels, name=name, dtype=dtype)
+
+
+def _of_text(name: Any, dtype: Any, counts: Any) -> Any:
+    top, freq = (counts.index[0], counts.iloc[0]) if len(counts) else (np.nan, np.nan)
+    values = [counts.sum(), int((counts > 0).sum()), top, freq]
+    return pd.Series(values, index=["count", "unique", "top", "freq"], name=name, dtype=object)
+
+
+class FrameStatistics(Statistics):
+    """Methods of frames."""
+
+    def corr(self, method: Any = "pearson", min_periods: int = 1, numeric_only: bool = False, *, split_every: int | None = None) -> Any:  # fmt: skip
+        """Return the correlations of all pairs of columns. Only Pearson's: ranks depend on all rows."""
+        _require_pearson("corr", method)
+        return self._matrix("corr", min_periods, 1, numeric_only, split_every)
+
+    def cov(self, min_periods: int | None = None, ddof: int = 1, numeric_only: bool = False, *, split_every: int | None = None) -> Any:  # fmt: skip
+        """Return the covariances of all pairs of columns."""
+        return self._matrix("cov", min_periods or 1, ddof, numeric_only, split_every)
+
+    def _matrix(self, how: str, min_periods: int, ddof: int, numeric_only: bool, split_every: int | None) -> Any:
+        node = numeric_columns(self._expr) if numeric_only else self._expr
+        getattr(sample(node.meta), how)()  # pandas objects to text here
+        return wrap(correlation(node, how, min_periods, ddof, split_every))
+
+    def mode(
+        self, axis: Any = 0, numeric_only: bool = False, dropna: bool = True, *, split_every: int | None = None
+    ) -> Any:
+        """Return the most frequent values of each column, sorted; columns with fewer are filled up with missing ones."""
+        if is_columns(axis, "mode"):
+            raise refused("mode", "axis", axis, "apply(lambda row: row.mode()..., axis=1, meta=...)")
+        frame = wrap(numeric_columns(self._expr) if numeric_only else self._expr)
+        names = frame.columns
+        parts = [_mode(frame[name].expr, dropna, split_every) for name in names]
+        return assembled(partial(_modes_side_by_side, names), parts, "mode")
+
+    def nunique(self, axis: Any = 0, dropna: bool = True, *, split_every: int | None = None) -> Any:
+        """Return the number of distinct values of each column, or with ``axis=1`` of each row."""
+        if is_columns(axis, "nunique"):
+            return operate(Method("nunique"), self, kwargs={"axis": 1, "dropna": dropna})
+        return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)  # type: ignore[attr-defined]
+
+
+class SeriesStatistics(Statistics):
+    """Methods of series."""
+
+    def corr(self, other: Any, method: Any = "pearson", min_periods: int | None = None) -> Any:
+        """Return the correlation with another series of the same rows. Only Pearson's: ranks depend on all rows."""
+        _require_pearson("corr", method)
+        return self._with_other("corr", other, min_periods, 1)
+
+    def cov(self, other: Any, min_periods: int | None = None, ddof: int = 1) -> Any:
+        """Return the covariance with another series of the same rows."""
+        return self._with_other("cov", other, min_periods, ddof)
+
+    def autocorr(self, lag: int = 1) -> Any:
+        """Return the correlation with the values `lag` rows before, also over borders of partitions."""
+        return self.corr(self.shift(lag))  # type: ignore[attr-defined]
+
+    def _with_other(self, how: str, other: Any, min_periods: int | None, ddof: int) -> Any:
+        if not is_node(other) or not isinstance(other.expr.meta, pd.Series):
+            raise refused(how, "other", other, "it takes a lazy series of the same rows")
+        pair = operate(_paired, self, other, label="pair")
+        return wrap(correlation_of_two(pair.expr, how, min_periods or 1, ddof))
+
+    def mode(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
+        """Return the most frequent values, sorted."""
+        return wrap(_mode(self._expr, dropna, split_every))
+
+    def nunique(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
+        """Return the number of distinct values."""
+        return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)  # type: ignore[attr-defined]
+
+
+def _require_pearson(method: str, value: Any) -> None:
+    if value != "pearson":
+        raise refused(method, "method", value, "only 'pearson' can be computed of partitions")
+
+
+def _paired(one: Any, other: Any) -> Any:
+    return pd.concat([one.rename("one"), other.rename("other")], axis=1)
+
+
+def _mode(node: FrameExpr, dropna: bool, split_every: int | None) -> FrameExpr:
+    counts = value_counts(node, sort=False, ascending=False, dropna=dropna, normalize=False, split_every=split_every)
+    meta = node.meta.mode(dropna=dropna)
+    return assembled(partial(_most_frequent, meta, dropna), [counts], "mode", meta).expr
+
+
+def _most_frequent(meta: Any, dropna: bool, counts: Any) -> Any:
+    if not len(counts):
+        return meta
+    top = counts.index[(counts == counts.max()).to_numpy() & (counts > 0).to_numpy()]
+    return pd.Series(top, dtype=meta.dtype, name=meta.name).mode(dropna=dropna).rename(meta.name)
+
+
+def _modes_side_by_side(names: Any, *columns: Any) -> Any:
+    made = pd.concat([column.reset_index(drop=True) for column in columns], axis=1)
+    made.columns = names
+    return made

@@ -1,0 +1,143 @@
+"""Statistics are those of pandas, wherever the partitions end."""
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, check_all, cut_frames
+from glassloom.expr import lower, optimize
+from hypothesis import given, settings
+
+INLINE = {"scheduler": "inline"}
+NUMBERS = ["i", "f"]
+
+STATISTICS = {
+    "quantile": lambda f: f[NUMBERS].quantile(0.3),
+    "quantile of one": lambda f: f.f.quantile(0.25),
+    "quantiles": lambda f: f[NUMBERS].quantile([0.1, 0.5, 1.0]),
+    "quantiles of one": lambda f: f.i.quantile([0, 0.75]),
+    "quantile of times": lambda f: f.d.quantile(0.4),
+    "nearest quantile": lambda f: f.i.quantile(0.5, interpolation="nearest"),
+    "lower quantile": lambda f: f.f.quantile(0.6, interpolation="lower"),
+    "quantile of nullable": lambda f: f.n.quantile(0.5),
+    "quantile of rows": lambda f: f[NUMBERS].quantile(0.5, axis=1),
+    "median": lambda f: f[NUMBERS].median(),
+    "median of one": lambda f: f.i.median(),
+    "median of times": lambda f: f.d.median(),
+    "median with missing": lambda f: f.f.median(skipna=False),
+    "median of numbers": lambda f: f.median(numeric_only=True),
+    "skew": lambda f: f[NUMBERS].skew(),
+    "kurt": lambda f: f.i.kurt(),
+    "skew with missing": lambda f: f.f.skew(skipna=False),
+    "min count": lambda f: f[NUMBERS].sum(min_count=4),
+    "min count of nullable": lambda f: f.n.sum(min_count=3),
+    "min count of a product": lambda f: f.f.prod(min_count=2),
+    "mode": lambda f: f[["i", "s", "b", "d"]].mode(),
+    "mode of one": lambda f: f.s.mode(),
+    "mode with missing": lambda f: f.f.mode(dropna=False),
+    "corr": lambda f: f[NUMBERS].corr(),
+    "cov": lambda f: f[NUMBERS].cov(ddof=0),
+    "corr with a minimum": lambda f: f[NUMBERS].corr(min_periods=5),
+    "corr of two": lambda f: f.i.corr(f.f),
+    "cov of two": lambda f: f.i.cov(f.f),
+    "nunique of rows": lambda f: f[NUMBERS].nunique(axis=1),
+    "nunique": lambda f: f.s.nunique(),
+    "any of booleans": lambda f: f.any(bool_only=True),
+    "product": lambda f: f.i.product(),
+    "agg": lambda f: f.agg({"i": "sum", "f": "mean"}),
+    "agg of lists": lambda f: f[NUMBERS].agg(["min", "max"]),
+    "agg of one": lambda f: f.i.agg(["sum", "mean"]),
+    "agg by name": lambda f: f.i.agg("sum"),
+}
+
+
+@settings(max_examples=2)
+@given(cut_frames(max_rows=24))
+def test_statistics_are_those_of_pandas(pair):
+    check_all(STATISTICS, *pair)
+
+
+OF_ROWS = {
+    "idxmin": lambda f: f.i.idxmin(),
+    "idxmax of columns": lambda f: f[["i", "b"]].idxmax(),
+    "autocorr": lambda f: f.i.autocorr(2),
+    "describe": lambda f: f.describe(),
+    "describe one": lambda f: f.f.describe(percentiles=[0.1, 0.9]),
+    "describe times": lambda f: f[["i"]].describe(include="all"),
+}
+
+
+@settings(max_examples=2)
+@given(cut_frames(min_rows=3, max_rows=24))
+def test_statistics_of_frames_with_rows_are_those_of_pandas(pair):
+    frame, lazy = pair
+    check_all(OF_ROWS, frame.drop(columns="d"), lazy.drop(columns="d"))
+    check_all(
+        {"times": lambda f: f[["d"]].describe().drop("mean") if isinstance(f, pd.DataFrame) else Undescribed(f)},
+        frame.dropna(),
+        lazy.dropna(),
+    )
+
+
+class Undescribed:
+    """A description whose mean is left out: pandas' is rounded to a few nanoseconds."""
+
+    def __init__(self, lazy):
+        self.lazy = lazy
+
+    def compute(self, **options):
+        return self.lazy[["d"]].describe().compute(**options).drop("mean")
+
+
+def test_text_is_described_by_its_most_frequent_value():
+    frame = pd.DataFrame({"s": ["b", "a", "b", None], "x": [1, 2, 3, 4], "b": [True, True, False, True]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    assert_same(lazy.s.describe().compute(**INLINE), frame.s.describe())
+    assert_same(lazy.describe(include="all").compute(**INLINE), frame.describe(include="all"))
+    assert_same(lazy[["s", "b"]].describe().compute(**INLINE), frame[["s", "b"]].describe())
+
+
+def test_means_of_times_are_near_those_of_pandas_and_exact():
+    times = pd.Series(
+        pd.to_datetime(["2020-01-01 00:00", "2021-03-05 12:00", None, "1999-12-31 00:00"]).tz_localize("UTC")
+    )
+    lazy = gd.from_pandas(times, npartitions=3)
+    assert abs(lazy.mean().compute(**INLINE) - times.mean()) < pd.Timedelta("1us")
+    assert abs(lazy.std().compute(**INLINE) - times.std()) < pd.Timedelta("1ms")
+    assert pd.isna(lazy.mean(skipna=False).compute(**INLINE))
+    assert lazy.mean().compute(**INLINE).value == (times.dropna().astype("int64").sum() // 3) * 10 ** (
+        3 * (times.dt.unit == "us")
+    )
+
+
+def test_quantiles_of_many_values_are_exact_and_send_few():
+    random = np.random.default_rng(1)
+    values = pd.Series(np.concatenate([random.normal(size=40_000), np.full(20_000, 0.25)]))
+    lazy = gd.from_pandas(values.sample(frac=1, random_state=2), npartitions=6, sort=False)
+    got = lazy.quantile([0.01, 0.5, 0.6, 0.999]).compute()
+    pd.testing.assert_series_equal(got, values.quantile([0.01, 0.5, 0.6, 0.999]), rtol=0)
+    graph, _ = lower(optimize([lazy.quantile(0.5).expr]))
+    assert len(graph) < 6 * 4 + 8
+
+
+def test_correlations_of_large_numbers_keep_their_digits():
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame(random.normal(size=(500, 3)), columns=list("abc")) + 1e8
+    frame.loc[::7, "b"] = np.nan
+    lazy = gd.from_pandas(frame, npartitions=5)
+    pd.testing.assert_frame_equal(lazy.corr().compute(**INLINE), frame.corr(), rtol=1e-6)
+    pd.testing.assert_frame_equal(lazy.cov().compute(**INLINE), frame.cov(), rtol=1e-6)
+
+
+def test_what_statistics_cant_do_is_said():
+    lazy = gd.from_pandas(pd.DataFrame({"x": [1.0, 2.0], "s": ["a", "b"]}), npartitions=2)
+    with pytest.raises(NotImplementedError, match=r"corr\(method='spearman'\) isn't supported: only 'pearson'"):
+        lazy[["x"]].corr("spearman")
+    with pytest.raises(NotImplementedError, match=r"quantile\(method='table'\) isn't supported"):
+        lazy.x.quantile(0.5, method="table")
+    with pytest.raises(ValueError, match=r"q=1.5 should be between 0 and 1"):
+        lazy.x.quantile(1.5)
+    with pytest.raises(NotImplementedError, match=r"agg\(func=.*isn't supported: it takes sum, mean"):
+        lazy.x.agg(lambda x: x.sum())
+    with pytest.raises(TypeError, match="mean takes no min_count"):
+        lazy.x.mean(min_count=1)
