@@ -7,25 +7,19 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import psutil
 import pytest
+from jupyter_labs import ARTIFACTS, Lab, running_lab
 from playwright.sync_api import BrowserContext, Locator, Page, expect, sync_playwright
 
 HERE = Path(__file__).parent
-ARTIFACTS = HERE / "artifacts"
 BASE_URL = "/user/someone/"
-TOKEN = "sekret"
-START_TIMEOUT_S = 120
 FIRST_OPENING_MS = 60_000
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
@@ -47,34 +41,6 @@ expect.set_options(timeout=30_000)
 _numbers = itertools.count()
 
 
-@dataclass(frozen=True)
-class Lab:
-    """A running JupyterLab; `environment` is what its kernels and clusters need to be found by it."""
-
-    url: str
-    origin: str
-    root: Path
-    environment: dict[str, str]
-    process: subprocess.Popen[bytes]
-
-    def address(self, path: str = "lab") -> str:
-        """Return the URL of a page, with the token."""
-        return f"{self.url}{path}{'&' if '?' in path else '?'}token={TOKEN}"
-
-    def dashboards_pid(self) -> int | None:
-        """Return the process id of the dashboards process, if it runs."""
-        return next((process.pid for process in self._dashboards()), None)
-
-    def dashboards_sockets(self) -> list[Path]:
-        """Return the path of the socket of each dashboards process."""
-        commands = [process.cmdline() for process in self._dashboards()]
-        return [Path(command[command.index("--unix-socket") + 1]) for command in commands]
-
-    def _dashboards(self) -> list[psutil.Process]:
-        children = psutil.Process(self.process.pid).children()
-        return [child for child in children if "glassloom_dashboards" in child.cmdline()]
-
-
 def chromium_path() -> str | None:
     """Return the browser to use; None is Playwright's own, where that is installed."""
     for name in (os.environ.get("GLASSLOOM_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"):
@@ -85,53 +51,8 @@ def chromium_path() -> str | None:
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    directory = tmp_path_factory.mktemp("lab")
-    root = directory / "root"
-    root.mkdir()
-    environment = {
-        **os.environ,
-        "HOME": str(directory),
-        "IPYTHONDIR": str(directory / "ipython"),
-        "JUPYTER_CONFIG_DIR": str(directory / "config"),
-        "JUPYTER_DATA_DIR": str(directory / "data"),
-        "JUPYTER_RUNTIME_DIR": str(directory / "run"),
-        "JUPYTERLAB_SETTINGS_DIR": str(directory / "settings"),
-        "JUPYTERLAB_WORKSPACES_DIR": str(directory / "workspaces"),
-    }
-    log = directory / "lab.log"
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.port=0"]
-    command += [f"--ServerApp.base_url={BASE_URL}", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}"]
-    # Lets tests run commands, and keeps JupyterLab from asking about news.
-    command += ["--LabApp.expose_app_in_browser=True"]
-    # A page says after 6 s without news that the dashboards don't respond: they are replaced soon after that.
-    command += ["--GlassloomServer.dashboards_silence_s=12"]
-    notification = directory / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
-    notification.parent.mkdir(parents=True)
-    notification.write_text('{"fetchNews": "false"}')
-    with open(log, "wb") as output:
-        process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
-        )
-    try:
-        origin = _wait_for_origin(process, log)
-        yield Lab(origin + BASE_URL, origin, root, environment, process)
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
-        ARTIFACTS.mkdir(exist_ok=True)
-        shutil.copy(log, ARTIFACTS / "lab.log")
-
-
-def _wait_for_origin(process: subprocess.Popen[bytes], log: Path) -> str:
-    end = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < end:
-        text = log.read_text()
-        if found := re.search(r"http://127\.0\.0\.1:\d+(?=/)", text):
-            return found[0]
-        if process.poll() is not None:
-            break
-        time.sleep(0.1)
-    pytest.fail(f"JupyterLab did not start:\n{log.read_text()}")
+    with running_lab(tmp_path_factory.mktemp("lab"), BASE_URL) as lab:
+        yield lab
 
 
 @pytest.fixture(scope="session")
@@ -141,7 +62,13 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser(profile: Path) -> Iterator[BrowserContext]:
+def browser_options() -> dict[str, Any]:
+    """What the browser of a module is told besides."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def browser(profile: Path, browser_options: dict[str, Any]) -> Iterator[BrowserContext]:
     # Of one module, not the session: Playwright's loop must be gone before other tests run loops of their own.
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch_persistent_context(
@@ -149,6 +76,7 @@ def browser(profile: Path) -> Iterator[BrowserContext]:
             executable_path=chromium_path(),
             args=CHROMIUM_ARGUMENTS,
             viewport={"width": 1400, "height": 850},
+            **browser_options,
         )
         browser.set_default_timeout(30_000)
         yield browser

@@ -1,0 +1,102 @@
+"""A real JupyterLab with the extension, in a process and a home of its own, for tests with a browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+ARTIFACTS = Path(__file__).parents[1] / "e2e" / "artifacts"
+TOKEN = "sekret"
+START_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A running JupyterLab; `environment` is what its kernels and clusters need to be found by it."""
+
+    url: str
+    origin: str
+    root: Path
+    environment: dict[str, str]
+    process: subprocess.Popen[bytes]
+
+    def address(self, path: str = "lab") -> str:
+        """Return the URL of a page, with the token."""
+        return f"{self.url}{path}{'&' if '?' in path else '?'}token={TOKEN}"
+
+    def dashboards_pid(self) -> int | None:
+        """Return the process id of the dashboards process, if it runs."""
+        return next((process.pid for process in self._dashboards()), None)
+
+    def dashboards_sockets(self) -> list[Path]:
+        """Return the path of the socket of each dashboards process."""
+        commands = [process.cmdline() for process in self._dashboards()]
+        return [Path(command[command.index("--unix-socket") + 1]) for command in commands]
+
+    def _dashboards(self) -> list[psutil.Process]:
+        children = psutil.Process(self.process.pid).children()
+        return [child for child in children if "glassloom_dashboards" in child.cmdline()]
+
+
+@contextmanager
+def running_lab(directory: Path, base_url: str, *options: str) -> Iterator[Lab]:
+    """Run a JupyterLab with a home of its own; its log is kept among the artifacts."""
+    root = directory / "root"
+    root.mkdir()
+    environment = {
+        **os.environ,
+        "HOME": str(directory),
+        "IPYTHONDIR": str(directory / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(directory / "config"),
+        "JUPYTER_DATA_DIR": str(directory / "data"),
+        "JUPYTER_RUNTIME_DIR": str(directory / "run"),
+        "JUPYTERLAB_SETTINGS_DIR": str(directory / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(directory / "workspaces"),
+    }
+    log = directory / "lab.log"
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.port=0"]
+    command += [f"--ServerApp.base_url={base_url}", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}"]
+    command += options
+    # Lets tests run commands, and keeps JupyterLab from asking about news.
+    command += ["--LabApp.expose_app_in_browser=True"]
+    # A page says after 6 s without news that the dashboards don't respond: they are replaced soon after that.
+    command += ["--GlassloomServer.dashboards_silence_s=12"]
+    notification = directory / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+    notification.parent.mkdir(parents=True)
+    notification.write_text('{"fetchNews": "false"}')
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
+    try:
+        origin = _wait_for_origin(process, log)
+        yield Lab(origin + base_url, origin, root, environment, process)
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
+        ARTIFACTS.mkdir(exist_ok=True)
+        shutil.copy(log, ARTIFACTS / f"{directory.name.rstrip('0123456789')}.log")
+
+
+def _wait_for_origin(process: subprocess.Popen[bytes], log: Path) -> str:
+    end = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < end:
+        text = log.read_text()
+        if found := re.search(r"http://127\.0\.0\.1:\d+(?=/)", text):
+            return found[0]
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text()}")
