@@ -62,6 +62,21 @@ class Groups:
         return _first_rows(self.codes, self.count)
 
     @cached_property
+    def sizes(self) -> Codes:
+        """The number of rows of each group."""
+        return self.weighed(None)
+
+    def weighed(self, weights: Any) -> Any:
+        """Return the sum of the rows' weights of each group; without weights, the number of rows."""
+        if not self.has_outsiders:
+            return np.bincount(self.codes, weights, minlength=self.count)
+        return np.bincount(self.codes + 1, weights, minlength=self.count + 1)[1:]
+
+    def counted(self, rows: Any) -> Codes:
+        """Return how many of some rows are in each group."""
+        return np.bincount(self.codes[rows] + 1, minlength=self.count + 1)[1:]
+
+    @cached_property
     def key_codes(self) -> list[Codes]:
         """The code of each group in each key column."""
         if self.cells is None:
@@ -226,11 +241,13 @@ def find_groups(index: Any, keys: Sequence[Any], *, arrow: bool = True) -> Codes
     arrow
         Whether Arrow may encode text.
     """
-    levels = [index.get_level_values(level) for level in range(index.nlevels)]
-    both = [concat([pd.Series(level.array), pd.Series(key.array)]) for level, key in zip(levels, keys, strict=True)]
-    if not len(index):
+    if not len(index) or not len(keys[0]):
         return np.full(len(keys[0]), -1, np.intp)
+    groups = encode(keys, dropna=False, arrow=arrow)
+    levels = [index.get_level_values(level) for level in range(index.nlevels)]
+    pairs = zip(levels, groups.keys(keys), strict=True)
+    both = [concat([pd.Series(level.array), pd.Series(own)]) for level, own in pairs]
     codes = encode(both, dropna=False, arrow=arrow).codes
     places = np.full(codes.max() + 1, -1, np.intp)
     places[codes[: len(index)]] = np.arange(len(index))
-    return places[codes[len(index) :]]
+    return places[codes[len(index) :]][groups.codes]

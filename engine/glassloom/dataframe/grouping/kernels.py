@@ -53,26 +53,13 @@ def by_pandas(groups: Groups, column: Any, how: str) -> Any:
     return getattr(grouped, how)().array
 
 
-def sizes(groups: Groups) -> Any:
-    """Return the number of rows of each group."""
-    return _count(groups.codes, groups.count, groups.has_outsiders)
-
-
-def _count(codes: Any, count: int, has_outsiders: bool, weights: Any = None) -> Any:
-    if not has_outsiders:
-        return np.bincount(codes, weights, minlength=count)
-    return np.bincount(codes + 1, weights, minlength=count + 1)[1:]
-
-
 def _size(groups: Groups, column: Any) -> Any:
-    return sizes(groups)
+    return groups.sizes
 
 
 def _values_count(groups: Groups, column: Any) -> Any:
     missing = _missing(column)
-    if missing is None:
-        return sizes(groups)
-    return _count(groups.codes[~missing], groups.count, groups.has_outsiders)
+    return groups.sizes if missing is None else groups.counted(~missing)
 
 
 def _missing(column: Any) -> Any:
@@ -93,23 +80,22 @@ def _sum(groups: Groups, column: Any) -> Any:
     if column.dtype.kind in "iu" and len(values):
         if max(abs(int(values.min())), abs(int(values.max()))) * len(values) >= _EXACT:
             return None
-        dtype = np.int64 if column.dtype.kind == "i" else np.uint64
-        return _count(groups.codes, groups.count, groups.has_outsiders, values).astype(dtype)
+        return groups.weighed(values).astype(np.int64 if column.dtype.kind == "i" else np.uint64)
     return None
 
 
 def _sum_floats(groups: Groups, values: Any) -> Any:
-    missing = np.isnan(values)
-    if missing.any():
-        values = np.where(missing, 0.0, values)
-    return _count(groups.codes, groups.count, groups.has_outsiders, values)
+    sums = groups.weighed(values)
+    if np.isnan(sums).any():  # also of infinities
+        sums = groups.weighed(np.where(np.isnan(values), 0.0, values))
+    return sums
 
 
 def _float_sum(groups: Groups, column: Any) -> Any:
     """Return sums as floats: they don't overflow."""
     if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iufb":
         return None
-    return _sum_floats(groups, column.to_numpy().astype(np.float64, copy=False))
+    return _sum_floats(groups, column.to_numpy())
 
 
 def _as_float(column: Any) -> Any:
@@ -135,17 +121,17 @@ def _squares(groups: Groups, column: Any) -> Any:
     distances *= distances
     if missing is not None:
         distances[missing] = 0.0
-    return _count(groups.codes, groups.count, groups.has_outsiders, distances)
+    return groups.weighed(distances)
 
 
 def _means(groups: Groups, values: Any) -> tuple[Any, Any]:
+    """Return the mean of each group, NaN for those without values; and which values are missing, or None."""
     missing = np.isnan(values)
-    if not missing.any():
-        counts, missing = sizes(groups), None
-    else:
-        counts = _count(groups.codes[~missing], groups.count, groups.has_outsiders)
-    sums = _sum_floats(groups, values)
-    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0), missing
+    has_missing = bool(missing.any())
+    counts = groups.counted(~missing) if has_missing else groups.sizes
+    sums = groups.weighed(np.where(missing, 0.0, values) if has_missing else values)
+    means = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+    return means, missing if has_missing else None
 
 
 def _floats(column: Any) -> Any:
