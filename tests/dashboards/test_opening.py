@@ -200,17 +200,6 @@ def test_a_session_that_was_waited_for_while_it_failed_is_made_anew_by_the_next(
     assert asyncio.run(visit()) == (["not made"] * 2 if fails else ["session"] * 2, 2)
 
 
-def test_the_browser_shows_the_page_first_and_says_if_its_document_does_not_come(browser, publish):
-    publish(Shape(tasks=5))
-    with open_tab(browser) as tab:
-        tab.route_web_socket("**/ws", lambda socket: socket.close())
-        tab.goto(f"{tab.cluster}/status")
-        assert tab.locator("h2").all_inner_texts() == [TITLES[card] for card in LAYOUTS["status"].cards]
-        tab.wait_for_function("() => document.getElementById('lost').textContent.includes('could not be opened')")
-        assert tab.locator("#lost").is_visible()
-        tab.wrongs.clear()  # Bokeh has told of the connection, too
-
-
 def test_a_script_is_sent_in_one_piece_once_and_kept_by_its_version(publish):
     publish(Shape(tasks=5))
 
@@ -225,3 +214,36 @@ def test_a_script_is_sent_in_one_piece_once_and_kept_by_its_version(publish):
     size, kept, is_whole = asyncio.run(asyncio.wait_for(visit(), 60))
     assert size > 10**6 and is_whole
     assert "max-age=315360000" in kept
+
+
+def test_the_browser_shows_the_page_first_and_says_if_its_document_does_not_come(browser, publish):
+    publish(Shape(tasks=5))
+    with open_tab(browser) as tab:
+        tab.route_web_socket("**/ws", lambda socket: socket.close())
+        tab.goto(f"{tab.cluster}/status")
+        assert tab.locator("h2").all_inner_texts() == [TITLES[card] for card in LAYOUTS["status"].cards]
+        tab.wait_for_function("() => document.getElementById('lost').textContent.includes('could not be opened')")
+        assert tab.locator("#lost").is_visible()
+        tab.wrongs.clear()  # Bokeh has told of the connection, too
+
+
+_GLYPHS_JS = """() => {
+  const doc = window.Bokeh?.documents[0]
+  if (!doc?.is_idle) return null
+  const found = [], walk = (view) => {
+    if (view.model.type === 'GlyphRenderer' && Object.getPrototypeOf(view.decimated_glyph) === view.glyph) {
+      found.push(view.muted_glyph.data_size === view.glyph.data_size)
+    } else if (view.model.type === 'GlyphRenderer') found.push(view.model.name ?? 'unnamed')
+    if (view.model.type !== 'GlyphRenderer') view.children_views().forEach(walk)
+  }
+  ;[...window.Bokeh.index].forEach(walk)
+  return found
+}"""
+
+
+def test_a_browser_makes_one_glyph_for_each_renderer_whatever_is_selected(browser, publish):
+    publish(Shape(tasks=5))
+    with open_tab(browser) as tab:
+        tab.goto(f"{tab.cluster}/status")
+        found = tab.wait_for_function(_GLYPHS_JS).json_value()
+        assert set(found) == {True} and len(found) > 20

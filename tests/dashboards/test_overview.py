@@ -289,3 +289,12 @@ def test_a_cluster_that_is_over_is_not_said_to_wait_for_anything(page):
     assert any(" yet</b>" in one for one in words)
     aggregate.set_recorded("")
     assert not any(" yet" in card.empty.text for card in Opened(page, aggregate).view.cards)
+
+
+def test_a_recording_without_runs_does_not_say_that_nothing_ran_though_tasks_did():
+    aggregate = cluster()
+    aggregate.set_recorded("")
+    assert "Nothing ran." in Opened("overview", aggregate).card("overview").view.text
+    aggregate.apply(Layers([1], ["sum"], [4], ["cell 2"]))
+    text = Opened("overview", aggregate).card("overview").view.text
+    assert "Nothing ran." not in text and "Its runs were not recorded." in text

@@ -4,16 +4,16 @@
 // and those for what is selected, not selected, muted and moved. `draw` in glyphs.py says of its renderers that they look the
 // same in all cases. The other four then stand for the first: they take everything from it and compute nothing.
 //
-// `build_glyph_view` is BokehJS's own affair: where it is another one, nothing is changed, and pages take longer.
+// That method is BokehJS's own affair: where there is another one, nothing is changed, and pages take longer.
 window.glassloomSpeed = (() => {
-  const KINDS = ["selection_glyph", "nonselection_glyph", "muted_glyph"];
-  const looksAlways = (model) =>
-    model.hover_glyph === null && KINDS.every((kind) => model[kind] === null);
+  const KINDS = ['selection_glyph', 'nonselection_glyph', 'muted_glyph'];
+  const looksAlways = model =>
+    model.hover_glyph === null && KINDS.every(kind => model[kind] === null);
 
   const nothing = () => undefined;
   const resolved = () => Promise.resolve();
 
-  const standIn = (view) =>
+  const standIn = view =>
     Object.assign(Object.create(view), {
       remove: nothing,
       set_base: nothing,
@@ -21,17 +21,16 @@ window.glassloomSpeed = (() => {
       set_visuals: nothing,
       after_visuals: nothing,
       after_lazy_visuals: resolved,
-      map_data: nothing,
+      map_data: nothing
     });
 
-  const install = (Bokeh) => {
-    const { prototype } =
-      Bokeh.Models.get("GlyphRenderer").prototype.default_view;
+  const spareGlyphs = Bokeh => {
+    const renderer = Bokeh.Models.get('GlyphRenderer');
+    const { prototype } = renderer.prototype.default_view;
     const build = prototype.build_glyph_view;
-    if (typeof build !== "function" || prototype.isSpared) {
+    if (typeof build !== 'function') {
       return;
     }
-    prototype.isSpared = true;
     prototype.build_glyph_view = function (glyph) {
       const isOther = this.glyph && glyph !== this.model.glyph;
       return isOther && looksAlways(this.model)
@@ -40,5 +39,5 @@ window.glassloomSpeed = (() => {
     };
   };
 
-  return { install };
+  return { spareGlyphs };
 })();

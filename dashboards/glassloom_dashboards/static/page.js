@@ -215,7 +215,7 @@
     const { token } = JSON.parse(
       document.getElementById('session').textContent
     );
-    window.glassloomSpeed.install(window.Bokeh);
+    window.glassloomSpeed.spareGlyphs(window.Bokeh);
     // Bokeh asks for the place of each root by its number, once it has the document.
     const places = new Proxy([], {
       get: (_, number) => placeOf(bokehDocument().all_roots[number])

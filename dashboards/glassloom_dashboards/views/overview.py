@@ -176,6 +176,7 @@ class Overview(HtmlCard):
             "run": run_of(aggregate),
             "headroom": headroom_of(aggregate),
             "engine": engine_of(aggregate),
+            "has_tasks": bool(aggregate.layers),
             "is_over": aggregate.state in ("ended", "recording"),
             "has_engine": aggregate.kind != "threads",
         }
