@@ -20,6 +20,7 @@ from glassloom.dataframe.moving.text_words import TextWords
 
 SAMPLES_PER_PARTITION = 256
 """Sampled rows for each output partition: their lengths differ by about 1 / sqrt(256)."""
+_MAX_WORDS = 16
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class _Part:
     values
         Returns the part for some rows.
     boundaries
-        The part for the boundaries.
+        The part for the boundaries, if rows are compared with those.
     ascending
         Whether small values come first.
     """
@@ -167,6 +168,24 @@ def _parts(column: Any, boundaries: Any, ascending: bool, na_position: str) -> l
     for number in range(others.n_words):
         parts.append(_Part(partial(words.word, number), others.word(number, slice(None)), ascending))
     return [*parts, _Part(words.lengths.__getitem__, others.lengths, ascending)]
+
+
+def comparable_parts(column: Any, ascending: bool, na_position: str) -> list[_Part] | None:
+    """Return a key as parts to be compared with each other; None if it holds Python objects or long text."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = pd.Series(column.array.codes)
+        missing = np.asarray(column < 0)
+    else:
+        missing = np.asarray(column.isna())
+    parts = [_Part(missing.__getitem__, None, na_position == "last")] if missing.any() else []
+    if is_text(column.dtype):
+        words = TextWords.of(column)
+        if words.n_words > _MAX_WORDS:
+            return None
+        parts.extend(_Part(partial(words.word, number), None, ascending) for number in range(words.n_words))
+        return [*parts, _Part(words.lengths.__getitem__, None, ascending)]
+    values = _comparable(column, missing)
+    return None if values.dtype.kind == "O" else [*parts, _Part(values.__getitem__, None, ascending)]
 
 
 def _comparable(column: Any, missing: Any) -> Any:

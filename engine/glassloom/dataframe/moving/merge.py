@@ -14,13 +14,15 @@ from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.divisions import redivide, union_of_divisions
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
-from glassloom.dataframe.moving.size import most_bytes
+from glassloom.dataframe.moving.size import most_bytes, most_rows
 from glassloom.dataframe.nodes import BlockOp, FrameExpr
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 
 BROADCAST_BYTES = 64 * 2**20
-"""A side that is known to be no larger is sent to all partitions of the other one."""
+"""A larger side isn't sent to all partitions of the other one unless it has one partition."""
+SMALL_ROWS = 100_000
+"""Rows that are looked up in no time."""
 _HOWS = ("inner", "left", "right", "outer", "cross", "leftsemi", "leftanti")
 _NEEDS_LEFT_ONLY_ONCE = ("inner", "right", "cross")
 """Joins for which each partition of the right side may be joined with the whole left one."""
@@ -257,12 +259,18 @@ def _broadcast_side(left: FrameExpr, right: FrameExpr, joining: Joining, broadca
     known = {side: size for side, size in sizes.items() if size is not None}
     if broadcast and sides:
         return min(sides, key=lambda side: (known.get(side, float("inf")), nodes[side].npartitions))
-    small = {
-        side: size
-        for side, size in known.items()
-        if size * nodes[_other(side)].npartitions <= BROADCAST_BYTES * 8 and size <= BROADCAST_BYTES
-    }
+    small = {side: size for side, size in known.items() if _is_worth_sending(nodes[side], size, nodes[_other(side)])}
     return min(small, key=small.__getitem__, default=None)
+
+
+def _is_worth_sending(node: FrameExpr, size_bytes: int, other: FrameExpr) -> bool:
+    """Whether looking up keys in a whole side, anew for each partition of the other one, costs less than moving rows."""
+    if size_bytes > BROADCAST_BYTES:
+        return False
+    rows, others = most_rows(node), most_rows(other)
+    if rows is None or others is None:
+        return size_bytes * other.npartitions <= BROADCAST_BYTES
+    return rows * other.npartitions <= max(others, SMALL_ROWS)
 
 
 def _other(side: str) -> str:

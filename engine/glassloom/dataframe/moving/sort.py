@@ -25,6 +25,7 @@ from glassloom.dataframe.moving.boundaries import (
     sample_keys,
 )
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split
+from glassloom.dataframe.moving.ordering import stable_order
 from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Partitions
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.errors import OptionError
@@ -77,6 +78,8 @@ class Sorting:
 
     def sorted(self, block: Any) -> Any:
         """Return a block in order."""
+        if self.key is None and (places := stable_order(self.keys_of(block), self.order)) is not None:
+            return block.take(places)
         order = self.order
         options: dict[str, Any] = {"na_position": order.na_position, "kind": "stable", "key": self.key}
         several = isinstance(block.index, pd.MultiIndex) if self.by_index else len(self.by) > 1
