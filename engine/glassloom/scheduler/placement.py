@@ -269,18 +269,28 @@ class Placement:
             return None
         if task.reads is not None or isinstance(task, TaskBlock):
             return None
-        places = {dep.worker for dep in task.deps if dep.state is not MEMORY}
-        worker = places.pop()
-        if places or worker is None or task.restrictions is not None or task in self._tables.stopping:
-            return None
+        worker = holder = None
         for dep in task.deps:
-            if dep.state is not MEMORY:
-                if dep.state is not RUNNING or len(dep.dependents or ()) > self._max_ahead_readers:
+            if dep.state is RUNNING:
+                if worker is None:
+                    worker = dep.worker
+                elif dep.worker is not worker:
+                    return None
+                readers = dep.dependents
+                if readers is not None and len(readers) > self._max_ahead_readers:
                     return None
                 if dep.n_live_dependents > self._max_ahead_readers:
                     return None  # a dependent is a block of so many
-            elif dep.shared_location is None and dep.owner is not worker:
+            elif dep.state is not MEMORY:
                 return None
+            elif dep.shared_location is None:
+                if holder is not None and dep.owner is not holder:
+                    return None
+                holder = dep.owner
+        if worker is None or (holder is not None and holder is not worker):
+            return None
+        if task.restrictions is not None or task in self._tables.stopping:
+            return None
         if worker.pressure is not NO_PRESSURE or not worker.has_room_for_more():
             return None
         _, best = self._queues.best_for(worker, shrinking=False)

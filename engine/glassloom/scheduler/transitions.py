@@ -265,6 +265,7 @@ class Transitions:
     def _await_inputs(self, task: TaskState, to_start: list[TaskState]) -> None:
         """Wait for dependencies. Those that are released are put on the list `to_start`."""
         n_missing = 0 if task.reads is None else count_missing_in_slices(task)
+        n_running = 0
         broken: TaskState | None = None
         for dep in task.deps:
             dep.n_live_dependents += 1
@@ -272,10 +273,10 @@ class Transitions:
             if state is MEMORY:
                 continue
             n_missing += 1
-            if state is RELEASED:
+            if state is RUNNING:
+                n_running += 1
+            elif state is RELEASED:
                 to_start.append(dep)
-            elif state is RUNNING:
-                self._tables.may_go_ahead.append(task)
             elif state is ERRED:
                 broken = dep
         task.n_missing_inputs = n_missing
@@ -283,6 +284,8 @@ class Transitions:
             self.fail(task, broken.error)
         elif not n_missing:
             self.make_ready(task)
+        elif n_running == n_missing:
+            self._tables.may_go_ahead.append(task)
 
     def _await_again(self, task: TaskState, _: Any) -> None:
         """Wait for dependencies that were held, or for the worker's answer."""
