@@ -6,7 +6,7 @@ everything, unless the column is of a nullable dtype (`KLEENE`): then the compar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
@@ -61,6 +61,33 @@ class Bounds(NamedTuple):
     high: Any
     may_be_missing: bool
     may_be_present: bool
+
+
+def condition_of_filters(filters: Any, accept: Callable[[Comparison], Term | None]) -> Condition | None:
+    """Return filters as PyArrow takes them, lists of tuples, as a condition; None if they can't be one.
+
+    A missing value fulfils none of them but ``not in``: all columns are to be taken as nullable.
+    """
+    if not isinstance(filters, (list, tuple)) or not filters:
+        return None
+    if all(isinstance(one, tuple) and len(one) == 3 and isinstance(one[0], str) for one in filters):
+        terms = [_filter_term(column, operator, value, accept) for column, operator, value in filters]
+        return None if None in terms else tuple(term for term in terms if term is not None)
+    parts = [condition_of_filters(one, accept) for one in filters]
+    if None in parts:
+        return None
+    known = tuple(part for part in parts if part is not None)
+    return known[0] if len(known) == 1 else (Either(known),)
+
+
+def _filter_term(column: str, operator: str, value: Any, accept: Callable[[Comparison], Term | None]) -> Term | None:
+    if operator in ("in", "not in"):
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            return None
+        term = accept(Comparison(column, "in", tuple(value)))
+        return term if term is None or operator == "in" else Negated((term,))
+    operator = "==" if operator == "=" else operator
+    return accept(Comparison(column, operator, value)) if operator in _COMPARISONS else None
 
 
 def columns_of(condition: Condition) -> list[Any]:
@@ -129,7 +156,8 @@ def _term_mask(term: Term, table: pa.Table, constants: dict[Any, Any], nullable:
             made = pc.or_kleene(made, other)
         return made
     if term.column in constants:
-        return pa.scalar(_holds(term, constants[term.column]))
+        is_unknown = constants[term.column] is None and term.column in nullable and term.operator in _COMPARISONS
+        return pa.scalar(None if is_unknown else _holds(term, constants[term.column]), type=pa.bool_())
     column = table[term.column]
     if term.operator in ("isna", "notna"):
         mask = pc.is_null(column, nan_is_null=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +13,7 @@ import pyarrow as pa
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
-from glassloom.dataframe.io.conditions import Comparison, Condition, Term
+from glassloom.dataframe.io.conditions import Comparison, Condition, Term, condition_of_filters
 from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.literals import adapted
 from glassloom.dataframe.io.parquet_files import (
@@ -66,7 +68,7 @@ class ParquetSource(Source):
         self.layout = layout
         self.divisions = divisions
         counts = tuple(sum(piece.n_rows for piece in partition) for partition in partitions)
-        self.lengths = None if layout.filters is not None else counts
+        self.lengths = None if layout.filters is not None or layout.where else counts
         self.can_filter = True
         self.token = token
         self.meta = _meta(layout)
@@ -80,12 +82,7 @@ class ParquetSource(Source):
 
     def accept(self, comparison: Comparison) -> Term | None:
         """See `Source.accept`."""
-        name = comparison.column
-        if name in {column.name for column in self.layout.hive}:
-            return comparison if comparison.operator in ("==", "!=", "in", "isna", "notna") else None
-        if name not in self.layout.schema.names or name in self.layout.casts:
-            return None
-        return adapted(comparison, self.layout.schema.field(name).type, nullable=self.layout.backend is not None)
+        return None if comparison.column in self.layout.casts else _accepted(comparison, self.layout)
 
     def groups_read(self, numbers: Sequence[int], condition: Condition | None) -> tuple[int, int]:
         """Return how many row groups of some partitions may have rows that fulfil a condition, and how many there are."""
@@ -196,7 +193,9 @@ def read_parquet(
     selected = [columns] if isinstance(columns, str) else columns
     layout = _layout(schema, hive, footers, selected, index, filters, files, dtype_backend)
     pieces = _pieces(states, footers, values)
-    if filters is not None:
+    if layout.where:
+        pieces = [piece for piece in pieces if may_match(piece, layout, layout.where)] or pieces[:1]
+    elif filters is not None:
         pieces = _pruned(pieces, layout)
     size = parse_bytes(chosen(blocksize) or "128 MiB")
     partitions = _partitions(pieces, files, split, size, may_join=aggregate_files)
@@ -205,6 +204,16 @@ def read_parquet(
     token = tokenize(partitions, layout._replace(schema=str(schema), filters=str(filters)))
     frame = wrap(Read(ParquetSource(partitions, layout, divisions, token), None, None, None))
     return frame[columns] if isinstance(columns, str) else frame
+
+
+def _accepted(comparison: Comparison, layout: Layout) -> Term | None:
+    """Return a comparison with its constants as the column has them; None if Arrow can't make it."""
+    name = comparison.column
+    if name in {column.name for column in layout.hive}:
+        return comparison if comparison.operator in ("==", "!=", "in", "isna", "notna") else None
+    if name not in layout.schema.names:
+        return None
+    return adapted(comparison, layout.schema.field(name).type, nullable=layout.backend is not None)
 
 
 def _refuse(refused: dict[str, Any], engine: str, dtype_backend: str | None) -> None:
@@ -258,9 +267,12 @@ def _pruned(pieces: list[FilePiece], layout: Layout) -> list[FilePiece]:
     kept: list[FilePiece] = []
     try:
         expression = filter_expression(layout.filters)
-        for piece in pieces:
-            if piece.groups and fragment_of(piece, layout).split_by_row_group(expression, schema=schema):
-                kept.append(piece)
+        for _, group in groupby(pieces, key=attrgetter("path")):
+            of_file = list(group)
+            whole = fragment_of(_merged(of_file)[0], layout) if of_file[0].groups else None
+            some = [] if whole is None else whole.split_by_row_group(expression, schema=schema)
+            numbers = {part.row_groups[0].id for part in some}
+            kept.extend(piece for piece in of_file if numbers.intersection(piece.groups))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise OptionError(f"filters={layout.filters!r} can't be applied: {error}") from error
     return kept or pieces[:1]
@@ -344,9 +356,22 @@ def _layout(
             raise unknown_columns(unknown, everything)
         everything = list(columns)
     casts = {} if backend else _casts(schema, footers, everything)
-    return Layout(
-        tuple(everything), index_column, index_name, start, step, casts, filters, schema, tuple(hive), files, backend
+    layout = Layout(
+        tuple(everything),
+        index_column,
+        index_name,
+        start,
+        step,
+        casts,
+        filters,
+        (),
+        schema,
+        tuple(hive),
+        files,
+        backend,
     )
+    where = condition_of_filters(filters, lambda comparison: _accepted(comparison, layout))
+    return layout if where is None else layout._replace(filters=None, where=where)
 
 
 def _index_of_notes(noted: dict[str, Any], footers: list[Any]) -> tuple[str | None, Any, int, int]:

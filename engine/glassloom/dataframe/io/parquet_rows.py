@@ -32,7 +32,8 @@ class Layout(NamedTuple):
 
     `index_column` names the column that becomes the index; if None, rows are numbered from `start` in steps of `step`.
     `casts` are integer and boolean columns that have missing values in some partition, and get the dtype that pandas
-    gives to such columns in all partitions.
+    gives to such columns in all partitions. The user's filters are `where`, or if they can't be that, an expression of
+    PyArrow's in `filters`.
     """
 
     columns: tuple[str, ...]
@@ -42,6 +43,7 @@ class Layout(NamedTuple):
     step: int
     casts: dict[str, str]
     filters: Any
+    where: Condition
     schema: pa.Schema
     hive: tuple[HiveColumn, ...]
     files: Files
@@ -98,7 +100,7 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None) -
     one = footer(piece.state, layout.files)
     # The categories of a categorical column are in its data: a partition without rows must have them too.
     needs_data = any(pa.types.is_dictionary(layout.schema.field(name).type) for name in wanted)
-    if condition and not needs_data and not may_match(piece, layout, condition):
+    if condition and not needs_data and not may_match(piece, layout, condition):  # `where` has left out others before
         return layout.schema.empty_table().select(wanted), nothing
     try:
         with pq.ParquetFile(layout.files.source(piece.path), metadata=one) as file:
@@ -117,11 +119,15 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None) -
 def _mask(file: Any, piece: FilePiece, layout: Layout, condition: Condition | None) -> tuple[Any, pa.Table | None]:
     """Return where rows are wanted (None: everywhere), and the table that was read to find out."""
     masks, first = [], None
-    if condition:
+    both = (*(condition or ()), *layout.where)
+    if both:
         constants = hive_constants(piece, layout)
-        needed = [name for name in columns_of(condition) if name not in constants]
+        needed = [name for name in columns_of(both) if name not in constants]
         first = read_groups(file, piece, needed) if needed else None
-        masks.append(mask_of(condition, first, constants, layout.nullable))
+        if condition:
+            masks.append(mask_of(condition, first, constants, layout.nullable))
+        if layout.where:
+            masks.append(mask_of(layout.where, first, constants, columns_of(layout.where)))
     if layout.filters is not None:
         masks.append(_filter_mask(piece, layout))
     if not masks:

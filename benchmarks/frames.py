@@ -1,0 +1,271 @@
+"""Frames: the 22 queries of TPC-H at scale factor 1, Parquet with filters, CSV, and a long lazy pipeline."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import geometric_mean, median
+from typing import Any
+
+from benchmarks.meter import Contender, Figures, Meter, cpu_count, peak_rss_mib
+from tests.dataframe.tpch.queries import QUERIES
+from tests.dataframe.tpch.statements import STATEMENTS
+from tests.dataframe.tpch.tables import NAMES, Tables, make_tables
+
+SCALE = 1
+ROW_GROUP_ROWS = 250_000
+WIDE_ROWS, WIDE_COLUMNS, WIDE_FILES = 4_000_000, 10, 4
+CSV_ROWS, CSV_FILES = 500_000, 4
+DATA = Path(tempfile.gettempdir(), "glassloom-benchmarks")
+"""Kept: it takes a minute to make."""
+
+
+# The 22 queries of TPC-H, one after the other, each read from files
+
+
+def tpch_glassloom_threads() -> Figures:
+    import glassloom.dataframe as gd
+
+    return _tpch(gd.read_parquet)
+
+
+def tpch_dask_threads() -> Figures:
+    import dask
+    import dask.dataframe as dd
+
+    with dask.config.set(scheduler="threads", num_workers=cpu_count()):
+        return _tpch(dd.read_parquet)
+
+
+def tpch_distributed() -> Figures:
+    import dask.dataframe as dd
+    from distributed import Client
+
+    with Client(n_workers=1, threads_per_worker=cpu_count(), processes=False, dashboard_address=None):
+        return _tpch(dd.read_parquet)
+
+
+def tpch_duckdb() -> Figures:
+    import duckdb
+
+    folder = _tpch_folder()
+    with duckdb.connect() as connection:
+        connection.execute(f"set threads to {cpu_count()}")
+        for name in NAMES:
+            connection.execute(f"create view {name} as select * from '{folder}/{name}.parquet'")
+        return _queries(lambda number: connection.execute(STATEMENTS[number].format(scale=SCALE)).df())
+
+
+def _tpch_folder() -> Path:
+    return make_tables(DATA / f"tpch-{SCALE}", SCALE, row_group_rows=ROW_GROUP_ROWS)
+
+
+def _tpch(read: Callable[..., Any]) -> Figures:
+    tables = Tables(_tpch_folder(), read, SCALE)
+
+    def run(number: int) -> Any:
+        made = QUERIES[number](tables)
+        return made.compute() if hasattr(made, "compute") else made
+
+    return _queries(run)
+
+
+def _queries(run: Callable[[int], Any]) -> Figures:
+    run(6)  # which loads what is loaded on first use
+    walls: dict[str, float] = {}
+    meter = Meter()
+    for number in QUERIES:
+        start_s = time.perf_counter()
+        if not len(run(number)):
+            raise AssertionError(f"query {number} has no answer")
+        walls[f"q{number}_s"] = time.perf_counter() - start_s
+    return {
+        "geometric_mean_s": geometric_mean(walls.values()),
+        "wall_s": sum(walls.values()),
+        "cpu_s": meter.cpu_s(),
+        "peak_rss_mib": peak_rss_mib(),
+        **walls,
+    }
+
+
+# Parquet: two columns of many, filtered by two others
+
+
+def parquet_glassloom_threads() -> Figures:
+    import glassloom.dataframe as gd
+
+    return _parquet(gd.read_parquet)
+
+
+def parquet_dask_threads() -> Figures:
+    import dask
+    import dask.dataframe as dd
+
+    with dask.config.set(scheduler="threads", num_workers=cpu_count()):
+        return _parquet(dd.read_parquet)
+
+
+def parquet_pyarrow() -> Figures:
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
+
+    def run() -> int:
+        condition = (pc.field("k") < 100) & (pc.field("c5") > 0.5)
+        return len(ds.dataset(_wide_folder()).to_table(columns=["c0", "c1"], filter=condition).to_pandas())
+
+    figures = {"filters_s": _seconds(run)}
+    return {**figures, "masks_s": figures["filters_s"]}
+
+
+def _parquet(read: Callable[..., Any]) -> Figures:
+    folder = str(_wide_folder())
+
+    def by_masks() -> int:
+        frame = read(folder)
+        return len(frame[(frame.k < 100) & (frame.c5 > 0.5)][["c0", "c1"]].compute())
+
+    def by_filters() -> int:
+        return len(read(folder, columns=["c0", "c1"], filters=[("k", "<", 100), ("c5", ">", 0.5)]).compute())
+
+    return {"filters_s": _seconds(by_filters), "masks_s": _seconds(by_masks)}
+
+
+def _wide_folder() -> Path:
+    import numpy as np
+    import pandas as pd
+
+    folder = DATA / "wide"
+    if not folder.exists():
+        random = np.random.default_rng(0)
+        made = DATA / "wide.part"
+        made.mkdir(parents=True, exist_ok=True)
+        rows = WIDE_ROWS // WIDE_FILES
+        for number in range(WIDE_FILES):
+            columns: dict[str, Any] = {f"c{place}": random.random(rows) for place in range(WIDE_COLUMNS)}
+            columns["k"] = random.integers(0, 1000, rows)
+            pd.DataFrame(columns).to_parquet(made / f"part-{number}.parquet", row_group_size=rows // 8)
+        made.rename(folder)
+    return folder
+
+
+# CSV: a column's mean by group
+
+
+def csv_glassloom_threads() -> Figures:
+    import glassloom.dataframe as gd
+
+    return _csv(gd.read_csv)
+
+
+def csv_dask_threads() -> Figures:
+    import dask
+    import dask.dataframe as dd
+
+    with dask.config.set(scheduler="threads", num_workers=cpu_count()):
+        return _csv(dd.read_csv)
+
+
+def csv_distributed() -> Figures:
+    import dask.dataframe as dd
+    from distributed import Client
+
+    with Client(n_workers=cpu_count(), threads_per_worker=1, dashboard_address=None):
+        return _csv(dd.read_csv)
+
+
+def csv_glassloom_processes() -> Figures:
+    import glassloom.dataframe as gd
+    from glassloom import Client
+
+    with Client(n_workers=cpu_count(), threads_per_worker=1):
+        return _csv(gd.read_csv)
+
+
+def _csv(read: Callable[..., Any]) -> Figures:
+    pattern = f"{_csv_folder()}/*.csv"
+    return {"wall_s": _seconds(lambda: len(read(pattern, blocksize="16MiB").groupby("name").x.mean().compute()))}
+
+
+def _csv_folder() -> Path:
+    import numpy as np
+    import pandas as pd
+
+    folder = DATA / "csv"
+    if not folder.exists():
+        random = np.random.default_rng(0)
+        made = DATA / "csv.part"
+        made.mkdir(parents=True, exist_ok=True)
+        for number in range(CSV_FILES):
+            names = random.choice(np.array(["Amina", "Bjorn", "Chidi", "Dolores"]), CSV_ROWS)
+            columns = {"id": random.integers(0, 1000, CSV_ROWS), "name": names, "x": random.random(CSV_ROWS)}
+            pd.DataFrame({**columns, "y": random.random(CSV_ROWS)}).to_csv(made / f"part-{number}.csv", index=False)
+        made.rename(folder)
+    return folder
+
+
+# A long pipeline, made and optimised, not run
+
+
+def pipeline_glassloom_threads() -> Figures:
+    import glassloom.dataframe as gd
+    from glassloom.expr import lower, optimize
+
+    def build() -> int:
+        made = _pipeline(gd.datasets.timeseries(end="2000-04-10", partition_freq="1D", freq="1h"))
+        return len(lower(optimize([made.expr]))[0])
+
+    return {"wall_s": _seconds(build)}
+
+
+def pipeline_dask_threads() -> Figures:
+    import dask.datasets
+
+    def build() -> int:
+        made = _pipeline(dask.datasets.timeseries(end="2000-04-10", partition_freq="1D", freq="1h"))
+        return len(dict(made.optimize().__dask_graph__()))
+
+    return {"wall_s": _seconds(build)}
+
+
+def _pipeline(frame: Any) -> Any:
+    for number in range(10):
+        frame = frame.assign(**{f"z{number}": frame.x * number + frame.y})
+    frame = frame[frame.id > 900]
+    frame = frame.assign(high=frame.z3 > frame.z4)
+    return frame.groupby("name").agg({"z1": "mean", "z2": "sum", "z9": "max"})
+
+
+def _seconds(run: Callable[[], int], repeats: int = 5) -> float:
+    """Return the median of several runs, after one that warms up."""
+    if not run():
+        raise AssertionError("there is no result")
+    walls = []
+    for _ in range(repeats):
+        start_s = time.perf_counter()
+        run()
+        walls.append(time.perf_counter() - start_s)
+    return median(walls)
+
+
+CASES: dict[str, dict[str, Contender]] = {
+    "tpch": {
+        "glassloom threads": tpch_glassloom_threads,
+        "dask threads": tpch_dask_threads,
+        "distributed": tpch_distributed,
+        "duckdb": tpch_duckdb,
+    },
+    "frame-parquet": {
+        "glassloom threads": parquet_glassloom_threads,
+        "dask threads": parquet_dask_threads,
+        "pyarrow": parquet_pyarrow,
+    },
+    "frame-csv": {
+        "glassloom threads": csv_glassloom_threads,
+        "dask threads": csv_dask_threads,
+        "glassloom processes": csv_glassloom_processes,
+        "distributed": csv_distributed,
+    },
+    "frame-pipeline": {"glassloom threads": pipeline_glassloom_threads, "dask threads": pipeline_dask_threads},
+}
