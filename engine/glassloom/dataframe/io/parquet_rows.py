@@ -103,7 +103,8 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None) -
     if condition and not needs_data and not may_match(piece, layout, condition):  # `where` has left out others before
         return layout.schema.empty_table().select(wanted), nothing
     try:
-        with pq.ParquetFile(layout.files.source(piece.path), metadata=one) as file:
+        is_local = layout.files.arrow is None
+        with pq.ParquetFile(layout.files.source(piece.path), metadata=one, pre_buffer=not is_local) as file:
             mask, first = _mask(file, piece, layout, condition)
             numbers = np.arange(piece.first_row, piece.first_row + piece.n_rows)
             if mask is None:
