@@ -63,9 +63,7 @@ def test_json_lines_are_cut_into_blocks(tmp_path):
     with (tmp_path / "a.json").open("a") as file:
         file.write('{"x": "none", "s": "last"}\n')
     with pytest.raises(MetaError, match=r"'x' holds .*\(first 'none', in line 51\)"):
-        gd.read_json(
-            tmp_path / "a.json", blocksize=200, meta={"x": "int64", "s": str}, convert_dates=False
-        ).x.sum().compute()
+        gd.read_json(tmp_path / "a.json", blocksize=200, meta={"x": "int64", "s": str}, dtype=False).x.sum().compute()
 
 
 def test_objects_at_hand_become_frames():

@@ -17,8 +17,6 @@ SCALE = 0.01
 QUICK = (1, 3, 6, 13, 17, 22)
 """Those of the ordinary run: between them they have every kind of operation."""
 IS_LONG = bool(os.environ.get("GLASSLOOM_LONG_TESTS"))
-WAITING = set(QUERIES) - {6, 14, 19}
-"""Those that need operations which are being built."""
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +33,7 @@ def answers(folder):
 
 
 @pytest.mark.parametrize("number", QUERIES if IS_LONG else QUICK)
-def test_the_answer_of_a_query_is_that_of_duckdb(request, folder, answers, number):
-    if number in WAITING:
-        request.node.add_marker(pytest.mark.xfail(reason="sort_values, joins of partitions", strict=False))
+def test_the_answer_of_a_query_is_that_of_duckdb(folder, answers, number):
     made = QUERIES[number](Tables(folder, gd.read_parquet, SCALE))
     got = made if isinstance(made, pd.DataFrame) else made.compute()
     expected = answers(number)
