@@ -13,6 +13,7 @@ from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import FrameWriters
+from glassloom.dataframe.measuring import FrameMeasuring
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.nodes import Assign, Filter, LabelKeeping, Projection, require_aligned
 from glassloom.dataframe.options import is_columns, refuse_inplace, refused
@@ -28,7 +29,7 @@ from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 
 
 @wraps("frame")
-class DataFrame(MovingFrame, FrameRowByRow, FrameStatistics, Setting, Reductions, FrameWriters):
+class DataFrame(MovingFrame, FrameRowByRow, FrameStatistics, FrameMeasuring, Setting, Reductions, FrameWriters):
     """A lazy pandas DataFrame, cut into partitions.
 
     Examples

@@ -11,6 +11,7 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import SeriesWriters
+from glassloom.dataframe.measuring import SeriesMeasuring
 from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.nodes import Filter, require_aligned
 from glassloom.dataframe.options import refuse_inplace, refused
@@ -24,7 +25,7 @@ from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 
 
 @wraps("series")
-class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, Reductions, SeriesWriters):
+class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Reductions, SeriesWriters):
     """A lazy pandas Series, cut into partitions.
 
     Examples

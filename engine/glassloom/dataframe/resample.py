@@ -1,0 +1,289 @@
+"""`resample`: rows grouped into bins of time. The divisions say which partitions each bin needs.
+
+First each output partition gets the rows of whole bins, and aggregates them. Then the bins without rows between the output
+partitions are put in: a scan over the first labels says where the next rows are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat, sample
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.nodes import FrameExpr, empty
+from glassloom.dataframe.options import refused
+from glassloom.dataframe.prefix import Scan
+from glassloom.dataframe.statistics import Assembled
+from glassloom.dataframe.window import Window
+from glassloom.dataframe.wrap import wrap
+from glassloom.errors import DivisionError
+from glassloom.graph import Key, Task, TaskRef
+
+_DAY_NS = 86_400_000_000_000
+_HOUR_NS = 3_600_000_000_000
+
+
+class Bins(NamedTuple):
+    """How times are put into bins: pandas' options."""
+
+    rule: Any
+    options: tuple[tuple[str, Any], ...]
+
+    def of(self, block: Any) -> Any:
+        """Return pandas' groups of a block."""
+        return block.resample(self.rule, **dict(self.options))
+
+    def starts(self, labels: pd.DatetimeIndex) -> pd.DatetimeIndex:
+        """Return the left label of the bin of each label; they are sorted."""
+        ones = pd.Series(1, index=labels)
+        counts = ones.resample(self.rule, **{**dict(self.options), "label": "left"}).count()
+        return pd.DatetimeIndex(np.repeat(counts.index, counts.to_numpy()))
+
+
+class Binned(NamedTuple):
+    """A result, with as many bins before the first row and after the last as pandas makes; and the rows' labels."""
+
+    result: Any
+    leading: int
+    trailing: int
+    first: Any
+    last: Any
+
+
+class BinnedBlocks(FrameExpr):
+    """Aggregated bins: each block is a `Binned`, or None without rows."""
+
+    parameters = ("frame", "bins", "function", "title")
+
+    frame: FrameExpr
+    bins: Bins
+    function: Callable[[Any], Any]
+    title: str
+
+    @property
+    def label(self) -> str:
+        return self.title
+
+    @cached_property
+    def meta(self) -> Any:
+        return None
+
+    @cached_property
+    def starts(self) -> pd.DatetimeIndex:
+        """The bins in which the old partitions begin, and that in which the last one ends."""
+        return self.bins.starts(pd.DatetimeIndex(self.frame.divisions))
+
+    @cached_property
+    def bounds(self) -> pd.DatetimeIndex:
+        """The bins in which the new partitions begin."""
+        return self.starts[:-1].unique()
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (len(self.bounds) + 1)
+
+    def tasks(self) -> dict[Key, Task]:
+        below = self.frame.output_keys()
+        begins = np.asarray(self.starts.asi8[:-1])
+        ends = np.asarray(self.starts.asi8[1:])
+        bounds = np.asarray(self.bounds.asi8)
+        tasks: dict[Key, Task] = {}
+        for number, key in enumerate(self.output_keys()):
+            is_last = number + 1 == len(bounds)
+            first = int(np.searchsorted(ends, bounds[number], side="left"))
+            last = len(below) if is_last else int(np.searchsorted(begins, bounds[number + 1], side="left"))
+            limit = None if is_last else self.bounds[number + 1]
+            refs = [TaskRef(one) for one in below[first:last]]
+            tasks[key] = Task(key, _binned, (self.bins, self.function, refs, self.bounds[number], limit))
+        return tasks
+
+
+def _binned(bins: Bins, function: Callable[[Any], Any], blocks: list[Any], begin: Any, end: Any) -> Any:
+    """Aggregate the bins from `begin` on, up to `end`."""
+    own = [part for part in (_rows_of_bins(bins, block, begin, end) for block in blocks) if len(part)]
+    if not own:
+        return None
+    whole = concat(own)
+    counts = bins.of(pd.Series(1, index=whole.index)).count().to_numpy()
+    filled = np.flatnonzero(counts)
+    trailing = len(counts) - 1 - int(filled[-1])
+    return Binned(function(bins.of(whole)), int(filled[0]), trailing, whole.index[0], whole.index[-1])
+
+
+def _rows_of_bins(bins: Bins, block: Any, begin: Any, end: Any) -> Any:
+    if not len(block):
+        return block
+    if not block.index.is_monotonic_increasing:
+        block = block.sort_index(kind="stable")
+    starts = bins.starts(block.index)
+    first = int(starts.searchsorted(begin, side="left"))
+    last = len(block) if end is None else int(starts.searchsorted(end, side="left"))
+    return block.iloc[first:last]
+
+
+def _first_label(parts: list[Any]) -> Any:
+    return parts[0].first if isinstance(parts[0], Binned) else parts[0]
+
+
+def _finished(bins: Bins, meta: Any, gap: Any, block: Binned | None, before: Any, following: Any) -> Any:
+    """Return a result with the bins without rows up to the next; those at the ends only at the frame's ends."""
+    if block is None:
+        return meta
+    result = block.result.iloc[0 if before is None else block.leading :]
+    if following is None:
+        return result
+    result = result.iloc[: len(result) - block.trailing]
+    ends = bins.of(pd.Series(1, index=pd.DatetimeIndex([block.last, following]))).count()
+    filled = np.flatnonzero(ends.to_numpy())
+    between = ends.index[filled[0] + 1 : filled[-1]]
+    if not len(between):
+        return result
+    rows = gap.iloc[np.zeros(len(between), dtype="int64")].set_axis(between.rename(result.index.name), axis=0)
+    return pd.concat([result, rows])
+
+
+class Resampler(Window):
+    """Bins of time, to be aggregated. Made by `DataFrame.resample`."""
+
+    def __init__(self, frame: Any, bins: Bins, selection: Any = None) -> None:
+        super().__init__(frame, selection)
+        self._bins = bins
+
+    def __repr__(self) -> str:
+        return f"Resampler(rule={self._bins.rule!r})"
+
+    def _selected(self, columns: Any) -> Resampler:
+        return Resampler(self._frame[columns], self._bins)
+
+    def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
+        frame: FrameExpr = self._frame.expr
+        function = partial(_call, how, args, kwargs)
+        gap, meta = _gap_and_meta(frame, self._bins, function)
+        blocks = BinnedBlocks(frame, self._bins, function, f"resample-{how}")
+        beside = tuple(Scan(blocks, _first_label, is_reversed, None, "resample") for is_reversed in (False, True))
+        finish = partial(_finished, self._bins, meta, gap)
+        call = BlockCall(finish, (Block(0), Block(1), Block(2)), label=f"resample-{how}")
+        return wrap(Assembled(blocks, beside, call, meta))
+
+    def agg(self, func: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Aggregate each bin by one or several functions, as pandas does."""
+        return self._aggregated("agg", (func, *args), kwargs)
+
+    aggregate = agg
+
+    def apply(self, func: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Call a function with the rows of each bin."""
+        return self._aggregated("apply", (func, *args), kwargs)
+
+    def quantile(self, q: float = 0.5, **kwargs: Any) -> Any:
+        """Return a quantile of each bin."""
+        if pd.api.types.is_list_like(q):
+            raise refused("resample().quantile", "q", q, "call it once for each")
+        return self._aggregated("quantile", (q,), kwargs)
+
+
+def _call(how: str, args: tuple[Any, ...], kwargs: dict[str, Any], groups: Any) -> Any:
+    return getattr(groups, how)(*args, **kwargs)
+
+
+def _gap_and_meta(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return the row of a bin without rows, and an empty result: out of two made-up rows with such bins between them."""
+    some = sample(frame.meta)
+    offset = pd.tseries.frequencies.to_offset(bins.rule)
+    some.index = pd.DatetimeIndex([some.index[0], some.index[0] + 4 * offset], name=frame.meta.index.name)
+    made = function(bins.of(some))
+    whole = function(bins.of(sample(frame.meta)))
+    return made.iloc[2:3], empty(whole)
+
+
+def _aggregation(how: str, what: str) -> Callable[..., Any]:
+    def method(self: Resampler, *args: Any, **kwargs: Any) -> Any:
+        return self._aggregated(how, args, kwargs)
+
+    method.__name__ = how
+    method.__doc__ = f"Return {what} of each bin. Options are pandas'."
+    return method
+
+
+for _how, _what in (
+    ("sum", "the sum"), ("prod", "the product"), ("mean", "the mean"), ("min", "the smallest"), ("max", "the largest"),
+    ("count", "the number of values"), ("size", "the number of rows"), ("first", "the first value"),
+    ("last", "the last value"), ("median", "the median"), ("var", "the variance"), ("std", "the standard deviation"),
+    ("sem", "the standard error of the mean"), ("nunique", "the number of distinct values"),
+    ("ohlc", "first, largest, smallest and last value"),
+):  # fmt: skip
+    setattr(Resampler, _how, _aggregation(_how, _what))
+
+
+def resample(frame: Any, rule: Any, options: dict[str, Any]) -> Resampler:
+    """Return the bins of a frame; see `DataFrame.resample`."""
+    node: FrameExpr = frame.expr
+    if not isinstance(node.meta.index, pd.DatetimeIndex):
+        raise TypeError(
+            f"resample needs an index of times, not of {node.meta.index.dtype}; set_index() of a column of times"
+        )
+    if node.divisions[0] is None:
+        raise DivisionError(
+            "resample needs to know the divisions, and they are not known here; sort_index() or set_index() finds them out"
+        )
+    offset = pd.tseries.frequencies.to_offset(rule)
+    given = {name: value for name, value in options.items() if value is not None}
+    origin = given.pop("origin", "start_day")
+    if origin in ("end", "end_day"):
+        raise refused("resample", "origin", origin, "give 'start', 'start_day', 'epoch' or a time")
+    if isinstance(offset, pd.offsets.Day) and node.meta.index.tz is not None:  # from midnight to midnight
+        if offset.n != 1:
+            raise refused("resample", "rule", rule, "in a time zone days aren't equally long; take single days")
+    else:
+        given["origin"] = _fixed_origin(frame, offset, origin)
+    return Resampler(frame, Bins(rule, tuple(given.items())))
+
+
+def _fixed_origin(frame: Any, offset: Any, origin: Any) -> Any:
+    """Return the time that the bins are counted from: the same for all partitions."""
+    zone = frame.expr.meta.index.tz
+    nanoseconds = _nanoseconds(offset)
+    if nanoseconds is None:
+        if offset.n != 1:
+            raise refused(
+                "resample", "rule", offset.freqstr, "such bins are counted from the first row; take single ones"
+            )
+        return "start_day"
+    if not isinstance(origin, str) or origin == "epoch":
+        return origin
+    is_plain = zone is None or str(zone) == "UTC"
+    if origin == "start_day" and (_DAY_NS if is_plain else _HOUR_NS) % nanoseconds == 0:
+        return pd.Timestamp("2000-01-01", tz=zone)
+    first = _first_time(frame)
+    return first.normalize() if origin == "start_day" else first
+
+
+def _nanoseconds(offset: Any) -> int | None:
+    try:
+        return int(offset.nanos)
+    except (ValueError, AttributeError):  # no fixed time, such as a month; a day is one only where there are no zones
+        return _DAY_NS * offset.n if isinstance(offset, pd.offsets.Day) else None
+
+
+def _first_time(frame: Any) -> Any:
+    """Compute the first label: bins that don't divide a day are counted from it."""
+    first: Any = frame.index.min().compute()
+    return first
+
+
+def require_usual(options: Sequence[tuple[str, Any, str]]) -> None:
+    """Check that options that have no form here aren't given.
+
+    Raises
+    ------
+    NotImplementedError
+        If one is.
+    """
+    for name, value, instead in options:
+        if value is not None:
+            raise refused("resample", name, value, instead)
