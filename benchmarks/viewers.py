@@ -111,12 +111,12 @@ def _models(value: Any) -> list[dict[str, Any]]:
     return [value, *inner] if "id" in value and "name" in value else inner
 
 
-async def open_page(url: str) -> Viewer:
-    """Open a page as a browser does."""
-    headers: dict[str, str] = {}
+async def open_page(url: str, headers: dict[str, str] | None = None) -> Viewer:
+    """Open a page as a browser does, or with headers that let in."""
+    headers = headers or {}
     client = AsyncHTTPClient()
     try:
-        request = HTTPRequest(url, follow_redirects=False, request_timeout=60)
+        request = HTTPRequest(url, headers=headers, follow_redirects=False, request_timeout=60)
         body = (await client.fetch(request)).body.decode()
     except HTTPClientError as error:
         if error.response is None or error.code not in (301, 302, 303):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.utils import url_path_join
-from traitlets import Dict, Float, List, Unicode
+from traitlets import Dict, Float, List, TraitError, Unicode, validate
 
 from glassloom_server.clusters import COMMAND_TIMEOUT_S, ClusterManager
 from glassloom_server.dashboards import COMMAND, SILENCE_S, DashboardsProcess
@@ -55,6 +58,35 @@ class GlassloomServer(ExtensionApp):
     recordings_unused_s = Float(UNUSED_S, help="Seconds for which a recording stays open that no page shows.").tag(
         config=True
     )
+
+    @validate(
+        "dashboards_start_timeout_s",
+        "dashboards_silence_s",
+        "start_timeout_s",
+        "command_timeout_s",
+        "recordings_unused_s",
+    )
+    def _check_seconds(self, proposal: Any) -> float:
+        seconds: float = proposal["value"]
+        if not 0 < seconds < math.inf:
+            raise TraitError(
+                f"GlassloomServer.{proposal['trait'].name}={seconds!r} should be a number of seconds, more than 0"
+            )
+        return seconds
+
+    @validate("dashboards_command")
+    def _check_command(self, proposal: Any) -> list[str]:
+        command: list[str] = proposal["value"]
+        if not command:
+            raise TraitError("GlassloomServer.dashboards_command=[] should be a program and its arguments, as a list")
+        return command
+
+    @validate("recordings_dir")
+    def _check_folder(self, proposal: Any) -> str:
+        folder: str = proposal["value"]
+        if "\0" in folder:
+            raise TraitError(f"GlassloomServer.recordings_dir={folder!r} should be the path of a folder")
+        return folder
 
     def initialize_handlers(self) -> None:
         """Build the managers and add every row of the route table."""

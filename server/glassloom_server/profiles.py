@@ -63,6 +63,8 @@ class Profiles:
             except msgspec.ValidationError as error:
                 log.error("GlassloomServer.profiles: %r is left out: %s", dict(values), error)
             else:
+                if profile.name in self._profiles:
+                    log.error("GlassloomServer.profiles: there are two called %r; the last one holds", profile.name)
                 named = msgspec.structs.replace(profile, title=profile.title or profile.name)
                 self._profiles[profile.name] = named
 
