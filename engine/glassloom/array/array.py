@@ -1,7 +1,7 @@
 """`Array`: the lazy, chunked array that users hold. Every method returns a new array around another node.
 
 Not safe to change from several threads: ``x[key] = value``, ``out=x`` and ``compute_chunk_sizes`` give the array
-another node. Arrays that were made of it before keep what they had: they are never views.
+another node. Arrays that were made from it before keep their node: they are never views.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ class Array(Concrete, Reducible, FunctionMethods):
         self, chunks: Any = "auto", *, limit: int | str | None = None, block_size_limit: int | str | None = None,
         balance: bool = False,
     ) -> Self:  # fmt: skip
-        """Return the same array in other blocks, by way of others in between where a task would read too many.
+        """Return the same array in other blocks, in several steps where a task would read too many.
 
         Parameters
         ----------
@@ -429,7 +429,7 @@ def asarray(
         return Array(from_numpy(value.astype(dtype), copy=False))
     if is_array(value):
         return Array(from_numpy(value, copy=copy))
-    is_own = isinstance(value, (list, tuple, *_SCALARS))  # then nobody else has the array that is made of it
+    is_own = isinstance(value, (list, tuple, *_SCALARS))  # then nothing else refers to the array that is made of it
     return Array(from_numpy(np.asarray(value, dtype=dtype), copy=False if is_own else copy))
 
 
@@ -475,7 +475,7 @@ def apply_ufunc(ufunc: np.ufunc, *inputs: Any, **kwargs: Any) -> Any:
 
 
 def operand_of(value: Any) -> Any:
-    """Return what stands for a value in a node: a scalar, or the node of an array."""
+    """Return the operand for a value: a scalar, or the node of an array."""
     if isinstance(value, Array):
         return value.expr
     if isinstance(value, _SCALARS):
@@ -517,7 +517,7 @@ def _outer_operands(left: Any, right: Any) -> tuple[Any, Any]:
 
 def call_ufunc(ufunc: np.ufunc, *inputs: Any, out: Any = None, where: Any = True, **kwargs: Any) -> Any:
     """Return a ufunc of arrays and scalars, with NumPy's options. Where `where` is false and there is no `out`, the
-    result is 0: NumPy's is whatever was in memory."""
+    result is 0: NumPy's is uninitialised."""
     if any(target is not None for target in (out if isinstance(out, tuple) else (out,))):
         return _apply_into(ufunc, inputs, out, where, kwargs)
     if ufunc.signature is not None:

@@ -397,7 +397,7 @@ def cumreduction(
     func: Callable[..., Any], binop: Callable[..., Any], ident: Any, x: Any, axis: int | None = None, dtype: Any = None,
     *, method: str | None = None, preop: Callable[..., Any] | None = None,
 ) -> Array:  # fmt: skip
-    """Accumulate functions of your own along an axis: blocks side by side, then what stood before each is joined to it.
+    """Accumulate functions of your own along an axis: each block alone, then joined to the total of the blocks before it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Memory to write tiles to, used again by the next task of the same thread: fresh pages cost as much as the work."""
+"""Memory for tiles, reused by the next task of the same thread: fresh pages cost as much as the work."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ KEPT_BYTES = 8 * 2**20
 
 
 class Buffers:
-    """Arrays that one run of tiles writes to. What is given back is taken again; `close` leaves it to later runs."""
+    """Arrays that one run of tiles writes to. Returned memory is reused; `close` keeps it for later runs."""
 
     def __init__(self) -> None:
         self._unused: list[Any] = _kept_by_thread()
-        """Memory that this run hasn't lent yet."""
+        """Memory that this run hasn't given out yet."""
         self._free: list[Any] = []
         self._lent: dict[int, Any] = {}
         self._kept_to_the_end: list[Any] = []
 
     def take(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Return an array that nobody uses, with anything in it."""
+        """Return an uninitialised array that nothing else uses."""
         nbytes = math.prod(shape) * dtype.itemsize
         memory = _memory_of(nbytes, self._free, self._unused)
         self._lent[id(memory)] = memory
@@ -34,7 +34,7 @@ class Buffers:
     def take_for_good(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return an array whose content stays until `close`.
 
-        Its memory is none that was ever lent: who had that before may write to it again at the next tile.
+        Its memory was never given out before, as a previous user may write to memory again at the next tile.
         """
         nbytes = math.prod(shape) * dtype.itemsize
         memory = _memory_of(nbytes, self._unused)

@@ -1,4 +1,4 @@
-"""Chunks: how long the blocks of each axis are. Knows no array."""
+"""Chunks: the lengths of the blocks along each axis. Doesn't depend on arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What asks for numbers at once: an array with one element as a number of Python, and lengths that weren't known. `Array`
+"""Conversions that compute at once: an array with one element to a Python number, and unknown lengths. `Array`
 inherits it and `Described`."""
 
 from __future__ import annotations

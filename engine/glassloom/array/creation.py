@@ -1,4 +1,4 @@
-"""Making arrays: of nothing, of what is in memory or on disk, of delayed calls."""
+"""Creating arrays: from a formula, from memory, from files, from delayed calls."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def zeros(
 def empty(
     shape: int | tuple[int, ...], *, chunks: Any = "auto", dtype: Any = float, like: Any = None, device: Any = None
 ) -> Array:
-    """Return an array of whatever is in memory; see `full` for the parameters.
+    """Return an uninitialised array; see `full` for the parameters.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def zeros_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any 
 
 @implements(np.empty_like)
 def empty_like(array: Any, *, dtype: Any = None, chunks: Any = None, shape: Any = None, device: Any = None) -> Array:
-    """Return whatever is in memory with the shape, type and blocks of another array.
+    """Return an uninitialised array with the shape, type and blocks of another array.
 
     Examples
     --------
@@ -233,10 +233,10 @@ def arange(
 
 
 def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None, copy: bool | None = None) -> Array:
-    """Return an array that is there already, cut into blocks.
+    """Return an array that exists already, cut into blocks.
 
-    What is in memory and may be written to is copied, so that no later change shows. What is in a file is read when it
-    is needed: by then it holds what was written to it in between.
+    Writeable memory is copied, so that later changes have no effect. Files are read when a task needs them, with what was
+    written to them until then.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How much memory a plan takes and how much its tasks hand on, estimated from the sizes of blocks. Runs nothing."""
+"""Estimates how much memory a plan takes, and how much its tasks transfer, from the sizes of blocks. Runs nothing."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def store(sources: Any, targets: Any, *, regions: Any = None, lock: Any = True, 
 
 
 def _runtime_that_reaches(targets: list[Any], lock: Any, scheduler: Any) -> Runtime:
-    """Return a runtime whose tasks write to what this process sees: one of other processes only if that is known.
+    """Return a runtime whose tasks write to the files of this process: another process's only if it is known to share them.
 
     A runtime that is named is believed to reach targets of other classes.
     """
@@ -285,7 +285,7 @@ def _replace_zarr(whole: Array, folder: Path, options: dict[str, Any]) -> None:
 
 
 def _check_not_read(whole: Array, url: Any, component: str | None) -> None:
-    """Raise if an array is read from what would be erased before it is written: of what isn't in local files."""
+    """Raise if writing would erase what the array is read from: for stores that aren't local files."""
     zarr = _zarr()
     try:
         there = zarr.open(store=url, path=component, mode="r")

@@ -169,7 +169,7 @@ def indices(dimensions: Any, dtype: Any = int, *, sparse: bool = False, chunks: 
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, chunks: Any = "auto", **kwargs: Any
 ) -> Array:
-    """Return an array of what a function makes of positions, block by block.
+    """Return an array made by a function of positions, block by block.
 
     Parameters
     ----------

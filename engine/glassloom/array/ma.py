@@ -131,7 +131,7 @@ def where(condition: Any, x: Any, y: Any) -> Array:
 
 
 def set_fill_value(a: Array, fill_value: Any) -> None:
-    """Say, in place, what stands for masked elements when they are filled.
+    """Set, in place, the value of masked elements when they are filled.
 
     Examples
     --------

@@ -122,7 +122,7 @@ class FunctionMethods:
     def __dlpack__(
         self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
-        """Compute the array and hand over its memory."""
+        """Compute the array and export its memory."""
         made = np.asarray(self.compute())
         return made.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 

@@ -78,7 +78,7 @@ def _windows(chunks: Chunks, depths: list[tuple[int, int]], ends: list[Any]) -> 
 
 
 def trim_overlap(x: Any, depth: Any, boundary: Any = "none") -> Array:
-    """Return an array whose blocks overlap without their margins: what undoes `overlap`.
+    """Return an array without the margins of its overlapping blocks: the inverse of `overlap`.
 
     Without a boundary only the first and last blocks are taken to have less than the whole margin.
 

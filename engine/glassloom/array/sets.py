@@ -209,7 +209,7 @@ def slice_among(block: Any, values: Any, axis: int) -> Any:
 
 
 def unique_of_block(block: Any, position: Any = None, *, equal_nan: bool) -> tuple[Any, Any, Any]:
-    """Return the different elements of a block, where each is first in the whole array (or in the block, if nobody asks
+    """Return the different elements of a block, where each is first in the whole array (or in the block, if nothing asks
     for the former), and how often it occurs."""
     xp = namespace_of(block)
     values, first, counts = xp.unique(block, return_index=True, return_counts=True, equal_nan=equal_nan)

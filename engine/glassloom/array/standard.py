@@ -189,7 +189,7 @@ class _Info:
         return ("cpu",)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """Return the types of arrays that nobody said a type of."""
+        """Return the default types of arrays."""
         return {
             "real floating": np.dtype(np.float64),
             "complex floating": np.dtype(np.complex128),

@@ -97,7 +97,7 @@ class _Evaluation:
         return found
 
     def _describe(self) -> None:
-        """Find the spec of each step, and make views of what is there already."""
+        """Find the spec of each step, and make views of blocks that exist already."""
         for step in self.steps:
             form = step.tiled
             spec = None if form is None else form.spec(self.operands(step))

@@ -113,7 +113,7 @@ class TiledForm:
     needs_order: ClassVar[bool] = False
     """Whether tiles must follow each other without gaps in C order."""
     writes_over: bool = False
-    """Whether a tile may be written over an operand's that nobody else reads, without changing a bit."""
+    """Whether a tile may be written over an operand's that nothing else reads, without changing a bit."""
     merges: ClassVar[bool] = False
     """Whether, as a sink, it merges what it makes of each tile (and is cut as its operand is)."""
 

@@ -110,7 +110,7 @@ class SameChunks(ArrayExpr):
 
 
 class PersistedArray(ArrayExpr):
-    """Blocks that the runtime holds. Keeps the name of the node that made them, so that its keys are theirs."""
+    """Blocks that the runtime holds. Has the name of the node that made them, so that their keys are equal."""
 
     parameters = ("source", "chunks", "meta")
     operation = "persisted"
@@ -221,7 +221,7 @@ def normalize_axes(axes: Any, ndim: int) -> tuple[int, ...]:
 
 
 def _own(block: Any) -> Any:
-    """Return a result that the user may change: never a view of something that is kept."""
+    """Return a result that the user may change: never a view of data that the engine keeps."""
     if getattr(block, "ndim", None) == 0:
         return block[()]
     return block.copy() if getattr(block, "base", None) is not None else block

@@ -1,4 +1,4 @@
-"""Where a block is: what functions with a parameter ``block_info`` are told of it. The format is Dask's."""
+"""The position of a block, as passed to functions with a parameter ``block_info``. The format is Dask's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Layout:
         return [starts(blocks) for blocks in self.chunks]
 
     def at(self, index: tuple[int, ...]) -> dict[str, Any]:
-        """Return what is said of the block at an index."""
+        """Return the entry that describes the block at an index."""
         begins = [axis[number] for axis, number in zip(self._starts, index, strict=True)]
         lengths = self.lengths(index)
         return {
@@ -48,7 +48,7 @@ class BlockInfo:
     dtype: Any
 
     def at(self, index: tuple[int, ...]) -> dict[int | None, dict[str, Any]]:
-        """Return what the function is told for the block of the result at an index; None stands for the result."""
+        """Return the ``block_info`` for the block of the result at an index; the key None stands for the result."""
         found: dict[int | None, dict[str, Any]] = {
             position: layout.at(map_index(mapping, index)) for position, layout, mapping in self.inputs
         }

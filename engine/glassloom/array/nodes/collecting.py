@@ -1,4 +1,4 @@
-"""All blocks of an array in one task: for what is small by then."""
+"""All blocks of an array in one task: for arrays that are small after reducing."""
 
 from __future__ import annotations
 

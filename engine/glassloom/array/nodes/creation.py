@@ -1,4 +1,4 @@
-"""Leaves: arrays made of nothing, and arrays that are there already. They have literals and no dependencies, so they
+"""Leaves: arrays made by a formula, and arrays that exist already. They have literals and no dependencies, so they
 become part of whatever uses them. No array library is named here: blocks come from a backend."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from glassloom.graph import Key, Task, TaskRef
 
 
 class Full(BlockwiseArray):
-    """An array of one value; `fill` is None for an array of whatever is in memory."""
+    """An array of one value; `fill` is None for an uninitialised array."""
 
     parameters = ("fill", "chunks", "dtype", "backend")
 
@@ -59,7 +59,7 @@ class FullBlock:
         if self.fill is None:
             return xp.empty(shape, dtype=self.dtype)
         if _is_plain(self.fill) and self.fill == 0 and np.dtype(self.dtype).kind in "biufc":
-            return xp.zeros(shape, dtype=self.dtype)  # the system hands out zeroed pages: no pass over memory
+            return xp.zeros(shape, dtype=self.dtype)  # the system allocates zeroed pages: no pass over memory
         return xp.full(shape, self.fill, dtype=self.dtype)
 
 
@@ -116,7 +116,7 @@ class ArangeBlock:
 
 
 class FromArray(BlockwiseArray):
-    """Blocks of an array that is there already. `region` is what slicing left of it."""
+    """Blocks of an array that exists already. `region` is the part that slicing has left."""
 
     parameters = ("source", "region", "chunks")
     operation = "from-array"
@@ -199,7 +199,7 @@ class FromBlock(ArrayExpr):
 
 
 class CheckedBlock:
-    """Passes an array on if it is what was announced."""
+    """Returns an array if it has the announced shape and type."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         self.shape, self.dtype = shape, dtype
@@ -233,7 +233,7 @@ def _same(block: Any) -> Any:
 
 
 def from_source(source: Source, chunks: Chunks) -> FromArray:
-    """Return the node of an array that is there already."""
+    """Return the node of an array that exists already."""
     return FromArray(source, whole(source.shape), chunks)
 
 

@@ -74,7 +74,7 @@ _BLOCK = _Block()
 
 
 class Applied:
-    """A function with its scalars put in: called with the blocks alone."""
+    """A function with its scalars bound: called with the blocks alone."""
 
     __slots__ = ("_places", "args", "function", "kwargs")
 

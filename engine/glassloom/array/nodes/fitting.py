@@ -1,4 +1,4 @@
-"""Scalars and lists as elements of an array's type: NumPy's own assignment says, at the user's line, whether they fit.
+"""Converts scalars and lists to an array's type: NumPy's own assignment decides, at the user's line, whether they fit.
 
 Arrays aren't checked here: NumPy casts them, and so do the blocks that they are put into.
 """

@@ -1,6 +1,6 @@
 """Writes blocks straight to their places in the result of `compute`, where tasks run in the caller's memory.
 
-A block is let go as soon as it is copied, and blocks are copied side by side. Without this all blocks exist until the
+A block is released as soon as it is copied, and blocks are copied in parallel. Without this all blocks exist until the
 last one is there, and one thread copies them then.
 """
 

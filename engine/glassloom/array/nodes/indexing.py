@@ -1,4 +1,4 @@
-"""What stands between the brackets of ``x[...]``: read as NumPy reads it, and made into nodes."""
+"""Keys of ``x[...]``: interpreted as NumPy does, and turned into nodes."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Kernel:
 
 
 def summed_in(dtype: Any) -> Any:
-    """Return the type to tell `numpy.sum` and its like; None of durations, whose unit ufuncs don't take."""
+    """Return the type to tell `numpy.sum` and its like; None for durations, whose unit ufuncs don't accept."""
     return None if dtype is None or np.dtype(dtype).kind in "mM" else dtype
 
 
@@ -357,7 +357,7 @@ class Top(Kernel):
         return self.first(joined, axes)
 
     def _best(self, ordered: Any, axis: int) -> Any:
-        """Return the best of what is in ascending order."""
+        """Return the best elements of a block in ascending order."""
         which = slice(None, -self.k - 1, -1) if self.k > 0 else slice(None, -self.k)
         return ordered[(*(slice(None),) * axis, which)]
 

@@ -32,7 +32,7 @@ class Stage(NamedTuple):
 
 
 def default_limit(old: Chunks, new: Chunks, itemsize: int) -> int:
-    """Return how many bytes a task may need if nobody says: 1 GiB, or a few of the largest blocks.
+    """Return how many bytes a task may need by default: 1 GiB, or a few of the largest blocks.
 
     Not less, since tasks read blocks where they lie: a stage more copies all of the array to save memory that is
     needed only if blocks were spilled.

@@ -1,4 +1,4 @@
-"""Reductions whose steps the user brings."""
+"""Reductions whose steps are functions of the user's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which source stands for an object that somebody hands in."""
+"""Chooses the source for an object that a user passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks between all threads and processes of this machine: whoever holds one has locked a file."""
+"""Locks between all threads and processes of this machine, by locking a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 @contextmanager
 def locked(path: str | Path) -> Iterator[None]:
-    """Hold the lock of a file or folder that is there; wait for it if somebody else does."""
+    """Hold the lock of an existing file or folder; wait while another thread or process holds it."""
     opened = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)  # closing it gives the lock up, as does the end of the process
@@ -54,5 +54,5 @@ class TemporaryLock:
         Path(self.path).unlink(missing_ok=True)
 
     def held(self) -> Any:
-        """Return a context in which nobody else holds the lock."""
+        """Return a context in which no other thread or process holds the lock."""
         return locked(self.path)

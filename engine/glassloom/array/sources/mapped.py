@@ -15,7 +15,7 @@ from glassloom.graph import tokenize
 
 
 class MappedSource(Source):
-    """A memory map of a file, or a view of one. A map that can be written to is equal to nothing: nobody knows when it is.
+    """A memory map of a file, or a view of one. A map that can be written to is equal to nothing: its content may change at any time.
 
     So is one whose file this process maps for writing, too. What other processes write through maps doesn't always change
     the time of the file (never that of a file in memory, tmpfs): give such a map a `version`, or copy it.

@@ -1,4 +1,4 @@
-"""Arrays in memory. What somebody may still write to is copied when it comes in, so that no later change shows."""
+"""Arrays in memory. Writeable arrays are copied when they are passed, so that later changes have no effect."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class MemorySource(Source):
 
 
 def _restored(array: Any, version: str) -> MemorySource:
-    return MemorySource(array, version, copy=False)  # nobody else has what was unpickled
+    return MemorySource(array, version, copy=False)  # nothing else refers to what was unpickled
 
 
 def is_array(value: Any) -> bool:
@@ -70,7 +70,7 @@ def is_array(value: Any) -> bool:
 
 
 def owned(array: Any, copy: bool | None = None) -> Any:
-    """Return an array that nobody else will write to: a copy, if somebody could.
+    """Return an array that no other code will write to: a copy, if it could.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def owned(array: Any, copy: bool | None = None) -> Any:
 
 
 def _copied(array: np.ndarray) -> np.ndarray:
-    """Return a copy; of views that hold elements several times, such as sliding windows, one of what they lie in."""
+    """Return a copy; for views that repeat elements, such as sliding windows, a view of a copy of their base."""
     if not overlaps(array):
         return array.copy(order="K")
     begin, memory = _span(array)
@@ -130,7 +130,7 @@ def _span(array: np.ndarray) -> tuple[int, np.ndarray]:
 
 
 def is_writeable(array: Any) -> bool:
-    """Whether somebody may write to an array, through it or through what it is a view of.
+    """Whether an array can be written to, through itself or through its base.
 
     A read-only view of an array that can be written to may change any time. An array that owns its memory and is
     read-only was frozen by its owner, who is trusted not to write to it through a view that was made before.
@@ -155,7 +155,7 @@ def _is_read_only(buffer: Any) -> bool:
 
 
 def frozen(value: Any) -> Any:
-    """Return an argument of a call as it is now: lists and dicts, and arrays in them that somebody may write to, are copied."""
+    """Return an argument of a call as it is now: lists and dicts, and writeable arrays in them, are copied."""
     kind = type(value)
     if kind in (list, tuple):
         return kind([frozen(item) for item in value])

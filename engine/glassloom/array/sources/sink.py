@@ -1,4 +1,4 @@
-"""`Sink`: where blocks are written to, and what must be written by one task alone. It knows no node."""
+"""`Sink`: the target that blocks are written to, and which parts of it one task must write alone. Doesn't depend on nodes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _span(entry: Any, of_target: int | None, of_array: int) -> range:
 
 
 def writing_unit(target: Any) -> tuple[int, ...] | None:
-    """Return the lengths of what a target writes as a whole: of shards, or else of chunks; None if it doesn't say."""
+    """Return the lengths of the units that a target writes: shards, or else chunks; None if it doesn't say."""
     return unit_of(target, "shards") or unit_of(target)
 
 

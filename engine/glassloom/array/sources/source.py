@@ -1,4 +1,4 @@
-"""`Source`: what the blocks of an array are read from. It knows no node and reads nothing by itself."""
+"""`Source`: the object that the blocks of an array are read from. Doesn't depend on nodes, and reads only when asked."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Source:
     unit: tuple[int, ...]
     """How many elements along each axis are read at once, whichever of them is asked for."""
     owned: bool = False
-    """Whether nobody else can change its elements: they were copied, or can't be written to."""
+    """Whether its elements can't change: they were copied, or are read-only."""
     in_memory: bool = False
-    """Whether regions are views of memory that tasks may be handed."""
+    """Whether regions are views of memory that may be passed to tasks."""
 
     def __glassloom_tokenize__(self) -> str:
         return self.version

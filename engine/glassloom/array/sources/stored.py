@@ -22,7 +22,7 @@ from glassloom.graph import tokenize
 _PAGE_BYTES = 4096
 """Of what lies on disk in one piece, all of a page is read if anything of it is."""
 _READERS = ("glassloom", "h5py", "zarr")
-"""Packages whose arrays hand out memory that nobody else has."""
+"""Packages whose arrays return memory that no other code refers to."""
 
 
 class StoredSource(Source):
@@ -77,7 +77,7 @@ class StoredSource(Source):
         return slice(rising[0], rising[-1] + 1), slice_of(inside if selector.step > 0 else inside[::-1])
 
     def _skips(self, axis: int, step: int) -> bool:
-        """Whether less is read, or at least handed over quickly, by asking for every `step`th position."""
+        """Whether reading every `step`th position reads less, or at least returns quickly."""
         unit = self.unit[axis]
         if unit > 1 and step >= unit:
             return True
@@ -102,7 +102,7 @@ def unit_of(array: Any, attribute: str = "chunks") -> tuple[int, ...] | None:
 
 
 def version_of(array: Any) -> str:
-    """Return what stands for the content of a stored array."""
+    """Return what identifies the content of a stored array."""
     own = type(array)
     if hasattr(own, "__glassloom_tokenize__") or hasattr(own, "__dask_tokenize__"):
         return tokenize(array)
