@@ -45,6 +45,8 @@ GROUPS = {
     "builtin sum": lambda g: g["f"].agg(sum),
     "text": lambda g: g["s"].agg(["min", "max", "first", "last", "count"]),
     "nlargest": lambda g: g["f"].nlargest(2),
+    "nsmallest": lambda g: g["i"].nsmallest(3),
+    "nsmallest of any": lambda g: g["i"].nsmallest(3, keep="all"),
     "value counts": lambda g: g["i"].value_counts(),
     "rolling": lambda g: g["f"].rolling(3, min_periods=1).mean(),
     "expanding": lambda g: g["f"].expanding().sum(),

@@ -53,3 +53,16 @@ def test_an_error_is_the_tasks_own_and_the_cluster_goes_on(client):
     with pytest.raises(ValueError, match="1440 rows are too many"):
         frame.map_partitions(fail, meta=frame).compute()
     assert frame.x.count().compute() == 3 * 1440
+
+
+def test_whole_groups_move_between_workers(client):
+    frame = gd.datasets.timeseries(end="2000-01-04", freq="1min", seed=2)
+    plain = frame.compute().groupby("name")
+    grouped = frame.groupby("name")
+    assert_same(
+        grouped.x.agg(lambda values: values.max() - values.min()).compute(), plain.x.agg(lambda v: v.max() - v.min())
+    )
+    assert_same(grouped.x.transform("mean").compute(), plain.x.transform("mean"))
+    assert_same(grouped[["x", "y"]].shift().compute(), plain[["x", "y"]].shift())
+    assert_same(grouped.x.nlargest(2).compute(), plain.x.nlargest(2))
+    assert_same(grouped.x.sum(split_out=2).compute().sort_index(), plain.x.sum())

@@ -17,6 +17,7 @@ from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.grouping.keys import resolve_keys
+from glassloom.dataframe.grouping.largest import largest
 from glassloom.dataframe.grouping.masks import ends_mask, filter_mask, nth_mask
 from glassloom.dataframe.grouping.methods import Methods
 from glassloom.dataframe.grouping.recipe import Recipe
@@ -436,6 +437,18 @@ class GroupBy(Methods):
         grouping = self._needing(None, {})
         out = partitions_of(grouping, split_out, None)
         return self._of_whole_groups(grouping, call, grouping.sampled(call), title, out)
+
+    def _best(self, method: str, n: int, keep: str, split_out: Any) -> Any:
+        """Return the largest or smallest values of each group of a column."""
+        if not self._is_single:
+            raise AttributeError(f"{method} is of one column: choose it, as in groupby(...)[column].{method}(n)")
+        call = Call(method, (n, keep))
+        if keep == "first" and partitions_of(self._grouping, split_out, None) == 1:
+            grouping = self._needing(None, {})
+            node = largest(grouping, method, n, grouping.sampled(call))
+            if node is not None:
+                return wrap(node)
+        return self._in_order(call, f"groupby-{method}", split_out)
 
     def _windows(self, call: Call) -> Windows:
         """Return the windows in each group that a method of pandas makes."""

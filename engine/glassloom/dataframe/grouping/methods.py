@@ -35,6 +35,7 @@ class Methods:
     _rows: Callable[..., Any]
     _in_order: Callable[..., Any]
     _windows: Callable[..., Windows]
+    _best: Callable[..., Any]
 
     def size(self, *, split_every: int | None = None, split_out: Any = None, shuffle_method: Any = None) -> Any:
         """Return the number of rows of each group. See `agg` for the arguments."""
@@ -172,11 +173,11 @@ class Methods:
 
     def nlargest(self, n: int = 5, keep: str = "first", *, split_out: Any = None) -> Any:
         """Return the `n` largest values of each group of a column. `keep`: which of equal ones, ``first last all``."""
-        return self._in_order(Call("nlargest", (n, keep)), "groupby-nlargest", split_out)
+        return self._best("nlargest", n, keep, split_out)
 
     def nsmallest(self, n: int = 5, keep: str = "first", *, split_out: Any = None) -> Any:
         """Return the `n` smallest values of each group of a column. `keep`: which of equal ones, ``first last all``."""
-        return self._in_order(Call("nsmallest", (n, keep)), "groupby-nsmallest", split_out)
+        return self._best("nsmallest", n, keep, split_out)
 
     def unique(self, *, split_out: Any = None) -> Any:
         """Return an array of the distinct values of each group of a column."""
