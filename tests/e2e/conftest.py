@@ -6,7 +6,9 @@ Screenshots are kept in `artifacts/`. Set GLASSLOOM_CHROMIUM to use another brow
 from __future__ import annotations
 
 import itertools
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from jupyter_labs import ARTIFACTS, Lab, running_lab
 from playwright.sync_api import BrowserContext, Locator, Page, expect, sync_playwright
 
 HERE = Path(__file__).parent
+AXE = HERE.parents[1] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
 BASE_URL = "/user/someone/"
 FIRST_OPENING_MS = 60_000
 CHROMIUM_ARGUMENTS = [
@@ -184,3 +187,46 @@ def publish_cluster(lab: Lab) -> Iterator[Callable[..., str]]:
         process.terminate()
     for process in processes:
         process.communicate(timeout=10)
+
+
+@pytest.fixture
+def make_cluster() -> Callable[..., dict[str, Any]]:
+    """Return what the server's stream tells of a made-up cluster, by its number; fields can be given."""
+    return _cluster
+
+
+def _cluster(index: int, **fields: Any) -> dict[str, Any]:
+    """Return a busy cluster of a notebook, which has computed something."""
+    notebook = f"work/analysis-{index}.ipynb"
+    run = {
+        "id": 1, "kind": "compute", "label": "mean", "notebook": notebook, "cell_id": None, "started_at": 100 + index,
+        "ended_at": None, "outcome": "running", "tasks_done": 300, "tasks_total": 800,
+    }  # fmt: skip
+    return {
+        "id": f"c{index}", "name": f"cluster {index}", "kind": "processes", "started_at": 100, "workers": 4, "threads": 8,
+        "memory_bytes": 5 * 2**30, "memory_limit_bytes": 8 * 2**30, "cpu_percent": 320.0, "cpu_history": [100.0, 320.0],
+        "notebook": notebook, "runs": [run], "can": ["scale", "adapt", "restart", "rename", "shut_down", "log"],
+    } | fields  # fmt: skip
+
+
+@pytest.fixture
+def tell(page: Page) -> Callable[..., None]:
+    """Let the server's stream tell a state that is made up; to be called before the page is opened."""
+
+    def tell(**state: list[dict[str, Any]]) -> None:
+        snapshot = {"version": 2, "type": "snapshot", "sequence": 1, "state": state}
+        page.route_web_socket(re.compile("glassloom/api/metrics"), lambda socket: socket.send(json.dumps(snapshot)))
+
+    return tell
+
+
+@pytest.fixture
+def violations(page: Page) -> Callable[[str], list[Any]]:
+    """Return what axe-core finds wrong within an element."""
+    script = "s => axe.run(s).then(found => found.violations.map(v => [v.id, v.nodes.map(node => node.html)]))"
+
+    def violations(selector: str) -> list[Any]:
+        page.add_script_tag(path=AXE)
+        return page.evaluate(script, selector)
+
+    return violations

@@ -480,6 +480,13 @@ describe('The panel', () => {
     const titles = (): string[] => panel.widgets.map(each => each.title.label);
     expect(titles()).toEqual(['a', 'b', 'c']);
     expect(entries).toEqual(['c', 'a', 'b']);
+    // The keyboard goes by the order of nodes.
+    const nodes = panel.node.querySelectorAll('.lm-AccordionPanel-title');
+    expect(Array.from(nodes, node => node.textContent)).toEqual([
+      'a',
+      'b',
+      'c'
+    ]);
     const moved = panel.removeSectionById('a') as PanelWithToolbar;
     expect(titles()).toEqual(['b', 'c']);
     panel.reinsertSection(moved);

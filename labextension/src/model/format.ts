@@ -67,7 +67,7 @@ export function formatAge(trans: TranslationBundle, seconds: number): string {
   if (seconds < 48 * 3600) {
     return trans.__('%1 h ago', Math.floor(seconds / 3600));
   }
-  return trans.__('%1 days ago', Math.floor(seconds / 86400));
+  return trans.__('%1 days ago', formatCount(Math.floor(seconds / 86400)));
 }
 
 /** Format a duration with two digits: `formatDuration(95)` is `"1 min 35 s"`. */

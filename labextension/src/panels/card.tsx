@@ -37,6 +37,16 @@ export function ClusterCard(props: ICardProps): JSX.Element {
       data-cluster={cluster.id}
       data-state={cluster.state}
       onClick={() => props.onSelect(cluster.id)}
+      onDoubleClick={event => {
+        if (!isControl(event.target)) {
+          props.onOpen(cluster.id);
+        }
+      }}
+      onPointerDown={event => {
+        if (props.onInsert !== null && !isControl(event.target)) {
+          dragCode(event.nativeEvent, cluster.name);
+        }
+      }}
     >
       <Head {...props} />
       <div className="gl-Card-facts">
@@ -63,6 +73,12 @@ export function ClusterCard(props: ICardProps): JSX.Element {
       )}
     </li>
   );
+}
+
+/** Whether something on the card does what it does by itself: all but the name, which stands for the card. */
+function isControl(target: EventTarget): boolean {
+  const button = target instanceof Element ? target.closest('button') : null;
+  return button !== null && !button.classList.contains('gl-Card-name');
 }
 
 /** What its state is, and since when. */

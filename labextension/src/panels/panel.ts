@@ -89,7 +89,16 @@ export class GlassloomPanel
     const index = here.findIndex(panel => panel === widget);
     if (index >= 0) {
       this.insertWidget(index, here[index]);
+      this._putInOrder();
     }
+  }
+
+  /** Lumino puts new nodes last, wherever they are seen: the keyboard goes by the order of nodes. */
+  private _putInOrder(): void {
+    const { titles, handles, widgets, node } = this.accordionPanel;
+    widgets.forEach((widget, index) => {
+      node.append(titles[index], widget.node, handles[index]);
+    });
   }
 
   protected onAfterShow(message: Message): void {

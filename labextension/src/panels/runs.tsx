@@ -3,7 +3,7 @@
  */
 import { PathExt } from '@jupyterlab/coreutils';
 import { TranslationBundle } from '@jupyterlab/translation';
-import { checkIcon, closeIcon, historyIcon } from '@jupyterlab/ui-components';
+import { closeIcon, historyIcon } from '@jupyterlab/ui-components';
 import { Message } from '@lumino/messaging';
 import * as React from 'react';
 import { formatBytes, formatCount, formatDuration } from '../model/format';
@@ -200,6 +200,9 @@ function RunRow(props: {
   const isSelected = selection.some(each => keyOf(each) === keyOf(run));
   const isOfOther =
     selection.length > 0 && selection[0].cluster.id !== run.cluster.id;
+  const selecting = isOfOther
+    ? trans.__('Only runs of one cluster can be compared')
+    : trans.__('Select %1 to compare it', nameOf(run));
   const share = run.tasks_total > 0 ? run.tasks_done / run.tasks_total : 0;
   const from = run.notebook === null ? null : PathExt.basename(run.notebook);
   return (
@@ -222,14 +225,14 @@ function RunRow(props: {
             formatCount(run.tasks_done),
             formatCount(run.tasks_total)
           )}
-          {run.ended_at !== null && (
-            <>
-              {' · '}
-              <Age sinceS={run.ended_at} />
-            </>
-          )}
         </span>
         <span className="gl-Run-facts">
+          {run.ended_at !== null && (
+            <>
+              <Age sinceS={run.ended_at} />
+              {' · '}
+            </>
+          )}
           {[run.cluster.name, from].filter(Boolean).join(' · ')}
         </span>
         {run.outcome === 'running' && (
@@ -243,18 +246,16 @@ function RunRow(props: {
           </span>
         )}
       </button>
-      <IconButton
-        icon={checkIcon}
-        label={
-          isOfOther
-            ? trans.__('Only runs of one cluster can be compared')
-            : trans.__('Select %1 to compare it', nameOf(run))
-        }
-        action="select"
-        isPressed={isSelected}
-        isDisabled={isOfOther}
-        onClick={props.onSelect}
-      />
+      <label className="gl-Run-select" title={selecting}>
+        <input
+          type="checkbox"
+          data-action="select"
+          aria-label={selecting}
+          checked={isSelected}
+          disabled={isOfOther}
+          onChange={props.onSelect}
+        />
+      </label>
     </li>
   );
 }

@@ -1,0 +1,169 @@
+"""What a person does in the panel: with the keyboard alone, by dragging, comparing runs, and for long.
+
+The server's stream is made up, and so are the pages: what is tested is the browser's side.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+
+PAGE = "<!doctype html><title>A page</title><script>setInterval(() => parent.postMessage({type: 'glassloom:alive'}), 200)</script>"
+PANES = 50
+OPEN_AND_CLOSE = """async count => {
+  const { commands, shell } = window.jupyterapp
+  for (let index = 0; index < count; index += 1) {
+    await commands.execute('glassloom:open-dashboard', {cluster: 'c0', page: 'status'})
+    const pane = [...shell.widgets('main')].find(widget => widget.id.endsWith('-status'))
+    window.paneClass = Object.getPrototypeOf(pane)
+    pane.close()
+  }
+}"""
+FOCUSED = """() => {
+  const node = document.activeElement
+  return {
+    isInside: node.closest('#glassloom-panel') !== null,
+    name: node.getAttribute('aria-label') ?? node.textContent.trim() ?? node.placeholder, tag: node.tagName,
+    what: node.dataset.action ?? node.dataset.page ?? node.className,
+    isSeen: ['outlineStyle', 'boxShadow'].some(name => getComputedStyle(node)[name] !== 'none') || node.tagName === 'JP-BUTTON'
+  }
+}"""
+
+
+@pytest.fixture
+def pages(page: Page) -> list[str]:
+    """Answer for all dashboard pages, and return which were asked for."""
+    asked: list[str] = []
+
+    def answer(route: Any, request: Request) -> None:
+        asked.append(request.url.split("/glassloom/dash/")[1])
+        route.fulfill(body=PAGE, content_type="text/html")
+
+    page.route(re.compile(r"/glassloom/dash/(?!health)"), answer)
+    return asked
+
+
+@pytest.fixture
+def one_cluster(tell: Callable[..., None], make_cluster: Callable[..., dict[str, Any]]) -> None:
+    """Let the stream tell of one cluster that has computed three times."""
+    ended = {"outcome": "finished", "ended_at": 160, "tasks_done": 800}
+    (run,) = make_cluster(0)["runs"]
+    runs = [
+        run | ended | {"id": str(number), "started_at": 100 + number, "label": f"run {number}"} for number in (3, 2, 1)
+    ]
+    tell(clusters=[make_cluster(0, runs=runs)])
+
+
+def tab_through(page: Page) -> dict[str, dict[str, Any]]:
+    """Press Tab from the first card on, and return what has the focus meanwhile, also what has it ``outside`` of the panel."""
+    reached: dict[str, dict[str, Any]] = {}
+    page.locator(".gl-Card-name").focus()
+    for _ in range(150):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUSED)
+        if not focused["isInside"]:
+            return reached | {"outside": focused}
+        reached[focused["what"]] = focused
+    pytest.fail("Tab never leaves the panel")
+
+
+def test_the_keyboard_alone_reaches_all_and_opens_a_page(page, open_lab, one_cluster, pages):
+    open_lab()
+    expect(page.locator(".gl-Page").first).to_be_visible()
+    reached = tab_through(page)
+    while "jp-Launcher" in reached.pop("outside")["what"]:  # JupyterLab takes the focus when its launcher comes
+        reached = tab_through(page)
+    assert {"open", "menu", "gl-Link", "status", "favourite", "gl-Run-open", "select"} <= set(reached)
+    assert [what for what, each in reached.items() if not each["isSeen"]] == []
+    assert [what for what, each in reached.items() if not each["name"] and each["tag"] != "INPUT"] == []
+
+    page.locator('.gl-Card [data-action="menu"]').focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("menuitem", name="Scale…")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("menuitem", name="Scale…")).to_have_count(0)
+    page.locator('.gl-Page[data-page="status"]').focus()
+    page.keyboard.press("Enter")
+    expect(page.locator('.gl-Pane[data-page="status"]')).to_have_attribute("data-state", "live")
+    assert pages == ["c0/status?theme=light"]
+
+
+def test_two_selected_runs_are_compared_and_a_card_opens_by_a_double_click(page, open_lab, one_cluster, pages):
+    open_lab()
+    for number in (3, 1):
+        page.get_by_label(f"Select run {number} to compare it").check()
+    expect(page.locator(".gl-Selection")).to_contain_text("run 1 and run 3")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator('.gl-Pane[data-page="runs"]')).to_have_attribute("data-state", "live")
+    assert pages[-1] == "c0/runs?theme=light&open=1%2C3"
+    page.locator(".gl-Card-name").dblclick()
+    expect(page.locator('.gl-Pane[data-page="status"]')).to_have_attribute("data-state", "live")
+    assert pages[-1] == "c0/status?theme=light"
+
+
+def test_a_pane_whose_cluster_is_gone_comes_back_with_words_and_asks_for_nothing(
+    page, lab, open_lab, one_cluster, pages, tell, make_cluster
+):
+    open_lab()
+    page.evaluate(
+        "() => window.jupyterapp.commands.execute('glassloom:open-dashboard', {target: {kind: 'cluster', id: 'c0'}})"
+    )
+    expect(page.locator(".gl-Pane")).to_have_attribute("data-state", "live")
+    page.wait_for_function(
+        "async () => JSON.stringify(await window.jupyterapp.serviceManager.workspaces.fetch('default')).includes('glassloom-c0-status')"
+    )
+    pages.clear()
+    tell(clusters=[make_cluster(1)])
+    page.goto(lab.address("lab"))
+    cover = page.locator(".gl-Pane-cover")
+    expect(cover).to_contain_text("Cluster cluster 0 has ended.")
+    expect(cover.get_by_role("button")).to_have_text(["Show the active cluster", "Close"])
+    assert pages == []
+    cover.get_by_role("button", name="Show the active cluster").click()
+    expect(page.locator(".gl-Pane")).to_have_attribute("data-cluster", "c1")
+
+
+def test_panes_that_were_closed_leave_nothing_behind(page, open_lab, one_cluster, pages):
+    open_lab()
+    # Beside a pane that stays: JupyterLab keeps a few nodes of each area that it divides and joins again.
+    page.evaluate(
+        "() => window.jupyterapp.commands.execute('glassloom:open-dashboard', {cluster: 'c0', page: 'memory'})"
+    )
+    devtools = page.context.new_cdp_session(page)
+
+    def nodes() -> int:
+        for _ in range(3):  # what only another dead object holds is found the next time
+            page.evaluate("() => new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))")
+            devtools.send("HeapProfiler.collectGarbage")
+        return devtools.send("Memory.getDOMCounters")["nodes"]
+
+    page.evaluate(OPEN_AND_CLOSE, 20)
+    before = nodes()
+    page.evaluate(OPEN_AND_CLOSE, PANES)
+    assert any(nodes() - before < PANES for _ in range(20))  # a pane has more than ten
+    prototype = devtools.send("Runtime.evaluate", {"expression": "window.paneClass"})["result"]["objectId"]
+    panes = devtools.send("Runtime.queryObjects", {"prototypeObjectId": prototype})["objects"]["objectId"]
+    length = {"objectId": panes, "functionDeclaration": "function() { return this.length }", "returnByValue": True}
+    assert devtools.send("Runtime.callFunctionOn", length)["result"]["value"] <= 2  # the one that stays, and the last
+
+
+def test_a_card_that_is_dragged_into_a_notebook_leaves_code_there(page, lab, open_lab, one_cluster, pages):
+    notebook = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (lab.root / "empty.ipynb").write_text(json.dumps(notebook))
+    open_lab()
+    page.evaluate("() => void window.jupyterapp.commands.execute('docmanager:open', {path: 'empty.ipynb'})")
+    page.get_by_role("dialog").get_by_role("button", name="No Kernel").click()
+    cell = page.locator(".jp-Notebook .jp-CodeCell")
+    expect(cell).to_have_count(1)
+    start, end = page.locator(".gl-Card-facts").bounding_box(), cell.bounding_box()
+    page.mouse.move(start["x"] + 20, start["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(start["x"] + 60, start["y"] + 20, steps=4)
+    page.mouse.move(end["x"] + 200, end["y"] + 4, steps=10)
+    page.mouse.up()
+    expect(page.locator(".jp-Notebook .cm-content").filter(has_text='client = Client("cluster 0")')).to_have_count(1)
