@@ -60,14 +60,14 @@ def one_cluster(tell: Callable[..., None], make_cluster: Callable[..., dict[str,
 
 
 def tab_through(page: Page) -> dict[str, dict[str, Any]]:
-    """Press Tab from the first card on, and return what has the focus meanwhile, also what has it ``outside`` of the panel."""
+    """Press Tab from the first card on until the focus leaves the panel, and return what has had it."""
     reached: dict[str, dict[str, Any]] = {}
     page.locator(".gl-Card-name").focus()
     for _ in range(150):
         page.keyboard.press("Tab")
         focused = page.evaluate(FOCUSED)
         if not focused["isInside"]:
-            return reached | {"outside": focused}
+            return reached
         reached[focused["what"]] = focused
     pytest.fail("Tab never leaves the panel")
 
@@ -75,10 +75,12 @@ def tab_through(page: Page) -> dict[str, dict[str, Any]]:
 def test_the_keyboard_alone_reaches_all_and_opens_a_page(page, open_lab, one_cluster, pages):
     open_lab()
     expect(page.locator(".gl-Page").first).to_be_visible()
+    wanted = {"open", "menu", "gl-Link", "status", "favourite", "gl-Run-open", "select"}
     reached = tab_through(page)
-    while "jp-Launcher" in reached.pop("outside")["what"]:  # JupyterLab takes the focus when its launcher comes
-        reached = tab_through(page)
-    assert {"open", "menu", "gl-Link", "status", "favourite", "gl-Run-open", "select"} <= set(reached)
+    for _ in range(5):  # JupyterLab takes the focus when it has opened its launcher
+        if not wanted <= set(reached):
+            reached = tab_through(page)
+    assert wanted <= set(reached)
     assert [what for what, each in reached.items() if not each["isSeen"]] == []
     assert [what for what, each in reached.items() if not each["name"] and each["tag"] != "INPUT"] == []
 
