@@ -113,8 +113,12 @@ def test_the_kind_of_join_follows_the_sizes():
 
 def test_a_side_that_is_distributed_by_the_keys_does_not_move_again():
     parts = [gd.from_pandas(pd.DataFrame({"k": range(8), name: range(8)}), npartitions=3) for name in "xyz"]
-    joined = parts[0].merge(parts[1], on="k", broadcast=False).merge(parts[2], on="k", broadcast=False)
+    joined = parts[0].merge(parts[1], on="k", broadcast=False)
+    joined = joined[joined.x >= 0].assign(w=1)[["k", "w"]].merge(parts[2], on="k", broadcast=False)
     assert labels(joined).count("shuffle") == 3
+    assert labels(joined.assign(k=1).merge(parts[2], on="k", broadcast=False)).count("shuffle") == 5
+    held = parts[0].shuffle("k").persist(scheduler="inline")
+    assert labels(held.merge(parts[1], on="k", broadcast=False)).count("shuffle") == 1
     assert sorted(joined.compute(**INLINE).z) == list(range(8))
     outer = parts[0].merge(parts[1].rename(columns={"k": "j"}), left_on="k", right_on="j", how="outer", broadcast=False)
     assert labels(outer.merge(parts[2], on="k", broadcast=False)).count("shuffle") == 4

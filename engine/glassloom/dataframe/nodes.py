@@ -86,14 +86,16 @@ class FrameExpr(Expr):
             lengths = tuple(map(len, blocks))
         return Held(
             Persisted(self.name, held), self.name, self.meta, self.divisions, lengths, (self.rows, self.layout),
-            origin=self.origin,
+            self.hashed_by, origin=self.origin,
         )  # fmt: skip
 
 
 class Held(FrameExpr):
     """A frame whose partitions the runtime holds. Its name is that of the node they were made by, as their keys are."""
 
-    parameters = ("source", "key_name", "held_meta", "held_divisions", "held_lengths", "identity")
+    parameters = (
+        "source", "key_name", "held_meta", "held_divisions", "held_lengths", "identity", "held_hashed_by"
+    )  # fmt: skip
     operation = "persisted"
 
     source: Persisted
@@ -102,6 +104,7 @@ class Held(FrameExpr):
     held_divisions: tuple[Any, ...]
     held_lengths: tuple[int, ...] | None
     identity: tuple[str, str]
+    held_hashed_by: tuple[Any, ...] | None
 
     def __init__(self, *operands: Any, origin: Any = None) -> None:
         super().__init__(*operands, origin=origin)
@@ -126,6 +129,10 @@ class Held(FrameExpr):
     @property
     def lengths(self) -> tuple[int, ...] | None:
         return self.held_lengths
+
+    @property
+    def hashed_by(self) -> tuple[Any, ...] | None:
+        return self.held_hashed_by
 
     def output_keys(self) -> list[Key]:
         return [(self.key_name, number) for number in range(self.npartitions)]
@@ -208,6 +215,10 @@ class BlockOp(FrameBlockwise):
 class LabelKeeping(BlockOp):
     """A block-wise operation each of whose rows keeps the index label of a row of the same partition."""
 
+    @property
+    def hashed_by(self) -> tuple[Any, ...] | None:
+        return () if self.frame.hashed_by == () else None
+
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
         return self.frame.divisions
@@ -272,6 +283,12 @@ class Projection(FrameBlockwise):
         return self.frame.lengths
 
     @property
+    def hashed_by(self) -> tuple[Any, ...] | None:
+        keys = self.frame.hashed_by
+        kept = self.columns if isinstance(self.columns, list) else [self.columns]
+        return keys if keys is not None and all(key in kept for key in keys) else None
+
+    @property
     def function(self) -> Callable[..., Any]:
         return BlockCall(_getitem, (_BLOCK, self.columns), label="getitem")
 
@@ -307,6 +324,11 @@ class Assign(FrameBlockwise):
         return self.frame.lengths
 
     @property
+    def hashed_by(self) -> tuple[Any, ...] | None:
+        keys = self.frame.hashed_by
+        return keys if keys is not None and not any(key in self.names for key in keys) else None
+
+    @property
     def function(self) -> Callable[..., Any]:
         number = iter(range(1, len(self.values) + 1))
         places = tuple(Block(next(number)) if isinstance(value, Expr) else value for value in self.values)
@@ -336,6 +358,10 @@ class Filter(FrameBlockwise):
     @property
     def layout(self) -> str:
         return self.frame.layout
+
+    @property
+    def hashed_by(self) -> tuple[Any, ...] | None:
+        return self.frame.hashed_by
 
     @property
     def function(self) -> Callable[..., Any]:

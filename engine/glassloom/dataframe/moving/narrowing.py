@@ -1,0 +1,142 @@
+"""Rewrites of what moves rows: only the columns that are needed later move, and rows are counted without moving them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.moving.exchange import Exchange, Split
+from glassloom.dataframe.moving.merge import Join, Joining
+from glassloom.dataframe.moving.shape import Repartition, SetDivisions
+from glassloom.dataframe.moving.shuffle import HashShuffle
+from glassloom.dataframe.moving.sort import SortedBlocks, SortedExchange
+from glassloom.dataframe.nodes import FrameExpr, Projection
+from glassloom.dataframe.reduce import Length
+from glassloom.expr import Expr, rule, simplify, walk, whole_plan
+
+
+@rule(Length, Exchange)
+@rule(Length, Repartition)
+@rule(Length, SetDivisions)
+@rule(Length, SortedBlocks)
+def count_before_moving(node: Length, inner: Any) -> Expr | None:
+    return Length(inner.frame, origin=node.origin)
+
+
+@whole_plan
+def move_needed_columns(roots: Sequence[Expr]) -> list[Expr]:
+    """Leave out columns before a join, shuffle or sort if all that is made of its result reads others."""
+    order = walk(roots)
+    consumers: dict[str, list[Expr]] = defaultdict(list)
+    for node in order:
+        for dependency in node.dependencies:
+            consumers[dependency.name].append(node)
+    root_names = {root.name for root in roots}
+    new: dict[str, Expr] = {}
+    below: set[str] = set()  # what lies below nodes that change: its turn comes when those have changed
+    for node in reversed(order):
+        if node.name in below or node.name in root_names:
+            continue
+        wanted = _wanted_columns(node, consumers[node.name])
+        narrowed = None if wanted is None else _narrowed(node, wanted, consumers)
+        if narrowed is not None:
+            new[node.name] = narrowed
+            below.update(one.name for one in walk([node]))
+    return simplify(_rebuilt(roots, order, new)) if new else list(roots)
+
+
+def _wanted_columns(node: Expr, consumers: Sequence[Expr]) -> set[Any] | None:
+    """Return the columns that are read of a node that moves rows; None if all are, or it doesn't."""
+    if not isinstance(node, (Join, HashShuffle, SortedExchange, SortedBlocks)) or not consumers:
+        return None
+    if not isinstance(node.meta, pd.DataFrame) or not node.meta.columns.is_unique:
+        return None
+    if not all(isinstance(consumer, Projection) for consumer in consumers):
+        return None
+    lists = [consumer.columns for consumer in consumers if isinstance(consumer, Projection)]
+    wanted = {name for columns in lists for name in (columns if isinstance(columns, list) else [columns])}
+    return wanted if len(wanted) < len(node.meta.columns) else None
+
+
+def _narrowed(node: Expr, wanted: set[Any], consumers: dict[str, list[Expr]]) -> Expr | None:
+    """Return a node with the wanted columns and those that it needs itself; None if that leaves out nothing."""
+    if isinstance(node, HashShuffle):
+        return _with_columns(node, wanted | set(node.keys))
+    if isinstance(node, SortedExchange):
+        split = _split_of_columns(node.split, wanted | set(node.sorting.by))
+        return None if split is None else node.rebuild([split, *node.operands[1:]])
+    if isinstance(node, SortedBlocks):
+        by = set(node.call.function.__self__.by)  # type: ignore[attr-defined]
+        frame = _chosen(node.frame, wanted | by)
+        return None if frame is None else node.rebuild([frame, *node.operands[1:]])
+    return _narrowed_join(node, wanted, consumers) if isinstance(node, Join) else None
+
+
+def _narrowed_join(node: Join, wanted: set[Any], consumers: dict[str, list[Expr]]) -> Expr | None:
+    left, right = node.sides
+    if left.name == right.name or not (left.meta.columns.is_unique and right.meta.columns.is_unique):
+        return None
+    found = []
+    for side, columns in zip((left, right), needed_columns(left.meta, right.meta, node.joining, wanted), strict=True):
+        is_shared = len(consumers[side.name]) > 1
+        found.append(
+            _with_columns(side, columns) if isinstance(side, HashShuffle) and not is_shared else _chosen(side, columns)
+        )
+    if found == [None, None]:
+        return None
+    new = dict(
+        zip((left.name, right.name), [one or old for one, old in zip(found, (left, right), strict=True)], strict=True)
+    )
+    return node.rebuild([new[node.frame.name], tuple(new[other.name] for other in node.others), *node.operands[2:]])
+
+
+def needed_columns(left: Any, right: Any, joining: Joining, wanted: set[Any]) -> tuple[set[Any], set[Any]]:
+    """Return the columns of both sides of a join that the wanted columns of its result are made of, with the keys.
+
+    A column that both sides have gets a suffix: so it stays on both if it is wanted of one.
+    """
+    own, others = set(joining.left_on or ()), set(joining.right_on or ())
+    if joining.how in ("leftsemi", "leftanti"):
+        return wanted | own, others
+    both = set(left.columns) & set(right.columns)
+    if joining.same_keys:
+        both -= own
+    kept = {
+        name
+        for name in both
+        if name in own | others | wanted or any(f"{name}{suffix or ''}" in wanted for suffix in joining.suffixes)
+    }
+    return (
+        own | kept | {name for name in left.columns if name in wanted},
+        others | kept | {name for name in right.columns if name in wanted},
+    )
+
+
+def _with_columns(node: HashShuffle, columns: set[Any]) -> FrameExpr | None:
+    split = _split_of_columns(node.split, columns | set(node.keys))
+    return None if split is None else node.rebuild([split, *node.operands[1:]])
+
+
+def _split_of_columns(split: Split, columns: set[Any]) -> Split | None:
+    frame = _chosen(split.frame, columns)
+    call: BlockCall = split.call
+    return None if frame is None else Split(frame, split.others, call, origin=split.origin)
+
+
+def _chosen(frame: FrameExpr, columns: set[Any]) -> FrameExpr | None:
+    """Return some columns of a frame, in its order; None if those are all."""
+    names = [name for name in frame.meta.columns if name in columns]
+    return None if len(names) == len(frame.meta.columns) else Projection(frame, names)
+
+
+def _rebuilt(roots: Sequence[Expr], order: Sequence[Expr], new: dict[str, Expr]) -> list[Expr]:
+    """Return the roots with nodes replaced by `new` ones."""
+    done: dict[str, Expr] = {}
+    look_up: Callable[[Expr], Expr] = lambda child: done[child.name]  # noqa: E731
+    for node in order:
+        done[node.name] = new[node.name] if node.name in new else node.substitute(look_up)
+    return [done[root.name] for root in roots]
