@@ -17,7 +17,7 @@ from glassloom_server.launcher import START_TIMEOUT_S, KernelInterpreters
 from glassloom_server.notebooks import Notebooks
 from glassloom_server.profiles import Profiles
 from glassloom_server.proxy import DASHBOARDS_PATH
-from glassloom_server.recordings import UNUSED_S, Recordings
+from glassloom_server.recordings import Recordings
 from glassloom_server.routes import ROUTES
 from glassloom_server.services import Services
 from glassloom_server.starting import Starter
@@ -55,16 +55,12 @@ class GlassloomServer(ExtensionApp):
     recordings_dir = Unicode(
         "", help="Where else there are recordings (.glr) to list, besides the folders below the server's root."
     ).tag(config=True)
-    recordings_unused_s = Float(UNUSED_S, help="Seconds for which a recording stays open that no page shows.").tag(
-        config=True
-    )
 
     @validate(
         "dashboards_start_timeout_s",
         "dashboards_silence_s",
         "start_timeout_s",
         "command_timeout_s",
-        "recordings_unused_s",
     )
     def _check_seconds(self, proposal: Any) -> float:
         seconds: float = proposal["value"]
@@ -116,7 +112,7 @@ class GlassloomServer(ExtensionApp):
                 timeout_s=self.start_timeout_s,
             ),
             profiles=profiles,
-            recordings=Recordings(root=root, directory=self.recordings_dir, unused_s=self.recordings_unused_s),
+            recordings=Recordings(root=root, directory=self.recordings_dir),
             dashboards=dashboards,
             doctor=Doctor(kernels=settings["kernel_manager"], watch=watch, dashboards=dashboards),
         )

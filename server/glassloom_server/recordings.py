@@ -31,8 +31,10 @@ MAX_DEPTH = 4
 MAX_FILES = 200
 LOOK_S = 2.0
 """For how long files are looked for; what isn't found by then isn't listed."""
-UNUSED_S = 300.0
-"""For how long a recording stays open that no page shows: a tab may be loaded again, or a laptop opened again."""
+UNSEEN_S = 300.0
+"""For how long a recording stays open that no page has shown yet: the dashboards may have to start first."""
+LEFT_S = 10.0
+"""For how long it stays open after its last page: a tab may be loaded again. One that comes later opens the file again."""
 _NOT_LOOKED_INTO = frozenset(("__pycache__", "node_modules", "site-packages"))
 
 
@@ -45,14 +47,14 @@ class Recordings:
         The server's root: files below it are told by their path from there, as JupyterLab knows them.
     directory
         Where else there are recordings; ``""``: nowhere.
-    unused_s
-        For how long a recording stays open that no page shows.
+    unseen_s, left_s
+        For how long a recording stays open that no page has shown yet, and after its last page.
     """
 
-    def __init__(self, *, root: str, directory: str = "", unused_s: float = UNUSED_S) -> None:
+    def __init__(self, *, root: str, directory: str = "", unseen_s: float = UNSEEN_S, left_s: float = LEFT_S) -> None:
         self._root = os.path.abspath(root)
         self._directory = os.path.abspath(os.path.expanduser(directory)) if directory else self._root
-        self._unused_s = unused_s
+        self._unseen_s, self._left_s = unseen_s, left_s
         self._n_pages: Counter[str] = Counter()
         self._closing: dict[str, asyncio.Task[None]] = {}
         self._listing: asyncio.Task[RecordingFiles] | None = None
@@ -68,7 +70,7 @@ class Recordings:
     async def open(self, path: str) -> Opened:
         """Let the dashboards show a recording; one that is shown already stays as it is.
 
-        It stays open while any page shows it, of whichever browser, and `unused_s` longer; or until it is closed.
+        It stays open while any page shows it, of whichever browser, and `left_s` longer; or until it is closed.
 
         Raises
         ------
@@ -78,7 +80,7 @@ class Recordings:
             If it is no recording, or of a version that can't be read.
         """
         opened = await asyncio.to_thread(self._open, path)
-        self._close_later(opened.id)
+        self._close_later(opened.id, self._unseen_s)
         return opened
 
     async def close(self, recording_id: str) -> None:
@@ -97,7 +99,7 @@ class Recordings:
         self._n_pages[recording_id] -= 1
         if self._n_pages[recording_id] <= 0:
             del self._n_pages[recording_id]
-            self._close_later(recording_id)
+            self._close_later(recording_id, self._left_s)
 
     async def stop(self) -> None:
         """Close none from now on: this process ends, and with it its recordings."""
@@ -111,15 +113,15 @@ class Recordings:
         if closing is not None:
             closing.cancel()
 
-    def _close_later(self, recording_id: str) -> None:
+    def _close_later(self, recording_id: str, after_s: float) -> None:
         """Close it after a while, unless a page shows it by then."""
         is_recording = recording_id.startswith(RECORDING_PREFIX)
         if is_recording and not self._n_pages[recording_id] and recording_id not in self._closing:
-            closing = asyncio.create_task(self._close_unused(recording_id), name="glassloom-close-recording")
+            closing = asyncio.create_task(self._close_unused(recording_id, after_s), name="glassloom-close-recording")
             self._closing[recording_id] = closing
 
-    async def _close_unused(self, recording_id: str) -> None:
-        await asyncio.sleep(self._unused_s)
+    async def _close_unused(self, recording_id: str, after_s: float) -> None:
+        await asyncio.sleep(after_s)
         with contextlib.suppress(ClusterNotFound):  # it was closed, or its process has ended
             record = await asyncio.to_thread(find_recording, recording_id)
             if record.pid == os.getpid():  # others open some too, such as a kernel by `glassloom.replay`

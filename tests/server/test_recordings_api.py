@@ -80,7 +80,8 @@ async def state_of(jp_fetch) -> list[str]:
 async def test_a_recording_stays_open_while_any_page_shows_it_and_is_closed_some_time_after(
     jp_fetch, jp_ws_fetch, jp_root_dir, services, monkeypatch
 ):
-    monkeypatch.setattr(services.recordings, "_unused_s", 0.0)
+    monkeypatch.setattr(services.recordings, "_left_s", 0.0)
+    monkeypatch.setattr(services.recordings, "_unseen_s", 0.0)
     record(jp_root_dir / "run.glr")
     shown = services.recordings._n_pages
 

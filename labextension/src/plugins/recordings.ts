@@ -134,7 +134,6 @@ export const recordingsPlugin: JupyterFrontEndPlugin<void> = {
     factory.widgetCreated.connect((_, widget) => {
       void tracker.add(widget);
       widget.context.pathChanged.connect(() => void tracker.save(widget));
-      widget.disposed.connect(() => closeUnused(widget, tracker, recordings));
     });
     themes?.themeChanged.connect(() =>
       tracker.forEach(({ content }) =>
@@ -149,29 +148,6 @@ export const recordingsPlugin: JupyterFrontEndPlugin<void> = {
     addCommands(app, trans, recordings);
   }
 };
-
-/** Close a recording with the last tab that replays it. */
-function closeUnused(
-  widget: Replay,
-  tracker: WidgetTracker<Replay>,
-  recordings: IRecordings
-): void {
-  const { target } = widget.content.pane;
-  if (target.kind !== 'recording') {
-    return;
-  }
-  const id = recordings.idOf(target.path);
-  const isUsed = tracker.find(
-    ({ content }) =>
-      content !== widget.content &&
-      content.pane.target.kind === 'recording' &&
-      content.pane.target.path === target.path
-  );
-  if (id !== null && !isUsed) {
-    // It is listed in the panel if it stays, and can be closed there.
-    void recordings.close(id).catch(() => undefined);
-  }
-}
 
 function addCommands(
   app: JupyterFrontEnd,
