@@ -26,6 +26,17 @@ from glassloom.dataframe.io.sql import read_sql, read_sql_query, read_sql_table,
 from glassloom.dataframe.io.write import to_csv, to_json, to_orc, to_parquet
 from glassloom.dataframe.moving.concat import concat, map_partitions
 from glassloom.dataframe.moving.merge import merge
+from glassloom.dataframe.reshape import (
+    cut,
+    get_dummies,
+    isna,
+    melt,
+    notna,
+    pivot_table,
+    to_datetime,
+    to_numeric,
+    to_timedelta,
+)
 from glassloom.dataframe.scalar import Scalar
 from glassloom.dataframe.series import Series
 
@@ -35,6 +46,7 @@ __all__ = [
     "Scalar",
     "Series",
     "concat",
+    "cut",
     "datasets",
     "from_array",
     "from_arrow",
@@ -43,8 +55,13 @@ __all__ = [
     "from_map",
     "from_pandas",
     "from_records",
+    "get_dummies",
+    "isna",
     "map_partitions",
+    "melt",
     "merge",
+    "notna",
+    "pivot_table",
     "read_csv",
     "read_fwf",
     "read_json",
@@ -55,8 +72,11 @@ __all__ = [
     "read_sql_table",
     "read_table",
     "to_csv",
+    "to_datetime",
     "to_json",
+    "to_numeric",
     "to_orc",
     "to_parquet",
     "to_sql",
+    "to_timedelta",
 ]

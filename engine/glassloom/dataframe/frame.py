@@ -17,7 +17,8 @@ from glassloom.dataframe.measuring import FrameMeasuring
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.nodes import Assign, Filter, LabelKeeping, Projection, require_aligned
 from glassloom.dataframe.options import is_columns, refuse_inplace, refused
-from glassloom.dataframe.reduce import Length, keep_some
+from glassloom.dataframe.reduce import Length
+from glassloom.dataframe.reshape import Reshaping
 from glassloom.dataframe.rowwise import FrameRowByRow, call_user, dropped_rows
 from glassloom.dataframe.series import Series
 from glassloom.dataframe.setting import Setting, renamed_columns, with_variables
@@ -29,7 +30,9 @@ from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 
 
 @wraps("frame")
-class DataFrame(MovingFrame, FrameRowByRow, FrameStatistics, FrameMeasuring, Setting, Reductions, FrameWriters):
+class DataFrame(
+    MovingFrame, FrameRowByRow, FrameStatistics, FrameMeasuring, Reshaping, Setting, Reductions, FrameWriters
+):
     """A lazy pandas DataFrame, cut into partitions.
 
     Examples
@@ -314,13 +317,3 @@ class DataFrame(MovingFrame, FrameRowByRow, FrameStatistics, FrameMeasuring, Set
         return GroupBy(
             self, by, level=level, as_index=as_index, sort=sort, group_keys=group_keys, observed=observed, dropna=dropna
         )
-
-    def nlargest(self, n: int, columns: Any, *, split_every: int | None = None) -> Any:
-        """Return the `n` rows with the largest values in some columns, in one partition."""
-        require_columns(columns if isinstance(columns, list) else [columns], self._meta)
-        return wrap(keep_some(self._expr, "nlargest", {"n": n, "columns": columns}, split_every))
-
-    def nsmallest(self, n: int, columns: Any, *, split_every: int | None = None) -> Any:
-        """Return the `n` rows with the smallest values in some columns, in one partition."""
-        require_columns(columns if isinstance(columns, list) else [columns], self._meta)
-        return wrap(keep_some(self._expr, "nsmallest", {"n": n, "columns": columns}, split_every))

@@ -87,6 +87,6 @@ class FlexibleOperators:
 
 for _name in (
     "add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "radd", "rsub", "rmul", "rdiv", "rtruediv",
-    "rfloordiv", "rmod", "rpow", "eq", "ne", "lt", "le", "gt", "ge",
+    "rfloordiv", "rmod", "rpow", "multiply", "subtract", "divide", "eq", "ne", "lt", "le", "gt", "ge",
 ):  # fmt: skip
     setattr(FlexibleOperators, _name, _flexible(_name))

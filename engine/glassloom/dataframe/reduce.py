@@ -330,6 +330,10 @@ def keep_some(node: FrameExpr, method: str, options: dict[str, Any], split_every
     """Return the node of a method that selects rows, also among its own results: nlargest, drop_duplicates."""
     again = partial(_repeat, method, options)
     steps = Operation(partial(_keep, method, options), again, again)
+    columns = options.get("columns")
+    is_of_one = not isinstance(columns, list) or len(columns) == 1
+    if options.get("keep") == "last" and is_of_one and method != "drop_duplicates":  # equal values come last first
+        steps = Operation(partial(_keep_turned, method, options), partial(_repeat_turned, method, options), again)
     return tree(
         node, steps, empty(getattr(node.meta, method)(**options)), method.replace("_", "-"), split_every=split_every
     )
@@ -341,6 +345,16 @@ def _keep(method: str, options: dict[str, Any], block: Any) -> Any:
 
 def _repeat(method: str, options: dict[str, Any], blocks: list[Any]) -> Any:
     return getattr(concat(blocks), method)(**options)
+
+
+def _keep_turned(method: str, options: dict[str, Any], block: Any) -> Any:
+    """Keep one row more than asked for, equal ones in the order of the block: pandas has another order for all rows."""
+    more = options["n"] + 1
+    return block if len(block) <= more else getattr(block, method)(**{**options, "n": more}).iloc[::-1]
+
+
+def _repeat_turned(method: str, options: dict[str, Any], blocks: list[Any]) -> Any:
+    return _keep_turned(method, options, concat(blocks))
 
 
 def join_all(node: FrameExpr, title: str = "concat") -> TreeReduce:

@@ -6,14 +6,15 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.accessors import Accessor
+from glassloom.dataframe.accessors import Accessor, Categories
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import SeriesWriters
 from glassloom.dataframe.measuring import SeriesMeasuring
 from glassloom.dataframe.moving.methods import MovingSeries
-from glassloom.dataframe.nodes import Filter, require_aligned
+from glassloom.dataframe.moving.numbering import renumber
+from glassloom.dataframe.nodes import Filter, LabelKeeping, require_aligned
 from glassloom.dataframe.options import refuse_inplace, refused
 from glassloom.dataframe.reduce import keep_some, value_counts
 from glassloom.dataframe.rowwise import SeriesRowByRow
@@ -73,9 +74,9 @@ class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Re
         return Accessor(self, "dt")
 
     @property
-    def cat(self) -> Accessor:
+    def cat(self) -> Categories:
         """The methods for categories, as pandas has them."""
-        return Accessor(self, "cat")
+        return Categories(self, "cat")
 
     def __getattr__(self, name: Any) -> Any:
         if hasattr(type(self), name):  # a property such as .str has said what is wrong
@@ -134,10 +135,11 @@ class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Re
     def value_counts(
         self,
         normalize: bool = False,
-        *,
         sort: bool = True,
         ascending: bool = False,
+        bins: Any = None,
         dropna: bool = True,
+        *,
         split_every: int | None = None,
     ) -> Any:
         """Return how often each value occurs, the most frequent first; equally frequent ones in order of appearance.
@@ -148,9 +150,13 @@ class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Re
             Whether to return fractions of the total.
         sort, ascending
             Whether to sort by frequency, and in which direction.
+        bins
+            Not supported.
         dropna
             Whether to leave missing values out.
         """
+        if bins is not None:
+            raise refused("value_counts", "bins", bins, "glassloom.dataframe.cut(series, edges).value_counts()")
         node = value_counts(
             self._expr, sort=sort, ascending=ascending, dropna=dropna, normalize=normalize, split_every=split_every
         )
@@ -161,10 +167,33 @@ class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Re
         distinct = wrap(keep_some(self._expr, "drop_duplicates", {}, split_every))
         return operate(Method("reset_index"), distinct, kwargs={"drop": True})
 
-    def nlargest(self, n: int = 5, *, split_every: int | None = None) -> Any:
-        """Return the `n` largest values, in one partition."""
-        return wrap(keep_some(self._expr, "nlargest", {"n": n}, split_every))
+    def dropna(self, *, axis: Any = 0, inplace: bool = False, how: Any = None, ignore_index: bool = False) -> Any:
+        """Return the values that aren't missing; with `ignore_index` numbered from 0."""
+        refuse_inplace("dropna", inplace)
+        made = operate(Method("dropna"), self, kind=LabelKeeping)
+        return wrap(renumber(made.expr)) if ignore_index else made
 
-    def nsmallest(self, n: int = 5, *, split_every: int | None = None) -> Any:
+    def nlargest(self, n: int = 5, keep: Any = "first", *, split_every: int | None = None) -> Any:
+        """Return the `n` largest values, in one partition."""
+        return wrap(keep_some(self._expr, "nlargest", {"n": n, "keep": keep}, split_every))
+
+    def nsmallest(self, n: int = 5, keep: Any = "first", *, split_every: int | None = None) -> Any:
         """Return the `n` smallest values, in one partition."""
-        return wrap(keep_some(self._expr, "nsmallest", {"n": n}, split_every))
+        return wrap(keep_some(self._expr, "nsmallest", {"n": n, "keep": keep}, split_every))
+
+    @property
+    def T(self) -> Any:
+        """The series itself, as in pandas."""
+        return self
+
+    def transpose(self) -> Any:
+        """Return the series itself, as in pandas."""
+        return self
+
+    def divmod(self, other: Any) -> Any:
+        """Return quotient and remainder."""
+        return (self // other, self % other)
+
+    def rdivmod(self, other: Any) -> Any:
+        """Return quotient and remainder of the other by this one."""
+        return (other // self, other % self)

@@ -10,7 +10,7 @@ import pandas as pd
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.cumulative import Along
-from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Projection, Rowwise
+from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.operators import FlexibleOperators
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.positions import At, ILoc
@@ -165,17 +165,6 @@ class Reductions(Values):
     def count(self, axis: Any = 0, *, numeric_only: bool = False, split_every: int | None = None) -> Any:
         """Return the number of values that aren't missing: of a frame for each column, of a series as a scalar."""
         return self._reduce("count", axis, {}, numeric_only, split_every)
-
-    def dropna(self, **options: Any) -> Any:
-        """Return the rows without missing values. Frames take pandas' `how`, `thresh` and `subset`."""
-        allowed = ("how", "thresh", "subset") if isinstance(self._meta, pd.DataFrame) else ()
-        for name in options:
-            if name not in allowed:
-                raise TypeError(f"dropna takes {', '.join(allowed) or 'no options'}, not {name!r}")
-        if options.get("subset") is not None:
-            labels = options["subset"] if isinstance(options["subset"], list) else [options["subset"]]
-            require_columns(labels, self._meta)
-        return operate(Method("dropna"), self, kind=LabelKeeping, kwargs=options)
 
 
 for _how, _what, _with_ddof in (

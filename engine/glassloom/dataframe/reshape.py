@@ -1,0 +1,405 @@
+"""Other shapes of the same values: `melt`, `pivot_table`, `get_dummies`, `cut`; conversions; counts of rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat
+from glassloom.dataframe.base import Frame
+from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.moving.numbering import renumber
+from glassloom.dataframe.nodes import LabelKeeping
+from glassloom.dataframe.options import is_columns, refuse_inplace, refused
+from glassloom.dataframe.reduce import Operation, keep_some, tree
+from glassloom.dataframe.statistics import assembled
+from glassloom.dataframe.wrap import is_node, operate, wrap
+from glassloom.errors import OptionError
+
+
+class Reshaping(Frame):
+    """Methods of frames."""
+
+    def melt(self, id_vars: Any = None, value_vars: Any = None, var_name: Any = None, value_name: Any = "value",
+             col_level: Any = None, ignore_index: bool = True) -> Any:  # fmt: skip
+        """Return a row for each value of some columns, beside the other columns.
+
+        The rows come partition by partition, in each of them column by column as in pandas.
+
+        Parameters
+        ----------
+        id_vars, value_vars
+            The columns that are repeated, and those whose values become rows. Default: none, and all others.
+        var_name, value_name
+            What to call the columns of names and of values.
+        col_level
+            Not supported.
+        ignore_index
+            Whether to number the rows from 0, over all partitions.
+        """
+        if col_level is not None:
+            raise refused("melt", "col_level", col_level, "give the columns one level of names")
+        kwargs = {"id_vars": id_vars, "value_vars": value_vars, "var_name": var_name, "value_name": value_name}
+        made = operate(_melted, self, kind=LabelKeeping, kwargs=kwargs, label="melt")
+        return wrap(renumber(made.expr)) if ignore_index else made
+
+    def pivot_table(self, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
+                    fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: Any = "All",
+                    observed: bool = True, sort: bool = True) -> Any:  # fmt: skip
+        """Return aggregated values with the labels of one column as rows, and the categories of another as columns.
+
+        Each category is a column, also one without values.
+
+        Parameters
+        ----------
+        values
+            The column to aggregate, or a list of them.
+        index
+            The column of the rows' labels.
+        columns
+            A categorical column with known categories: ``frame.x.astype("category").cat.as_known()``.
+        aggfunc
+            The name of an aggregation.
+        fill_value
+            What to put where there is none.
+        margins, dropna, margins_name, observed, sort
+            Only pandas' defaults.
+        """
+        usual = (
+            ("margins", margins, False),
+            ("dropna", dropna, True),
+            ("observed", observed, True),
+            ("sort", sort, True),
+        )
+        for name, value, default in usual:
+            if value is not default:
+                raise refused("pivot_table", name, value, "leave it out")
+        if not isinstance(aggfunc, str):
+            raise refused("pivot_table", "aggfunc", aggfunc, "name one aggregation, such as 'mean'")
+        names = values if isinstance(values, list) else [values]
+        if values is None or isinstance(index, list) or index is None or isinstance(columns, list):
+            raise OptionError(
+                "pivot_table needs one column each for index= and columns=, and one or a list for values="
+            )
+        require_columns([*names, index, columns], self._meta)
+        categories = known_categories(self._meta[columns], "pivot_table")
+        grouped = self.groupby([index, columns], observed=True)[names].agg(aggfunc)  # type: ignore[attr-defined]
+        pivot = partial(_pivoted, columns, categories, values, fill_value)
+        return assembled(pivot, [grouped.expr], "pivot-table", pivot(grouped.expr.meta))
+
+    def value_counts(self, subset: Any = None, normalize: bool = False, sort: bool = True, ascending: bool = False,
+                     dropna: bool = True, *, split_every: int | None = None) -> Any:  # fmt: skip
+        """Return how often each row occurs.
+
+        Parameters
+        ----------
+        subset
+            The columns to look at. Default: all.
+        normalize
+            Whether to return fractions of the total.
+        sort, ascending
+            Whether to sort by frequency, and in which direction; otherwise as the installed pandas does.
+        dropna
+            Whether to leave rows with missing values out.
+        """
+        names = list(self._meta.columns) if subset is None else subset if isinstance(subset, list) else [subset]
+        require_columns(names, self._meta)
+        meta = self._meta.value_counts(subset=names, normalize=normalize)
+        chunk = partial(_row_counts, names, dropna)
+        finish = partial(_counted_rows, names, normalize, sort, ascending)
+        node = wrap(self._expr)[names].expr
+        return wrap(tree(node, Operation(chunk, _added_counts, finish), meta, "value-counts", split_every=split_every))
+
+    def corrwith(
+        self, other: Any, axis: Any = 0, drop: bool = False, method: Any = "pearson", numeric_only: bool = False
+    ) -> Any:
+        """Return the correlation of each column with a series, or with the column of the same name, of the same rows."""
+        if is_columns(axis, "corrwith"):
+            raise refused("corrwith", "axis", axis, "correlations of rows are computed by apply(axis=1)")
+        frame: Any = self.select_dtypes(["number", "bool"]) if numeric_only else self  # type: ignore[attr-defined]
+        if not is_node(other):
+            raise refused("corrwith", "other", other, "it takes a lazy frame or series of the same rows")
+        is_series = isinstance(other.expr.meta, pd.Series)
+        union = frame.columns if is_series else frame.columns.union(other.columns)
+        names = [name for name in union if name in frame.columns and (is_series or name in other.columns)]
+        parts = [frame[name].corr(other if is_series else other[name], method=method).expr for name in names]
+        labels = names if drop else [*names, *(name for name in union if name not in names)]
+        return assembled(partial(_row, labels), parts, "corrwith")
+
+    def nlargest(self, n: int, columns: Any, keep: str = "first", *, split_every: int | None = None) -> Any:
+        """Return the `n` rows with the largest values in some columns, in one partition."""
+        return self._extreme("nlargest", n, columns, keep, split_every)
+
+    def nsmallest(self, n: int, columns: Any, keep: str = "first", *, split_every: int | None = None) -> Any:
+        """Return the `n` rows with the smallest values in some columns, in one partition."""
+        return self._extreme("nsmallest", n, columns, keep, split_every)
+
+    def _extreme(self, method: str, n: int, columns: Any, keep: str, split_every: int | None) -> Any:
+        require_columns(columns if isinstance(columns, list) else [columns], self._meta)
+        return wrap(keep_some(self._expr, method, {"n": n, "columns": columns, "keep": keep}, split_every))
+
+    def dropna(self, *, axis: Any = 0, how: Any = None, thresh: int | None = None, subset: Any = None,
+               inplace: bool = False, ignore_index: bool = False) -> Any:  # fmt: skip
+        """Return the rows without missing values.
+
+        Parameters
+        ----------
+        axis
+            Only the rows: whether a column has missing values isn't known.
+        how, thresh
+            ``"any"`` or ``"all"``; or how many values a row needs.
+        subset
+            The columns to look at.
+        ignore_index
+            Whether to number the result's rows from 0.
+        """
+        refuse_inplace("dropna", inplace)
+        if is_columns(axis, "dropna"):
+            raise refused("dropna", "axis", axis, "frame.isna().any().compute() says which columns to drop")
+        options = {
+            "how": how,
+            "thresh": thresh,
+            "subset": subset if subset is None or isinstance(subset, list) else [subset],
+        }
+        if subset is not None:
+            require_columns(options["subset"], self._meta)
+        kwargs = {name: value for name, value in options.items() if value is not None}
+        made = operate(_without_missing, self, kind=LabelKeeping, kwargs=kwargs, label="dropna")
+        return wrap(renumber(made.expr)) if ignore_index else made
+
+    def categorize(self, columns: Any = None) -> Any:
+        """Return the frame with text columns as categories that are known. Computes the distinct values, now.
+
+        Parameters
+        ----------
+        columns
+            A column or a list. Default: those of text, and those whose categories are unknown.
+        """
+        meta = self._meta
+        if columns is None:
+            chosen = [
+                name for name in meta.columns if _is_text(meta[name].dtype) or not has_known_categories(meta[name])
+            ]
+        else:
+            chosen = columns if isinstance(columns, list) else [columns]
+        require_columns(chosen, meta)
+        made = wrap(self._expr)
+        for name in chosen:
+            made[name] = self[name].astype("category").cat.as_known()  # type: ignore[index]
+        return made
+
+
+def has_known_categories(series: Any) -> bool:
+    """Whether a series isn't categorical, or its categories are known."""
+    return not isinstance(series.dtype, pd.CategoricalDtype) or len(series.dtype.categories) > 0
+
+
+def known_categories(series: Any, method: str) -> Any:
+    """Return the categories of a categorical series.
+
+    Raises
+    ------
+    NotImplementedError
+        If it isn't categorical, or they aren't known.
+    """
+    if not isinstance(series.dtype, pd.CategoricalDtype) or not has_known_categories(series):
+        raise NotImplementedError(
+            f"{method} needs to know the categories of {series.name!r}, which become columns: use "
+            f"frame.categorize({series.name!r}) before"
+        )
+    return series.dtype.categories
+
+
+def _is_text(dtype: Any) -> bool:
+    return bool(pd.api.types.is_string_dtype(dtype)) and not isinstance(dtype, pd.CategoricalDtype)
+
+
+def _melted(block: Any, **kwargs: Any) -> Any:
+    return block.melt(**kwargs, ignore_index=False)
+
+
+def _without_missing(block: Any, **kwargs: Any) -> Any:
+    return block.dropna(**kwargs)
+
+
+def _pivoted(columns: Any, categories: Any, values: Any, fill_value: Any, grouped: Any) -> Any:
+    dtype = pd.CategoricalDtype(categories)
+    wide = {name: grouped[name].unstack(columns) for name in grouped.columns}
+    made = {}
+    for name, one in wide.items():
+        one.columns = pd.CategoricalIndex(one.columns.astype(dtype), name=columns)
+        made[name] = one.reindex(columns=pd.CategoricalIndex(categories, dtype=dtype, name=columns))
+        if fill_value is not None:
+            made[name] = made[name].fillna(fill_value)
+    return pd.concat(made, axis=1) if isinstance(values, list) else made[values]
+
+
+def _row_counts(names: list[Any], dropna: bool, block: Any) -> Any:
+    keys = [block[name] for name in names]
+    return block.groupby(keys, sort=False, dropna=dropna, observed=True).size().rename("count")
+
+
+def _added_counts(counts: list[Any]) -> Any:
+    whole = concat([one for one in counts if len(one)] or counts[:1])
+    levels = list(range(whole.index.nlevels))
+    return whole.groupby(level=levels, sort=False, dropna=False, observed=True).sum()
+
+
+def _counted_rows(names: list[Any], normalize: bool, sort: bool, ascending: bool, counts: list[Any]) -> Any:
+    joined = _added_counts(counts)
+    joined = joined if HAS_COPY_ON_WRITE else joined.sort_index()  # since pandas 3 rows stay in order of appearance
+    if sort:
+        joined = joined.sort_values(ascending=ascending, kind="stable")
+    if not isinstance(joined.index, pd.MultiIndex):
+        joined.index = pd.MultiIndex.from_arrays([joined.index], names=names)
+    if normalize:
+        return (joined / joined.sum()).rename("proportion")
+    return joined.astype("int64").rename("count")
+
+
+def _row(labels: list[Any], *values: Any) -> Any:
+    return pd.Series([*values, *[np.nan] * (len(labels) - len(values))], index=labels)
+
+
+# Functions of pandas' own namespace.
+
+
+def _on_lazy(function: str, value: Any) -> None:
+    if not is_node(value):
+        raise TypeError(
+            f"{function} takes a lazy frame or series, got {type(value).__name__}; pandas.{function} takes others"
+        )
+
+
+def melt(frame: Any, **options: Any) -> Any:
+    """Return a row for each value of some columns. See `DataFrame.melt`."""
+    return frame.melt(**options)
+
+
+def pivot_table(data: Any, **options: Any) -> Any:
+    """Return aggregated values, rows by one column and columns by another. See `DataFrame.pivot_table`."""
+    return data.pivot_table(**options)
+
+
+def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: bool = False, columns: Any = None,
+                sparse: bool = False, drop_first: bool = False, dtype: Any = None) -> Any:  # fmt: skip
+    """Return a column for each category of categorical columns, true where a row has it.
+
+    Parameters
+    ----------
+    data
+        A lazy frame or series. The categories must be known: see `DataFrame.categorize`.
+    prefix, prefix_sep, dummy_na, drop_first, dtype
+        As pandas.
+    columns
+        The columns to replace. Default: those of text and categories.
+    sparse
+        Not supported.
+    """
+    _on_lazy("get_dummies", data)
+    if sparse:
+        raise refused("get_dummies", "sparse", sparse, "sparse columns aren't supported")
+    meta = data.expr.meta
+    if isinstance(meta, pd.Series):
+        known_categories(meta, "get_dummies")
+    else:
+        chosen = columns or [
+            name
+            for name in meta.columns
+            if _is_text(meta[name].dtype) or isinstance(meta[name].dtype, pd.CategoricalDtype)
+        ]
+        for name in chosen:
+            known_categories(meta[name], "get_dummies")
+    options = {
+        "prefix": prefix,
+        "prefix_sep": prefix_sep,
+        "dummy_na": dummy_na,
+        "drop_first": drop_first,
+        "dtype": dtype,
+    }
+    extra = {"columns": columns} if isinstance(meta, pd.DataFrame) else {}
+    return operate(pd.get_dummies, data, kwargs={**options, **extra}, label="get-dummies")
+
+
+def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool = False, precision: int = 3,
+        include_lowest: bool = False, duplicates: str = "raise", ordered: bool = True) -> Any:  # fmt: skip
+    """Return into which of some intervals each value falls.
+
+    Parameters
+    ----------
+    x
+        A lazy series.
+    bins
+        The edges. (A number of bins would depend on all values: make edges of ``min()`` and ``max()``.)
+    right, labels, precision, include_lowest, duplicates, ordered
+        As pandas.
+    retbins
+        Not supported: the edges are at hand.
+    """
+    _on_lazy("cut", x)
+    if isinstance(bins, (int, np.integer)):
+        raise refused("cut", "bins", bins, "give the edges, such as numpy.linspace(low, high, n + 1)")
+    if retbins:
+        raise refused("cut", "retbins", retbins, "the edges are at hand")
+    options = {"right": right, "labels": labels, "precision": precision, "include_lowest": include_lowest}
+    more = {"duplicates": duplicates, "ordered": ordered}
+    edges = bins if isinstance(bins, pd.IntervalIndex) else list(bins)
+    return operate(pd.cut, x, edges, kwargs={**options, **more}, label="cut")
+
+
+def isna(obj: Any) -> Any:
+    """Return where values are missing."""
+    _on_lazy("isna", obj)
+    return obj.isna()
+
+
+def notna(obj: Any) -> Any:
+    """Return where values are not missing."""
+    _on_lazy("notna", obj)
+    return obj.notna()
+
+
+def to_datetime(arg: Any, errors: str = "raise", dayfirst: bool = False, yearfirst: bool = False, utc: bool = False,
+                format: str | None = None, unit: str | None = None, origin: Any = "unix") -> Any:  # fmt: skip
+    """Return text or numbers as times; a frame of year, month, day... as a series.
+
+    Without `format` each partition finds out its own. Options are pandas'; ``errors="ignore"`` isn't supported.
+    """
+    _on_lazy("to_datetime", arg)
+    if errors == "ignore":
+        raise refused("to_datetime", "errors", errors, "'coerce' makes missing values of what is no time")
+    options = {
+        "errors": errors,
+        "dayfirst": dayfirst,
+        "yearfirst": yearfirst,
+        "utc": utc,
+        "format": format,
+        "unit": unit,
+    }
+    kwargs = {**options, **({} if origin == "unix" else {"origin": origin})}
+    return _converted(pd.to_datetime, arg, kwargs, "to-datetime")
+
+
+def to_timedelta(arg: Any, unit: str | None = None, errors: str = "raise") -> Any:
+    """Return text or numbers as durations. ``errors="ignore"`` isn't supported."""
+    _on_lazy("to_timedelta", arg)
+    if errors == "ignore":
+        raise refused("to_timedelta", "errors", errors, "'coerce' makes missing values of what is no duration")
+    return _converted(pd.to_timedelta, arg, {"unit": unit, "errors": errors}, "to-timedelta")
+
+
+def to_numeric(arg: Any, errors: str = "raise", downcast: Any = None) -> Any:
+    """Return text as numbers. Each partition finds out whether they are whole; only errors "raise" and "coerce"."""
+    _on_lazy("to_numeric", arg)
+    if errors == "ignore":
+        raise refused("to_numeric", "errors", errors, "'coerce' makes missing values of what is no number")
+    if downcast is not None:
+        raise refused("to_numeric", "downcast", downcast, "astype(...) afterwards")
+    return _converted(pd.to_numeric, arg, {"errors": errors}, "to-numeric")
+
+
+def _converted(function: Any, arg: Any, kwargs: dict[str, Any], label: str) -> Any:
+    return operate(function, arg, kwargs=kwargs, label=label)

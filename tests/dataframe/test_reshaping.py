@@ -1,0 +1,130 @@
+"""Other shapes, conversions, categories and labels are those of pandas."""
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, check_all, cut_frames
+from hypothesis import given, settings
+
+INLINE = {"scheduler": "inline"}
+
+LABELS = {
+    "rename": lambda f: f.index.rename("labels"),
+    "astype": lambda f: f.index.astype("float64"),
+    "map": lambda f: f.index.map(lambda label: label * 2),
+    "unique": lambda f: f.index.unique(),
+    "isna": lambda f: f.index.to_series().isna(),
+    "to_frame": lambda f: f.index.to_frame(name="label"),
+    "any": lambda f: f.index.to_series().any(),
+    "dropna with options": lambda f: f.dropna(how="any", subset="s", ignore_index=True),
+    "dropna of a series": lambda f: f.f.dropna(ignore_index=True),
+    "largest": lambda f: f.i.nlargest(3, keep="last"),
+    "largest rows": lambda f: f.nlargest(3, ["i", "f"], keep="last"),
+    "largest with ties": lambda f: f.nsmallest(2, "i", keep="all"),
+    "multiply": lambda f: f.i.multiply(f.f),
+    "divmod": lambda f: f.i.divmod(2)[1],
+    "cut": lambda f: cut(f.i, [-4, 0, 2, 9]),
+    "cut with labels": lambda f: cut(f.f, [-2, 0, 5, 1e7], labels=["low", "middle", "high"]),
+    "isna function": lambda f: (pd if isinstance(f, pd.DataFrame) else gd).isna(f.f),
+    "corrwith": lambda f: f[["i", "f"]].corrwith(f.i),
+    "codes": lambda f: f.c.cat.codes,
+    "categories": lambda f: f.c.cat.rename_categories(str.upper),
+    "used categories": lambda f: f.c.cat.remove_unused_categories(),
+    "counts of rows": lambda f: f.value_counts(["i", "b"], sort=False),
+    "counts of rows, with missing": lambda f: f[["s", "b"]].value_counts(dropna=False, normalize=True).sort_index(),
+}
+
+
+def cut(series, bins, **options):
+    return (pd if isinstance(series, pd.Series) else gd).cut(series, bins, **options)
+
+
+@settings(max_examples=3)
+@given(cut_frames(min_rows=2, max_rows=20))
+def test_other_shapes_are_those_of_pandas(pair):
+    check_all(LABELS, *pair)
+
+
+def test_counts_of_rows_are_sorted_by_frequency():
+    frame = pd.DataFrame({"a": [1, 2, 1, 1, 2, 3], "b": ["x", "y", "x", "z", "y", None]})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    got = lazy.value_counts().compute(**INLINE)
+    assert got.is_monotonic_decreasing
+    assert_same(got.sort_index(), frame.value_counts().sort_index())
+    assert_same(lazy.value_counts("a").compute(**INLINE).sort_index(), frame.value_counts(["a"]).sort_index())
+
+
+def test_columns_become_rows_partition_by_partition():
+    frame = pd.DataFrame({"k": ["a", "b", "c"], "x": [1, 2, 3], "y": [4, 5, 6]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    key = ["variable", "k"]
+    got = lazy.melt(id_vars="k").compute(**INLINE)
+    assert got.index.tolist() == list(range(6))
+    assert_same(got.sort_values(key, ignore_index=True), frame.melt(id_vars="k").sort_values(key, ignore_index=True))
+    assert_same(gd.melt(lazy.repartition(npartitions=1), id_vars="k").compute(**INLINE), frame.melt(id_vars="k"))
+
+
+@pytest.mark.parametrize("aggfunc", ["mean", "sum", "count", "max"])
+def test_pivot_tables_are_those_of_pandas(aggfunc):
+    random = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {"row": random.integers(0, 4, 40), "column": random.choice(list("abc"), 40), "x": random.normal(size=40)}
+    )
+    lazy = gd.from_pandas(frame, npartitions=4).categorize("column")
+    plain = frame.assign(column=frame.column.astype("category"))
+    expected = plain.pivot_table(values="x", index="row", columns="column", aggfunc=aggfunc, observed=True)
+    got = lazy.pivot_table(values="x", index="row", columns="column", aggfunc=aggfunc).compute(**INLINE)
+    assert_same(got, expected, check_dtype=False)
+    several = lazy.pivot_table(values=["x"], index="row", columns="column", aggfunc=aggfunc).compute(**INLINE)
+    assert several.columns.nlevels == 2
+    assert np.allclose(several["x"].to_numpy(), expected.to_numpy())
+    with pytest.raises(NotImplementedError, match=r"pivot_table needs to know the categories of 'column'.*categorize"):
+        gd.from_pandas(frame, npartitions=2).pivot_table(values="x", index="row", columns="column")
+
+
+def test_categories_become_known_and_columns():
+    frame = pd.DataFrame({"s": ["b", "a", None, "c", "a"], "x": range(5)})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    unknown = lazy.s.astype("category")
+    assert not unknown.cat.known
+    with pytest.raises(NotImplementedError, match=r"\.cat\.codes: the categories aren't known.*as_known\(\)"):
+        unknown.cat.codes  # noqa: B018
+    known = unknown.cat.as_known()
+    assert known.cat.known and list(known.cat.categories) == ["a", "b", "c"]
+    assert_same(known.compute(**INLINE), frame.s.astype("category"))
+    assert_same(known.cat.codes.compute(**INLINE), frame.s.astype("category").cat.codes)
+    assert not known.cat.as_unknown().cat.known
+    expected = pd.get_dummies(frame.assign(s=frame.s.astype("category")), dummy_na=True)
+    assert_same(gd.get_dummies(lazy.categorize(), dummy_na=True).compute(**INLINE), expected)
+    with pytest.raises(NotImplementedError, match=r"get_dummies needs to know the categories of 's'"):
+        gd.get_dummies(lazy)
+
+
+def test_text_becomes_times_durations_and_numbers():
+    frame = pd.DataFrame({"t": ["2020-01-01", "2021-02-03", None], "d": ["1D", "2h", None], "n": ["1.5", "x", "3"]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    assert_same(gd.to_datetime(lazy.t, format="%Y-%m-%d").compute(**INLINE), pd.to_datetime(frame.t, format="%Y-%m-%d"))
+    assert_same(gd.to_datetime(lazy.t, utc=True).compute(**INLINE), pd.to_datetime(frame.t, utc=True))
+    assert_same(gd.to_timedelta(lazy.d).compute(**INLINE), pd.to_timedelta(frame.d))
+    assert_same(gd.to_numeric(lazy.n, errors="coerce").compute(**INLINE), pd.to_numeric(frame.n, errors="coerce"))
+    with pytest.raises(NotImplementedError, match=r"to_numeric\(errors='ignore'\) isn't supported"):
+        gd.to_numeric(lazy.n, errors="ignore")
+    with pytest.raises(TypeError, match="to_datetime takes a lazy frame or series, got list"):
+        gd.to_datetime(["2020"])
+
+
+def test_labels_have_the_size_and_kind_of_pandas():
+    frame = pd.DataFrame({"x": range(4)}, index=pd.Index([1.0, 2.0, 2.0, 4.0], name="label"))
+    index = gd.from_pandas(frame, npartitions=2).index
+    assert (index.name, list(index.names), index.nlevels, index.ndim) == ("label", ["label"], 1, 1)
+    assert index.size.compute(**INLINE) == 4 and not index.empty
+    assert index.tolist() == index.values.compute(**INLINE).tolist() == frame.index.tolist()
+    assert not index.hasnans.compute(**INLINE)
+    assert_same(index.value_counts().compute(**INLINE), frame.index.value_counts())
+    index.name = "other"
+    assert index.compute(**INLINE).name == "other"
+    with pytest.raises(NotImplementedError, match="cut\\(bins=3\\) isn't supported: give the edges"):
+        gd.cut(gd.from_pandas(frame).x, 3)
+    with pytest.raises(NotImplementedError, match=r"dropna\(axis=1\) isn't supported"):
+        gd.from_pandas(frame).dropna(axis=1)
