@@ -121,6 +121,29 @@ def test_published_recordings_are_found_by_hubs_and_are_no_clusters(recording):
     assert read_recording_records() == []
 
 
+def test_a_recording_that_was_closed_stays_for_its_viewers_and_is_forgotten_after_the_last(recording):
+    records = [record_of_recording(recording) for _ in range(3)]
+    for record in records:
+        publish_recording(record)
+
+    async def watch() -> list[bool]:
+        hub = Hub()
+        first = hub.watch(records[0].id)
+        await until(lambda: first.aggregate.state == "recording", "the end of the file")
+        await until(hub._tasks[records[0].id].done, "its task")
+        first.viewers = 1
+        withdraw_recording(records[0])
+        stays = []
+        for viewers, other in zip((1, 0), records[1:], strict=True):
+            first.viewers = viewers
+            hub.watch(other.id)
+            stays.append(records[0].id in hub._watched)
+        await hub.close()
+        return stays
+
+    assert asyncio.run(watch()) == [True, False]
+
+
 def test_a_recording_opened_by_a_process_that_has_ended_is_taken_off_the_registry(recording, runtime):
     script = f"""
 from glassloom_metrics.open_recordings import publish_recording, record_of_recording

@@ -188,7 +188,7 @@ class Hub:
         record = self._find(cluster_id)
         if record.id != cluster_id:
             return self.watch(record.id)
-        self._forget_oldest_ended()
+        self._forget_ended()
         watched = self._watched[record.id] = Watched(record)
         self._tasks[record.id] = asyncio.get_running_loop().create_task(self._supervise(watched))
         return watched
@@ -213,10 +213,23 @@ class Hub:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    def _forget_oldest_ended(self) -> None:
+    def _forget_ended(self) -> None:
+        """Forget the oldest clusters that have ended, and recordings that were closed; those that somebody looks at stay."""
         ended = [key for key, task in self._tasks.items() if task.done() and not self._watched[key].viewers]
-        for key in ended[: max(len(ended) - MAX_ENDED + 1, 0)]:
+        closed = [key for key in ended if self._is_closed(self._watched[key].record)]
+        kept = [key for key in ended if key not in closed]
+        for key in (*closed, *kept[: max(len(kept) - MAX_ENDED + 1, 0)]):
             del self._watched[key], self._tasks[key]
+
+    def _is_closed(self, record: ClusterRecord | RecordingRecord) -> bool:
+        """Tell whether this is a recording that the server, which counts the pages of all browsers, shows no more."""
+        if not isinstance(record, RecordingRecord) or record.id in self.recordings:
+            return False
+        try:
+            find_recording(record.id)
+        except ClusterNotFound:
+            return True
+        return False
 
     async def _supervise(self, watched: Watched) -> None:
         record = watched.record
