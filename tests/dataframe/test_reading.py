@@ -86,3 +86,22 @@ def test_objects_at_hand_become_frames():
     assert len(gd.from_arrow(table.slice(0, 0))) == 0
     with pytest.raises(TypeError, match="from_arrow takes a pyarrow Table, RecordBatch or RecordBatchReader, got list"):
         gd.from_arrow([1])
+
+
+def test_made_up_data_has_the_columns_that_are_asked_for():
+    dtypes = {"n": int, "flag": bool, "kind": "category", "text": str, "z": float}
+    lazy = gd.datasets.timeseries(end="2000-01-03", freq="1min", dtypes=dtypes, n_lam=3, seed=1)
+    frame = lazy.compute()
+    assert list(frame.columns) == list(dtypes)
+    assert [str(dtype) for dtype in frame.dtypes[["n", "flag", "kind", "z"]]] == [
+        "int64",
+        "bool",
+        "category",
+        "float64",
+    ]
+    assert 2 < frame.n.mean() < 4
+    assert_same(lazy.kind.compute(), frame.kind)
+    with pytest.raises(OptionError, match=r"dtypes\['q'\]=<class 'bytes'> should be int"):
+        gd.datasets.timeseries(dtypes={"q": bytes})
+    with pytest.raises(TypeError, match=r"got \['x_lam'\]: the mean of a column of whole numbers"):
+        gd.datasets.timeseries(x_lam=3)

@@ -18,7 +18,8 @@ NAMES = (
     "Amina", "Bjorn", "Chidi", "Dolores", "Emre", "Fatima", "Goran", "Hana", "Igor", "Jorge", "Kavya", "Liam", "Mei",
     "Nadia", "Olaf", "Priya", "Quentin", "Rosa", "Sven", "Tomoko", "Usha", "Viktor", "Wanda", "Ximena", "Yusuf", "Zoe",
 )  # fmt: skip
-_COLUMNS = ("id", "name", "x", "y")
+_COLUMNS: dict[str, Any] = {"id": int, "name": str, "x": float, "y": float}
+_KINDS = ("int", "str", "float", "category", "bool")
 
 
 class TimeseriesSource(Source):
@@ -27,14 +28,23 @@ class TimeseriesSource(Source):
     label = "timeseries"
     can_project = True
 
-    def __init__(self, starts: pd.DatetimeIndex, end: pd.Timestamp, freq: str, seed: int) -> None:
+    def __init__(
+        self,
+        starts: pd.DatetimeIndex,
+        end: pd.Timestamp,
+        freq: str,
+        seed: int,
+        kinds: dict[str, str],
+        rates: dict[str, float],
+    ) -> None:
         self.times = [*starts, end]
         self.freq = freq
         self.seed = seed
+        self.columns = {name: (place, kind, rates.get(name, 1000)) for place, (name, kind) in enumerate(kinds.items())}
         self.divisions = tuple(self.times)
         self.lengths = tuple(len(self._index(number)) for number in range(len(starts)))
-        self.meta = _make((0, self._index(0)[:0], seed), list(_COLUMNS))
-        self.token = tokenize(self.times, freq, seed)
+        self.meta = _make((0, self._index(0)[:0], seed), self.columns)
+        self.token = tokenize(self.times, freq, seed, self.columns)
 
     def _index(self, number: int) -> pd.DatetimeIndex:
         start, end = self.times[number], self.times[number + 1]
@@ -44,7 +54,8 @@ class TimeseriesSource(Source):
         return (number, (self.times[number], self.times[number + 1], self.freq), self.seed)
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        return BlockCall(_make, (Block(0), list(_COLUMNS if columns is None else columns)), label=self.label)
+        wanted = self.columns if columns is None else {name: self.columns[name] for name in columns}
+        return BlockCall(_make, (Block(0), wanted), label=self.label)
 
 
 def timeseries(
@@ -53,12 +64,14 @@ def timeseries(
     *,
     freq: str = "1s",
     partition_freq: str = "1D",
+    dtypes: dict[str, Any] | None = None,
     seed: int | None = None,
+    **rates: float,
 ) -> Any:
-    """Make a frame of random rows at regular times, with columns ``id``, ``name``, ``x`` and ``y``.
+    """Make a frame of random rows at regular times, with columns ``id``, ``name``, ``x`` and ``y`` or those of `dtypes`.
 
-    ``id`` is drawn from a Poisson distribution of mean 1000, ``name`` from 26 names, ``x`` and ``y`` uniformly between
-    -1 and 1. The index is ``timestamp``.
+    Whole numbers are drawn from a Poisson distribution of mean 1000, text from 26 names, floats uniformly between -1 and
+    1. The index is ``timestamp``.
 
     Parameters
     ----------
@@ -68,13 +81,17 @@ def timeseries(
         Distance between rows, such as ``"1s"``.
     partition_freq
         Time span of a partition, such as ``"1D"``.
+    dtypes
+        What columns there are: ``int``, ``float``, ``str``, ``bool`` or ``"category"`` by name.
+    rates
+        The means of columns of whole numbers: ``id_lam=10`` is that of ``id``.
     seed
         Equal seeds give equal rows, whatever runs them and with whichever columns. Default: other rows each time.
 
     Raises
     ------
     OptionError
-        If there is no time between `start` and `end`.
+        If there is no time between `start` and `end`, or a column is of another dtype.
 
     Examples
     --------
@@ -89,22 +106,42 @@ def timeseries(
         raise OptionError(f"end={end!r} should be at least {partition_freq} after start={start!r}")
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-    return wrap(Read(TimeseriesSource(starts, last, freq, seed), None, None, None))
+    kinds = {name: _kind(name, dtype) for name, dtype in (_COLUMNS if dtypes is None else dtypes).items()}
+    means = {name.removesuffix("_lam"): mean for name, mean in rates.items()}
+    for name in means:
+        if f"{name}_lam" not in rates or kinds.get(name) != "int":
+            raise TypeError(
+                f"timeseries() got {sorted(rates)}: the mean of a column of whole numbers is given as NAME_lam"
+            )
+    return wrap(Read(TimeseriesSource(starts, last, freq, seed, kinds, means), None, None, None))
 
 
-def _make(piece: tuple[int, Any, int], columns: list[str]) -> Any:
+def _kind(name: str, dtype: Any) -> str:
+    kind = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", str(dtype))
+    if kind not in _KINDS:
+        raise OptionError(f"dtypes[{name!r}]={dtype!r} should be int, float, str, bool or 'category'")
+    return kind
+
+
+def _make(piece: tuple[int, Any, int], columns: dict[str, tuple[int, str, float]]) -> Any:
     number, span, seed = piece
     if not isinstance(span, pd.DatetimeIndex):
         begin, end, freq = span
         span = pd.date_range(begin, end, freq=freq, inclusive="left", name="timestamp")
-    made = {name: _column(name, np.random.default_rng([seed, number, _COLUMNS.index(name)]), span) for name in columns}
+    made = {
+        name: _column(kind, mean, np.random.default_rng([seed, number, place]), span)
+        for name, (place, kind, mean) in columns.items()
+    }
     return pd.DataFrame(made, index=span)
 
 
-def _column(name: str, random: np.random.Generator, index: pd.DatetimeIndex) -> Any:
-    if name == "id":
-        return random.poisson(1000, len(index))
-    if name == "name":
-        codes = random.integers(0, len(NAMES), len(index))
-        return pd.Categorical.from_codes(codes, categories=pd.Index(NAMES)).astype(pd.Index(NAMES).dtype)
-    return random.uniform(-1, 1, len(index))
+def _column(kind: str, mean: float, random: np.random.Generator, index: pd.DatetimeIndex) -> Any:
+    if kind == "int":
+        return random.poisson(mean, len(index))
+    if kind == "float":
+        return random.uniform(-1, 1, len(index))
+    if kind == "bool":
+        return random.random(len(index)) < 0.5
+    codes = random.integers(0, len(NAMES), len(index))
+    names = pd.Categorical.from_codes(codes, categories=pd.Index(NAMES))
+    return names if kind == "category" else names.astype(pd.Index(NAMES).dtype)
