@@ -57,6 +57,27 @@ def test_only_the_columns_that_count_are_read(folder, name):
     assert columns_read(make(gd.read_parquet(folder))) == expected
 
 
+def test_filters_on_the_index_are_checked_while_reading(tmp_path):
+    frame = pd.DataFrame({"x": range(6)}, index=pd.date_range("2020-01-01", periods=6, name="day"))
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=2)
+    lazy = gd.read_parquet(tmp_path / "a.parquet")
+    some = lazy[(lazy.index >= "2020-01-03") & (lazy.index < pd.Timestamp("2020-01-05"))]
+    (read,) = reads(some)
+    assert read.condition == (
+        ("day", ">=", pd.Timestamp("2020-01-03")),
+        ("day", "<", pd.Timestamp("2020-01-05")),
+    )
+    assert read.source.groups_read(range(3), read.condition) == (1, 3)
+    assert_same(some.compute(), frame[2:4])
+    assert columns_read(lazy.index) == [()]
+    assert lazy.index.compute().tolist() == frame.index.tolist()
+    numbered = gd.from_pandas(frame.reset_index(drop=True), npartitions=2)
+    assert_same(numbered[numbered.index > 2].x.compute(), numbered.compute()[3:].x)
+    made_up = gd.datasets.timeseries(end="2000-01-02", freq="1h", seed=1)
+    assert columns_read(made_up.index) == [()]
+    assert len(made_up.index.compute()) == 24
+
+
 def test_columns_are_pushed_into_csv_pandas_and_made_up_data(tmp_path):
     pd.DataFrame({"x": [1], "y": [2], "when": ["2020-01-01"]}).to_csv(tmp_path / "a.csv", index=False)
     csv = gd.read_csv(tmp_path / "a.csv", parse_dates=["when"])

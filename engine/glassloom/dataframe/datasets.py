@@ -27,6 +27,7 @@ class TimeseriesSource(Source):
 
     label = "timeseries"
     can_project = True
+    can_read_index = True
 
     def __init__(
         self,

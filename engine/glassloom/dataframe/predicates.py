@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from glassloom.dataframe.call import Block, Method
-from glassloom.dataframe.io.conditions import Comparison, Condition, Either, Negated, Term
+from glassloom.dataframe.call import Attribute, Block, Method
+from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Either, Negated, Term
 from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise
 from glassloom.expr import Expr
 
@@ -60,6 +60,12 @@ def condition_of(node: Expr, sources: Collection[str], accept: Accept) -> Condit
     return None if column is None or node.others else _of_column(node, column[0], accept)
 
 
+def is_index_of(node: Expr) -> bool:
+    """Whether a node is the index of a frame."""
+    is_attribute = isinstance(node, Rowwise) and isinstance(node.call.function, Attribute)
+    return is_attribute and node.call.function.path == ("index",)  # type: ignore[attr-defined]
+
+
 def _single(term: Term | None) -> Condition | None:
     return None if term is None else (term,)
 
@@ -105,6 +111,8 @@ def _operands(node: Expr) -> tuple[FrameExpr, FrameExpr] | None:
 
 
 def _label(node: Expr, sources: Collection[str]) -> tuple[Any] | None:
-    """Return the label of a column of one of the sources, in a tuple."""
+    """Return the label of a column of one of the sources in a tuple, or that of its index."""
+    if is_index_of(node) and node.dependencies[0].name in sources:
+        return (INDEX,)
     is_column = isinstance(node, Projection) and not isinstance(node.columns, list) and node.frame.name in sources
     return (node.columns,) if is_column else None  # type: ignore[attr-defined]

@@ -20,6 +20,7 @@ from glassloom.dataframe.nodes import (
     Projection,
     Rowwise,
 )
+from glassloom.dataframe.predicates import is_index_of
 from glassloom.dataframe.reduce import Length, count_rows, sum_of
 from glassloom.expr import Expr, rule
 
@@ -73,6 +74,15 @@ def project_before_assign(node: Projection, inner: Assign) -> Expr | None:
     names = tuple(inner.names[place] for place in kept)
     values = tuple(inner.values[place] for place in kept)
     return Projection(Assign(below, names, values, origin=inner.origin), node.columns, origin=node.origin)
+
+
+@rule(Rowwise, Read)
+def read_only_the_index(node: Rowwise, source: Read) -> Expr | None:
+    """Read no column for the index."""
+    can_do = source.source.can_read_index and source.source.can_project and source.columns != ()
+    if not can_do or not is_index_of(node) or source.meta.ndim != 2:
+        return None
+    return node.rebuild([source.with_columns(()), *node.operands[1:]])
 
 
 # Partition pushdown: partitions that aren't needed aren't computed.

@@ -30,6 +30,10 @@ _ORDERED = {
 }
 
 
+INDEX = ("index of the frame",)
+"""Stands for the index where a condition is put together; a source puts its column in its place."""
+
+
 class Comparison(NamedTuple):
     """``column operator value``. Operators: ``== != < <= > >=``, ``in`` (a tuple of values), ``isna`` and ``notna``."""
 

@@ -20,6 +20,7 @@ class PandasSource(Source):
     """A frame, series or index and the positions at which it is cut."""
 
     label = "from-pandas"
+    can_read_index = True
 
     def __init__(self, data: Any, bounds: tuple[int, ...], divisions: tuple[Any, ...]) -> None:
         self.data = read_only_view(data)  # pandas copies what is written to later

@@ -13,7 +13,7 @@ import pyarrow as pa
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
-from glassloom.dataframe.io.conditions import Comparison, Condition, Term, condition_of_filters
+from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, condition_of_filters
 from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.literals import adapted
 from glassloom.dataframe.io.parquet_files import (
@@ -62,6 +62,7 @@ class ParquetSource(Source):
 
     label = "read-parquet"
     can_project = True
+    can_read_index = True
 
     def __init__(self, partitions: list[Partition], layout: Layout, divisions: tuple[Any, ...], token: str) -> None:
         self.partitions = partitions
@@ -82,6 +83,10 @@ class ParquetSource(Source):
 
     def accept(self, comparison: Comparison) -> Term | None:
         """See `Source.accept`."""
+        if comparison.column == INDEX:
+            if self.layout.index_column is None:
+                return None
+            comparison = comparison._replace(column=self.layout.index_column)
         return None if comparison.column in self.layout.casts else _accepted(comparison, self.layout)
 
     def groups_read(self, numbers: Sequence[int], condition: Condition | None) -> tuple[int, int]:

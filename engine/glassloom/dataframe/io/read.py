@@ -24,6 +24,8 @@ class Source:
     lengths: tuple[int, ...] | None = None
     can_project = False
     """Whether reading only some columns costs less."""
+    can_read_index = False
+    """Whether it can read no column at all, and yet the index."""
     can_filter = False
     """Whether rows can be filtered while they are read."""
     token: str
