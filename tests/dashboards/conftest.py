@@ -13,8 +13,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import browsing
 import synthetic
+from glassloom_dashboards.serving.bokeh_defaults import remember_defaults
 
 _numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def remembered_defaults() -> None:
+    """Let Bokeh remember defaults, as in every process that draws pages: half of the time that these tests take."""
+    remember_defaults()
 
 
 @pytest.fixture

@@ -16,17 +16,11 @@ from bokeh.plotting import figure
 from bokeh.themes import Theme
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.parts.colours import ColourBook
-from glassloom_dashboards.serving.bokeh_defaults import forgotten_defaults, remember_defaults
+from glassloom_dashboards.serving.bokeh_defaults import forgotten_defaults
 from glassloom_dashboards.serving.page import PageView
 from glassloom_metrics.pages import PAGES
 from glassloom_metrics.protocol import decode
 from synthetic import Shape, make_recorder
-
-
-@pytest.fixture(autouse=True)
-def remembered():
-    """Let Bokeh remember."""
-    remember_defaults()
 
 
 def written(document: Document) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from glassloom_dashboards.parts.layouts import LAYOUTS
 from glassloom_dashboards.parts.tables import MAX_CELL_LENGTH, MAX_ROWS, PERIOD_S, Table, table_html
 from synthetic import HOSTILE_NAMES, Shape
-from test_pages import FRAME_BYTES, Opened, aggregate_of, events
+from test_pages import FRAME_BYTES, Opened, aggregate_of, events, shared_aggregate_of
 
 WITH_TABLES = ["status", "task-stream", "progress", "workers-memory", "workers-cpu", "memory", "stages", "time-budget"]
 
@@ -37,7 +37,7 @@ def test_a_long_table_says_how_many_rows_it_leaves_out():
     ids=["nobody", "hostile", "500-workers"],
 )
 def test_every_card_has_a_name_with_numbers_and_a_table_that_is_sent_only_when_it_is_asked_for(page, shape):
-    opened = Opened(page, aggregate_of(shape))
+    opened = Opened(page, shared_aggregate_of(shape))
     cards = list(LAYOUTS[page].cards)
     assert [card for card, _ in opened.view.summaries.tags] == cards
     assert all(re.search(r"\d|No |no ", words) for _, words in opened.view.summaries.tags)
