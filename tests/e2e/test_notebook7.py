@@ -15,13 +15,14 @@ SPEC = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "
 
 
 def test_the_panel_controls_clusters_and_dashboards_open_in_a_browser_tab(page, lab, keep_picture, publish_cluster):
-    notebook = {"cells": [], "metadata": {"kernelspec": SPEC}, "nbformat": 4, "nbformat_minor": 5}
+    cell = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "Loaded"}
+    notebook = {"cells": [cell], "metadata": {"kernelspec": SPEC}, "nbformat": 4, "nbformat_minor": 5}
     (lab.root / "seven.ipynb").write_text(json.dumps(notebook))
     cluster = publish_cluster("nightly", "--busy")
     page.goto(lab.address("notebooks/seven.ipynb"))
     card = page.locator(f'#glassloom-panel .gl-Card[data-cluster="{cluster}"]')
     expect(card).to_contain_text("4 workers, 8 threads", timeout=OPENING_MS)
-    expect(page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(1)
+    expect(page.locator(".jp-Notebook .jp-RenderedMarkdown")).to_have_text("Loaded")
 
     card.locator('[data-action="insert"]').click()
     expect(page.locator(".jp-Notebook .cm-content").filter(has_text='client = Client("nightly")')).to_have_count(1)

@@ -32,8 +32,13 @@ class Notebooks implements INotebooks {
     if (panel === null) {
       return false;
     }
-    NotebookActions.insertAbove(panel.content);
-    panel.content.activeCell?.model.sharedModel.setSource(code);
+    // What is put into a notebook that is still being loaded would be lost.
+    void panel.revealed.then(() => {
+      if (!panel.isDisposed) {
+        NotebookActions.insertAbove(panel.content);
+        panel.content.activeCell?.model.sharedModel.setSource(code);
+      }
+    });
     return true;
   }
 
