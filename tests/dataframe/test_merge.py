@@ -196,3 +196,36 @@ def test_join_is_that_of_pandas(how):
     several = [other_lazy[["y"]], other_lazy[["y"]].rename(columns={"y": "w"})]
     got = lazy.join(several, how=how).compute(**INLINE)
     assert sorted(got.w.dropna()) == sorted(frame.join([other[["y"]], other.y.rename("w")], how=how).w.dropna())
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_merge_asof_is_that_of_pandas(data):
+    frame, _ = data.draw(cut_frames(min_rows=1, with_missing=False))
+    other, _ = data.draw(cut_frames(min_rows=1, with_missing=False))
+    frame, other = frame.sort_values("i", kind="stable"), other.sort_values("i", kind="stable")
+    lazy = gd.from_pandas(frame, chunksize=data.draw(st.integers(1, 9)), sort=False)
+    other_lazy = gd.from_pandas(other, chunksize=data.draw(st.integers(1, 9)), sort=False)
+    options = {
+        "by": data.draw(st.sampled_from([None, "s"])),
+        "direction": data.draw(st.sampled_from(["backward", "forward", "nearest"])),
+        "allow_exact_matches": data.draw(st.booleans()),
+        "tolerance": data.draw(st.sampled_from([None, 1])),
+    }
+    got = gd.merge_asof(lazy, other_lazy, on="i", **options).compute(**INLINE).reset_index(drop=True)
+    assert_same(got, pd.merge_asof(frame, other, on="i", **options))
+    frame, other = frame.set_index("i"), other.set_index("i")
+    by_index = {"left_index": True, "right_index": True, **options}
+    got = gd.merge_asof(gd.from_pandas(frame, npartitions=3), other, **by_index)
+    assert got.known_divisions
+    assert_same(got.compute(**INLINE), pd.merge_asof(frame, other, **by_index))
+
+
+def test_merge_asof_says_what_is_wrong():
+    lazy = gd.from_pandas(pd.DataFrame({"k": [1, 2], "x": [1, 2]}), npartitions=2)
+    with pytest.raises(OptionError, match="direction='up' should be 'backward', 'forward' or 'nearest'"):
+        gd.merge_asof(lazy, lazy, on="k", direction="up")
+    with pytest.raises(UnknownColumn, match="no column 'q'"):
+        gd.merge_asof(lazy, lazy, on="q")
+    with pytest.raises(ValueError, match="right keys must be sorted"):
+        gd.merge_asof(lazy, lazy.sort_values("k", ascending=False), on="k").compute(**INLINE)

@@ -174,3 +174,15 @@ def test_index_resets_count_the_rows_of_each_partition():
     assert lazy.x.reset_index(drop=True).compute(**INLINE).index.tolist() == [0, 1, 0]
     with pytest.raises(NotImplementedError, match=r"reset_index\(inplace=True\) isn't supported"):
         lazy.reset_index(inplace=True)
+
+
+def test_reindex_is_that_of_pandas():
+    frame = pd.DataFrame({"x": range(6), "y": list("abcdef")}, index=pd.Index([5, 1, 3, 2, 4, 0], name="n"))
+    for lazy in (gd.from_pandas(frame, npartitions=3), gd.from_pandas(frame, npartitions=3, sort=False)):
+        for labels in ([4, 1], [7, 3], []):
+            assert_same(lazy.reindex(labels).compute(**INLINE), frame.reindex(labels))
+            assert_same(lazy.x.reindex(labels, fill_value=9).compute(**INLINE), frame.x.reindex(labels, fill_value=9))
+        got = lazy.reindex(index=[4, 8], columns=["y", "z"]).compute(**INLINE)
+        assert_same(got, frame.reindex(index=[4, 8], columns=["y", "z"]))
+    with pytest.raises(NotImplementedError, match=r"reindex\(method='ffill'\) isn't supported"):
+        lazy.reindex([1], method="ffill")

@@ -26,6 +26,7 @@ from glassloom.dataframe.io.sql import read_sql, read_sql_query, read_sql_table,
 from glassloom.dataframe.io.write import to_csv, to_json, to_orc, to_parquet
 from glassloom.dataframe.moving.concat import concat, map_partitions
 from glassloom.dataframe.moving.merge import merge
+from glassloom.dataframe.moving.merge_asof import merge_asof
 from glassloom.dataframe.reshape import (
     cut,
     get_dummies,
@@ -60,6 +61,7 @@ __all__ = [
     "map_partitions",
     "melt",
     "merge",
+    "merge_asof",
     "notna",
     "pivot_table",
     "read_csv",

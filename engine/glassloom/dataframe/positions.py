@@ -178,7 +178,7 @@ def rows_of_labels(node: FrameExpr, labels: list[Any]) -> FrameExpr:
 def _partitions_of(divisions: list[Any], label: Any) -> range:
     index = pd.Index(divisions)
     try:
-        first = max(int(index.searchsorted(label, side="left")) - 1, 0)
+        first = min(max(int(index.searchsorted(label, side="left")) - 1, 0), len(divisions) - 2)
         last = min(int(index.searchsorted(label, side="right")) - 1, len(divisions) - 2)
     except TypeError:  # a label of another type is in none
         return range(1)

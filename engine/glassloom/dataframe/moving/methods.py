@@ -16,6 +16,7 @@ from glassloom.dataframe.moving.concat import align
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.numbering import renumber
+from glassloom.dataframe.moving.reindex import reindexed
 from glassloom.dataframe.moving.set_index import BY_INDEX, SetIndex, set_sorted_index, sort_by_index
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
 from glassloom.dataframe.moving.sort import (
@@ -133,6 +134,48 @@ class MovingRows(Collection):
             require_columns(labels, self._expr.meta)
         count = self._expr.npartitions if split_out is True else _checked_count(split_out or 1)
         return wrap(distinct_rows(self._expr, labels, keep, ignore_index, count, split_every))
+
+    def reindex(
+        self,
+        labels: Any = None,
+        *,
+        index: Any = None,
+        columns: Any = None,
+        axis: Any = None,
+        fill_value: Any = no_default,
+        method: Any = None,
+    ) -> Any:
+        """Return the rows of some labels in their order, in one partition, and columns of some names.
+
+        Rows and columns that aren't there are filled with missing values, or `fill_value`.
+
+        Parameters
+        ----------
+        labels, axis
+            Labels of the rows; of the columns with ``axis=1`` or ``"columns"``.
+        index, columns
+            Labels of the rows, and of the columns (frames only).
+        fill_value
+            What stands where there was nothing.
+        method
+            Only None; use `merge_asof`.
+        """
+        _require_usual("reindex", "method", method, (None,))
+        is_frame = isinstance(self._expr.meta, pd.DataFrame)
+        if labels is not None:
+            if axis in (1, "columns") and is_frame:
+                columns = labels
+            else:
+                index = labels
+        if any(is_node(value) for value in (index, columns)):
+            raise NotImplementedError("reindex takes labels that are at hand; compute() them first, or use merge()")
+        options = {} if fill_value is no_default else {"fill_value": fill_value}
+        found: Any = self
+        if columns is not None:
+            if not is_frame:
+                raise TypeError("reindex of a series takes no columns")
+            found = operate(Method("reindex"), found, kwargs={"columns": list(columns), **options}, label="reindex")
+        return found if index is None else wrap(reindexed(found.expr, index, options))
 
     def align(self, other: Any, join: str = "outer", axis: Any = None, fill_value: Any = None) -> tuple[Any, Any]:
         """Return this frame and another one with the same labels, as `pandas.DataFrame.align` does.
