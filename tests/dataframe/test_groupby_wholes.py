@@ -95,9 +95,9 @@ def assert_equal(got, expected):
 
 
 def check(pair, by, how, options):
-    """Compare with pandas; where pandas raises, raise."""
+    """Compare with pandas, unless there are no groups: then what pandas returns depends on the method."""
     frame, lazy = pair
-    if isinstance(how(frame.groupby(by, **options)).index, pd.MultiIndex) and not len(frame):
+    if frame.groupby(by, **options).ngroups == 0:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

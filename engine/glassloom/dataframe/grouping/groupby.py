@@ -350,7 +350,8 @@ class GroupBy(Methods):
             raise NotImplementedError(
                 "include_groups=True: pandas has no such groups any more; select the key as a column"
             )
-        call = Call("apply", (func, *args), {**kwargs, **_EXCLUDING_GROUPS})
+        further = {} if self._is_single else _EXCLUDING_GROUPS
+        call = Call("apply", (func, *args), {**kwargs, **further})
         title = f"groupby-apply-{function_label(func)}"
         found = self._meta_of(self._grouping, call, meta, title, is_users=True)
         out = partitions_of(self._grouping, split_out, None)

@@ -37,14 +37,17 @@ def aggregate(groups: Groups, column: Any, how: str, *, arrow: bool = True) -> A
     found = quick(groups, column) if quick is not None else None
     if found is None and how in ("min", "max") and arrow and is_text(column.dtype):
         found = _extreme_text(groups, column, how)
-    return by_pandas(groups, column, how) if found is None else found
+    if found is None and how in ("min", "max") and column.dtype == object:
+        rows = np.flatnonzero(column.notna().to_numpy())  # pandas 2 compares missing values with text
+        return by_pandas(groups.codes[rows], groups.count, column.take(rows), how)
+    return by_pandas(groups.codes, groups.count, column, how) if found is None else found
 
 
-def by_pandas(groups: Groups, column: Any, how: str) -> Any:
-    """Return an array with what pandas' own kernel gives for each group."""
+def by_pandas(codes: Any, count: int, column: Any, how: str) -> Any:
+    """Return an array with what pandas' own kernel gives for each of `count` groups."""
     if how == "floats":
         column, how = _as_float(column), "sum"
-    numbers = pd.Categorical.from_codes(groups.codes, categories=pd.RangeIndex(groups.count), validate=False)
+    numbers = pd.Categorical.from_codes(codes, categories=pd.RangeIndex(count), validate=False)
     grouped = column.reset_index(drop=True).groupby(numbers, observed=False)
     if how == "middle":
         return _plain(grouped.mean())

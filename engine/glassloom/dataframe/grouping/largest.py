@@ -63,13 +63,8 @@ def largest(grouping: Grouping, method: str, n: int, meta: Any) -> FrameExpr | N
     is_categorical = any(
         isinstance(key.dtype, pd.CategoricalDtype) for key in recipe.key_values(grouping.node.meta, metas)
     )
-    if (
-        not _is_plain(meta.dtype)
-        or not 0 < n <= _MOST
-        or is_categorical
-        or not recipe.as_index
-        or not recipe.group_keys
-    ):
+    is_usual = recipe.as_index and recipe.group_keys and recipe.sort  # a group's first row may not be kept
+    if not _is_plain(meta.dtype) or not 0 < n <= _MOST or is_categorical or not is_usual:
         return None
     choice = _Choice(recipe, method, n, meta)
     steps = Operation(partial(_chunk, choice), partial(_combine, choice), partial(_finish, choice))
