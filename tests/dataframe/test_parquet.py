@@ -168,3 +168,13 @@ def test_options_that_are_not_there_are_refused_by_name(tmp_path):
     with pytest.raises(OptionError, match="split_row_groups='all'"):
         gd.read_parquet(tmp_path, split_row_groups="all")
     assert gd.read_parquet(tmp_path, columns="x").compute().tolist() == [1]
+
+
+def test_a_file_whose_column_has_no_value_is_filtered_as_the_others(tmp_path):
+    pq.write_table(pa.table({"x": [1.5, 2.5], "s": ["a", "b"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"x": pa.nulls(2), "s": ["a", "b"]}), tmp_path / "b.parquet")
+    lazy = gd.read_parquet(tmp_path)
+    for condition in (lambda f: f.x > 2, lambda f: f.x != 1.5, lambda f: f.x.isin([1.5]), lambda f: f.x.isna()):
+        expected = lazy.compute()
+        assert_same(lazy[condition(lazy)].compute(), expected[condition(expected)])
+    assert len(gd.read_parquet(tmp_path, filters=[("x", "!=", 1.5)]).compute()) == 1

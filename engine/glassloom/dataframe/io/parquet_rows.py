@@ -124,7 +124,7 @@ def _mask(file: Any, piece: FilePiece, layout: Layout, condition: Condition | No
     if both:
         constants = hive_constants(piece, layout)
         needed = [name for name in columns_of(both) if name not in constants]
-        first = read_groups(file, piece, needed) if needed else None
+        first = _typed(read_groups(file, piece, needed), layout.schema) if needed else None
         if condition:
             masks.append(mask_of(condition, first, constants, layout.nullable))
         if layout.where:
@@ -230,10 +230,7 @@ def to_frame(table: pa.Table, numbers: np.ndarray, layout: Layout) -> Any:
     """Return the frame of a table: pandas' dtypes, the index, and the columns in order."""
     if not layout.columns and layout.index_column is None:
         return pd.DataFrame(index=_row_labels(numbers, layout))
-    for place, field in enumerate(table.schema):
-        if pa.types.is_null(field.type) and field.name in layout.schema.names:
-            typed = layout.schema.field(field.name)
-            table = table.set_column(place, typed, table[place].cast(typed.type))
+    table = _typed(table, layout.schema)
     made = _plain_to_pandas(
         table.select([name for name in table.schema.names if name in layout.columns or name == layout.index_column]),
         layout.backend,
@@ -248,6 +245,15 @@ def to_frame(table: pa.Table, numbers: np.ndarray, layout: Layout) -> Any:
     else:
         made.index = _row_labels(numbers, layout)
     return made if tuple(made.columns) == layout.columns else made[list(layout.columns)]
+
+
+def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table whose columns without any value have the types that they have in the other files."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_null(field.type) and field.name in schema.names:
+            typed = schema.field(field.name)
+            table = table.set_column(place, typed, table[place].cast(typed.type))
+    return table
 
 
 def _plain_to_pandas(table: pa.Table, backend: str | None) -> Any:
