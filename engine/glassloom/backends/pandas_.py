@@ -21,6 +21,11 @@ def is_frame(value: Any) -> bool:
     return isinstance(value, (pd.DataFrame, pd.Series, pd.Index))
 
 
+def rows_between(value: Any, start: int | None, stop: int | None) -> Any:
+    """Return the rows between two positions. (Before pandas 3, ``value[1:4]`` means labels if they are floats.)"""
+    return value[start:stop] if isinstance(value, pd.Index) else value.iloc[start:stop]
+
+
 # Blocks.
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat, guarded, is_frame
+from glassloom.backends.pandas_ import concat, guarded, is_frame, rows_between
 from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.explain import Explainable
@@ -235,7 +235,7 @@ class Frame(Collection, Operators, Explainable):
             done, count = done + len(chosen), count * 2
             if sum(map(len, found)) >= n or done >= self.npartitions:
                 whole = concat(found)
-                return whole[:n] if take is first_rows else whole[max(len(whole) - n, 0) :]
+                return rows_between(whole, *((None, n) if take is first_rows else (max(len(whole) - n, 0), None)))
 
     def sample(self, frac: float, *, replace: bool = False, random_state: int | None = None) -> Self:
         """Return a random fraction of each partition's rows.

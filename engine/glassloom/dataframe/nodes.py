@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from glassloom.backends.pandas_ import concat, is_frame
+from glassloom.backends.pandas_ import concat, is_frame, rows_between
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.errors import DivisionError
 from glassloom.expr import Blockwise, Expr, Persisted, Pick
@@ -536,7 +536,7 @@ def describe_divisions(node: FrameExpr) -> str:
 
 def empty(value: Any) -> Any:
     """Return a frame without its rows; other values as they are."""
-    return value[:0] if is_frame(value) and len(value) else value
+    return rows_between(value, None, 0) if is_frame(value) and len(value) else value
 
 
 def _same(value: Any) -> Any:

@@ -13,7 +13,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat, guarded, sample
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.meta import checked, infer_meta, parse_meta
-from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.prefix import Carried, Scan, scan
 from glassloom.dataframe.wrap import bind, wrap
 from glassloom.errors import OptionError
@@ -116,7 +116,7 @@ def overlapping(
     places = [Block(next(numbers)) if node is not None else None for node in nodes]
     call = BlockCall(partial(_overlapped, function), (Block(0), *places), label=label)
     if meta is None:
-        meta = function(sample(frame.meta))[:0]
+        meta = empty(function(sample(frame.meta)))
     is_frame = isinstance(frame.meta, pd.DataFrame)
     remake = partial(_remade, function, before, after, label, on) if columnwise and is_frame else None
     return Carried(frame, others, call, meta, remake)

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+
 
 class State(NamedTuple):
     """An aggregation of expanding windows: its name, how many values it needs, and its options."""
@@ -135,7 +137,9 @@ def _std(values: Any, count: Any, before: Moments, ddof: int) -> Any:
 
 
 def _sem(values: Any, count: Any, before: Moments, ddof: int) -> Any:
-    return _std(values, count, before, ddof) / np.sqrt(count)
+    deviation = _std(values, count, before, ddof)
+    divisor = count if HAS_COPY_ON_WRITE else np.maximum(count - ddof, 0)  # pandas' own formula until version 3
+    return np.divide(deviation, np.sqrt(divisor), out=np.full(values.shape, np.nan), where=divisor > 0)
 
 
 _RESULTS = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import sample
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, sample
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
@@ -138,7 +138,9 @@ class Statistics(Frame):
             How many partial results are joined at a time. Default 8.
         """
         fractions = (0.25, 0.5, 0.75) if percentiles is None else tuple(float(one) for one in percentiles)
-        fractions = tuple(sorted(set(fractions)))
+        fractions = tuple(
+            sorted({*fractions, *(() if HAS_COPY_ON_WRITE else (0.5,))})
+        )  # until pandas 3 always the median
         if isinstance(self._meta, pd.DataFrame):
             chosen = _described_columns(self._meta, include, exclude)
             columns = [self[name] for name in chosen]  # type: ignore[index]
@@ -292,7 +294,7 @@ def _description(column: Any, fractions: tuple[float, ...], split_every: int | N
     labels = _labels(fractions, dtype.kind == "M")
     like = sample(meta).describe(percentiles=list(fractions))
     call = partial(_of_numbers, labels, name, like.dtype)
-    return assembled(call, [part.expr for part in parts], "describe", like[:0])
+    return assembled(call, [part.expr for part in parts], "describe", like.iloc[:0])
 
 
 def _labels(fractions: tuple[float, ...], is_time: bool) -> list[str]:

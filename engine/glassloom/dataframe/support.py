@@ -94,6 +94,12 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("Index",), "all any array astype copy diff dropna empty fillna isna isnull notna notnull memory_usage", "it isn't there yet", "to_series() has it"),
     (("Index",), "inferred_type map names nbytes ndim nlevels rename replace round set_names shape shift size", "it isn't there yet", "to_series() has it"),
     (("Index",), "str to_frame to_numpy values", "it isn't there yet", "to_series() has it"),
+    # Only of pandas before version 3.
+    (("DataFrame",), "applymap", "it is called map since pandas 2.1", "map()"),
+    (_FRAMES, "backfill pad", "pandas has renamed it", "bfill() or ffill()"),
+    (_FRAMES, "first last", "pandas has removed it", "loc[...] with times"),
+    (_ALL, "bool ravel view swapaxes to_gbq", "pandas has removed it", "values, or compute() first"),
+    (("Index",), "format sort holds_integer is_boolean is_categorical is_floating is_integer is_interval is_numeric is_object", "pandas has removed it", "dtype, and functions of pandas.api.types"),
     # Not there yet.
     (_FRAMES, "add_prefix add_suffix agg aggregate at at_time axes between_time bfill combine_first cummax cummin", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
     (_FRAMES, "cumprod cumsum describe diff divide dot expanding explode ffill filter first_valid_index", "it isn't there yet", "map_partitions(), for what each partition can do alone"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import guarded
+from glassloom.backends.pandas_ import guarded, rows_between
 from glassloom.backends.sharing import read_only_view
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
@@ -25,14 +25,14 @@ class PandasSource(Source):
     def __init__(self, data: Any, bounds: tuple[int, ...], divisions: tuple[Any, ...]) -> None:
         self.data = read_only_view(data)  # pandas copies what is written to later
         self.bounds = bounds
-        self.meta = data[:0]
+        self.meta = rows_between(data, None, 0)
         self.divisions = divisions
         self.lengths = tuple(int(after - before) for before, after in zip(bounds, bounds[1:], strict=False))
         self.can_project = isinstance(data, pd.DataFrame) and data.columns.is_unique
         self.token = tokenize(data, bounds)
 
     def piece(self, number: int) -> Any:
-        return self.data[self.bounds[number] : self.bounds[number + 1]]
+        return rows_between(self.data, self.bounds[number], self.bounds[number + 1])
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
         return BlockCall(_take, (Block(0), None if columns is None else list(columns)), label=self.label)

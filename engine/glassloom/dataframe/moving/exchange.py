@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
@@ -42,7 +42,7 @@ class Pieces:
 
     def piece(self, number: int) -> Any:
         """Return the rows of one output: a view."""
-        return self.frame[self.bounds[number] : self.bounds[number + 1]]
+        return rows_between(self.frame, self.bounds[number], self.bounds[number + 1])
 
     def some(self, first: int, last: int) -> Pieces:
         """Return the rows of the outputs from `first` to before `last`, in memory of their own."""

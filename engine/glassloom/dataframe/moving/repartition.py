@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom import units
-from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import sizeof
 from glassloom.dataframe.moving.divisions import redivide
 from glassloom.dataframe.moving.shape import Repartition
@@ -139,4 +139,4 @@ def _joined_parts(blocks: list[Any], parts: list[tuple[int, int]]) -> Any:
 
 def _part(block: Any, part: int, count: int) -> Any:
     length = len(block)
-    return block[length * part // count : length * (part + 1) // count]
+    return rows_between(block, length * part // count, length * (part + 1) // count)

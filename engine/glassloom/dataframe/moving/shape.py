@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
-from glassloom.backends.pandas_ import concat, sample
+from glassloom.backends.pandas_ import concat, rows_between, sample
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, empty
 from glassloom.expr import Expr
@@ -197,7 +197,7 @@ def _same(block: Any) -> Any:
 
 def _piece(block: Any, piece: int, pieces: int) -> Any:
     length = len(block)
-    return block[length * piece // pieces : length * (piece + 1) // pieces]
+    return rows_between(block, length * piece // pieces, length * (piece + 1) // pieces)
 
 
 def _conform(block: Any, meta: Any) -> Any:
