@@ -10,6 +10,7 @@ from frame_helpers import assert_same, cut_frames, frames, labels
 from glassloom.errors import OptionError, UnknownColumn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 HOWS = ["inner", "left", "right", "outer"]
@@ -28,7 +29,7 @@ def assert_same_rows(got, expected):
     assert_same(in_some_order(got), in_some_order(expected))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_any_merge_by_columns_is_that_of_pandas(data):
     frame, lazy = data.draw(cut_frames(max_rows=12))
@@ -48,7 +49,7 @@ def test_any_merge_by_columns_is_that_of_pandas(data):
     assert_same_rows(got, frame.merge(other, **options))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_any_merge_by_index_is_that_of_pandas(data):
     frame, lazy = data.draw(cut_frames(max_rows=12))
@@ -116,7 +117,8 @@ def test_a_side_that_is_distributed_by_the_keys_does_not_move_again():
     joined = parts[0].merge(parts[1], on="k", broadcast=False)
     joined = joined[joined.x >= 0].assign(w=1)[["k", "w"]].merge(parts[2], on="k", broadcast=False)
     assert labels(joined).count("shuffle") == 3
-    assert labels(joined.assign(k=1).merge(parts[2], on="k", broadcast=False)).count("shuffle") == 5
+    again = joined.assign(k=1).merge(parts[2], on="k", broadcast=False)  # the right side is moved once for both
+    assert labels(again).count("shuffle") == 4
     held = parts[0].shuffle("k").persist(scheduler="inline")
     assert labels(held.merge(parts[1], on="k", broadcast=False)).count("shuffle") == 1
     assert sorted(joined.compute(**INLINE).z) == list(range(8))
@@ -172,7 +174,7 @@ def test_a_frame_is_merged_with_itself():
         assert_same_rows(got, frame.merge(frame, on="k"))
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(frame=frames(max_rows=8))
 def test_pandas_objects_may_stand_on_either_side(frame):
     lazy = gd.from_pandas(frame, npartitions=3)
@@ -198,7 +200,7 @@ def test_join_is_that_of_pandas(how):
     assert sorted(got.w.dropna()) == sorted(frame.join([other[["y"]], other.y.rename("w")], how=how).w.dropna())
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(data=st.data())
 def test_merge_asof_is_that_of_pandas(data):
     frame, _ = data.draw(cut_frames(min_rows=1, with_missing=False))

@@ -10,11 +10,12 @@ from frame_helpers import assert_same, cut_frames
 from glassloom.errors import DivisionError, OptionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_distinct_rows_are_those_of_pandas(data):
     frame, lazy = data.draw(cut_frames(min_rows=1))
@@ -46,7 +47,7 @@ def test_distinct_values_of_a_series_in_several_partitions():
         lazy.drop_duplicates(keep="middle")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_other_divisions_hold_the_same_rows(data):
     frame = data.draw(cut_frames(min_rows=2))[0].set_index("i").sort_index(kind="stable")
@@ -102,7 +103,7 @@ def test_wrong_partitions_are_refused():
         lazy.reset_index().repartition(divisions=[0, 3])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(data=st.data())
 def test_frames_side_by_side_are_aligned_by_label(data):
     frames = []
@@ -119,7 +120,7 @@ def test_frames_side_by_side_are_aligned_by_label(data):
         assert_same(got.compute(**INLINE), pd.concat(frames, axis=1, join=join).sort_index())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(data=st.data())
 def test_frames_one_after_the_other_are_those_of_pandas(data):
     (frame, lazy), (other, other_lazy) = data.draw(cut_frames(min_rows=1)), data.draw(cut_frames(min_rows=1))

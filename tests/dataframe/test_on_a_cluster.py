@@ -66,3 +66,16 @@ def test_whole_groups_move_between_workers(client):
     assert_same(grouped[["x", "y"]].shift().compute(), plain[["x", "y"]].shift())
     assert_same(grouped.x.nlargest(2).compute(), plain.x.nlargest(2))
     assert_same(grouped.x.sum(split_out=2).compute().sort_index(), plain.x.sum())
+
+
+def test_rows_move_between_processes_as_between_threads(client):
+    keys = ["ant", 2, None, ("a", 1), "bee", 2.5] * 50
+    frame = gd.from_pandas(pd.DataFrame({"k": pd.Series(keys, dtype="object"), "x": range(300)}), npartitions=5)
+    table = gd.from_pandas(pd.DataFrame({"k": pd.Series(keys[:5], dtype="object"), "y": range(5)}), npartitions=2)
+    for work in (
+        frame.shuffle("k", npartitions=3),
+        frame.merge(table, on="k", how="outer", broadcast=False),
+        frame.sort_values("x", ascending=False),
+        frame.drop_duplicates("k", split_out=2),
+    ):
+        assert_same(work.compute(), work.compute(scheduler="inline"))

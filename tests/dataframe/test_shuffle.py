@@ -20,6 +20,7 @@ from glassloom.dataframe.wrap import wrap
 from glassloom.errors import UnknownColumn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 TIMES = ["2020-01-01 00:00:01", None, "1969-12-31 00:00:00"]
 TEXT = ["ant", "a longer piece of text", "", None, "münchen-0123456789"]
@@ -95,7 +96,7 @@ def test_several_keys_differ_from_the_same_keys_in_another_order():
 
 
 @pytest.mark.parametrize("max_pieces", [1024, 0])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(data=st.data())
 def test_rows_of_equal_keys_are_in_one_partition_in_their_old_order(max_pieces, data):
     frame, lazy = data.draw(cut_frames())

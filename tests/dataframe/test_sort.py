@@ -11,6 +11,7 @@ from glassloom.dataframe.moving.boundaries import Order, Samples, choose_boundar
 from glassloom.errors import DivisionError, OptionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 
@@ -25,7 +26,7 @@ def assert_in_divisions(lazy):
         assert all(label < divisions[number + 1] or (last and label == divisions[-1]) for label in labels)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_sort_values_is_pandas_stable_sort(data):
     frame, lazy = data.draw(cut_frames())
@@ -41,7 +42,7 @@ def test_sort_values_is_pandas_stable_sort(data):
     assert_same(got.compute(**INLINE), frame.sort_values(by, kind="stable", **options))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(data=st.data())
 def test_a_series_is_sorted_by_its_values(data):
     frame, lazy = data.draw(cut_frames())
@@ -51,7 +52,7 @@ def test_a_series_is_sorted_by_its_values(data):
     assert_same(got, frame[name].sort_values(ascending=ascending, kind="stable"))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(data=st.data())
 def test_sort_index_is_pandas_stable_sort(data):
     frame, lazy = data.draw(cut_frames())
@@ -64,7 +65,7 @@ def test_sort_index_is_pandas_stable_sort(data):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_set_index_sorts_and_knows_the_divisions(data):
     frame, lazy = data.draw(cut_frames())
