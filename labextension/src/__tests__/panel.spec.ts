@@ -22,8 +22,18 @@ import {
 } from './fakes';
 
 const PAGES = [
-  { id: 'status', title: 'Status', description: 'Everything' },
-  { id: 'task-stream', title: 'Task stream', description: 'What and when' }
+  {
+    id: 'status',
+    title: 'Status',
+    description: 'Everything',
+    group: 'overview'
+  },
+  {
+    id: 'task-stream',
+    title: 'Task stream',
+    description: 'What and when',
+    group: 'tasks'
+  }
 ];
 
 function setUp(): IModels & { told: unknown[] } {
@@ -302,6 +312,10 @@ describe('The section of dashboards', () => {
       onDeleteLayout: name => void preferences.deleteLayout(name)
     });
     await show(section);
+    // The list of pages has come, and React has drawn it, however busy the machine is.
+    while (section.node.querySelector('.gl-Page') === null) {
+      await redrawn(section);
+    }
     return [section, preferences];
   }
 
@@ -329,7 +343,9 @@ describe('The section of dashboards', () => {
       name: 'mine',
       arrangement: { pages: ['status'] }
     });
-    await redrawn(section);
+    while (section.node.querySelector('[data-layout="mine"]') === null) {
+      await redrawn(section);
+    }
     const groups = Array.from(
       section.node.querySelectorAll<HTMLElement>('[data-group]'),
       ({ dataset }) => dataset.group
