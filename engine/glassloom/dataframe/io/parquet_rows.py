@@ -144,12 +144,20 @@ def _chosen(file: Any, piece: FilePiece, wanted: list[str], first: pa.Table | No
     known = [] if first is None else first.column_names
     others = [name for name in wanted if name not in known]
     if first is None or len(others) == len(wanted):
-        return read_groups(file, piece, wanted).filter(mask) if wanted else read_groups(file, piece, [])
+        return _filtered(read_groups(file, piece, wanted), mask) if wanted else read_groups(file, piece, [])
     read = read_groups(file, piece, others) if others else first
     sources = [first if name in known else read for name in wanted]
     fields = [source.schema.field(name) for source, name in zip(sources, wanted, strict=True)]
     columns = [source[name] for source, name in zip(sources, wanted, strict=True)]
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=read.schema.metadata)).filter(mask)
+    return _filtered(pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=read.schema.metadata)), mask)
+
+
+def _filtered(table: pa.Table, mask: Any) -> pa.Table:
+    """Return the rows of a mask. Arrow drops chunks without any, and with them the categories that no row is of."""
+    if any(pa.types.is_dictionary(field.type) for field in table.schema):
+        table = table.unify_dictionaries()
+    kept = table.filter(mask)
+    return kept if kept.num_rows else table.slice(0, 0)
 
 
 def read_groups(file: Any, piece: FilePiece, columns: list[str]) -> pa.Table:
