@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 import glassloom.dataframe as gd
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pa_fs
 import pytest
 from frame_helpers import assert_same
+from glassloom.dataframe.io.read import Source
 from glassloom.errors import MetaError, OptionError, ReadError
+from glassloom.graph import tokenize
 
 
 def test_tables_and_fields_of_fixed_width_are_cut_into_blocks(tmp_path):
@@ -105,3 +111,67 @@ def test_made_up_data_has_the_columns_that_are_asked_for():
         gd.datasets.timeseries(dtypes={"q": bytes})
     with pytest.raises(TypeError, match=r"got \['x_lam'\]: the mean of a column of whole numbers"):
         gd.datasets.timeseries(x_lam=3)
+
+
+def _unlike_sources(folder):
+    """Return pairs of frames that are read from the same data, and yet differ."""
+    plain = pd.DataFrame({"x": range(2000), "k": range(2000)})
+    plain.to_parquet(folder / "a.parquet")
+    values = list(range(2000))
+    others = [*values[:1000], 7777, *values[1001:]]  # text of an expression leaves the middle of long lists out
+    x = pc.field("x")
+    return {
+        "divisions": (gd.from_pandas(plain, 2), gd.from_pandas(plain, 2, sort=False)),
+        "long filters": tuple(
+            gd.read_parquet(folder / "a.parquet", filters=x.isin(some) & (x >= 0)) for some in (values, others)
+        ),
+        "index": (gd.read_parquet(folder / "a.parquet"), gd.read_parquet(folder / "a.parquet", index="k")),
+        "meta": tuple(
+            gd.from_map(lambda n: pd.DataFrame({"x": [n]}), [1, 2], meta=pd.DataFrame({"x": pd.Series(dtype=dtype)}))
+            for dtype in ("int64", "float64")
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["divisions", "long filters", "index", "meta"])
+def test_sources_that_differ_in_anything_have_different_names(tmp_path, name):
+    one, other = _unlike_sources(tmp_path)[name]
+    assert one.expr.name != other.expr.name
+    assert one.expr.layout != other.expr.layout
+
+
+def test_what_a_source_says_of_itself_is_in_its_token():
+    class Plain(Source):
+        token, meta, divisions, lengths = "same", pd.DataFrame({"x": [1]})[:0], (0, 1), (2,)
+
+    def token(**attributes):
+        source = Plain()
+        vars(source).update(attributes)
+        return tokenize(source)
+
+    unlike = [
+        {"divisions": (None, None)},
+        {"lengths": None},
+        {"meta": pd.DataFrame({"x": ["a"]})[:0]},
+        {"label": "other"},
+        {"can_filter": True},
+        {"token": "other"},
+    ]
+    assert token() == token()
+    assert len({token(), *(token(**attributes) for attributes in unlike)}) == len(unlike) + 1
+
+
+def test_files_of_equal_names_in_different_file_systems_are_told_apart(tmp_path):
+    frames = []
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        pd.DataFrame({"x": [number, number]}).to_parquet(folder / "a.parquet")
+        (folder / "a.csv").write_text(f"x\n{number}\n")
+        for name in ("a.parquet", "a.csv"):
+            os.utime(folder / name, ns=(0, 0))
+        system = pa_fs.SubTreeFileSystem(str(folder), pa_fs.LocalFileSystem())
+        frames.append((gd.read_parquet("a.parquet", filesystem=system), gd.read_csv("a.csv", filesystem=system)))
+    for one, other in zip(*frames, strict=True):
+        assert one.expr.name != other.expr.name
+    assert [int(frame.x.max().compute(scheduler="inline")) for pair in frames for frame in pair] == [1, 1, 2, 2]

@@ -232,8 +232,9 @@ def _read_text(
     must_cut = any(size is not None and not one and state[1] > size for one, state in zip(whole, states, strict=True))
     header_lines = _header_lines(options) if must_cut else 0
     header, blocks = cut_files(states, files, size, header_lines, quote, whole=whole)
-    token = tokenize(states, blocks, options, sample, function, path_column)
-    return wrap(Read(CsvSource(blocks, parser.with_header(header), sample, token), None, None, None))
+    parser = parser.with_header(header)
+    token = tokenize(states, blocks, parser)
+    return wrap(Read(CsvSource(blocks, parser, sample, token), None, None, None))
 
 
 def _read_sample(path: str, parser: Parser) -> Any:

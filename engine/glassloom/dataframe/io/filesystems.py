@@ -13,6 +13,7 @@ import pyarrow.fs as pa_fs
 
 from glassloom.dataframe.io.paths import PathLike, file_state, find_files, is_data_file, natural_key
 from glassloom.errors import OptionError
+from glassloom.graph import tokenize
 
 State = tuple[str, int, int]
 """A version of a file: its path, size in bytes and time of change in ns."""
@@ -20,13 +21,14 @@ State = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Files:
-    """A file system. `arrow` is None on this machine; equal if their names are equal."""
+    """A file system. `arrow` is None on this machine; `identity` tells apart those of one kind: other servers, folders..."""
 
     name: str = "local"
     arrow: Any = field(default=None, compare=False)
+    identity: str = ""
 
-    def __glassloom_tokenize__(self) -> str:
-        return self.name
+    def __glassloom_tokenize__(self) -> tuple[str, str]:
+        return (self.name, self.identity)
 
     def find(self, paths: Sequence[str], suffixes: tuple[str, ...]) -> list[State]:
         """Return the files that paths, globs and folders stand for, in natural order within each.
@@ -119,7 +121,7 @@ def locate(
 def _of_url(texts: list[str], scheme: str, kind: str | None, options: dict[str, Any]) -> tuple[Files, list[str]]:
     if kind in ("arrow", "pyarrow"):
         found, _ = pa_fs.FileSystem.from_uri(texts[0])
-        return Files(f"{scheme} by pyarrow", found), [text.partition("://")[2] for text in texts]
+        return _known(f"{scheme} by pyarrow", found), [text.partition("://")[2] for text in texts]
     try:
         from fsspec.core import url_to_fs  # optional: only URLs need it
     except ImportError as error:
@@ -132,11 +134,15 @@ def _files_of(filesystem: Any) -> Files:
     if isinstance(filesystem, pa_fs.LocalFileSystem):
         return LOCAL
     if isinstance(filesystem, pa_fs.FileSystem):
-        return Files(f"{filesystem.type_name} by pyarrow", filesystem)
+        return _known(f"{filesystem.type_name} by pyarrow", filesystem)
     protocol = getattr(filesystem, "protocol", None)
     if protocol is None:
         raise OptionError(f"filesystem={filesystem!r} should be a file system of PyArrow or fsspec")
     name = protocol if isinstance(protocol, str) else protocol[0]
     if name == "file":
         return LOCAL
-    return Files(f"{name} by fsspec", pa_fs.PyFileSystem(pa_fs.FSSpecHandler(filesystem)))
+    return _known(f"{name} by fsspec", pa_fs.PyFileSystem(pa_fs.FSSpecHandler(filesystem)))
+
+
+def _known(name: str, arrow: pa_fs.FileSystem) -> Files:
+    return Files(name, arrow, tokenize(arrow))

@@ -36,7 +36,7 @@ class MapSource(Source):
         self.meta = meta
         self.divisions = divisions
         self.label = function_label(function)
-        self.token = tokenize(function, arguments, kwargs, meta, divisions)
+        self.token = tokenize(function, arguments, kwargs)
 
     def piece(self, number: int) -> Any:
         return self.arguments[number]

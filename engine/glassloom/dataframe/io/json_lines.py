@@ -110,7 +110,7 @@ def read_json(
     column = "path" if include_path_column is True else include_path_column
     settings = {"how": how, "column": column, "paths": tuple(dict.fromkeys(state[0] for state in states))}
     sample = parse_meta(meta) if meta is not None else _sample(blocks[0], files, settings)
-    token = tokenize(states, blocks, settings, sample)
+    token = tokenize(states, blocks, settings, files)
     return wrap(Read(JsonSource(blocks, settings, files, sample, token), None, None, None))
 
 

@@ -93,7 +93,7 @@ def read_orc(
         for first in range(0, max(one.nstripes, 1), step)
     ]
     meta = _frame(schema.empty_table(), list(columns or [name for name in schema.names if name != index]), index)
-    token = tokenize(states, pieces, list(meta.columns), index)
+    token = tokenize(states, pieces, files, list(meta.columns), index)
     return wrap(Read(OrcSource(pieces, files, index, meta, token), None, None, None))
 
 

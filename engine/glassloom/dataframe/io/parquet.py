@@ -206,7 +206,7 @@ def read_parquet(
     partitions = _partitions(pieces, files, split, size, may_join=aggregate_files)
     kind = schema.field(layout.index_column).type if layout.index_column in schema.names else None
     divisions = divisions_of(partitions, files, layout.index_column, layout.start, layout.step, kind)
-    token = tokenize(partitions, layout._replace(schema=str(schema), filters=str(filters)))
+    token = tokenize(partitions, layout)
     frame = wrap(Read(ParquetSource(partitions, layout, divisions, token), None, None, None))
     return frame[columns] if isinstance(columns, str) else frame
 

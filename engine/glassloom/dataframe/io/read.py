@@ -12,9 +12,10 @@ from glassloom.graph import tokenize
 
 
 class Source:
-    """Something that partitions are read from. Immutable; its token identifies its content.
+    """Something that partitions are read from. Immutable.
 
-    Subclasses set the attributes and say how a piece is read.
+    Subclasses set the attributes and say how a piece is read. Their `token` identifies what is read and how; what they
+    say of it (meta, divisions, lengths...) identifies them too, so that sources that differ have different names.
     """
 
     label = "read"
@@ -29,9 +30,16 @@ class Source:
     can_filter = False
     """Whether rows can be filtered while they are read."""
     token: str
+    """Identifies the partitions' content: what is read, and all that `piece` and `reader` make use of."""
 
     def __glassloom_tokenize__(self) -> str:
-        return self.token
+        return self.identity
+
+    @cached_property
+    def identity(self) -> str:
+        """The token of all that a result or its description may depend on."""
+        can = (self.can_project, self.can_read_index, self.can_filter)
+        return tokenize(type(self), self.token, self.label, self.meta, self.divisions, self.lengths, can)
 
     def piece(self, number: int) -> Any:
         """Return what `reader` needs in order to read the partition with this number."""
