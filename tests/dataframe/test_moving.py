@@ -120,6 +120,13 @@ def test_frames_side_by_side_are_aligned_by_label(data):
         assert_same(got.compute(**INLINE), pd.concat(frames, axis=1, join=join).sort_index())
 
 
+def test_frames_side_by_side_with_equal_divisions_and_unlike_labels_are_in_the_order_of_labels():
+    one = pd.DataFrame({"i": [1, 2, 3]}, index=[0, 2, 4])
+    other = pd.DataFrame({"j": [4, 5, 6]}, index=[0, 1, 4])
+    got = gd.concat([gd.from_pandas(one, npartitions=2), gd.from_pandas(other, npartitions=2)], axis=1)
+    assert_same(got.compute(**INLINE), pd.concat([one, other], axis=1).sort_index())
+
+
 @settings(max_examples=examples(20), deadline=None)
 @given(data=st.data())
 def test_frames_one_after_the_other_are_those_of_pandas(data):

@@ -54,8 +54,8 @@ def concat(
         Lazy or pandas objects. Series among frames are columns.
     axis
         0 or ``"index"``: one after the other. 1 or ``"columns"``: side by side, aligned by index label. Then their
-        partitions must correspond, or their divisions be known; frames that are cut differently are put in the order of
-        their labels.
+        partitions must correspond, or their divisions be known. With known divisions frames of unlike rows are put in the
+        order of their labels.
     join
         What to do with labels of the other axis that not all have: ``"outer"`` fills in missing values, ``"inner"`` drops
         them.
@@ -131,7 +131,8 @@ def _aligned(block: Any, other: Any, place: int, **options: Any) -> Any:
 
 def _side_by_side(many: Sequence[Any], join: str, ignore_unknown: bool) -> Any:
     nodes = _cut_alike([frame.expr for frame in many], "concat(axis=1)", ignore_unknown=ignore_unknown)
-    options = {"join": join, "sort": any(new is not frame.expr for new, frame in zip(nodes, many, strict=True))}
+    are_unlike = len({node.rows for node in nodes}) > 1
+    options = {"join": join, "sort": are_unlike and all(node.divisions[0] is not None for node in nodes)}
     call = BlockCall(_beside, tuple(map(Block, range(len(nodes)))), options, label="concat")
     return wrap(SideBySide(nodes[0], tuple(nodes[1:]), call))
 
