@@ -131,6 +131,18 @@ def test_rows_keep_their_places(name):
     run()
 
 
+@pytest.mark.parametrize("npartitions", [1, 2, 6])
+@pytest.mark.parametrize("name", ["function", "rank", "cumcount", "ngroup", "shift", "filter", "cumsum"])
+def test_rows_of_partitions_with_only_missing_keys_keep_their_places(name, npartitions):
+    frame = pd.DataFrame({"k": ["a", "a", "b", "b", None, None], "f": range(6), "i": range(6), "s": list("uvwxyz")})
+    check((frame, gd.from_pandas(frame, npartitions=npartitions)), "k", ROWS[name], {})
+    alone = gd.from_pandas(frame[4:], npartitions=min(npartitions, 2))
+    got = alone.groupby("k")["i"].transform(lambda values: values * 2).compute(**INLINE)
+    assert got.isna().tolist() == [True, True]
+    got = alone.groupby("k")[["i", "f"]].transform(lambda values: values * 2).compute(**INLINE)
+    assert got.isna().all(axis=None) and got.shape == (2, 2)
+
+
 @pytest.mark.parametrize("by", ["s", ["s", "b"], "c"])
 def test_keys_may_be_columns_of_the_result(by):
     random = np.random.default_rng(0)

@@ -177,7 +177,9 @@ def of_rows(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: st
     """
     node = grouping.node
     grouping = replace(grouping, recipe=replace(grouping.recipe, observed=True))
-    function = partial(_computed_rows, call) if keeps_rows else partial(_kept_rows, call, grouping.recipe.selection)
+    function = (
+        partial(_computed_rows, call, meta) if keeps_rows else partial(_kept_rows, call, grouping.recipe.selection)
+    )
     if node.npartitions == 1:
         kind = OfRows if keeps_rows else OfBlock
         return kind(node, grouping.blocks, _direct(grouping, function, title, with_block=True), meta)
@@ -312,12 +314,21 @@ def _in_old_order(meta: Any, pieces: list[Any]) -> Any:
     return frame.iloc[:, :-2].set_axis(meta.columns, axis=1)
 
 
-def _computed_rows(call: Callable[[Any], Any], grouped: Any, block: Any, *, with_rows: bool = False) -> Any:
+def _computed_rows(call: Callable[[Any], Any], meta: Any, grouped: Any, block: Any, *, with_rows: bool = False) -> Any:
     """Return one row for each row. With `with_rows`, also which rows of the block they belong to: all."""
-    result = call(grouped)
+    result = call(grouped) if grouped.ngroups else _rows_of_no_group(call, meta, grouped, block)
     if len(result) != len(block):
         raise ValueError(f"groupby: {len(result)} rows came of {len(block)}; each row should keep its place")
     return (result, slice(None)) if with_rows else result
+
+
+def _rows_of_no_group(call: Callable[[Any], Any], meta: Any, grouped: Any, block: Any) -> Any:
+    """Return the rows of a block whose keys are all missing; missing values where pandas makes no row of them."""
+    try:
+        result = call(grouped)
+    except ValueError:  # "No objects to concatenate", as pandas says of a frame's transform()
+        result = meta
+    return result if len(result) == len(block) else meta.reindex(range(len(block))).set_axis(block.index)
 
 
 def _kept_rows(call: Callable[[Any], Any], selection: Any, grouped: Any, block: Any, *, with_rows: bool = False) -> Any:
