@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import glassloom.dataframe as gd
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same
-from glassloom.errors import MetaError, OptionError
+from glassloom.dataframe.io import sql
+from glassloom.dataframe.io.filesystems import LOCAL
+from glassloom.dataframe.io.staging import staging_in
+from glassloom.errors import CancelledError, MetaError, OptionError
 
 
 @pytest.fixture
@@ -184,3 +188,20 @@ def test_what_has_no_lazy_form_says_what_to_do_instead(frame):
         frame.to_bag()
     with pytest.raises(NotImplementedError, match=r"compute\(\)\.to_records"):
         frame.to_records()
+
+
+def test_a_task_that_outlives_a_failed_write_leaves_nothing_behind(tmp_path, plain):
+    staging = staging_in(LOCAL, str(tmp_path / "files")).made()
+    with staging.open("a/b/one.csv") as sink:
+        sink.write(b"x")
+    staging.remove()
+    for name in ("two.csv", "a/two.csv"):
+        with pytest.raises(OSError, match=r"two\.csv|/a'"):
+            staging.open(name)
+    assert list((tmp_path / "files").iterdir()) == []
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    options = {"how": {"index": False}, "first": "append", "engine": {}, "mark": "gone"}
+    with pytest.raises(CancelledError, match="another partition has failed"):
+        sql._append(plain, url, "t", options, True, None)
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        assert connection.execute("select name from sqlite_master").fetchall() == []

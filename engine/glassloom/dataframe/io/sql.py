@@ -19,7 +19,7 @@ from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
-from glassloom.errors import OptionError, ReadError
+from glassloom.errors import CancelledError, OptionError, ReadError
 from glassloom.graph import Key, Task, TaskRef, tokenize
 from glassloom.units import parse_bytes
 
@@ -331,25 +331,41 @@ def to_sql(
         "schema": schema,
     }
     first = "replace" if if_exists == "replace" and not is_staged else "append"
-    options = {"how": how, "first": first, "engine": engine_options}
+    mark = f"{target}_open" if is_staged and compute else None
+    options = {"how": how, "first": first, "engine": engine_options, "mark": mark}
     node = WriteTable(frame.expr, url, target, options)
     finish = partial(_publish, url, target, name, if_exists) if is_staged else sum
     made = wrap(tree(node, Operation(_same, sum, finish), 0, "to-sql"))
     if not compute:
         return made
+    if mark is None:
+        made.compute()
+        return None
+    with _connected(url, {}) as connection:
+        connection.execute(f"CREATE TABLE {_quoted(mark)} (x)")
     try:
         made.compute()
-    except BaseException:
-        if is_staged:
-            with _connected(url, {}) as connection:
-                connection.execute(f"DROP TABLE IF EXISTS {_quoted(target)}")
-        raise
+    finally:
+        _drop(url, mark, target)
     return None
 
 
+def _drop(url: str, *tables: str) -> None:
+    """Drop tables of SQLite at once. A task that still runs finds the mark of its table gone, and writes nothing."""
+    with _connected(url, {}) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for table in tables:
+            connection.execute(f"DROP TABLE IF EXISTS {_quoted(table)}")
+        connection.commit()
+
+
 def _append(block: Any, con: str, table: str, options: dict[str, Any], is_first: bool, before: Any) -> int:
-    mode = options["first"] if is_first else "append"
+    mode, mark = options["first"] if is_first else "append", options["mark"]
     with _connected(con, options["engine"]) as connection:
+        if mark is not None:
+            connection.execute("BEGIN IMMEDIATE")  # until pandas has made the table, nobody drops the mark
+            if not _table_exists(connection, mark):
+                raise CancelledError(f"table {table!r} isn't written any more: another partition has failed")
         block.to_sql(table, connection, if_exists=mode, **options["how"])
         connection.commit()
     return len(block)

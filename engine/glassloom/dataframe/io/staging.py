@@ -24,11 +24,16 @@ class Written(NamedTuple):
 
 
 class Staging(NamedTuple):
-    """A folder, and the one inside where files are written first."""
+    """A folder, and the one inside where files are written first.
+
+    If the inner one is made before any task writes (`is_made`), a task that still runs when the write has failed finds it
+    gone, and leaves nothing behind.
+    """
 
     files: Files
     folder: str
     inside: str
+    is_made: bool = False
 
     @property
     def filesystem(self) -> Any:
@@ -38,8 +43,20 @@ class Staging(NamedTuple):
     def open(self, name: str) -> Any:
         """Return a new file of the inner folder, to write to."""
         path = f"{self.inside}/{name}"
-        self.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+        if self.is_made:
+            for place in range(len(self.inside) + 1, len(path)):
+                if path[place] == "/":
+                    self.filesystem.create_dir(path[:place], recursive=False)
+        else:
+            self.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
         return self.filesystem.open_output_stream(path, compression=None)
+
+    def made(self) -> Staging:
+        """Return this staging with its inner folder made; behind other file systems tasks make it, as folders aren't real."""
+        if self.files.arrow is not None:
+            return self
+        self.filesystem.create_dir(self.inside, recursive=True)
+        return self._replace(is_made=True)
 
     def publish(self, names: Sequence[str]) -> None:
         """Move files from the inner folder to the outer one."""
@@ -49,9 +66,14 @@ class Staging(NamedTuple):
             self.filesystem.move(f"{self.inside}/{name}", target)
 
     def remove(self) -> None:
-        """Remove the inner folder with all that is in it."""
-        if self.filesystem.get_file_info(self.inside).type == pa_fs.FileType.Directory:
-            self.filesystem.delete_dir(self.inside)
+        """Remove the inner folder with all that is in it, at once: nothing can be added while it is emptied."""
+        if self.filesystem.get_file_info(self.inside).type != pa_fs.FileType.Directory:
+            return
+        removed = self.inside
+        if self.files.arrow is None:
+            removed = f"{self.inside}-removed"
+            self.filesystem.move(self.inside, removed)
+        self.filesystem.delete_dir(removed)
 
     def found(self, suffix: str) -> list[str]:
         """Return the names of the files with a suffix in the folder and those in it."""
@@ -143,6 +165,8 @@ def write_partitions(
     Scalar or None
         The number of rows, lazily, if `compute` is False; otherwise this waits until all is written.
     """
+    if compute:
+        options = {**options, "staging": publish.staging.made()}
     node = Write(frame.expr, write, tuple(names), options)
     steps = Operation(_same, _joined, publish)
     made = wrap(tree(node, steps, 0, "written"))
