@@ -246,9 +246,8 @@ def test_equal_expressions_have_equal_names_and_others_dont(folder):
     one, other = gd.read_parquet(folder), gd.read_parquet(folder)
     assert (one[one.x > 1].y + 1).expr.name == (other[other.x > 1].y + 1).expr.name
     assert (one.x + 1).expr.name != (one.x + 2).expr.name
-    pd.DataFrame({"x": [9], "y": [0.5], "s": ["q"], "z": 1, "t": pd.Timestamp("2020-01-01")}).to_parquet(
-        folder / "b.parquet"
-    )
+    more = pd.DataFrame({"x": [9], "y": [0.5], "s": ["q"], "z": 1, "t": pd.Timestamp("2020-01-01")})
+    more.astype(pd.read_parquet(folder / "a.parquet").dtypes[list(more.columns)]).to_parquet(folder / "b.parquet")
     assert gd.read_parquet(folder).expr.name != one.expr.name
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import guarded, rows_between
-from glassloom.backends.sharing import read_only_view
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
@@ -23,7 +22,7 @@ class PandasSource(Source):
     can_read_index = True
 
     def __init__(self, data: Any, bounds: tuple[int, ...], divisions: tuple[Any, ...]) -> None:
-        self.data = read_only_view(data)  # pandas copies what is written to later
+        self.data = guarded(data)  # since version 3 pandas itself copies what is written to later
         self.bounds = bounds
         self.meta = rows_between(data, None, 0)
         self.divisions = divisions
