@@ -42,6 +42,12 @@ def assert_same(got, expected, *, check_dtype=True, check_freq=False):
         assert got == expected
 
 
+def by_keys(result):
+    """Return rows in the order of their labels, missing ones last. (Before pandas 3 `sort_index` can't sort such text.)"""
+    keys = result.index.to_frame(index=False, name=range(result.index.nlevels))
+    return result.iloc[keys.sort_values(list(keys.columns), kind="stable").index]
+
+
 def check_all(operations, frame, lazy, *, check_dtype=None):
     """Check that each operation of a dict by name makes of a lazy frame what it makes of pandas'; also what it raises."""
     strict = len(frame) > 1 if check_dtype is None else check_dtype

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import frames
-from glassloom.backends.pandas_ import sample
+from glassloom.backends.pandas_ import concat, sample
 from glassloom.backends.sizeof import sizeof
 from glassloom.graph import tokenize
 from hypothesis import given
@@ -49,3 +49,17 @@ def test_samples_have_two_rows_of_the_same_dtypes(frame):
     assert len(made) == 2
     assert made.dtypes.tolist() == frame.dtypes.tolist()
     assert made.index.dtype == frame.index.dtype and made.index.name == frame.index.name
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_joined_blocks_keep_categories_in_the_index(levels):
+    def block(letters):
+        labels = [pd.Categorical(list(letters)), range(len(letters))][:levels]
+        return pd.DataFrame({"x": 1}, index=pd.MultiIndex.from_arrays(labels) if levels > 1 else labels[0])
+
+    joined = concat([block("ba"), block("c"), block("ad")])
+    found = joined.index.get_level_values(0)
+    assert found.dtype == pd.CategoricalDtype(list("abcd"))
+    assert list(found) == list("bacad")
+    of_series = concat([block("ba").x, block("c").x]).index.get_level_values(0)
+    assert of_series.dtype == pd.CategoricalDtype(list("abc"))

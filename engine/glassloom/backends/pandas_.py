@@ -37,7 +37,7 @@ def concat(blocks: Sequence[Any]) -> Any:
         return first
     if isinstance(first, pd.Index):
         return first.append(filled[1:])
-    return pd.concat(_with_equal_categories(filled))
+    return pd.concat(_with_equal_labels(_with_equal_categories(filled)))
 
 
 def _with_equal_categories(blocks: list[Any]) -> list[Any]:
@@ -54,6 +54,30 @@ def _with_equal_categories(blocks: list[Any]) -> list[Any]:
             if _differ(dtypes):
                 wanted[name] = union_categories(dtypes)
     return [block.astype(wanted) for block in blocks] if wanted else blocks
+
+
+def _with_equal_labels(blocks: list[Any]) -> list[Any]:
+    """Return the blocks with equal categories in their indexes, so that these stay categorical."""
+    indexes = [block.index for block in blocks]
+    if len({index.nlevels for index in indexes}) > 1:
+        return blocks
+    for number in range(indexes[0].nlevels):
+        dtypes = [_level(index, number).dtype for index in indexes]
+        if _differ(dtypes):
+            kind = union_categories(dtypes)
+            indexes = [_with_level(index, number, kind) for index in indexes]
+    pairs = list(zip(blocks, indexes, strict=True))
+    return [block if index is block.index else block.set_axis(index, axis=0) for block, index in pairs]
+
+
+def _level(index: Any, number: int) -> Any:
+    return index.levels[number] if isinstance(index, pd.MultiIndex) else index
+
+
+def _with_level(index: Any, number: int, dtype: Any) -> Any:
+    if isinstance(index, pd.MultiIndex):
+        return index.set_levels(index.levels[number].astype(dtype), level=number, verify_integrity=False)
+    return index.astype(dtype)
 
 
 def _differ(dtypes: list[Any]) -> bool:

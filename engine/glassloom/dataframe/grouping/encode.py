@@ -131,8 +131,15 @@ def _encode_column(key: Any, dropna: bool, *, sort: bool, arrow: bool) -> Column
         missing = codes < 0
         place = int(missing.argmax())
         codes = np.where(missing, len(values), codes)
-        values = pd.concat([pd.Series(values), pd.Series(key.array[place : place + 1])]).array
+        values = pd.concat([pd.Series(values), pd.Series(_missing_of(key, place))]).array
     return Column(codes, values, has_missing)
+
+
+def _missing_of(key: Any, place: int) -> Any:
+    """Return the missing value of keys, as an array of one. Among objects it is NaN, as in pandas, also for None."""
+    if key.dtype == object:
+        return np.array([np.nan], dtype=object)
+    return key.array[place : place + 1]
 
 
 def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
@@ -222,7 +229,7 @@ def _first_rows(codes: Codes, count: int) -> Codes:
 
 def take(array: Any, rows: Any) -> Any:
     """Return the items of an array at `rows`, missing ones for row -1."""
-    if isinstance(array, pd.arrays.NumpyExtensionArray):
+    if type(array) is pd.arrays.NumpyExtensionArray:  # not StringArray, a subclass of it before pandas 3
         array = array.to_numpy()
     if len(rows) and rows.min() < 0:
         return pd.api.extensions.take(array, rows, allow_fill=True)

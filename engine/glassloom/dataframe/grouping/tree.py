@@ -210,15 +210,26 @@ def _only(column: Any, part: str) -> Any:
 def _index(names: Sequence[Any], groups: Groups, kept: Any) -> pd.Index:
     """Return the index of groups that are in order."""
     if len(names) == 1:
-        return pd.Index(take(groups.columns[0].values, groups.key_codes[0][kept]), name=names[0])
+        return _labels(take(groups.columns[0].values, groups.key_codes[0][kept])).rename(names[0])
     levels, codes = [], []
     for column, own in zip(groups.columns, groups.key_codes, strict=True):
         occurs = np.zeros(len(column.values), bool)
         occurs[own[kept]] = True
         used = np.flatnonzero(occurs)
-        levels.append(pd.Index(take(column.values, used)))
+        levels.append(_labels(take(column.values, used)))
         codes.append((np.cumsum(occurs) - 1)[own[kept]])
     return pd.MultiIndex(levels=levels, codes=codes, names=list(names), verify_integrity=False)
+
+
+def _labels(values: Any) -> Any:
+    """Return keys as an index. As in pandas, objects that are all numbers or all booleans get their dtype."""
+    index = pd.Index(values)
+    if index.dtype != object:
+        return index
+    if len(index) == 1 and index[0] is None:
+        return pd.Index([np.nan])
+    found = index.infer_objects(copy=False)
+    return found if getattr(found.dtype, "kind", "O") in "iufb" else index
 
 
 def _columns(plan: Aggregation, meta: Any, index: Any, table: Any, partial: Partial) -> list[Any]:
