@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -100,6 +102,40 @@ def test_dtypes_with_missing_values_of_their_own(tmp_path, backend):
     for condition in (lambda f: f.i > 1, lambda f: ~(f.i > 1), lambda f: (f.i != 3) | (f.f > 0), lambda f: f.s == "d"):
         mask = condition(expected).fillna(False).astype(bool)
         assert_same(lazy[condition(lazy)].compute(), expected[mask])
+
+
+def test_conditions_follow_the_dtypes_that_files_note(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "i": pd.array([1, 2, None, 3], "Int64"),
+            "f": pd.array([0.5, None, 1.5, 2.5], "Float64"),
+            "b": pd.array([True, None, False, True], "boolean"),
+            "s": pd.array(["a", None, "c", "d"], "string"),
+            "a": pd.array([1, None, 2, 3], "int64[pyarrow]"),
+            "n": [1.0, None, 2.0, 3.0],
+        }
+    )
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=2)
+    lazy = gd.read_parquet(tmp_path / "a.parquet")
+    expected = pd.read_parquet(tmp_path / "a.parquet")
+    assert_same(lazy.compute(), expected)
+    for condition in (
+        lambda f: f.i != 1, lambda f: ~(f.i > 1), lambda f: ~(f.f > 1), lambda f: f.b != True,  # noqa: E712
+        lambda f: f.s != "a", lambda f: ~(f.a > 1), lambda f: (f.i != 1) | (f.n > 1), lambda f: ~(f.n > 1),
+    ):  # fmt: skip
+        mask = condition(expected).fillna(False).astype(bool)
+        assert_same(lazy[condition(lazy)].compute(), expected[mask])
+
+
+def test_texts_among_times_are_looked_for_as_pandas_does(tmp_path):
+    frame = pd.DataFrame({"d": pd.to_datetime(["2020-01-01", "2020-01-02"]), "x": [1, 2]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    lazy = gd.read_parquet(tmp_path / "a.parquet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # older versions of pandas read the text
+        expected = frame[frame.d.isin(["2020-01-02"])]
+        assert_same(lazy[lazy.d.isin(["2020-01-02"])].compute(), expected)
+    assert_same(lazy[lazy.d.isin([pd.Timestamp("2020-01-02")])].compute(), frame[1:])
 
 
 def test_row_groups_are_joined_where_there_are_many_and_they_are_small(tmp_path):

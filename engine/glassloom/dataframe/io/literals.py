@@ -22,6 +22,8 @@ def adapted(comparison: Comparison, kind: pa.DataType, *, nullable: bool) -> Com
         return None if nullable and pa.types.is_floating(kind) else comparison
     if operator == "in":
         literals = [_literal(one, kind) for one in value]
+        if pa.types.is_timestamp(kind) and any(isinstance(one, str) for one in value):
+            return None  # whether text is among times depends on the version of pandas
         return None if None in literals else Comparison(column, "in", tuple(one[0] for one in literals if one))
     if pa.types.is_integer(kind) and isinstance(value, float):
         return _of_whole_numbers(comparison, kind)

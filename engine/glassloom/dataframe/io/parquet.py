@@ -32,6 +32,7 @@ from glassloom.dataframe.io.parquet_rows import (
     filter_expression,
     fragment_of,
     may_match,
+    nullable_columns,
     read_partition,
     whole_schema,
 )
@@ -218,7 +219,7 @@ def _accepted(comparison: Comparison, layout: Layout) -> Term | None:
         return comparison if comparison.operator in ("==", "!=", "in", "isna", "notna") else None
     if name not in layout.schema.names:
         return None
-    return adapted(comparison, layout.schema.field(name).type, nullable=layout.backend is not None)
+    return adapted(comparison, layout.schema.field(name).type, nullable=name in layout.nullable)
 
 
 def _refuse(refused: dict[str, Any], engine: str, dtype_backend: str | None) -> None:
@@ -397,11 +398,10 @@ def _index_of_notes(noted: dict[str, Any], footers: list[Any]) -> tuple[str | No
 def _casts(schema: pa.Schema, footers: list[Any], columns: list[str]) -> dict[str, str]:
     """Return what pandas makes of integer and boolean columns that have missing values somewhere."""
     casts: dict[str, str] = {}
-    noted = pandas_notes(schema)
-    numpy_types = {column.get("field_name"): column.get("numpy_type") for column in noted.get("columns", [])}
+    nullable = nullable_columns(schema, None)
     for place, field in enumerate(schema):
         numeric = pa.types.is_integer(field.type) or pa.types.is_boolean(field.type)
-        if field.name not in columns or not numeric or str(numpy_types.get(field.name, ""))[:1] in ("I", "U", "b"):
+        if field.name not in columns or not numeric or field.name in nullable:
             continue
         if any(has_missing(one, field.name, place) for one in footers):
             casts[field.name] = "object" if pa.types.is_boolean(field.type) else "float64"

@@ -59,7 +59,13 @@ class Layout(NamedTuple):
     @property
     def nullable(self) -> frozenset[str]:
         """The columns whose comparisons with missing values are missing."""
-        return frozenset(self.schema.names) if self.backend else frozenset()
+        return nullable_columns(self.schema, self.backend)
+
+
+def nullable_columns(schema: pa.Schema, backend: str | None) -> frozenset[str]:
+    """Return the columns whose dtypes have a missing value of their own, by `backend` or as the files note them."""
+    dtypes = _plain_to_pandas(schema.empty_table(), backend).dtypes
+    return frozenset(name for name, dtype in dtypes.items() if getattr(dtype, "na_value", None) is pd.NA)
 
 
 def read_partition(partition: Partition, layout: Layout, condition: Condition | None) -> Any:
