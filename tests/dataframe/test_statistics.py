@@ -129,6 +129,28 @@ def test_correlations_of_large_numbers_keep_their_digits():
     pd.testing.assert_frame_equal(lazy.cov().compute(**INLINE), frame.cov(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("values", [["u", "v", None, "u"], ["u", None, None, None], [None] * 4])
+def test_extremes_of_ordered_categories_are_by_their_order(values):
+    frame = pd.DataFrame({"c": pd.Categorical(values, ["v", "u", "w"], ordered=True), "k": [1, 1, 2, 2]})
+    lazy = gd.from_pandas(frame, npartitions=4)
+    for how in ("min", "max"):
+        got, expected = getattr(lazy.c, how)().compute(), getattr(frame.c, how)()
+        assert got == expected or (pd.isna(got) and pd.isna(expected))
+        assert_same(getattr(lazy, how)().compute(), getattr(frame, how)())
+
+
+def test_quantiles_of_categories_are_refused():
+    lazy = gd.from_pandas(pd.DataFrame({"c": pd.Categorical(["u", "v"], ["v", "u"], ordered=True)}), npartitions=2)
+    for ask in (lambda: lazy.c.quantile(0), lambda: lazy.c.quantile([0.5], interpolation="lower"), lazy.quantile):
+        with pytest.raises(TypeError, match=r"quantile of categories.*cat\.codes"):
+            ask()
+
+
+def test_no_quantiles_are_an_empty_series():
+    series = pd.Series([1.0, 2.0, 4.0], name="x")
+    assert_same(gd.from_pandas(series, npartitions=2).quantile([]).compute(), series.quantile([]))
+
+
 def test_what_statistics_cant_do_is_said():
     lazy = gd.from_pandas(pd.DataFrame({"x": [1.0, 2.0], "s": ["a", "b"]}), npartitions=2)
     with pytest.raises(NotImplementedError, match=r"corr\(method='spearman'\) isn't supported: only 'pearson'"):

@@ -56,7 +56,14 @@ def column_quantiles(series: FrameExpr, wanted: Wanted, split_every: int | None 
     ------
     OptionError
         If a fraction isn't between 0 and 1.
+    TypeError
+        If the values are categories.
     """
+    if isinstance(series.meta.dtype, pd.CategoricalDtype):
+        raise TypeError(
+            f"{wanted.how} of categories isn't supported (column {series.meta.name!r}); of an ordered one take "
+            "the quantile of its .cat.codes, with interpolation='lower'"
+        )
     for fraction in wanted.fractions:
         if not 0 <= fraction <= 1:
             raise OptionError(f"q={fraction!r} should be between 0 and 1")
@@ -156,7 +163,7 @@ def _picked(wanted: Wanted, known: Any, parts: list[_Between]) -> Any:
     """Return what pandas makes of the two values beside each wanted place."""
     whole = _joined(parts)
     bounds = whole.bounds
-    if not bounds.total or (bounds.missing and not wanted.skipna):
+    if not bounds.total or not wanted.fractions or (bounds.missing and not wanted.skipna):
         return _of_pandas(pd.Series([None] if bounds.missing else [], dtype=known.dtype, name=known.name), wanted)
     found = [
         _value_at(rank - below, values, counts)

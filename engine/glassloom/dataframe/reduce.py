@@ -182,7 +182,10 @@ def _series_of_value(value: Any, dtype: Any) -> Any:
 
 def _apply(how: str, names: tuple[str, ...], column: Any, options: dict[str, Any]) -> Any:
     chosen = {name: options[name] for name in names if name in options}
-    return _series_of_value(getattr(column, how)(**chosen), column.dtype)
+    value = getattr(column, how)(**chosen)
+    if how in ("min", "max") and isinstance(column.dtype, pd.CategoricalDtype):
+        return pd.Series([value], dtype=column.dtype)
+    return _series_of_value(value, column.dtype)
 
 
 def _apply_again(how: str, names: tuple[str, ...], cells: list[Any], options: dict[str, Any]) -> Any:
