@@ -535,8 +535,10 @@ _INSTEAD = {
 }
 
 
-_ODD_ORDERS = ("describe", "value_counts")
-"""Methods whose order for ``sort=False``, and among equally frequent values, depends on all groups at once."""
+_ODD_ORDERS = ("describe", "value_counts", *(() if HAS_COPY_ON_WRITE else ("rolling", "expanding")))
+"""Methods whose order for ``sort=False``, and among equally frequent values, depends on all groups at once. Before
+version 3, pandas orders windows of several keys by the first one.
+"""
 
 
 def _refuse(name: str) -> NoReturn:
