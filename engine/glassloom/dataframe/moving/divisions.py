@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.dataframe.nodes import FrameExpr, describe_divisions
 from glassloom.errors import DivisionError
 from glassloom.graph import Key, Task, TaskRef
@@ -88,7 +88,7 @@ def _cut(block: Any, low: Any, high: Any) -> Any:
     if index.is_monotonic_increasing:
         start = 0 if low is None else index.searchsorted(low, side="left")
         end = len(index) if high is None else index.searchsorted(high, side="left")
-        return block[start:end]
+        return rows_between(block, int(start), int(end))
     keep = np.ones(len(index), bool)
     if low is not None:
         keep &= ~np.asarray(index < low)  # so that missing labels are kept
