@@ -17,6 +17,7 @@ ALONG = {
     "cumsum of booleans": lambda f: f.b.cumsum(),
     "cumsum of mixed columns": lambda f: f[["b", "f"]].cumsum(),
     "cumsum with missing": lambda f: f[["f", "n"]].cumsum(skipna=False),
+    "cumsum of numbers only": lambda f: f[["i", "s", "b"]].cumsum(numeric_only=True),
     "cumprod": lambda f: f.i.cumprod(),
     "cummin": lambda f: f[["i", "f", "d"]].cummin(),
     "cummax of times": lambda f: f.d.cummax(),

@@ -262,11 +262,12 @@ def _unboxed(pick: Callable[[list[Any]], Any], labels: list[Any]) -> Any:
 
 
 def _cumulative(how: str, what: str) -> Callable[..., Any]:
-    def method(self: Along, axis: Any = 0, skipna: bool = True) -> Any:
+    def method(self: Any, axis: Any = 0, skipna: bool = True, numeric_only: bool = False) -> Any:
+        frame = self.select_dtypes(["number", "bool"]) if numeric_only and self._meta.ndim == 2 else self
         if axis is not None and is_columns(axis, how):
-            return operate(Method(how), self, kwargs={"axis": 1, "skipna": skipna})
+            return operate(Method(how), frame, kwargs={"axis": 1, "skipna": skipna})
         step = Step(partial(_running, how, skipna), partial(_running_last, how, skipna), how)
-        return wrap(step.node(self._expr))
+        return wrap(step.node(frame.expr))
 
     method.__name__ = how
     method.__doc__ = f"""Return {what} of all values up to each row, those of earlier partitions among them.
@@ -277,6 +278,8 @@ def _cumulative(how: str, what: str) -> Callable[..., Any]:
             0 or ``"index"``: along the rows. 1 or ``"columns"``: along the columns of each row.
         skipna
             Whether missing values are passed over; if not, all after one are missing.
+        numeric_only
+            Whether to leave out columns of a frame that are neither numbers nor booleans.
         """
     return method
 

@@ -106,6 +106,8 @@ class DataFrame(
             super().__setattr__(name, value)
 
     def __getitem__(self, key: Any) -> Any:
+        if callable(key) and not is_node(key):
+            key = key(self)
         if isinstance(key, DataFrame):
             return self.where(key)
         if is_node(key):

@@ -84,6 +84,8 @@ class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Re
         raise not_supported("Series", name) or AttributeError(f"Series has no attribute {name!r}")
 
     def __getitem__(self, condition: Any) -> Any:
+        if callable(condition) and not is_node(condition):
+            condition = condition(self)
         if not is_node(condition):
             raise NotImplementedError(f"series[{condition!r}]: only boolean series choose rows; labels do by .loc[a:b]")
         require_aligned([self._expr, condition.expr], "series[condition]")
