@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from jupyter_labs import ARTIFACTS, Lab, running_lab
+from page_waits import wait_until_true
 from playwright.sync_api import BrowserContext, Locator, Page, expect, sync_playwright
 
 HERE = Path(__file__).parent
@@ -34,6 +35,12 @@ CHROMIUM_ARGUMENTS = [
     "--disable-sync",
 ]
 
+LAYOUT_IS_SAVED = """async name => {
+  const { data } = await window.jupyterapp.serviceManager.workspaces.fetch('default')
+  const { 'layout-restorer:data': layout, ...panes } = data
+  // Panes and layout are saved one after the other: with either alone nothing comes back.
+  return JSON.stringify(layout?.main ?? null).includes(name) && Object.keys(panes).some(key => key.includes(name))
+}"""
 THEMES = {
     "light": "JupyterLab Light",
     "dark": "JupyterLab Dark",
@@ -118,6 +125,12 @@ def open_lab(page: Page, lab: Lab, set_theme: Callable[[str], None]) -> Callable
         set_theme(theme)
 
     return open_lab
+
+
+@pytest.fixture
+def wait_until_saved(page: Page) -> Callable[[str], None]:
+    """Wait until JupyterLab has saved a layout with a pane of some name, which it does a moment after it has changed."""
+    return lambda name: wait_until_true(page, LAYOUT_IS_SAVED, name)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from page_waits import wait_until_true
 from playwright.sync_api import Page, expect
 
 OPENING_MS = 60_000
@@ -50,7 +51,7 @@ def notebook(lab: Any, page: Page) -> Iterator[str]:
     yield "strip.ipynb"
     (lab.root / "go").touch()  # tasks that still wait end by themselves
     page.evaluate("() => window.jupyterapp.serviceManager.kernels.shutdownAll()")
-    page.wait_for_function(NO_CLUSTERS, arg=f"{lab.url}glassloom/api/clusters")
+    wait_until_true(page, NO_CLUSTERS, f"{lab.url}glassloom/api/clusters")
 
 
 def wait_for_kernel(page: Page) -> None:

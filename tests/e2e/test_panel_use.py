@@ -109,16 +109,14 @@ def test_two_selected_runs_are_compared_and_a_card_opens_by_a_double_click(page,
 
 
 def test_a_pane_whose_cluster_is_gone_comes_back_with_words_and_asks_for_nothing(
-    page, lab, open_lab, one_cluster, pages, tell, make_cluster
+    page, lab, open_lab, one_cluster, pages, tell, make_cluster, wait_until_saved
 ):
     open_lab()
     page.evaluate(
         "() => window.jupyterapp.commands.execute('glassloom:open-dashboard', {target: {kind: 'cluster', id: 'c0'}})"
     )
     expect(page.locator(".gl-Pane")).to_have_attribute("data-state", "live")
-    page.wait_for_function(
-        "async () => JSON.stringify(await window.jupyterapp.serviceManager.workspaces.fetch('default')).includes('glassloom-c0-status')"
-    )
+    wait_until_saved("glassloom-c0-status")
     pages.clear()
     tell(clusters=[make_cluster(1)])
     page.goto(lab.address("lab"))

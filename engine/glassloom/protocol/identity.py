@@ -25,11 +25,12 @@ def kernel_id() -> str | None:
     if "ipykernel" not in sys.modules:
         return None
     from ipykernel.connect import get_connection_file  # optional dependency
+    from traitlets.config import MultipleInstanceError
 
     try:
         name = os.path.basename(get_connection_file())
-    except RuntimeError:
-        return None  # IPython without a kernel
+    except (RuntimeError, MultipleInstanceError):
+        return None  # no application, or another one than a kernel: IPython in a terminal, a Jupyter server
     match = re.fullmatch(r"kernel-(.+)\.json", name)
     return match.group(1) if match else None
 
