@@ -76,7 +76,7 @@ OURS = Contender(
     "#glassloom-panel .gl-Page",
     "() => window.jupyterapp?.shell.activateById('glassloom-panel')",
     ".gl-Card[data-cluster]",
-    ("POST", "glassloom/api/clusters", {"n_workers": 2, "threads_per_worker": 1}),
+    ("POST", "glassloom/api/clusters", {"n_workers": 2, "threads_per_worker": 1, "idle_timeout": "2 min"}),
     '.gl-Page[data-page="task-stream"]',
 )
 DASK = Contender(
