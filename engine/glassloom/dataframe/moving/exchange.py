@@ -17,8 +17,7 @@ import numpy as np
 
 from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import register_sizeof, sizeof
-from glassloom.dataframe.call import BlockCall
-from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
+from glassloom.dataframe.nodes import Chunk, FrameExpr
 from glassloom.graph import Key, Task, TaskRef
 
 MAX_PIECES = 1024
@@ -74,30 +73,12 @@ def split(block: Any, places: Any, count: int) -> Pieces:
     return Pieces(block.take(np.argsort(places, kind="stable")), bounds)
 
 
-class Split(FrameBlockwise):
-    """The first step of an exchange: `Pieces` of each partition. It has no meta: only the exchange reads it."""
-
-    parameters = ("frame", "others", "call")
-
-    frame: FrameExpr
-    others: tuple[FrameExpr, ...]
-    call: BlockCall
+class Split(Chunk):
+    """The first step of an exchange: `Pieces` of each partition."""
 
     @property
-    def label(self) -> str:
-        return self.call.label
-
-    @cached_property
-    def meta(self) -> Any:
-        return None
-
-    @cached_property
-    def divisions(self) -> tuple[Any, ...]:
-        return (None,) * (self.frame.npartitions + 1)
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self.call
+    def siblings_from(self) -> int | None:
+        return None  # pieces are as large as the partition
 
 
 class Exchange(FrameExpr):
