@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.backends import cupy_, numpy_, standard_
+from glassloom.backends import cupy_, numpy_, simulated_, standard_
 from glassloom.errors import OptionError
 
-_BACKENDS: dict[str, ModuleType] = {"numpy": numpy_, "cupy": cupy_}
+_BACKENDS: dict[str, ModuleType] = {"numpy": numpy_, "cupy": cupy_, "simulated": simulated_}
 
 
 def namespace_of(chunk: Any) -> Any:
@@ -42,6 +42,8 @@ def backend_of(chunk: Any) -> str:
     chunk = standard_.wrapped(chunk)
     if isinstance(chunk, standard_.StandardChunk):
         return standard_.library_of(chunk.array)
+    if isinstance(chunk, simulated_.SimulatedArray):
+        return "simulated"
     library = type(chunk).__module__.partition(".")[0]
     return library if library in _BACKENDS else "numpy"
 

@@ -144,13 +144,17 @@ class LocalCluster:
             detached=detached,
             started_by=started_by,
         ).resolved()
-        self.options = chosen_options.for_head(name or _free_name())
+        self.options = self._head_options(chosen_options, name or _free_name())
         self._connection: Connection | None = None
         self._connecting = threading.Lock()
         self._card: LiveCard | None = None
         self._head = HeadProcess(self.options, env or {}, chosen_options.timeout_s)
         self._finalizer = weakref.finalize(self, self._head.end)
         self.record = self._head.start()
+
+    def _head_options(self, options: ClusterOptions, name: str) -> HeadOptions:
+        """Return what the head is started with; clusters with devices add those."""
+        return options.for_head(name)
 
     @property
     def name(self) -> str:

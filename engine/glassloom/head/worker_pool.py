@@ -299,6 +299,9 @@ class WorkerPool:
             place=place,
             profile_interval_s=self._options.profile_interval_s,
             resources=self._options.resources.at(place),
+            device=self._options.devices.at(place),
+            device_memory_limit=self._options.devices.memory_limit,
+            device_settings=self._options.devices.settings,
         )
         self._starting[number] = options
         self.fork_server_client.spawn(options)

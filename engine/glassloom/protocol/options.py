@@ -106,6 +106,31 @@ class WorkerResources:
 
 
 @dataclass(frozen=True)
+class DeviceOptions:
+    """The devices of a cluster's workers; no option of `LocalCluster` itself.
+
+    Attributes
+    ----------
+    names
+        What `glassloom.devices.opening.open_device` is told in the worker of the first place, the second and so on. Workers
+        beyond the last name begin with the first again. None: no worker has a device.
+    memory_limit
+        How much of a device's memory the results of a worker may take before the least recently used move to the host:
+        bytes, or a share of the device's memory; None: all.
+    settings
+        What `open_device` is told besides.
+    """
+
+    names: tuple[str, ...] = ()
+    memory_limit: int | float | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def at(self, place: int) -> str | None:
+        """Return the device of the worker of a place; None if there is none."""
+        return self.names[place % len(self.names)] if self.names else None
+
+
+@dataclass(frozen=True)
 class HeadOptions:
     """What a cluster is started with."""
 
@@ -128,6 +153,7 @@ class HeadOptions:
     nvml_session: str | None = None
     profile_interval_s: float | None = None
     """How often the stacks of running tasks are sampled; None: never."""
+    devices: DeviceOptions = field(default_factory=DeviceOptions)
 
 
 @dataclass(frozen=True)
@@ -151,6 +177,11 @@ class WorkerOptions:
     """A worker that replaces another has its place; numbers are never used again."""
     resources: dict[str, float] = field(default_factory=dict)
     profile_interval_s: float | None = None
+    device: str | None = None
+    """The device that the worker has, as `open_device` takes it; None: none."""
+    device_memory_limit: int | float | None = None
+    """Bytes of the device that results may take, or a share of its memory; None: all."""
+    device_settings: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return what tells it from others, without the secret."""

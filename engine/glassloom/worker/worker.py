@@ -21,6 +21,8 @@ from glassloom_metrics.protocol import LEAST_RUNNING_S, Action, Connect, encode
 
 from glassloom._supervision import Crash, start_thread
 from glassloom._text import encodable
+from glassloom.devices.device import set_current_device
+from glassloom.devices.opening import open_device
 from glassloom.local.default import run_inside_task
 from glassloom.local.synchronous import SynchronousRuntime
 from glassloom.protocol import messages
@@ -274,5 +276,7 @@ class Worker:
 def main(options: WorkerOptions) -> None:
     """Be a worker until the head ends; called in a process that was just forked."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the client's affair
+    if options.device is not None:
+        set_current_device(open_device(options.device, options.device_settings))
     Worker(options).run()
     end_with_children()

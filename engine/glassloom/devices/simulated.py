@@ -1,0 +1,88 @@
+"""A simulated device for tests: `glassloom.backends.simulated_` has its arrays, this what a worker asks of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from glassloom.backends.simulated_ import (
+    SimulatedArray,
+    SimulatedMemory,
+    SimulatedOutOfMemory,
+    from_host,
+    set_memory,
+)
+from glassloom.devices.device import DeviceIdentity
+from glassloom.units import parse_bytes
+
+
+class SimulatedDevice:
+    """A device that doesn't exist; see `glassloom.devices.device.Device`.
+
+    Parameters
+    ----------
+    total_bytes
+        Its memory.
+    limit_bytes
+        How much of it results may take; None: all.
+    index
+        Processes whose devices have the same index share a device as to `export` and `fetch`; each has memory of its own.
+    """
+
+    out_of_memory: tuple[type[BaseException], ...] = (SimulatedOutOfMemory,)
+
+    def __init__(self, total_bytes: int, limit_bytes: int | None = None, index: int = 0) -> None:
+        self.identity = DeviceIdentity("simulated", f"SIM-{os.getuid()}-{index}", index, "Simulated device")
+        self.total_bytes = total_bytes
+        self.limit_bytes = total_bytes if limit_bytes is None else limit_bytes
+        self.memory = SimulatedMemory(total_bytes)
+        self.keys: list[str] = []
+        """Tasks that have begun on it."""
+
+    def used(self) -> int:
+        return self.memory.used_bytes
+
+    def pool(self) -> int:
+        return self.memory.used_bytes + self.memory.cached_bytes
+
+    def free(self) -> int:
+        return self.total_bytes - self.pool()
+
+    def owns(self, value: Any) -> bool:
+        return isinstance(value, SimulatedArray)
+
+    def nbytes(self, value: Any) -> int:
+        return int(value.device_bytes)
+
+    def to_host(self, value: Any) -> Any:
+        return value.get()
+
+    def to_device(self, form: Any) -> Any:
+        return from_host(form)
+
+    def export(self, value: Any) -> bytes | None:
+        return None
+
+    def fetch(self, handle: bytes) -> Any:
+        raise NotImplementedError
+
+    def free_cached(self) -> None:
+        self.memory.free_cached()
+
+    def synchronize(self) -> None:
+        pass
+
+    @contextmanager
+    def task_range(self, key: str) -> Iterator[None]:
+        self.keys.append(key)
+        yield
+
+
+def open_device(name: str, settings: dict[str, Any]) -> SimulatedDevice:
+    """Return the device of a name such as ``"64MiB"`` or, for the second of a host, ``"64MiB#1"``; it is this process's now."""
+    size, _, index = name.partition("#")
+    device = SimulatedDevice(parse_bytes(size), index=int(index or 0))
+    set_memory(device.memory)
+    return device

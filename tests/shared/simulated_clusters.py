@@ -1,0 +1,24 @@
+"""Clusters whose workers have simulated devices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from glassloom import LocalCluster
+from glassloom.cluster.options import ClusterOptions
+from glassloom.protocol.options import DeviceOptions, HeadOptions
+
+
+class SimulatedCluster(LocalCluster):
+    """A cluster whose workers have a simulated device each, of a memory such as ``"64MiB"``."""
+
+    def __init__(
+        self, memory: str, *, devices: int = 1, device_memory_limit: int | float | None = None, **options: Any
+    ):
+        names = tuple(f"simulated:{memory}#{index}" for index in range(devices))
+        self._devices = DeviceOptions(names, device_memory_limit)
+        super().__init__(**options)
+
+    def _head_options(self, options: ClusterOptions, name: str) -> HeadOptions:
+        return replace(super()._head_options(options, name), devices=self._devices)
