@@ -11,6 +11,7 @@ import pytest
 from glassloom.array.sources.choice import source_of
 from glassloom.array.sources.mapped import MappedSource
 from glassloom.array.sources.memory import MemorySource, is_writeable, overlaps, owned
+from glassloom.array.sources.versions import file_version
 from glassloom.errors import ReadError
 
 SQUARE = np.arange(16.0).reshape(4, 4)
@@ -256,6 +257,8 @@ def _age(path, by_s=100):
 
     found = os.stat(path)
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns - int(by_s * 1e9)))
+    while file_version(path) != file_version(path):
+        pass  # that was a change, too: 20 ms
 
 
 VIEWS = {

@@ -10,6 +10,7 @@ from glassloom.array.sources.mapped import MappedSource, mapped_place
 from glassloom.array.sources.memory import MemorySource, is_array
 from glassloom.array.sources.source import Source
 from glassloom.array.sources.stored import StoredSource
+from glassloom.array.sources.versions import named_version
 from glassloom.backends.standard_ import wrapped
 
 
@@ -19,7 +20,8 @@ def source_of(value: Any, name: str | None = None, *, copy: bool | None = None) 
     Parameters
     ----------
     name
-        What stands for the content instead of its hash, or of the time when its file changed.
+        What stands for the content instead of its hash, or of the time when its file changed. Arrays of one name
+        that differ in kind, shape or type have different versions.
     copy
         For what is in memory: None to copy what may be written to, True to copy it in any case, False not to.
     """
@@ -28,7 +30,8 @@ def source_of(value: Any, name: str | None = None, *, copy: bool | None = None) 
     value = wrapped(value)
     if not is_array(value):
         return StoredSource(value, name)
+    version = None if name is None else named_version(name, value)
     place = mapped_place(value) if copy is not True and isinstance(value, np.ndarray) else None
     if place is not None and not isinstance(value, np.ma.MaskedArray):
-        return MappedSource(value, place, name)
-    return MemorySource(value, name, copy=copy)
+        return MappedSource(value, place, version)
+    return MemorySource(value, version, copy=copy)

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.sources.data_set import DataSet, h5py_for
+from glassloom.array.sources.data_set import DataSet, h5py_for, has_own_elements
 from glassloom.array.sources.locks import locked, read_locked
 from glassloom.array.sources.sink import MARK, check_complete
 from glassloom.array.sources.stored import StoredSource
-from glassloom.array.sources.versions import file_version
+from glassloom.array.sources.versions import file_version, unknown_version
 from glassloom.errors import OptionError, ReadError
 
 
@@ -33,16 +33,25 @@ def data_set(filename: str | Path, name: str) -> StoredSource:
     h5py = h5py_for("from_hdf5")
     path = Path(filename).resolve()
     try:
-        version = file_version(path)
+        own_version = file_version(path)
         with read_locked(path.parent), h5py.File(path, mode="r") as file:
             found = file.get(name)
             if not isinstance(found, h5py.Dataset):
                 raise OptionError(f"{str(filename)!r} has no data set {name!r}; there are {sorted(_names(file))}")
             check_complete(found.attrs, f"data set {name!r} of {str(filename)!r}")
             data = DataSet(str(path), name, found.shape, found.dtype, found.chunks)
+            version = _version(found, path, own_version)
     except OSError as error:
         raise ReadError(f"{str(filename)!r} isn't an HDF5 file that can be read: {error}") from error
     return StoredSource(data, f"hdf5:{version}:{name}")
+
+
+def _version(found: Any, path: Path, own_version: str) -> str:
+    """Return the version of a data set that was found in a file, perhaps by a link to another file."""
+    if not has_own_elements(found):
+        return unknown_version()
+    linked = Path(found.file.filename).resolve()
+    return own_version if linked == path else f"{own_version}:{file_version(linked)}"
 
 
 def _names(file: Any) -> list[str]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy as copying
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +16,12 @@ from glassloom.backends.arrays import namespace_of
 from glassloom.backends.sharing import read_only_view
 from glassloom.backends.standard_ import StandardChunk
 from glassloom.graph import tokenize
+
+_UNCHANGING = {
+    bool, int, float, complex, str, bytes, type(None), Decimal, Fraction, date, datetime, time, timedelta,
+    np.bool_, np.int64, np.float64, np.str_,
+}  # fmt: skip
+"""Types of elements that arrays share with their copies."""
 
 
 class MemorySource(Source):
@@ -79,12 +89,26 @@ def owned(array: Any, copy: bool | None = None) -> Any:
     """
     if copy is False or (copy is None and not is_writeable(array)):
         return array
+    if isinstance(array, np.ndarray) and array.dtype.hasobject:
+        return _with_own_objects(array)
     if not isinstance(array, np.ndarray):
         return array.copy()
     repeated = tuple(slice(0, 1) if not stride else slice(None) for stride in array.strides)
     if type(array) is np.ndarray and 0 in array.strides and array.size:
         return np.broadcast_to(_copied(array[repeated]), array.shape)  # not what is repeated
     return _copied(array)
+
+
+def _with_own_objects(array: np.ndarray) -> np.ndarray:
+    """Return a copy whose elements are copies too, if they may change; what can't be copied (a lock) stays what it is."""
+    if array.dtype.kind == "O" and all(type(each) in _UNCHANGING for each in np.ma.getdata(array).flat):
+        return array.copy(order="K")
+    if isinstance(array.dtype, np.dtypes.StringDType):
+        return array.copy(order="K")
+    try:
+        return copying.deepcopy(array)
+    except Exception:  # what users' classes raise
+        return array.copy(order="K")
 
 
 def _copied(array: np.ndarray) -> np.ndarray:

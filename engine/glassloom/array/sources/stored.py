@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.sources.data_set import reopened
+from glassloom.array.sources.data_set import is_on_disk, reopened
 from glassloom.array.sources.source import Region, Selector, Source, lengths, slice_of
-from glassloom.array.sources.versions import file_version, folder_version, unknown_version
-from glassloom.array.sources.zarr_store import folder_of, is_zarr, layout_of, with_absolute_path
+from glassloom.array.sources.versions import file_version, folder_version, named_version, unknown_version
+from glassloom.array.sources.zarr_store import folder_of, is_zarr, layout_of, metadata_of, with_absolute_path
 from glassloom.backends.arrays import compact
 from glassloom.backends.sharing import read_only_view
 from glassloom.graph import tokenize
@@ -43,7 +43,7 @@ class StoredSource(Source):
         self.array = with_absolute_path(array) if is_zarr(array) else array
         self.shape, self.dtype = tuple(array.shape), array.dtype
         self._layout = layout_of(self.array) if is_zarr(array) else None
-        self.version = version or version_of(array)
+        self.version = named_version(version or version_of(array), array)
         self.unit = unit_of(array) or (1,) * len(self.shape)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -116,11 +116,10 @@ def version_of(array: Any) -> str:
 def _version_of_zarr(array: Any) -> str:
     """Return the version of a Zarr array: of a folder's files; other stores don't say when they were written to."""
     folder = folder_of(array)
-    return unknown_version() if folder is None else f"zarr:{folder_version(folder)}"
+    if folder is None:
+        return unknown_version()
+    return tokenize("zarr", folder_version(folder), metadata_of(array))  # there may be one of each format in a folder
 
 
 def _version_of_h5py(data: Any) -> str:
-    file = data.file
-    if file.mode != "r":  # what was written may not be in the file yet
-        return unknown_version()
-    return f"hdf5:{file_version(file.filename)}:{data.name}"
+    return f"hdf5:{file_version(data.file.filename)}:{data.name}" if is_on_disk(data) else unknown_version()

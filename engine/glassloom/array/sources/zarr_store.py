@@ -90,7 +90,7 @@ class Layout:
     """What the file of metadata says of a Zarr array in a folder, apart from attributes, when it is opened."""
 
     def __init__(self, array: Any, path: Path) -> None:
-        self._path, self._stamp, self._metadata = path, stamp_of(path), _without_attributes(array)
+        self._path, self._stamp, self._metadata = path, stamp_of(path), metadata_of(array)
 
     def check(self, array: Any) -> None:
         """Raise `ReadError` if there is another array by now: its chunks can't be read as those of the old one."""
@@ -99,7 +99,7 @@ class Layout:
         is_same = False
         if self._path.exists():
             again = sys.modules["zarr"].open_array(array.store, path=array.path, mode="r")
-            is_same = _without_attributes(again) == self._metadata
+            is_same = metadata_of(again) == self._metadata
         if not is_same:
             raise ReadError(
                 f"the Zarr array in {str(self._path.parent)!r} was replaced or removed; call from_zarr again"
@@ -113,7 +113,8 @@ def layout_of(array: Any) -> Layout | None:
     return Layout(array, found[0]) if found else None
 
 
-def _without_attributes(array: Any) -> str:
+def metadata_of(array: Any) -> str:
+    """Return what an open Zarr array says of itself, apart from attributes."""
     return repr({name: value for name, value in array.metadata.to_dict().items() if name != "attributes"})
 
 
