@@ -33,7 +33,7 @@ from glassloom.graph import CallTokenizer, tokenize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
-from scipy import sparse
+from scipy import sparse, special
 
 FOLDER = str(pathlib.Path(__file__).parent)
 SHARED = str(pathlib.Path(__file__).parents[1] / "shared")
@@ -636,3 +636,12 @@ def test_a_call_with_what_has_no_token_has_a_random_one() -> None:
     objects = memoryview(np.array([object()]))
     tokenizer = CallTokenizer("f", {})
     assert tokenizer.tokenize((objects,)) != tokenizer.tokenize((objects,))
+
+
+def test_functions_by_element_of_other_packages_go_by_their_place_and_those_of_python_functions_are_equal_to_nothing() -> (
+    None
+):
+    assert tokenize(special.expit) == tokenize(special.expit) != tokenize(special.erf)
+    assert tokenize(np.add) == tokenize(np.add) != tokenize(np.subtract)
+    own = np.frompyfunc(abs, 1, 1)
+    assert tokenize(own) != tokenize(own)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from glassloom.backends.sharing import register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
-from glassloom.graph import extend_token, normalize_token
+from glassloom.graph import extend_token, normalize_token, random_token
 
 _SAMPLED_ITEMS = 100
 
@@ -71,7 +74,17 @@ _VOLATILE_MASK_STATE = frozenset(["_basedict", "_fill_value", "_isfield", "_mask
 @normalize_token(np.ufunc, is_simple=True)
 def _normalize_ufunc(value: Any) -> Any:
     name: str = value.__name__
-    return name if getattr(np, name, None) is value else value.__reduce_ex__(5)
+    if getattr(np, name, None) is value:
+        return name
+    module = _module_of_ufunc(value)
+    is_there = module != "__main__" and getattr(sys.modules.get(module), name, None) is value
+    return (module if is_there else random_token(), name)
+
+
+@lru_cache(256)
+def _module_of_ufunc(value: Any) -> str:
+    """Return where pickles look for a function of another package; one that was made of a Python function isn't there."""
+    return pickle.whichmodule(value, value.__name__)  # type: ignore[attr-defined]
 
 
 def _normalize_dtype(value: Any) -> Any:
