@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from glassloom.dataframe.io.filesystems import Files, State
 
-_SCAN_BYTES = 1 << 22
+_SCAN_BYTES = 1 << 19
+_LINE_BYTES = 1 << 13
 _THREADS = 8
 
 
 class TextBlock(NamedTuple):
-    """Some bytes of a file; `end` None: to its end, and the file may be compressed. `first_line` is counted from 1."""
+    """Some bytes of a file; `end` None: to its end, and the file may be compressed."""
 
     path: str
     start: int
     end: int | None
-    first_line: int
 
 
 def cut_files(
@@ -37,8 +37,8 @@ def cut_files(
     def cut(place: int) -> tuple[bytes, list[TextBlock]]:
         path, nbytes, _ = states[place]
         if size is None or whole[place] or nbytes <= size:
-            return b"", [TextBlock(path, 0, None, 1)]
-        return _cut(path, files, size, header_lines, quote)
+            return b"", [TextBlock(path, 0, None)]
+        return _cut(path, nbytes, files, size, header_lines, quote)
 
     with ThreadPoolExecutor(min(_THREADS, len(states))) as pool:
         cuts = list(pool.map(cut, range(len(states))))
@@ -46,38 +46,37 @@ def cut_files(
     return header, [block for _, blocks in cuts for block in blocks]
 
 
-def _cut(path: str, files: Files, size: int, header_lines: int, quote: bytes) -> tuple[bytes, list[TextBlock]]:
-    """Return a file's header and the blocks that follow it. Counts the quotes, to cut only where none is open."""
+def first_line(block: TextBlock, files: Files) -> int:
+    """Return the number of a block's first line in its file, counted from 1. Reads all that is before it."""
+    count, left = 1, block.start
+    with files.open(block.path) as file:
+        while left > 0 and (data := file.read(min(left, _SCAN_BYTES))):
+            count += data.count(b"\n")
+            left -= len(data)
+    return count
+
+
+def _cut(
+    path: str, nbytes: int, files: Files, size: int, header_lines: int, quote: bytes
+) -> tuple[bytes, list[TextBlock]]:
+    """Return a file's header and the blocks that follow it."""
     with files.open(path) as file:
         header = _first_lines(file, header_lines)
-        starts, lines = [len(header)], [header_lines + 1]
-        wanted, position, is_open, n_lines = len(header) + size, len(header), False, header_lines
-        while chunk := file.read(_SCAN_BYTES):
-            place = 0
-            while wanted < position + len(chunk):
-                found, is_open = _next_line(chunk, place, max(wanted - position, place), quote, is_open)
-                if found < 0:
-                    place = len(chunk)
-                    break
-                place = found
-                starts.append(position + found)
-                lines.append(n_lines + chunk.count(b"\n", 0, found) + 1)
-                wanted = position + found + size
-            if quote and place < len(chunk):
-                is_open ^= chunk.count(quote, place) % 2 == 1
-            position += len(chunk)
-            n_lines += chunk.count(b"\n")
-    if starts[-1] >= position and len(starts) > 1:
+        starts = [len(header)]
+        starts += (
+            _outside_quotes(file, len(header), size, quote) if quote else _line_starts(file, len(header), nbytes, size)
+        )
+    if starts[-1] >= nbytes and len(starts) > 1:
         starts.pop()
-    ends = [*starts[1:], position]
-    return header, [TextBlock(path, *block) for block in zip(starts, ends, lines, strict=False)]
+    ends = [*starts[1:], nbytes]
+    return header, [TextBlock(path, *block) for block in zip(starts, ends, strict=True)]
 
 
-def _first_lines(file: object, count: int) -> bytes:
+def _first_lines(file: Any, count: int) -> bytes:
     """Return the first lines of an open file, and leave it after them."""
     data = b""
     while data.count(b"\n") < count:
-        more = file.read(1 << 16)  # type: ignore[attr-defined]
+        more = file.read(1 << 16)
         if not more:
             break
         data += more
@@ -85,22 +84,61 @@ def _first_lines(file: object, count: int) -> bytes:
     for _ in range(count):
         found = data.find(b"\n", end)
         end = len(data) if found < 0 else found + 1
-    file.seek(end)  # type: ignore[attr-defined]
+    file.seek(end)
     return data[:end]
 
 
-def _next_line(chunk: bytes, place: int, wanted: int, quote: bytes, is_open: bool) -> tuple[int, bool]:
-    """Return where the first line begins after `wanted` (-1: not in this chunk), and whether a quote is open there.
+def _line_starts(file: Any, start: int, nbytes: int, size: int) -> list[int]:
+    """Return where blocks begin after the first one, looking at the places alone where they might."""
+    starts: list[int] = []
+    wanted = start + size
+    while wanted < nbytes:
+        file.seek(wanted)
+        while data := file.read(_LINE_BYTES):
+            found = data.find(b"\n")
+            if found >= 0:
+                wanted += found + 1
+                starts.append(wanted)
+                break
+            wanted += len(data)
+        wanted += size
+    return starts
+
+
+def _outside_quotes(file: Any, position: int, size: int, quote: bytes) -> list[int]:
+    """Return where blocks begin after the first one: after line ends that are in no quotes. Reads the whole file."""
+    starts: list[int] = []
+    buffer = bytearray(_SCAN_BYTES)
+    wanted, is_open = position + size, False
+    while count := file.readinto(buffer):
+        place = 0
+        while wanted < position + count:
+            place, is_open = _next_line(buffer, place, max(wanted - position, place), count, quote, is_open)
+            if place < 0:
+                break
+            starts.append(position + place)
+            wanted = position + place + size
+        if place >= 0:
+            is_open ^= _is_odd(buffer, quote, place, count)
+        position += count
+    return starts
+
+
+def _next_line(buffer: bytearray, place: int, wanted: int, stop: int, quote: bytes, is_open: bool) -> tuple[int, bool]:
+    """Return where the first line begins after `wanted` (-1: not before `stop`), and whether a quote is open there.
 
     `is_open` is whether one is open at `place`.
     """
     while True:
-        end = chunk.find(b"\n", wanted)
-        stop = len(chunk) if end < 0 else end
-        if quote:
-            is_open ^= chunk.count(quote, place, stop) % 2 == 1
+        end = buffer.find(b"\n", wanted, stop)
+        is_open ^= _is_odd(buffer, quote, place, stop if end < 0 else end)
         if end < 0:
             return -1, is_open
         if not is_open:
             return end + 1, False
         place = wanted = end + 1
+
+
+def _is_odd(buffer: bytearray, quote: bytes, start: int, end: int) -> bool:
+    """Whether the number of quotes is odd. Finding that there is none takes a tenth of counting."""
+    return buffer.find(quote, start, end) >= 0 and buffer.count(quote, start, end) % 2 == 1

@@ -10,11 +10,12 @@ import pandas as pd
 
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.io.blocks import TextBlock, cut_files
+from glassloom.dataframe.io.blocks import TextBlock, cut_files, first_line
 from glassloom.dataframe.io.filesystems import Files, locate
 from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, unreadable_value
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
+from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import MetaError, OptionError, ReadError
 from glassloom.graph import tokenize
@@ -93,17 +94,23 @@ class Parser:
 
     def parse(self, block: TextBlock, **options: Any) -> Any:
         """Return the frame of a block."""
-        if block.end is not None:
-            source: Any = io.BytesIO(self.header + self.files.read(block.path, block.start, block.end))
-        elif self.files.arrow is None:
-            source = block.path
-        else:
-            source = io.BytesIO(self.files.read(block.path))
-            options = {"compression": _compression_of(block.path, self.options), **options}
-        frame = self.function(source, **{**self.options, **options})
+        frame = self._parse(block, {**self.options, **options})
         if self.path_column is not None:
             frame[self.path_column] = pd.Categorical([block.path] * len(frame), categories=list(self.paths))
         return frame
+
+    def _parse(self, block: TextBlock, options: dict[str, Any]) -> Any:
+        is_local = self.files.arrow is None
+        compression = _compression_of(block.path, options) if block.end is None else None
+        if is_local and compression is None and takes_bytes(self.function, options):
+            with self.files.open(block.path) as file:
+                return self.function(Utf8Bytes(file, self.header, block.start, block.end), **options)
+        if block.end is None and is_local:
+            return self.function(block.path, **options)
+        data = self.files.read(block.path, block.start, block.end)
+        if block.end is None:
+            return self.function(io.BytesIO(data), **{"compression": compression, **options})
+        return self.function(io.BytesIO(self.header + data), **options)
 
 
 def read_csv(
@@ -240,7 +247,7 @@ def _read_text(
 def _read_sample(path: str, parser: Parser) -> Any:
     """Return the first rows' columns and dtypes."""
     try:
-        return parser.parse(TextBlock(path, 0, None, 1), nrows=SAMPLE_ROWS)[:0]
+        return parser.parse(TextBlock(path, 0, None), nrows=SAMPLE_ROWS)[:0]
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ReadError(f"{path!r} can't be read as CSV: {error}") from error
 
@@ -306,12 +313,14 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     missing = [name for name in meta.columns if name not in frame.columns]
     if missing:
         raise MetaError(f"{block.path!r} lacks the columns {missing}, which the first file has")
-    return fitted(frame[list(meta.columns)], meta, where, _first_row_line(block, parser))
+    if not frame.columns.equals(meta.columns):
+        frame = frame[list(meta.columns)]
+    return fitted(frame, meta, where, lambda: _first_row_line(block, parser))
 
 
 def _first_row_line(block: TextBlock, parser: Parser) -> int | None:
     if block.end is not None:
-        return block.first_line
+        return first_line(block, parser.files)
     try:
         return 1 + _header_lines(parser.options)
     except OptionError:
@@ -324,6 +333,6 @@ def _reason(block: TextBlock, parser: Parser) -> str:
     if dtypes is None:
         return ""
     try:
-        return unreadable_value(parser.parse(block, dtype=str), dtypes, _first_row_line(block, parser))
+        return unreadable_value(parser.parse(block, dtype=str), dtypes, lambda: _first_row_line(block, parser))
     except ValueError:  # then it isn't the dtype
         return ""

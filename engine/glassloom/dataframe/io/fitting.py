@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -9,9 +10,11 @@ import pandas as pd
 from glassloom.errors import MetaError
 
 SAMPLE_ROWS = 1000
+FirstLine = Callable[[], "int | None"]
+"""Returns the number of the line of the first row; None if lines can't be counted. Called for messages only."""
 
 
-def fitted(block: Any, meta: Any, where: str, first_line: int | None) -> Any:
+def fitted(block: Any, meta: Any, where: str, first_line: FirstLine) -> Any:
     """Return a block with the sample's dtypes, where nothing is lost by that.
 
     Parameters
@@ -19,7 +22,7 @@ def fitted(block: Any, meta: Any, where: str, first_line: int | None) -> Any:
     where
         The file and the bytes, for messages.
     first_line
-        The line of the first row; None if lines can't be counted.
+        The line of the first row.
 
     Raises
     ------
@@ -63,7 +66,7 @@ def _common(got: Any, expected: Any) -> str:
     return "float64" if kinds <= set("iuf") else "str"
 
 
-def _place(column: Any, expected: Any, first_line: int | None) -> str:
+def _place(column: Any, expected: Any, first_line: FirstLine) -> str:
     """Return the first value that doesn't fit, with its line."""
     if getattr(expected, "kind", "O") not in "iuf":
         return ""
@@ -76,10 +79,11 @@ def _place(column: Any, expected: Any, first_line: int | None) -> str:
     row = int(is_wrong.to_numpy().argmax())
     value = column.iloc[row]
     shown = "a missing value" if pd.isna(value) else repr(value.item() if hasattr(value, "item") else value)
-    return f" (first {shown}" + ("" if first_line is None else f", in line {first_line + row}") + ")"
+    line = first_line()
+    return f" (first {shown}" + ("" if line is None else f", in line {line + row}") + ")"
 
 
-def unreadable_value(frame: Any, dtypes: Any, first_line: int | None) -> str:
+def unreadable_value(frame: Any, dtypes: Any, first_line: FirstLine) -> str:
     """Return which value of a frame of text can't be of the dtype that was asked for, and where; ``""``: none found."""
     wanted = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
     for name, dtype in wanted.items():

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.io.blocks import TextBlock, cut_files
+from glassloom.dataframe.io.blocks import TextBlock, cut_files, first_line
 from glassloom.dataframe.io.filesystems import Files, locate
 from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted
 from glassloom.dataframe.io.paths import PathLike
@@ -134,4 +134,4 @@ def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict
 def _read_block(block: TextBlock, files: Files, settings: dict[str, Any], meta: Any) -> Any:
     frame = _parsed(block, files, settings, {}).reindex(columns=meta.columns)
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
-    return fitted(frame, meta, where, block.first_line if settings["how"]["lines"] else None)
+    return fitted(frame, meta, where, lambda: first_line(block, files) if settings["how"]["lines"] else None)

@@ -1,0 +1,75 @@
+"""Text files as bytes and blocks: what pandas' parser makes of them doesn't depend on how it gets them."""
+
+from __future__ import annotations
+
+import io
+
+import glassloom.dataframe as gd
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from glassloom.dataframe.io import blocks
+from glassloom.dataframe.io.filesystems import LOCAL
+from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
+from glassloom.errors import ReadError
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines=st.lists(st.sampled_from(['"a', 'b"', '"c"', "d", '"e""f"', "", '""']), min_size=1, max_size=12),
+    size=st.integers(1, 9),
+    scan=st.integers(1, 7),
+)
+@example(lines=['"a', 'b"', "d"], size=1, scan=1)
+def test_blocks_are_those_that_a_plain_count_of_quotes_gives(tmp_path, monkeypatch, lines, size, scan):
+    """Whatever the size of the pieces that are scanned; and the first line of a block is counted."""
+    data = ("head\n" + "\n".join(lines) + "\n").encode()
+    path = str(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_bytes(data)
+    monkeypatch.setattr(blocks, "_SCAN_BYTES", scan)
+    monkeypatch.setattr(blocks, "_LINE_BYTES", scan)
+    for quote in (b'"', b""):
+        wanted = expected_starts(data, 5, size, quote)
+        header, found = blocks.cut_files([(path, len(data), 0)], LOCAL, size, 1, quote, whole=[False])
+        assert header == b"head\n"
+        assert [block.start for block in found] == wanted
+        assert [block.end for block in found] == [*wanted[1:], len(data)]
+        assert [blocks.first_line(block, LOCAL) for block in found] == [data.count(b"\n", 0, at) + 1 for at in wanted]
+
+
+def expected_starts(data, start, size, quote):
+    starts, wanted = [start], start + size
+    for place in range(start, len(data) - 1):
+        ends_line = data[place : place + 1] == b"\n" and not (quote and data.count(quote, start, place) % 2)
+        if ends_line and place >= wanted:
+            starts.append(place + 1)
+            wanted = place + 1 + size
+    return starts
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,é\n2,ß\n", "a,b\n1,x\n", "﻿a,b\n1,x\n", 'a,b\n1,"x\n\ny"\n', "a,a\n1,2\n"])
+def test_bytes_are_parsed_as_text_is(text):
+    data = text.encode()
+    assert_same(pd.read_csv(Utf8Bytes(io.BytesIO(data), b"", 0, None)), pd.read_csv(io.BytesIO(data)))
+    header, rest = data[: data.index(b"\n") + 1], data[data.index(b"\n") + 1 :]
+    parted = Utf8Bytes(io.BytesIO(b"??" + rest + b"??"), header, 2, 2 + len(rest))
+    assert_same(pd.read_csv(parted), pd.read_csv(io.BytesIO(data)))
+
+
+def test_what_is_not_utf_8_is_an_error_also_in_columns_that_are_not_read(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"a,b\n" + b"1,x\n" * 2000 + b"2,\xff\n")
+    with pytest.raises(ReadError, match=r"a\.csv' can't be read as CSV: 'utf-8' codec can't decode byte 0xff"):
+        gd.read_csv(tmp_path / "a.csv", blocksize=1000).a.sum().compute()
+    assert gd.read_csv(tmp_path / "a.csv", blocksize=1000, encoding="latin-1").b.compute().iloc[-1] == "ÿ"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"engine": "python"}, {"sep": None}, {"sep": r"\s+"}, {"encoding": "latin-1"}, {"on_bad_lines": print}, {"foo": 1}],
+)
+def test_other_options_have_pandas_open_the_file(options):
+    assert not takes_bytes(pd.read_csv, options)
+    assert not takes_bytes(pd.read_fwf, {})
+    assert takes_bytes(pd.read_csv, {"sep": ";", "skiprows": [1], "dtype": {"a": str}})
