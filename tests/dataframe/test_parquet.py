@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same, frames, reads
+from glassloom.dataframe.io import parquet_rows
 from glassloom.errors import OptionError, ReadError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -214,3 +215,18 @@ def test_a_file_whose_column_has_no_value_is_filtered_as_the_others(tmp_path):
         expected = lazy.compute()
         assert_same(lazy[condition(lazy)].compute(), expected[condition(expected)])
     assert len(gd.read_parquet(tmp_path, filters=[("x", "!=", 1.5)]).compute()) == 1
+
+
+def test_what_pandas_noted_is_read_only_where_dtypes_hang_on_it():
+    """Notes of one schema aren't taken for those of another one that differs in metadata alone."""
+    plain, nullable = pd.DataFrame({"x": [1, 2]}), pd.DataFrame({"x": pd.array([1, 2], dtype="Int64")})
+    with_attrs = plain.copy()
+    with_attrs.attrs = {"unit": "m"}
+    for frame, is_needed in ((plain, False), (nullable, True), (with_attrs, True), (plain, False)):
+        table = pa.Table.from_pandas(frame)
+        assert (parquet_rows._notes_needed(parquet_rows._Schema(table.schema), None) is not None) == is_needed
+        made = parquet_rows._plain_to_pandas(table, None)
+        assert_same(made, frame)
+        assert made.attrs == frame.attrs
+        expected = frozenset({"x"} if frame is nullable else ())
+        assert parquet_rows.nullable_columns(table.schema, None) == expected

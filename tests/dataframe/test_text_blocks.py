@@ -67,7 +67,14 @@ def test_what_is_not_utf_8_is_an_error_also_in_columns_that_are_not_read(tmp_pat
 
 @pytest.mark.parametrize(
     "options",
-    [{"engine": "python"}, {"sep": None}, {"sep": r"\s+"}, {"encoding": "latin-1"}, {"on_bad_lines": print}, {"foo": 1}],
+    [
+        {"engine": "python"},
+        {"sep": None},
+        {"sep": r"\s+"},
+        {"encoding": "latin-1"},
+        {"on_bad_lines": print},
+        {"foo": 1},
+    ],
 )
 def test_other_options_have_pandas_open_the_file(options):
     assert not takes_bytes(pd.read_csv, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,7 +65,26 @@ class Layout(NamedTuple):
 
 def nullable_columns(schema: pa.Schema, backend: str | None) -> frozenset[str]:
     """Return the columns whose dtypes have a missing value of their own, by `backend` or as the files note them."""
-    dtypes = _plain_to_pandas(schema.empty_table(), backend).dtypes
+    return _nullable_columns(_Schema(schema), backend)
+
+
+class _Schema:
+    """A schema that differs from another one with other metadata: PyArrow takes them for equal."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.arrow = schema
+        self._hash = hash(schema)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Schema) and self.arrow.equals(other.arrow, check_metadata=True)
+
+
+@lru_cache(maxsize=256)
+def _nullable_columns(schema: _Schema, backend: str | None) -> frozenset[str]:
+    dtypes = _plain_to_pandas(schema.arrow.empty_table(), backend).dtypes
     return frozenset(name for name, dtype in dtypes.items() if getattr(dtype, "na_value", None) is pd.NA)
 
 
@@ -112,13 +132,13 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None) -
         is_local = layout.files.arrow is None
         with pq.ParquetFile(layout.files.source(piece.path), metadata=one, pre_buffer=not is_local) as file:
             mask, first = _mask(file, piece, layout, condition)
-            numbers = np.arange(piece.first_row, piece.first_row + piece.n_rows)
             if mask is None:
+                numbers = np.arange(piece.first_row, piece.first_row + piece.n_rows)
                 return read_groups(file, piece, wanted), numbers
-            kept = np.asarray(mask)
-            if not kept.any() and not needs_data:
+            kept = np.flatnonzero(mask)
+            if not kept.size and not needs_data:
                 return layout.schema.empty_table().select(wanted), nothing
-            return _chosen(file, piece, wanted, first, mask), numbers[kept]
+            return _chosen(file, piece, wanted, first, mask), kept + piece.first_row
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
 
@@ -272,15 +292,30 @@ def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _plain_to_pandas(table: pa.Table, backend: str | None) -> Any:
     """Return a frame with pandas' dtypes as they were noted, but without an index."""
-    metadata = dict(table.schema.metadata or {})
-    if b"pandas" in metadata:
-        noted = json.loads(metadata[b"pandas"])
-        noted["index_columns"] = []
-        for column in noted.get("columns", []):
-            column["name"] = column.get("field_name", column.get("name"))
-        metadata[b"pandas"] = json.dumps(noted).encode()
-    plain = table.replace_schema_metadata(metadata)
+    plain = table.replace_schema_metadata(_notes_needed(_Schema(table.schema), backend))
     return plain.to_pandas(use_threads=False, types_mapper=_TYPES_MAPPERS[backend])
+
+
+@lru_cache(maxsize=256)
+def _notes_needed(schema: _Schema, backend: str | None) -> dict[bytes, bytes] | None:
+    """Return the metadata from which PyArrow makes the dtypes; None if they follow from the types alone.
+
+    PyArrow takes a millisecond to read them, in each partition anew.
+    """
+    metadata = dict(schema.arrow.metadata or {})
+    if b"pandas" not in metadata:
+        return None
+    noted = json.loads(metadata[b"pandas"])
+    noted["index_columns"] = []
+    for column in noted.get("columns", []):
+        column["name"] = column.get("field_name", column.get("name"))
+    metadata[b"pandas"] = json.dumps(noted).encode()
+    empty = schema.arrow.empty_table()
+    mapper = _TYPES_MAPPERS[backend]
+    with_notes = empty.replace_schema_metadata(metadata).to_pandas(types_mapper=mapper)
+    without = empty.replace_schema_metadata(None).to_pandas(types_mapper=mapper)
+    is_same = with_notes.columns.identical(without.columns) and with_notes.dtypes.equals(without.dtypes)
+    return None if is_same and with_notes.attrs == without.attrs else metadata
 
 
 def _nullable_type(kind: pa.DataType) -> Any:

@@ -9,7 +9,39 @@ from typing import Any
 import pandas as pd
 
 _PLAIN = frozenset(
-    ["cache_dates", "comment", "date_format", "dayfirst", "decimal", "delimiter", "doublequote", "dtype", "dtype_backend", "encoding", "engine", "false_values", "float_precision", "header", "keep_default_na", "low_memory", "na_filter", "na_values", "names", "nrows", "on_bad_lines", "parse_dates", "quotechar", "quoting", "sep", "skip_blank_lines", "skipinitialspace", "skiprows", "thousands", "true_values", "usecols"]
+    [
+        "cache_dates",
+        "comment",
+        "date_format",
+        "dayfirst",
+        "decimal",
+        "delimiter",
+        "doublequote",
+        "dtype",
+        "dtype_backend",
+        "encoding",
+        "engine",
+        "false_values",
+        "float_precision",
+        "header",
+        "keep_default_na",
+        "low_memory",
+        "na_filter",
+        "na_values",
+        "names",
+        "nrows",
+        "on_bad_lines",
+        "parse_dates",
+        "quotechar",
+        "quoting",
+        "sep",
+        "skip_blank_lines",
+        "skipinitialspace",
+        "skiprows",
+        "thousands",
+        "true_values",
+        "usecols",
+    ]
 )
 """Options with which bytes are parsed as text is."""
 _SIGNS = ("sep", "delimiter", "quotechar", "comment", "decimal", "thousands")
