@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from glassloom.cluster import LocalCluster
     from glassloom.collection import compute, optimize, persist, visualize
     from glassloom.delayed_call import Delayed, delayed
+    from glassloom.distributed.threads_get import get
     from glassloom.notebook.progress import progress
     from glassloom.protocol.annotations import annotate
     from glassloom.recordings.recording import record
@@ -48,6 +49,7 @@ __all__ = [
     "default_client",
     "delayed",
     "fire_and_forget",
+    "get",
     "get_client",
     "get_worker",
     "optimize",
@@ -80,6 +82,7 @@ _HOMES = {
     "default_client": "client.default_client",
     "delayed": "delayed_call",  # not `delayed`: the module would take the place of the function
     "fire_and_forget": "client.future",
+    "get": "distributed.threads_get",
     "get_client": "client.worker_api",
     "get_worker": "client.worker_api",
     "optimize": "collection",

@@ -14,7 +14,7 @@ THIRD_PARTY = {
     "glassloom_metrics": {"msgspec", "psutil"},
     "glassloom": {
         "cloudpickle", "jinja2", "markupsafe", "msgspec", "numpy", "pandas", "psutil", "pyarrow", "pynvml", "tblib",
-        "cupy", "cupyx", "cudf", "fsspec", "rmm", "ipykernel", "traitlets", "IPython", "h5py", "scipy", "sqlalchemy", "xarray", "yaml", "zarr",
+        "cupy", "cupyx", "cudf", "dask", "joblib", "fsspec", "rmm", "ipykernel", "traitlets", "IPython", "h5py", "scipy", "sqlalchemy", "xarray", "yaml", "zarr",
     },
     "glassloom_dashboards": {"bokeh", "jinja2", "markupsafe", "numpy", "tornado"},
     "glassloom_server": {
@@ -71,10 +71,15 @@ INSIDE_GLASSLOOM = {
     ),
     "glassloom.client": (
         *PROCESS, "glassloom._gc", "glassloom._names", "glassloom._text", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.config", "glassloom.errors",
-        "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol", "glassloom.recordings.cluster_recording",
+        "glassloom.distributed.optional", "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol",
+        "glassloom.recordings.cluster_recording",
         "glassloom.recordings.flame_files", "glassloom.reprs",
         "glassloom.store", "glassloom.units", "glassloom.worker.call_stacks", "glassloom.worker.plugins",
         "glassloom.worker.task_context", "glassloom.worker.uploads", "glassloom.worker.worker_of_task",
+    ),
+    "glassloom.distributed": (
+        *PROCESS, "glassloom._text", "glassloom.backends", "glassloom.client", "glassloom.config", "glassloom.distributed", "glassloom.errors", "glassloom.graph",
+        "glassloom.local", "glassloom.protocol", "glassloom.units", "glassloom.worker.task_context",
     ),
     "glassloom.notebook": (
         *PROCESS, "glassloom.client", "glassloom.errors", "glassloom.graph", "glassloom.notebook", "glassloom.protocol",
@@ -117,6 +122,12 @@ FORBIDDEN = {
     "glassloom.dataframe": ENGINE,
 }
 """What collections must not know. ``glassloom.local.default`` is the one door that all collections use."""
+
+
+def test_only_the_folder_for_them_imports_dask_and_joblib() -> None:
+    found = [one for package in OURS for one in imports(package) if _top(one) in ("dask", "distributed", "joblib")]
+    assert found, "they are imported"
+    assert [str(one) for one in found if not is_inside(one.module, "glassloom.distributed")] == []
 
 
 DASHBOARD_FOLDERS = ("folds", "parts", "views", "serving")

@@ -44,7 +44,6 @@ NAMES = [
     "get",
     "get_dataset",
     "get_events",
-    "get_executor",
     "get_metadata",
     "get_restrictions",
     "get_scheduler_logs",

@@ -12,48 +12,42 @@ from glassloom_metrics.registry import ClusterRecord
 
 from glassloom._gc import gc_paused
 from glassloom.client.addresses import find_cluster, options_of_new_cluster
-from glassloom.client.blocking import run_sync
 from glassloom.client.call_stacks import CallStackMethods
 from glassloom.client.cell_clients import replaced_client
-from glassloom.client.collection_futures import futures_of_results
 from glassloom.client.connection import Connection
+from glassloom.client.dask_collections import dask_scheduler
 from glassloom.client.dask_names import DaskNames
 from glassloom.client.datasets import DatasetMethods
+from glassloom.client.executor import ClientExecutor
 from glassloom.client.function_calls import FunctionCalls, in_place
 from glassloom.client.future import Future, by_connection, futures_of, send_for
+from glassloom.client.graph_methods import GraphMethods
 from glassloom.client.key_table import ERROR, KeyState
-from glassloom.client.large_arguments import warn_of_large_argument
 from glassloom.client.open_clients import note_open
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.plugins import PluginMethods
 from glassloom.client.profile_method import ProfileMethod
 from glassloom.client.record_method import RecordMethod
 from glassloom.client.repr_mixin import ReprMixin
-from glassloom.client.result_methods import ResultMethods, release_all
 from glassloom.client.story import StoryMethods
 from glassloom.client.validation import check_iterables, refuse_actors
 from glassloom.cluster.local import LocalCluster
 from glassloom.cluster.options import CLIENT_OPTION_NAMES, ClusterOptions, Resources
 from glassloom.cluster.other_names import refuse_others
-from glassloom.collection import compute, persist
 from glassloom.config import Configured
-from glassloom.graph import Graph, Key, user_origin
 from glassloom.local.default import set_current, unset_current
 from glassloom.protocol import messages
-from glassloom.protocol.annotations import Annotations, annotate, current_annotations
-from glassloom.protocol.calls import CallEncoder
+from glassloom.protocol.annotations import Annotations, current_annotations
 from glassloom.protocol.merging import PlainTask
-from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.store.segment import SegmentWriter
 
-_COLLECTION_OPTIONS = ("optimize_graph", "priority", "retries", "resources", "workers", "allow_other_workers")
 _END_OF_BLOCK = "its `with` block has ended"
 _FEW = 100
-"""Building so few tasks doesn't start the garbage collector's long passes."""
+"""Making so few futures doesn't start the garbage collector's long passes."""
 
 
 class Client(
-    ResultMethods,
+    GraphMethods,
     PluginMethods,
     StoryMethods,
     CallStackMethods,
@@ -85,6 +79,9 @@ class Client(
         Whether collections run here unless told otherwise. The newest such client is kept alive, so that a cell that says
         just ``Client()`` works; when a newer one takes its place, it and its cluster end unless something else, such as a
         variable or a future, refers to it. ``client = Client()`` run twice leaves one cluster.
+    dask
+        Whether Dask's collections run here too as long as the client is open, as after
+        ``dask.config.set(scheduler=client.get)``. What Dask was set to before is set again when it closes.
     others
         Options of Dask's and Ray's clients: an error says what there is instead.
 
@@ -103,8 +100,6 @@ class Client(
     ...     client.gather(futures)
     [1, 2]
     """
-
-    shares_memory = False
 
     def __init__(
         self,
@@ -126,6 +121,7 @@ class Client(
         timeout: float | str | Configured = Configured("cluster.start-timeout"),
         asynchronous: bool = False,
         set_as_default: bool = True,
+        dask: bool = False,
         **others: Any,
     ) -> None:
         refuse_others("Client", others, CLIENT_OPTION_NAMES)
@@ -151,6 +147,9 @@ class Client(
         self._record: ClusterRecord
         self._link: Connection | None = None
 
+        self._serves_dask = dask
+        self._leave_dask: Callable[[], object] = lambda: None
+        """Lets Dask's collections run where they ran before."""
         self._opening = (address, options_of_new_cluster(address, given), set_as_default)
         if not asynchronous:
             self._open(*self._opening)
@@ -180,6 +179,8 @@ class Client(
             if set_as_default:
                 set_current(self)
                 self._replace_last_run()
+            if self._serves_dask:
+                self._leave_dask = weakref.finalize(self, dask_scheduler().set_scheduler(self))
         except BaseException:
             unset_current(self)
             if link is not None:
@@ -329,93 +330,40 @@ class Client(
         finally:
             states.clear()  # a traceback may keep it
 
-    # Collections
-
-    @hides_engine_frames
-    def compute(
+    def get_executor(
         self,
-        collections: Any,
-        *more: Any,
-        sync: bool = False,
+        *,
         priority: int | None = None,
         retries: int | None = None,
         resources: Mapping[str, float] | None = None,
         workers: int | str | Sequence[int | str] | None = None,
         allow_other_workers: bool | None = None,
-        optimize_graph: bool = True,
-        fifo_timeout: Any = None,
-        **others: Any,
-    ) -> Any:
-        """Start collections; return futures of their concrete results.
+    ) -> ClientExecutor:
+        """Return this client as an executor of `concurrent.futures`, for code that takes one.
 
         Parameters
         ----------
-        collections
-            A collection, or a list, tuple or dict of them.
-        sync
-            Wait, and return the results themselves.
         priority, retries, resources, workers, allow_other_workers
-            How to treat the tasks: see `glassloom.annotate`.
-        optimize_graph
-            Whether to rewrite the plan so that it needs fewer tasks and less memory; False runs it as it is written.
-        fifo_timeout
-            Accepted for compatibility: see `submit`.
-        others
-            Options of Dask's client: an error says what there is instead.
+            How to treat what it submits: see `glassloom.annotate`.
+
+        Examples
+        --------
+        >>> from concurrent.futures import as_completed
+        >>> from glassloom import Client
+        >>> with Client(n_workers=1, threads_per_worker=2) as client, client.get_executor() as executor:
+        ...     sorted(future.result() for future in as_completed([executor.submit(pow, 2, 10), executor.submit(abs, -1)]))
+        [1, 1024]
         """
-        refuse_other_options("compute", others, _COLLECTION_OPTIONS)
-        args = (collections, *more)
-        with annotate(
+        handling = current_annotations(
             priority=priority,
             retries=retries,
             resources=resources,
             workers=workers,
             allow_other_workers=allow_other_workers,
-        ):
-            if sync:
-                results = compute(*args, scheduler=self, optimize_graph=optimize_graph)
-            else:
-                results = tuple(futures_of_results(self, arg, optimize_graph) for arg in args)
-        return results if more else results[0]
+        )
+        return ClientExecutor(self, handling)
 
-    def persist(
-        self,
-        collections: Any,
-        *more: Any,
-        priority: int | None = None,
-        retries: int | None = None,
-        resources: Mapping[str, float] | None = None,
-        workers: int | str | Sequence[int | str] | None = None,
-        allow_other_workers: bool | None = None,
-        optimize_graph: bool = True,
-        fifo_timeout: Any = None,
-        **others: Any,
-    ) -> Any:
-        """Start collections; return equal ones whose blocks stay on the cluster.
-
-        Parameters
-        ----------
-        collections
-            As for `compute`.
-        priority, retries, resources, workers, allow_other_workers
-            How to treat the tasks: see `glassloom.annotate`.
-        optimize_graph
-            Whether to rewrite the plan so that it needs fewer tasks and less memory; False runs it as it is written.
-        fifo_timeout
-            Accepted for compatibility: see `submit`.
-        others
-            Options of Dask's client: an error says what there is instead.
-        """
-        refuse_other_options("persist", others, _COLLECTION_OPTIONS)
-        with annotate(
-            priority=priority,
-            retries=retries,
-            resources=resources,
-            workers=workers,
-            allow_other_workers=allow_other_workers,
-        ):
-            results = persist(collections, *more, scheduler=self, optimize_graph=optimize_graph)
-        return results if more else results[0]
+    # Giving up and trying again
 
     def cancel(self, futures: Any, force: bool = False, **others: Any) -> None:
         """Cancel tasks, with all that depend on them. Running tasks cannot be interrupted; their results are discarded.
@@ -474,69 +422,6 @@ class Client(
         for connection, theirs in by_connection(failed).items():
             send_for(connection, messages.Retry([future.key for future in theirs]), theirs)
 
-    # The runtime that collections use
-
-    def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
-        """Run a graph and return the results of `keys`.
-
-        An error or Ctrl-C lets go of them: what nothing else wants is not computed any further. What is held otherwise, by
-        futures or persisted collections, is.
-        """
-        if not isinstance(graph, Graph):
-            raise TypeError(
-                f"get() runs a glassloom graph, not a {type(graph).__name__}; for functions use submit() or delayed()"
-            )
-        states: list[KeyState] = []
-        try:
-            self._start_graph(graph, keys, states, "compute")
-            return list(run_sync(self._results(keys, states)))
-        finally:
-            states.clear()  # a traceback may keep it
-
-    def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Future]:
-        """Start a graph and return the futures of `keys`."""
-        states: list[KeyState] = []
-        try:
-            self._start_graph(graph, keys, states, "persist")
-            return dict(zip(keys, Future.of_states(keys, states, self), strict=True))
-        finally:
-            states.clear()
-
-    def _start_graph(self, graph: Graph, keys: Sequence[Key], states: list[KeyState], kind: str) -> None:
-        handling = in_place(current_annotations())
-        self._start(lambda encoder: encoder.encode(graph, keys, handling), keys, states, {}, kind)
-
-    def _start(
-        self,
-        encode: Callable[[CallEncoder], messages.Submit],
-        keys: Sequence[Key],
-        states: list[KeyState],
-        function_tokens: Mapping[int, str],
-        kind: str,
-    ) -> None:
-        """Start tasks of a run; add the states of `keys`, which hold their results, to `states`."""
-        self._connection.check_open()
-        large: list[Future] = []
-
-        def place_large(value: Any) -> Key:
-            large.extend(self._scatter([value], False))
-            if kind in ("map", "submit"):
-                warn_of_large_argument(value, large[-1].nbytes)
-            return large[-1].key
-
-        try:
-            with gc_paused() if len(keys) > _FEW else nullcontext():
-                message = encode(CallEncoder(place_large, function_tokens, self.id))
-                states.extend(self._connection.hold_all(keys))
-            self._connection.submit(message, states[:], self._run_of(kind))
-        finally:
-            release_all(large)  # the tasks hold them
-
-    def _run_of(self, kind: str) -> int:
-        """Return the number of the run that tasks belong to which are started here and now."""
-        runs, origin = self._connection.runs, user_origin()
-        return runs.begin(kind, origin) if kind != "submit" else runs.of_line(str(origin or ""), origin)
-
     # Opening and closing
 
     def close(self) -> Any:
@@ -549,6 +434,7 @@ class Client(
 
     def _close(self, reason: str = "client.close() was called") -> None:
         unset_current(self)
+        self._leave_dask()
         if self._link is not None:
             self._link.close(reason)
         if self._own_cluster is not None:

@@ -40,7 +40,6 @@ INSTEAD: Mapping[str, str] = {
     "futures": "the client keeps no futures; who_has() tells which results are held",
     "generation": "client.id tells clusters apart",
     "get_events": _EVENTS,
-    "get_executor": "use client.submit() and client.map(), whose futures have result(), done() and add_done_callback() too",
     "get_metadata": _METADATA,
     "get_restrictions": "client.story(key) tells what a task waits for",
     "get_scheduler_logs": "the dashboards show what the head logs; client.get_worker_logs() shows what tasks log",

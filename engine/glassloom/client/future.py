@@ -52,8 +52,14 @@ class Future(Handle):
         """Return the futures of many keys."""
         return [cls(key, client, state) for key, state in zip(keys, states, strict=True)]
 
+    __dask_future__ = True
+    """Dask takes a future in a graph, or among the arguments of `dask.delayed`, for its result."""
+
     def __glassloom_tokenize__(self) -> Key:
         return self.key
+
+    def __dask_tokenize__(self) -> Any:
+        return ("glassloom.Future", self.key)
 
     def __reduce__(self) -> Any:
         connection = self._connection
@@ -261,6 +267,8 @@ def futures_of(value: Any) -> list[Future]:
     held = getattr(getattr(expr, "source", None), "held", None)
     if isinstance(held, dict):
         return [future for future in held.values() if isinstance(future, Future)]
+    if hasattr(type(value), "__dask_graph__"):
+        return [node for node in dict(value.__dask_graph__()).values() if isinstance(node, Future)]
     raise TypeError(f"expected futures or a persisted collection, got {type(value).__name__}: {value!r}")
 
 

@@ -138,6 +138,7 @@ CLIENT_OPTION_NAMES = (
     *(name for name in OPTION_NAMES if name not in ("detached", "started_by")),  # a client's own cluster ends with it
     "asynchronous",
     "set_as_default",
+    "dask",
 )
 """The names of the options of a client, which starts a cluster of its own."""
 

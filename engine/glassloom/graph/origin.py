@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from glassloom._text import encodable
 
-_OUR_FOLDER = str(Path(__file__).resolve().parent.parent) + os.sep
+_not_users: tuple[str, ...] = (str(Path(__file__).resolve().parent.parent) + os.sep, "<frozen")
+"""What the names of files begin with that aren't the user's."""
 _N_KEPT = 1024
 
 
@@ -67,7 +68,17 @@ is of takes the interpreter long to find out. Replaced as a whole, as any thread
 
 @functools.lru_cache(_N_KEPT)
 def _is_ours(filename: str) -> bool:
-    return filename.startswith((_OUR_FOLDER, "<frozen"))
+    return filename.startswith(_not_users)
+
+
+def skip_frames_of(folder: str) -> None:
+    """From now on, take no line in `folder` for the user's: it has a library that calls this package for the user."""
+    global _not_users, _last
+    prefix = folder + os.sep
+    if prefix not in _not_users:
+        _not_users = (*_not_users, prefix)
+        _is_ours.cache_clear()
+        _last = None
 
 
 @functools.lru_cache(_N_KEPT)

@@ -1,0 +1,147 @@
+"""`ClientExecutor`: a client as a `concurrent.futures.Executor`, for code that takes one."""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from time import monotonic
+from typing import Any, Protocol
+
+from glassloom.client.function_calls import FunctionCalls
+from glassloom.client.future import Future
+from glassloom.errors import CancelledError
+from glassloom.protocol.annotations import Annotations
+
+
+class Submits(Protocol):
+    """What an executor needs of a client."""
+
+    def _submit(self, calls: FunctionCalls, handling: Annotations, kind: str) -> list[Future]: ...
+
+
+class ExecutorFuture(cf.Future[Any]):
+    """A future of the standard library's that stands for one of ours. A running task can be cancelled: its result is discarded."""
+
+    def __init__(self, task: Future) -> None:
+        super().__init__()
+        self._task = task
+
+    def cancel(self) -> bool:
+        """Give the task up; return whether that was in time."""
+        if not super().cancel():
+            return False
+        if not self._task.done():
+            self._task.cancel()
+        return True
+
+
+class ClientExecutor(cf.Executor):
+    """Calls functions on a cluster. Made by `Client.get_executor`. Thread-safe.
+
+    Its futures are those of the standard library: its `concurrent.futures.wait` and `as_completed` take them. A call isn't
+    pure: equal calls are made each.
+    """
+
+    def __init__(self, client: Submits, handling: Annotations) -> None:
+        self._client = client
+        self._handling = handling
+        self._lock = threading.Lock()
+        self._open: set[ExecutorFuture] = set()
+        self._is_shut_down = False
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> cf.Future[Any]:
+        """Call a function on the cluster; return a future.
+
+        Raises
+        ------
+        RuntimeError
+            After `shutdown`.
+        """
+        return self._started(FunctionCalls.make(fn, [args], kwargs, None, pure=False), "submit")[0]
+
+    def map(
+        self,
+        fn: Callable[..., Any],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,
+        chunksize: int = 1,
+        buffersize: int | None = None,
+    ) -> Iterator[Any]:
+        """Call a function on elements; return an iterator of the results, in order.
+
+        Parameters
+        ----------
+        timeout
+            Seconds from now until all results have to be there; else the iterator raises TimeoutError.
+        chunksize, buffersize
+            Accepted for compatibility: all calls are sent at once, in one message.
+        """
+        deadline_s = None if timeout is None else monotonic() + timeout
+        arguments = list(zip(*iterables, strict=False))
+        if not arguments:
+            return iter(())
+        futures = self._started(FunctionCalls.make(fn, arguments, {}, None, pure=False), "map")
+        return _results(futures, deadline_s)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls. The client and its cluster stay.
+
+        Parameters
+        ----------
+        wait
+            Whether to wait for the calls.
+        cancel_futures
+            Whether to give up those that aren't finished.
+        """
+        with self._lock:
+            self._is_shut_down = True
+            still_open = list(self._open)
+        if cancel_futures:
+            for future in still_open:
+                future.cancel()
+        if wait:
+            cf.wait(still_open)
+
+    def _started(self, calls: FunctionCalls, kind: str) -> list[ExecutorFuture]:
+        with self._lock:
+            if self._is_shut_down:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            futures = [ExecutorFuture(task) for task in self._client._submit(calls, self._handling, kind)]
+            self._open.update(futures)
+        for future in futures:
+            future.add_done_callback(self._forget)
+            future._task.add_done_callback(partial(_copy_outcome, future))
+        return futures
+
+    def _forget(self, future: cf.Future[Any]) -> None:
+        with self._lock:
+            self._open.discard(future)
+
+
+def _copy_outcome(future: ExecutorFuture, task: Future) -> None:
+    """A task is done: its future of the standard library is too. Called in a thread of the client's."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = task.client.gather(task, asynchronous=False)
+    except CancelledError:
+        future.set_exception(cf.CancelledError(f"task {task.key!r} was cancelled"))
+    except Exception as error:  # what the user's code has raised
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+def _results(futures: list[ExecutorFuture], deadline_s: float | None) -> Iterator[Any]:
+    """Yield results in order; when that ends early, give up the rest."""
+    futures.reverse()
+    try:
+        while futures:
+            left_s = None if deadline_s is None else max(0.0, deadline_s - monotonic())
+            yield futures[-1].result(left_s)
+            futures.pop()  # so that nothing keeps the result
+    finally:
+        for future in futures:
+            future.cancel()

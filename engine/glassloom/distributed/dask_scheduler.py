@@ -1,0 +1,187 @@
+"""Our runtimes as schedulers of Dask's: what threads and clients do with graphs and collections of Dask's.
+
+A scheduler of Dask's is a function of a graph and of keys, which may be nested in lists. It returns results in tuples that
+are nested alike. Options of ``compute(...)`` arrive as keywords.
+"""
+
+from __future__ import annotations
+
+import difflib
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import dask
+import numpy as np
+from dask import base as dask_base
+
+from glassloom.distributed.annotated_graph import OPTIONS, handlings, in_parts
+from glassloom.distributed.dask_graph import Converted, DaskKey, convert, materialised
+from glassloom.errors import ClusterClosed, GraphError
+from glassloom.graph import Graph, Key, user_origin
+from glassloom.graph.origin import skip_frames_of
+from glassloom.protocol.annotations import annotate
+
+_MEANINGLESS = frozenset(
+    [
+        "actors", "asynchronous", "cache", "callbacks", "chunksize", "direct", "fifo_timeout", "func_dumps", "func_loads",
+        "initializer", "num_workers", "optimize_graph", "pool", "rerun_exceptions_locally", "sync", "traverse",
+    ]
+)  # fmt: skip
+"""Options of Dask's schedulers that change no result."""
+
+skip_frames_of(str(Path(dask.__file__).parent))
+
+
+class Runner(Protocol):
+    """What runs our graphs: a client, or threads."""
+
+    shares_memory: bool
+
+    def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
+        """Run the graph and return the results of `keys`."""
+
+    def hold(self, graph: Graph, keys: Sequence[Key]) -> Mapping[Key, Any]:
+        """Run the graph and return what keeps each result."""
+
+
+def run(runner: Any, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any:
+    """Run a graph of Dask's; return the results of `keys`, nested in tuples as these are in lists."""
+    flat = list(_flat(keys))
+    with annotate(**_handling(options)):
+        converted, annotations = _converted(dsk, flat)
+        wanted = list(dict.fromkeys(converted.keys.values()))
+        if runner.shares_memory:
+            _refuse_unknown(converted.graph)
+        if annotations and not runner.shares_memory:
+            futures = _hold_parts(runner, converted.graph, annotations, wanted)
+            results = runner.gather([futures[key] for key in wanted], asynchronous=False)
+        else:
+            results = runner.get(converted.graph, wanted)
+    by_key = dict(zip(wanted, map(_writable, results), strict=True))
+    return _nested(keys, {theirs: by_key[ours] for theirs, ours in converted.keys.items()})
+
+
+def hold(client: Runner, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any:
+    """Start a graph of Dask's; return futures of `keys`, nested as `run` nests results."""
+    flat = list(_flat(keys))
+    with annotate(**_handling(options)):
+        converted, annotations = _converted(dsk, flat)
+        wanted = list(dict.fromkeys(converted.keys.values()))
+        futures = _hold_parts(client, converted.graph, annotations, wanted)
+    return _nested(keys, {theirs: futures[ours] for theirs, ours in converted.keys.items()})
+
+
+def set_scheduler(client: Any) -> Callable[[], None]:
+    """Let Dask's collections run on a client from now on; return a function that takes it back.
+
+    Nothing that Dask keeps holds the client. What somebody sets in its place later stays.
+    """
+    scheduler = _ClientScheduler(client)
+    before = dask.config.get("scheduler", None)
+    dask.config.set(scheduler=scheduler)
+
+    def restore() -> None:
+        if dask.config.get("scheduler", None) is scheduler:
+            dask.config.set(scheduler=before)
+
+    return restore
+
+
+class _ClientScheduler:
+    """A client as Dask's scheduler. It doesn't keep the client alive."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = weakref.ref(client)
+
+    def __call__(self, dsk: Any, keys: Any, **options: Any) -> Any:
+        return self._open().get(dsk, keys, **options)
+
+    def persist(self, collections: Any, **options: Any) -> Any:
+        return self._open().persist(collections, **options)
+
+    def _open(self) -> Any:
+        client = self._client()
+        if client is None:
+            raise ClusterClosed(
+                "the client that Dask's graphs were to run on is gone; make a new one with Client(dask=True)"
+            )
+        return client
+
+
+def persist(client: Runner, collections: Any, optimize_graph: bool) -> Any:
+    """Return collections of Dask's, one or a list, whose graphs refer to futures of ours."""
+    many = isinstance(collections, (list, tuple, set, frozenset))
+    persisted = dask_base.persist(
+        *(collections if many else [collections]),
+        optimize_graph=optimize_graph,
+        scheduler=lambda dsk, keys, **options: hold(client, dsk, keys, options),
+    )
+    return list(persisted) if many else persisted[0]
+
+
+def compute(client: Runner, collections: Any, optimize_graph: bool) -> Any:
+    """Return futures of what collections of Dask's compute to, in the places of these."""
+    (futures,) = dask_base.compute(
+        collections,
+        optimize_graph=optimize_graph,
+        scheduler=lambda dsk, keys, **options: hold(client, dsk, keys, options),
+    )
+    return futures
+
+
+def _refuse_unknown(graph: Graph) -> None:
+    for key in graph.held:
+        raise GraphError(
+            f"the graph needs {key!r}, which no task makes; it has {len(graph)} tasks. (Results that a cluster holds can be "
+            "read with its client only: scheduler=client)"
+        )
+
+
+def _converted(dsk: Any, flat: Sequence[DaskKey]) -> tuple[Converted, dict[Key, dict[str, Any]]]:
+    return convert(materialised(dsk), flat, user_origin()), handlings(dsk)
+
+
+def _hold_parts(
+    client: Runner, graph: Graph, annotations: Mapping[Key, Mapping[str, Any]], wanted: Sequence[Key]
+) -> dict[Key, Any]:
+    """Start a graph, part by part; return what holds the results that are wanted."""
+    if not annotations:
+        return dict(client.hold(graph, wanted))
+    held: dict[Key, Any] = {}
+    for part in in_parts(graph, annotations, set(wanted)):
+        with annotate(**part.handling):
+            held.update(client.hold(part.graph, part.keys))
+    missing = [key for key in wanted if key not in held]  # what the cluster holds already
+    return {**held, **client.hold(Graph(held=frozenset(missing)), missing)} if missing else held
+
+
+def _handling(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `annotate` among options; Dask's own annotations of the block around count too."""
+    for name in options:
+        if name not in OPTIONS and name not in _MEANINGLESS:
+            near = difflib.get_close_matches(name, [*OPTIONS, *_MEANINGLESS], n=3)
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(OPTIONS)}"
+            raise TypeError(f"get() got an unexpected keyword argument {name!r}; {hint}")
+    around = {name: value for name, value in dask_base.get_annotations().items() if name in OPTIONS}
+    return {**around, **{name: value for name, value in options.items() if name in OPTIONS and value is not None}}
+
+
+def _flat(keys: Any) -> list[DaskKey]:
+    if not isinstance(keys, list):
+        return [keys]
+    return [key for item in keys for key in _flat(item)]
+
+
+def _nested(keys: Any, values: Mapping[DaskKey, Any]) -> Any:
+    if isinstance(keys, list):
+        return tuple([_nested(key, values) for key in keys])
+    return values[keys]
+
+
+def _writable(value: Any) -> Any:
+    """Return a result as its user's own: arrays in shared memory are mapped read-only, and Dask's can be written to."""
+    if type(value) is np.ndarray and not value.flags.writeable and 0 not in value.strides:
+        return value.copy()
+    return value

@@ -1,0 +1,35 @@
+"""Modules that need the extra ``glassloom[distributed]``: loaded when they are asked for, else an error says what to install."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from glassloom.errors import OptionError
+
+_OPTIONAL = ("dask", "distributed", "joblib")
+
+
+def load(module: str, what: str) -> Any:
+    """Return a module of this package.
+
+    Parameters
+    ----------
+    module
+        Its name in this package.
+    what
+        What it is for, for the message.
+
+    Raises
+    ------
+    OptionError
+        If something that it imports isn't installed.
+    """
+    try:
+        return import_module(f"glassloom.distributed.{module}")
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _OPTIONAL:
+            raise
+        to_install = "joblib" if package == "joblib" else "'glassloom[distributed]'"
+        raise OptionError(f"{what} needs {package}, which isn't installed: pip install {to_install}") from error

@@ -1,0 +1,41 @@
+"""Functions that tests run on workers, which import them from here."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+
+def inc(value: int) -> int:
+    return value + 1
+
+
+def add(left: Any, right: Any) -> Any:
+    return left + right
+
+
+def fail(value: Any) -> Any:
+    raise ValueError(f"no {value}")
+
+
+def process(_: Any = None) -> int:
+    return os.getpid()
+
+
+def thread(_: Any = None) -> str:
+    return threading.current_thread().name
+
+
+def total(values: Any) -> Any:
+    return sum(values)
+
+
+def attempts(path: str, needed: int) -> int:
+    """Fail until called `needed` times."""
+    with open(path, "a") as file:
+        file.write("x")
+    done = os.path.getsize(path)
+    if done < needed:
+        raise ValueError(f"attempt {done}")
+    return done

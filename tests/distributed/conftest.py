@@ -1,0 +1,48 @@
+"""What tests with Dask share: a registry and folder of their own, a cluster a module, and a bound on every test."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+import pytest
+from glassloom import Client, config
+
+sys.path.insert(0, str(Path(__file__).parent))  # workers get our search path
+
+BOUND_S = 120
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_folders() -> Iterator[None]:
+    """Give the module a registry and a folder for temporary files of its own."""
+    with tempfile.TemporaryDirectory(prefix="gl-", dir="/tmp") as base, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_RUNTIME_DIR", f"{base}/rt")
+        patch.setenv("GLASSLOOM_THREADS__PUBLISH", "false")
+        config.refresh()
+        yield
+
+
+@pytest.fixture(autouse=True)
+def bounded_time() -> Iterator[None]:
+    """Interrupt a test that hangs."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise TimeoutError(f"the test didn't end within {BOUND_S} s")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(BOUND_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="module")
+def client(own_folders: None) -> Iterator[Client]:
+    """Start a cluster of two workers with two threads each, for all tests of the module."""
+    with Client(n_workers=2, threads_per_worker=2, memory_limit="1GB", set_as_default=False) as client:
+        yield client

@@ -1,0 +1,127 @@
+"""A client as an executor of `concurrent.futures`, and as a backend of joblib."""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from calls import add, fail, inc, process
+from glassloom import Client, Event
+from glassloom.distributed import register_joblib
+from glassloom.errors import OptionError
+
+
+def wait_for(event: Event) -> bool:
+    return event.wait(60)
+
+
+def test_calls_run_on_the_cluster(client: Client) -> None:
+    with client.get_executor() as executor:
+        futures = [executor.submit(add, number, right=1) for number in range(5)]
+        assert isinstance(futures[0], cf.Future)
+        assert sorted(future.result(60) for future in cf.as_completed(futures)) == [1, 2, 3, 4, 5]
+        done, rest = cf.wait([executor.submit(inc, 1), executor.submit(fail, 1)])
+        assert len(done) == 2 and not rest
+        assert executor.submit(process).result() in {w["pid"] for w in client.scheduler_info()["workers"].values()}
+
+
+def test_a_map_keeps_the_order_and_raises_at_its_place(client: Client) -> None:
+    executor = client.get_executor()
+    assert list(executor.map(add, range(4), [10] * 3, chunksize=2)) == [10, 11, 12]
+    assert list(executor.map(inc, [])) == []
+    results = executor.map(fail, [1, 2])
+    with pytest.raises(ValueError, match="no 1"):
+        next(results)
+
+
+def test_an_error_is_the_tasks_own(client: Client) -> None:
+    future = client.get_executor().submit(fail, 3)
+    error = future.exception(60)
+    assert isinstance(error, ValueError) and "fail" in str(error.__notes__)
+
+
+def test_a_call_that_waits_can_be_given_up(client: Client) -> None:
+    gate, executor = Event(client=client), client.get_executor()
+    futures = [executor.submit(wait_for, gate) for _ in range(6)]
+    assert futures[-1].cancel() and futures[-1].cancelled()
+    with pytest.raises(TimeoutError):
+        futures[0].result(0.01)
+    executor.shutdown(wait=True, cancel_futures=True)
+    gate.set()
+    assert all(future.cancelled() for future in futures)
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        executor.submit(inc, 1)
+    assert client.submit(inc, 1).result() == 2
+
+
+def test_a_shutdown_waits_for_the_calls(client: Client) -> None:
+    executor = client.get_executor(priority=1)
+    futures = [executor.submit(inc, number) for number in range(20)]
+    executor.shutdown()
+    assert all(future.done() for future in futures)
+
+
+# joblib
+
+
+@pytest.fixture
+def backend(client: Client) -> Iterator[dict[str, Any]]:
+    """Return what chooses the backend."""
+    register_joblib()
+    yield {"backend": "glassloom", "client": client}
+
+
+def doubled(number: int) -> int:
+    return 2 * number
+
+
+def nested(number: int) -> int:
+    return sum(joblib.Parallel()(joblib.delayed(doubled)(each) for each in range(number)))
+
+
+def first_of(values: np.ndarray, position: int) -> tuple[float, bool]:
+    return float(values[position]), values.flags.writeable
+
+
+def test_joblib_runs_on_the_cluster(client: Client, backend: dict[str, Any]) -> None:
+    with joblib.parallel_config(**backend):
+        pids = joblib.Parallel()(joblib.delayed(process)(number) for number in range(20))
+        assert joblib.effective_n_jobs() == 4
+    assert set(pids) <= {worker["pid"] for worker in client.scheduler_info()["workers"].values()}
+    with joblib.parallel_backend("glassloom", client=client):
+        assert joblib.Parallel(batch_size=3)(joblib.delayed(inc)(number) for number in range(10)) == list(range(1, 11))
+        assert sorted(joblib.Parallel(return_as="generator_unordered")(joblib.delayed(inc)(n) for n in range(5))) == [1, 2, 3, 4, 5]  # fmt: skip
+
+
+def test_calls_inside_calls_do_not_wait_for_each_other_for_ever(backend: dict[str, Any]) -> None:
+    with joblib.parallel_config(**backend):
+        assert joblib.Parallel()(joblib.delayed(nested)(number) for number in range(12)) == [
+            n * (n - 1) for n in range(12)
+        ]
+
+
+def test_large_arguments_are_sent_once(client: Client, backend: dict[str, Any]) -> None:
+    values = np.arange(50_000.0)
+    with joblib.parallel_config(**backend):
+        found = joblib.Parallel(batch_size=1)(joblib.delayed(first_of)(values, position) for position in range(10))
+    assert found == [(float(position), False) for position in range(10)]
+
+
+def test_an_error_of_a_call_is_raised(client: Client, backend: dict[str, Any]) -> None:
+    with joblib.parallel_config(**backend), pytest.raises(ValueError, match="no 1"):
+        joblib.Parallel(batch_size=1)(joblib.delayed(fail)(1) for _ in range(50))
+    assert client.submit(inc, 1).result() == 2
+
+
+def test_without_joblib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    monkeypatch.delitem(sys.modules, "glassloom.distributed.joblib_backend", raising=False)
+    with pytest.raises(
+        OptionError, match=r"register_joblib\(\) needs joblib, which isn't installed: pip install joblib"
+    ):
+        register_joblib()
