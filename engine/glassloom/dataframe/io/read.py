@@ -104,6 +104,11 @@ class Read(FrameBlockwise):
         return lengths if self.numbers is None else tuple(lengths[number] for number in self.numbers)
 
     @property
+    def unfiltered(self) -> Read:
+        """The same partitions, all rows of them."""
+        return Read(self.source, self.columns, self.numbers, None, origin=self.origin) if self.condition else self
+
+    @property
     def function(self) -> Callable[..., Any]:
         return self.source.reader(self.columns, self.condition)
 

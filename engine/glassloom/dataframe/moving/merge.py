@@ -1,8 +1,10 @@
-"""Joins: with a small side that every partition of the other one gets, by hash of the keys, or by index and divisions."""
+"""Joins: with a small side that every partition of the other one gets, by hash of the keys, or by index and divisions.
+
+Integers, instants and text are looked up in a table that is made once (`lookup.py`); else pandas joins the blocks.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,15 +14,21 @@ from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.divisions import redivide, union_of_divisions
+from glassloom.dataframe.moving.joining import AnyJoin, Joining
+from glassloom.dataframe.moving.lookup import JoinByLookup, LookupJoin, LookupTable, can_join_by_lookup
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
-from glassloom.dataframe.moving.size import most_bytes, most_rows
-from glassloom.dataframe.nodes import BlockOp, FrameExpr
+from glassloom.dataframe.moving.size import Size, size_of
+from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 
 BROADCAST_BYTES = 64 * 2**20
 """A larger side isn't sent to all partitions of the other one unless it has one partition."""
+LOOKUP_BYTES = 256 * 2**20
+"""A larger side isn't made a look-up table unless it has one partition, or is asked for."""
+MOST_LOOKUP_BYTES = 2**30
+"""The same, if filters leave all rows."""
 SMALL_ROWS = 100_000
 """Rows that are looked up in no time."""
 _HOWS = ("inner", "left", "right", "outer", "cross", "leftsemi", "leftanti")
@@ -30,45 +38,7 @@ _NEEDS_RIGHT_ONLY_ONCE = ("inner", "left", "cross", "leftsemi", "leftanti")
 _VALIDATIONS = ("one_to_one", "1:1", "one_to_many", "1:m", "many_to_one", "m:1", "many_to_many", "m:m")
 
 
-@dataclass(frozen=True)
-class Joining:
-    """How two frames are joined: pandas' arguments. Keys are lists or None."""
-
-    how: str
-    left_on: tuple[Any, ...] | None
-    right_on: tuple[Any, ...] | None
-    left_index: bool
-    right_index: bool
-    same_keys: bool
-    """Whether the keys were given by `on`: then they are one column of the result."""
-    suffixes: tuple[str | None, str | None]
-    indicator: bool | str
-    validate: str | None
-
-    def __glassloom_tokenize__(self) -> Any:
-        return tuple(vars(self).values())
-
-    def __call__(self, left: Any, right: Any) -> Any:
-        """Return the join of two blocks."""
-        options: dict[str, Any] = {
-            "how": self.how, "left_index": self.left_index, "right_index": self.right_index,
-            "suffixes": self.suffixes, "indicator": self.indicator, "validate": self.validate,
-        }  # fmt: skip
-        if self.same_keys:
-            options["on"] = None if self.left_on is None else list(self.left_on)
-        else:
-            options["left_on"] = None if self.left_on is None else list(self.left_on)
-            options["right_on"] = None if self.right_on is None else list(self.right_on)
-        if self.how in ("leftsemi", "leftanti"):
-            return _chosen_rows(left, right, {**options, "how": "left", "indicator": "_merge"}, self.how)
-        return pd.merge(left, right, **options)
-
-    @property
-    def __name__(self) -> str:
-        return "merge"
-
-
-class Join(BlockOp):
+class Join(AnyJoin):
     """Partitions of two frames, joined one by one; or those of one of them with the whole other one."""
 
     parameters = ("frame", "others", "call", "keys")
@@ -78,20 +48,14 @@ class Join(BlockOp):
 
     @property
     def joining(self) -> Joining:
-        """How they are joined."""
         assert isinstance(self.call.function, Joining)
         return self.call.function
 
     @property
     def sides(self) -> tuple[FrameExpr, FrameExpr]:
-        """The left and the right frame."""
         nodes = self.operand_nodes
         left, right = (nodes[block.number] for block in self.call.args)
         return left, right
-
-    @property
-    def layout(self) -> str:
-        return self.name
 
     @property
     def hashed_by(self) -> tuple[Any, ...] | None:
@@ -127,8 +91,9 @@ def merge(
 ) -> Any:
     """Join two frames, as `pandas.merge` does. Missing keys match missing keys, as in pandas.
 
-    A side of one partition, or one known to be small, is joined with each partition of the other side, if `how` allows
-    it; those rows keep the other side's order. Two frames that are joined by index and whose divisions are known are
+    A side of one partition, or one that is taken to be small, is joined with each partition of the other side, if `how`
+    allows it: the result has the other side's partitions, with its rows in their order. How large a side is follows from
+    what is known of its sources; filters are taken to leave a quarter. Two frames that are joined by index and whose divisions are known are
     joined partition by partition. Otherwise the rows of both are moved by the hash of their keys. Then each partition's
     rows are in pandas' order, and which rows are in which partition depends on the keys alone.
 
@@ -204,7 +169,10 @@ def join_nodes(
 ) -> FrameExpr:
     """Return the node of a join, of the kind that fits."""
     joining(left.meta, right.meta)  # what pandas objects to is raised here
-    side = _broadcast_side(left, right, joining, broadcast)
+    by_lookup = can_join_by_lookup(left.meta, right.meta, joining)
+    side = _broadcast_side(left, right, joining, broadcast, by_lookup)
+    if side is not None and by_lookup:
+        return _lookup_join(left, right, joining, side)
     if side == "right":
         return _join(left, right if right.npartitions == 1 else Repartition(right, 1), joining, None)
     if side == "left":
@@ -218,6 +186,13 @@ def join_nodes(
     )
     count = npartitions or _usual_count(left, right, own, others)
     return _join(hash_shuffle(left, own, count), hash_shuffle(right, others, count), joining, _keys_of_result(joining))
+
+
+def _lookup_join(left: FrameExpr, right: FrameExpr, joining: Joining, side: str) -> FrameExpr:
+    """Return the node of a join whose one side is looked up."""
+    call = BlockCall(JoinByLookup(joining, finds_right=side == "right"), (Block(0), Block(1)), label="merge")
+    frame, found, keys = (left, right, joining.right_on) if side == "right" else (right, left, joining.left_on)
+    return LookupJoin(frame, (LookupTable(found, keys or ()),), call)
 
 
 def _join(
@@ -236,41 +211,49 @@ def _usual_count(left: FrameExpr, right: FrameExpr, own: tuple[Any, ...], others
     return max(ready or [left.npartitions, right.npartitions])
 
 
-def _broadcast_side(left: FrameExpr, right: FrameExpr, joining: Joining, broadcast: Any) -> str | None:
+def _broadcast_side(left: FrameExpr, right: FrameExpr, joining: Joining, broadcast: Any, by_lookup: bool) -> str | None:
     """Return the side that all partitions of the other one get; None if rows must move."""
+    nodes = {"right": right, "left": left}
+    allowed = {"right": joining.how in _NEEDS_RIGHT_ONLY_ONCE, "left": joining.how in _NEEDS_LEFT_ONLY_ONCE}
+    sides = [side for side in nodes if allowed[side]]
     if left.npartitions == right.npartitions == 1:
-        return "right"
+        return sides[0] if by_lookup else "right"
     if joining.validate is not None:  # each key must be in one partition
         return None
-    allowed = {
-        "right": joining.how in _NEEDS_RIGHT_ONLY_ONCE,
-        "left": joining.how in _NEEDS_LEFT_ONLY_ONCE,
-    }
-    nodes = {"right": right, "left": left}
-    sides = [side for side in nodes if allowed[side]]
     if joining.how == "cross":
         return min(sides, key=lambda side: nodes[side].npartitions)
-    single = [side for side in sides if nodes[side].npartitions == 1]
     if broadcast is False:
         return None
-    if single:
-        return single[0]
-    sizes = {side: most_bytes(nodes[side]) for side in sides}
+    for side in sides:
+        if nodes[side].npartitions == 1:
+            return side
+    sizes = {side: size_of(nodes[side]) for side in sides}
     known = {side: size for side, size in sizes.items() if size is not None}
     if broadcast and sides:
-        return min(sides, key=lambda side: (known.get(side, float("inf")), nodes[side].npartitions))
-    small = {side: size for side, size in known.items() if _is_worth_sending(nodes[side], size, nodes[_other(side)])}
-    return min(small, key=small.__getitem__, default=None)
+        return min(sides, key=lambda side: (_likely_bytes(known.get(side)), nodes[side].npartitions))
+    if by_lookup:
+        small = [side for side, size in known.items() if _fits_a_table(size)]
+    else:
+        small = [side for side, size in known.items() if _is_worth_sending(size, nodes[_other(side)])]
+    return min(small, key=lambda side: known[side].likely_bytes, default=None)
 
 
-def _is_worth_sending(node: FrameExpr, size_bytes: int, other: FrameExpr) -> bool:
+def _likely_bytes(size: Size | None) -> float:
+    return float("inf") if size is None else size.likely_bytes
+
+
+def _fits_a_table(size: Size) -> bool:
+    return size.likely_bytes <= LOOKUP_BYTES and size.most_bytes <= MOST_LOOKUP_BYTES
+
+
+def _is_worth_sending(size: Size, other: FrameExpr) -> bool:
     """Whether looking up keys in a whole side, anew for each partition of the other one, costs less than moving rows."""
-    if size_bytes > BROADCAST_BYTES:
+    if size.most_bytes > BROADCAST_BYTES:
         return False
-    rows, others = most_rows(node), most_rows(other)
-    if rows is None or others is None:
-        return size_bytes * other.npartitions <= BROADCAST_BYTES
-    return rows * other.npartitions <= max(others, SMALL_ROWS)
+    others = size_of(other)
+    if others is None:
+        return size.most_bytes * other.npartitions <= BROADCAST_BYTES
+    return size.most_rows * other.npartitions <= max(others.most_rows, SMALL_ROWS)
 
 
 def _other(side: str) -> str:
@@ -349,14 +332,3 @@ def _listed(keys: Any) -> tuple[Any, ...] | None:
     if keys is None:
         return None
     return tuple(keys) if isinstance(keys, list) else (keys,)
-
-
-def _chosen_rows(left: Any, right: Any, options: dict[str, Any], how: str) -> Any:
-    """Return the rows of the left block whose keys the right one has, or hasn't."""
-    keys = options.get("on") or options.get("right_on")
-    table = right if not keys else right[[key for key in keys if key in right.columns]]
-    table = table[[]][~table.index.duplicated()] if options["right_index"] else table.drop_duplicates()
-    numbered = left.assign(_row=range(len(left)))
-    joined = numbered.merge(table, **options)
-    rows = joined.loc[joined["_merge"] == ("both" if how == "leftsemi" else "left_only"), "_row"]
-    return left.take(rows.to_numpy())

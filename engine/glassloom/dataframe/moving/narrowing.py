@@ -10,7 +10,9 @@ import pandas as pd
 
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.moving.exchange import Exchange, Split
-from glassloom.dataframe.moving.merge import Join, Joining
+from glassloom.dataframe.moving.joining import AnyJoin, Joining
+from glassloom.dataframe.moving.lookup import LookupJoin
+from glassloom.dataframe.moving.merge import Join
 from glassloom.dataframe.moving.shape import Repartition, SetDivisions
 from glassloom.dataframe.moving.shuffle import HashShuffle
 from glassloom.dataframe.moving.sort import SortedBlocks, SortedExchange
@@ -51,7 +53,7 @@ def move_needed_columns(roots: Sequence[Expr]) -> list[Expr]:
 
 def _wanted_columns(node: Expr, consumers: Sequence[Expr]) -> set[Any] | None:
     """Return the columns that are read of a node that moves rows; None if all are, or it doesn't."""
-    if not isinstance(node, (Join, HashShuffle, SortedExchange, SortedBlocks)) or not consumers:
+    if not isinstance(node, (AnyJoin, HashShuffle, SortedExchange, SortedBlocks)) or not consumers:
         return None
     if not isinstance(node.meta, pd.DataFrame) or not node.meta.columns.is_unique:
         return None
@@ -73,7 +75,16 @@ def _narrowed(node: Expr, wanted: set[Any], consumers: dict[str, list[Expr]]) ->
         by = set(node.call.function.__self__.by)  # type: ignore[attr-defined]
         frame = _chosen(node.frame, wanted | by)
         return None if frame is None else node.rebuild([frame, *node.operands[1:]])
+    if isinstance(node, LookupJoin):
+        return _narrowed_lookup(node, wanted)
     return _narrowed_join(node, wanted, consumers) if isinstance(node, Join) else None
+
+
+def _narrowed_lookup(node: LookupJoin, wanted: set[Any]) -> Expr | None:
+    sides = node.sides
+    needed = needed_columns(sides[0].meta, sides[1].meta, node.joining, wanted)
+    left, right = (_chosen(side, columns) for side, columns in zip(sides, needed, strict=True))
+    return None if left is right is None else node.of_sides(left or sides[0], right or sides[1])
 
 
 def _narrowed_join(node: Join, wanted: set[Any], consumers: dict[str, list[Expr]]) -> Expr | None:

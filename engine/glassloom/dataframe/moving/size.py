@@ -2,38 +2,94 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 
+from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.moving.exchange import Exchange
+from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.shape import Repartition, SetDivisions
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, LabelKeeping, Partitions, Projection
 
 TEXT_BYTES = 24
 """What a value of text, or another object, is taken to need."""
+FILTERED = 0.25
+"""The part of the rows that a filter is taken to leave."""
 _NO_MORE_ROWS = (Projection, Assign, Filter, LabelKeeping, Partitions, Exchange, Repartition, SetDivisions)
+_of_joins: WeakKeyDictionary[FrameExpr, tuple[int, float] | None] = WeakKeyDictionary()
+"""What has been found of joins, so that a chain of them isn't walked down again for each one."""
 
 
-def most_rows(node: FrameExpr) -> int | None:
-    """Return how many rows a frame has at most; None if that isn't known."""
-    while True:
-        if node.lengths is not None:
-            return sum(node.lengths)
-        if not isinstance(node, _NO_MORE_ROWS):
-            return None
-        node = node.frame
+class Size(NamedTuple):
+    """How large a frame is at most, as far as is known, and likely.
+
+    Of a join that is a guess: it is taken to have as many rows as its longer side, since keys mostly are of one row on
+    one side.
+    """
+
+    most_rows: int
+    likely_rows: float
+    row_bytes: int
+
+    @property
+    def most_bytes(self) -> int:
+        return self.most_rows * self.row_bytes
+
+    @property
+    def likely_bytes(self) -> float:
+        return self.likely_rows * self.row_bytes
 
 
-def most_bytes(node: FrameExpr) -> int | None:
-    """Return about how many bytes a frame has at most; None if that isn't known."""
-    rows = most_rows(node)
+def size_of(node: FrameExpr) -> Size | None:
+    """Return how large a frame is; None if nothing is known of its rows."""
+    rows = _rows(node)
     if rows is None:
         return None
     meta = node.meta
     dtypes = list(meta.dtypes) if isinstance(meta, pd.DataFrame) else [meta.dtype]
-    return rows * (sum(map(_value_bytes, dtypes)) + _index_bytes(meta))
+    return Size(*rows, sum(map(_value_bytes, dtypes)) + _index_bytes(meta))
+
+
+def _rows(node: FrameExpr) -> tuple[int, float] | None:
+    """Return how many rows a frame has at most, and likely."""
+    part = 1.0
+    while node.lengths is None:
+        if isinstance(node, Filter):
+            part *= FILTERED
+        if isinstance(node, AnyJoin):
+            return _times(_rows_of_join(node), part)
+        if isinstance(node, Read) and node.condition:
+            return _times(_rows(node.unfiltered), part * FILTERED)
+        if not isinstance(node, _NO_MORE_ROWS):
+            return None
+        node = node.frame
+    return _times((sum(node.lengths), float(sum(node.lengths))), part)
+
+
+def _times(rows: tuple[int, float] | None, part: float) -> tuple[int, float] | None:
+    return None if rows is None else (rows[0], rows[1] * part)
+
+
+def _rows_of_join(node: AnyJoin) -> tuple[int, float] | None:
+    if node not in _of_joins:
+        left, right = (_rows(side) for side in node.sides)
+        _of_joins[node] = None if left is None or right is None else _joined(node.joining.how, left, right)
+    return _of_joins[node]
+
+
+def _joined(how: str, left: tuple[int, float], right: tuple[int, float]) -> tuple[int, float]:
+    if how in ("leftsemi", "leftanti"):
+        return left[0], left[1] / 2
+    if how == "cross":
+        return left[0] * right[0], left[1] * right[1]
+    most = max(left[0], right[0])
+    likely = most * left[1] / max(left[0], 1) * right[1] / max(right[0], 1)
+    if how == "outer":
+        return left[0] + right[0], left[1] + right[1]
+    return most, max(likely, {"left": left[1], "right": right[1]}.get(how, 0.0))
 
 
 def _index_bytes(meta: Any) -> int:

@@ -1,0 +1,344 @@
+"""Joins by look-up: one side's rows are found by their keys in a table that is made once, for all partitions of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from glassloom.backends.pandas_ import concat
+from glassloom.backends.sizeof import register_sizeof, sizeof
+from glassloom.dataframe.arrow.text import is_text
+from glassloom.dataframe.moving.joining import AnyJoin, Joining
+from glassloom.dataframe.moving.number_table import NumberTable
+from glassloom.dataframe.nodes import FrameExpr
+from glassloom.expr import Expr
+from glassloom.graph import Key, Task, TaskRef
+
+_MOST_CELLS = 2**62
+_MOST_ROWS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class WholeNumbers:
+    """A key column of integers, booleans or instants: as the distance from the least one."""
+
+    dtype: Any
+    least: int
+    size: int
+
+    @classmethod
+    def of(cls, column: Any) -> WholeNumbers | None:
+        """Return the encoding of a column; None if it has missing values, or those of its dtype can't be encoded."""
+        if not len(column):
+            return cls(column.dtype, 0, 1)
+        values = _as_integers(column)
+        least, most = int(values.min()), int(values.max())
+        is_time = column.dtype.kind in "mM"
+        return None if is_time and least == np.iinfo(np.int64).min else cls(column.dtype, least, most - least + 1)
+
+    def encode(self, column: Any) -> tuple[Any, Any]:
+        """Return the code of each value, and which values have none: a mask, or None if all have one."""
+        distances = _as_integers(column) - np.int64(self.least)  # may wrap: then it is too large, as unsigned
+        outside = distances.view(np.uint64) >= np.uint64(self.size)
+        return distances, outside if outside.any() else None
+
+
+@dataclass(frozen=True)
+class Words:
+    """A key column of text: as the place among the distinct values. Missing is a value, as in `pandas.merge`."""
+
+    dtype: Any
+    values: Any
+
+    @classmethod
+    def of(cls, column: Any) -> Words:
+        """Return the encoding of a column."""
+        return cls(column.dtype, pc.unique(pa.array(column.array)))
+
+    @property
+    def size(self) -> int:
+        return max(len(self.values), 1)
+
+    def encode(self, column: Any) -> tuple[Any, Any]:
+        """Return the code of each value, and which values have none: a mask, or None if all have one."""
+        found = pc.index_in(pa.array(column.array), value_set=self.values)
+        if isinstance(found, pa.ChunkedArray):
+            found = found.combine_chunks()
+        codes = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return codes, codes < 0 if found.null_count else None
+
+
+Encoding = WholeNumbers | Words
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """All rows of a frame, to be found by keys.
+
+    Attributes
+    ----------
+    frame
+        The rows.
+    encodings, table
+        How keys become numbers, one for each combination of them, and where the rows of each are. None if they can't:
+        then pandas joins.
+    """
+
+    frame: Any
+    encodings: tuple[Encoding, ...] | None
+    table: NumberTable | None
+
+    @classmethod
+    def of(cls, keys: Sequence[Any], blocks: Sequence[Any]) -> Lookup:
+        """Return the look-up by some columns in the rows of blocks."""
+        frame = concat(blocks)
+        columns = [frame[key] for key in keys]
+        encodings = _encodings(columns) if len(frame) <= _MOST_ROWS else None
+        if encodings is None:
+            return cls(frame, None, None)
+        cells, _ = _cells(encodings, columns)
+        return cls(frame, encodings, NumberTable.of(cells, _size(encodings)))
+
+    def find(self, columns: Sequence[Any]) -> tuple[Any, Any] | None:
+        """Return pairs of rows with equal keys, as `NumberTable.find` does; None if keys aren't of the same dtypes."""
+        if self.table is None or self.encodings is None:
+            return None
+        if any(column.dtype != own.dtype for column, own in zip(columns, self.encodings, strict=True)):
+            return None
+        cells, outside = _cells(self.encodings, columns)
+        if outside is not None:
+            cells[outside] = -1
+        return self.table.find(cells)
+
+
+def can_look_up(dtype: Any) -> bool:
+    """Whether keys of this dtype can be looked up: integers of at most 63 bits, booleans, instants, text of Arrow's."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "iubmM" and dtype != np.uint64
+    return is_text(dtype)
+
+
+def _encodings(columns: Sequence[Any]) -> tuple[Encoding, ...] | None:
+    made: list[Encoding] = []
+    for column in columns:
+        if not can_look_up(column.dtype):
+            return None
+        one = WholeNumbers.of(column) if isinstance(column.dtype, np.dtype) else Words.of(column)
+        if one is None:
+            return None
+        made.append(one)
+    return tuple(made) if _size(made) <= _MOST_CELLS else None
+
+
+def _size(encodings: Sequence[Encoding]) -> int:
+    size = 1
+    for one in encodings:
+        size *= one.size
+    return size
+
+
+def _cells(encodings: Sequence[Encoding], columns: Sequence[Any]) -> tuple[Any, Any]:
+    """Return one number for each row, in memory of its own, and which rows have none, or None."""
+    cells, outside = encodings[0].encode(columns[0])
+    for one, column in zip(encodings[1:], columns[1:], strict=True):
+        codes, others = one.encode(column)
+        cells = cells * one.size + codes
+        outside = others if outside is None else outside if others is None else outside | others
+    return cells, outside
+
+
+def _as_integers(column: Any) -> Any:
+    values = column.to_numpy()
+    return values.view(np.int64) if values.dtype.kind in "mM" else values.astype(np.int64, copy=False)
+
+
+@register_sizeof(Lookup)
+def _sizeof_lookup(lookup: Lookup) -> int:
+    size = sizeof(lookup.frame)
+    table = lookup.table
+    if table is not None:
+        arrays = [*vars(table.distinct).values(), table.rows, table.starts]
+        size += sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+    return size
+
+
+class LookupTable(FrameExpr):
+    """The `Lookup` in all rows of a frame. It has no meta: only joins read it."""
+
+    parameters = ("frame", "keys")
+    operation = "lookup"
+    divisions = (None, None)
+
+    frame: FrameExpr
+    keys: tuple[Any, ...]
+
+    @cached_property
+    def meta(self) -> Any:
+        return None
+
+    def tasks(self) -> dict[Key, Task]:
+        blocks = [TaskRef(key) for key in self.frame.output_keys()]
+        return {(self.name, 0): Task((self.name, 0), _made, (self.keys, blocks))}
+
+
+def _made(keys: tuple[Any, ...], blocks: list[Any]) -> Lookup:
+    return Lookup.of(keys, blocks)
+
+
+class LookupJoin(AnyJoin):
+    """Partitions of a frame, each joined with all rows of another one, of which `others` has the `LookupTable`."""
+
+    @property
+    def table(self) -> LookupTable:
+        (table,) = self.others
+        assert isinstance(table, LookupTable)
+        return table
+
+    @property
+    def joining(self) -> Joining:
+        return self._joined.joining
+
+    @property
+    def _joined(self) -> JoinByLookup:
+        assert isinstance(self.call.function, JoinByLookup)
+        return self.call.function
+
+    @property
+    def sides(self) -> tuple[FrameExpr, FrameExpr]:
+        """The left and the right frame."""
+        both = (self.frame, self.table.frame)
+        return both if self._joined.finds_right else (both[1], both[0])
+
+    @cached_property
+    def meta(self) -> Any:
+        left, right = self.sides
+        return self.joining(left.meta, right.meta)
+
+    def is_broadcast(self, dependency: Expr) -> bool:
+        return isinstance(dependency, LookupTable)
+
+    def of_sides(self, left: FrameExpr, right: FrameExpr) -> LookupJoin:
+        """Return the same join of other frames."""
+        frame, found = (left, right) if self._joined.finds_right else (right, left)
+        table = LookupTable(found, self.table.keys, origin=self.table.origin)
+        return LookupJoin(frame, (table,), self.call, origin=self.origin)
+
+
+@dataclass(frozen=True)
+class JoinByLookup:
+    """The join of a block with the rows of a `Lookup`, which is on the right or the left side.
+
+    Rows come in the order of the block.
+    """
+
+    joining: Joining
+    finds_right: bool
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.joining, self.finds_right)
+
+    @property
+    def __name__(self) -> str:
+        return "merge"
+
+    def __call__(self, block: Any, lookup: Lookup) -> Any:
+        keys = (self.joining.left_on if self.finds_right else self.joining.right_on) or ()
+        found = lookup.find([block[key] for key in keys])
+        if found is None:
+            return self._by_pandas(block, lookup.frame)
+        rows, others = found
+        if self.joining.how in ("leftsemi", "leftanti"):
+            return _rows_with_or_without(block, rows, others, self.joining.how)
+        is_missing = others < 0
+        has_missing = bool(is_missing.any())
+        if self.joining.how == "inner" and has_missing:
+            kept = np.flatnonzero(~is_missing)
+            rows, others = kept if rows is None else rows[kept], others[kept]
+            has_missing = False
+        return self._assembled(block, rows, lookup.frame, others, has_missing)
+
+    def _by_pandas(self, block: Any, found: Any) -> Any:
+        if self.finds_right:
+            return self.joining(block, found)
+        number = "_row"
+        while number in block.columns or number in found.columns:
+            number += "_"
+        joined = self.joining(found, block.assign(**{number: np.arange(len(block))}))
+        rows = joined.pop(number).to_numpy()
+        return joined.take(np.argsort(rows, kind="stable")).reset_index(drop=True)
+
+    def _assembled(self, block: Any, rows: Any, found: Any, others: Any, has_missing: bool) -> Any:
+        """Return the frame of pairs of rows, with its columns as pandas names and orders them."""
+        own = _Taken(block, rows, False)
+        theirs = _Taken(found, others, has_missing)
+        left, right = (own, theirs) if self.finds_right else (theirs, own)
+        shared = (self.joining.left_on or ()) if self.joining.same_keys else ()
+        columns = [(own if name in shared else left)(name) for name in left.frame.columns]
+        columns += [right(name) for name in right.frame.columns if name not in shared]
+        made = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(len(others)), copy=False)
+        made.columns = result_columns(left.frame.columns, right.frame.columns, self.joining)
+        return made
+
+
+def result_columns(left: Any, right: Any, joining: Joining) -> pd.Index:
+    """Return the columns of a join, as `pandas.merge` names them."""
+    shared = set(joining.left_on or ()) if joining.same_keys else set()
+    both = (set(left) & set(right)) - shared
+    suffixes = [suffix or "" for suffix in joining.suffixes]
+    names = [f"{name}{suffixes[0]}" if name in both and suffixes[0] else name for name in left]
+    names += [f"{name}{suffixes[1]}" if name in both and suffixes[1] else name for name in right if name not in shared]
+    return pd.Index(names)
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """Rows of a frame, column by column: those at places `rows` (None: all), missing ones at -1."""
+
+    frame: Any
+    rows: Any
+    has_missing: bool
+
+    def __call__(self, name: Any) -> Any:
+        column = self.frame[name]
+        array = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+        if self.rows is None:
+            return array
+        if self.has_missing:
+            return pd.api.extensions.take(array, self.rows, allow_fill=True)
+        return array.take(self.rows)
+
+
+def _rows_with_or_without(block: Any, rows: Any, others: Any, how: str) -> Any:
+    kept = np.flatnonzero((others >= 0) if how == "leftsemi" else (others < 0))
+    if rows is not None:
+        kept = rows[kept]
+        kept = kept[np.append(True, kept[1:] != kept[:-1])[: len(kept)]]  # each once
+    return block if len(kept) == len(block) else block.take(kept)
+
+
+def can_join_by_lookup(left: Any, right: Any, joining: Joining) -> bool:
+    """Whether frames with these metas can be joined by look-up, whichever side is looked up."""
+    own, others = joining.left_on, joining.right_on
+    if own is None or others is None or joining.indicator or joining.validate is not None:
+        return False
+    if joining.left_index or joining.right_index or joining.how in ("outer", "cross") or len(own) != len(others):
+        return False
+    if not (left.columns.is_unique and right.columns.is_unique):
+        return False
+    if any(key not in left.columns for key in own) or any(key not in right.columns for key in others):
+        return False
+    if not joining.same_keys and set(own) & set(others):
+        return False
+    pairs = [(left[one].dtype, right[other].dtype) for one, other in zip(own, others, strict=True)]
+    if not all(one == other and can_look_up(one) for one, other in pairs):
+        return False
+    if joining.how in ("leftsemi", "leftanti"):
+        return True
+    return result_columns(left.columns, right.columns, joining).identical(joining(left, right).columns)

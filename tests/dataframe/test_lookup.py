@@ -1,0 +1,240 @@
+"""Joins by look-up against pandas: keys of all kinds, equal and missing ones, sides without rows; and which joins are."""
+
+from __future__ import annotations
+
+import pickle
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, plan
+from glassloom.backends.sizeof import sizeof
+from glassloom.dataframe.moving.joining import Joining
+from glassloom.dataframe.moving.lookup import JoinByLookup, Lookup, LookupJoin, can_join_by_lookup
+from glassloom.dataframe.moving.merge import Join
+from glassloom.dataframe.moving.number_table import DirectTable, HashedTable, NumberTable
+from glassloom.dataframe.moving.size import size_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from long_tests import examples
+
+INLINE = {"scheduler": "inline"}
+FAR = 2**40
+KEYS = {
+    "near": st.integers(-3, 6),
+    "far": st.sampled_from([-FAR, 0, 1, FAR, 2**63 - 1, -(2**63)]),
+    "small": st.integers(-128, 127),
+    "flag": st.booleans(),
+    "day": st.sampled_from([pd.Timestamp("2000-01-01"), pd.Timestamp("1812-02-03"), pd.NaT]),
+    "word": st.sampled_from(["", "a", "b", "häß", "long text, of more bytes than a word has", None]),
+}
+DTYPES = {"near": "int64", "far": "int64", "small": "int8", "flag": "bool", "day": "datetime64[us]", "word": "str"}
+TEXT = pd.Series(["a"], dtype="str").dtype
+HAS_ARROW_TEXT = isinstance(TEXT, pd.StringDtype)
+
+
+def joining(keys, how, suffixes=("_x", "_y"), right_keys=None):
+    return Joining(
+        how, keys, right_keys or keys, False, False, right_keys is None, suffixes, indicator=False, validate=None
+    )
+
+
+@st.composite
+def sides(draw):
+    """Return two frames with key columns, one column that both have, and one of each alone."""
+    kinds = draw(st.lists(st.sampled_from(sorted(KEYS)), min_size=1, max_size=3, unique=True))
+    made = []
+    for own in "ab":
+        length = draw(st.integers(0, 12))
+        columns = {
+            kind: pd.Series(draw(st.lists(KEYS[kind], min_size=length, max_size=length)), dtype=DTYPES[kind])
+            for kind in kinds
+        }
+        extra = {own: np.arange(length), "both": pd.Series([f"{own}{n}" for n in range(length)], dtype="str")}
+        made.append(pd.DataFrame({**columns, **extra, f"flag_{own}": np.arange(length) % 2 == 0}))
+    return kinds, *made
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(data=st.data())
+def test_a_join_by_lookup_is_that_of_pandas(data):
+    kinds, left, right = data.draw(sides())
+    how = data.draw(st.sampled_from(["inner", "left", "right"]))
+    chosen = joining(tuple(kinds), how, data.draw(st.sampled_from([("_x", "_y"), ("", "_r"), ("_l", None)])))
+    expected = chosen(left, right)
+    finds_right = how != "right"
+    block, found = (left, right) if finds_right else (right, left)
+    cut = data.draw(st.integers(0, len(found)))
+    lookup = Lookup.of(chosen.left_on, [found.iloc[:cut], found.iloc[cut:]])
+    assert_same(JoinByLookup(chosen, finds_right)(block, lookup), expected)
+    again = JoinByLookup(chosen, finds_right)(block, pickle.loads(pickle.dumps(lookup)))
+    assert_same(again, expected)
+    assert sizeof(lookup) >= sizeof(found)
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(data=st.data())
+def test_an_inner_join_that_finds_rows_of_the_left_side_has_the_order_of_the_right_one(data):
+    kinds, left, right = data.draw(sides())
+    chosen = joining(tuple(kinds), "inner")
+    got = JoinByLookup(chosen, False)(right, Lookup.of(chosen.right_on, [left]))
+    expected = chosen(left, right).sort_values(["b", "a"], kind="stable", ignore_index=True)
+    assert_same(got, expected)
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(data=st.data())
+def test_semi_joins_by_lookup_keep_each_row_once(data):
+    kinds, left, right = data.draw(sides())
+    for how in ("leftsemi", "leftanti"):
+        chosen = joining(tuple(kinds), how)
+        got = JoinByLookup(chosen, True)(left, Lookup.of(chosen.right_on, [right]))
+        assert_same(got, chosen(left, right))
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(data=st.data())
+def test_keys_of_other_names_stay_on_both_sides(data):
+    kinds, left, right = data.draw(sides())
+    right = right.rename(columns={kind: f"r_{kind}" for kind in kinds})
+    how = data.draw(st.sampled_from(["inner", "left"]))
+    chosen = joining(tuple(kinds), how, right_keys=tuple(f"r_{kind}" for kind in kinds))
+    assert_same(JoinByLookup(chosen, True)(left, Lookup.of(chosen.right_on, [right])), chosen(left, right))
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(numbers=st.lists(st.integers(0, 60), max_size=30), asked=st.lists(st.integers(-1, 60), max_size=30))
+def test_both_kinds_of_number_tables_find_all_rows_of_a_number(numbers, asked):
+    column, wanted = np.array(numbers, np.int64), np.array(asked, np.int64)
+    kinds = set()
+    for factor, size in ((1, 61), (2**55, 61 * 2**55)):
+        table = NumberTable.of(column * factor, size)
+        kinds.add(type(table.distinct))
+        own, found = table.find(np.where(wanted < 0, -1, wanted * factor))
+        pairs = list(zip(range(len(asked)) if own is None else own, found, strict=True))
+        places = {number: [row for row, one in enumerate(numbers) if one == number] for number in set(numbers)}
+        assert pairs == [(row, place) for row, number in enumerate(asked) for place in places.get(number, [-1])]
+    assert kinds == {DirectTable, HashedTable}
+
+
+def test_keys_whose_blocks_have_another_dtype_than_the_meta_are_joined_by_pandas():
+    chosen = joining(("k",), "inner")
+    left, right = pd.DataFrame({"k": [1.0, np.nan]}), pd.DataFrame({"k": [1, 2], "y": [3, 4]})
+    assert_same(JoinByLookup(chosen, True)(left, Lookup.of(("k",), [right])), left.merge(right, on="k"))
+    lookup = Lookup.of(("k",), [left])
+    assert lookup.table is None
+    assert_same(JoinByLookup(chosen, False)(right, lookup), left.merge(right, on="k"))
+
+
+def test_keys_with_too_many_combinations_are_joined_by_pandas():
+    frame = pd.DataFrame({"i": [0, 2**62], "j": [0, 9], "x": [1, 2]})
+    assert Lookup.of(("i", "j"), [frame]).table is None
+    got = JoinByLookup(joining(("i", "j"), "left"), True)(frame, Lookup.of(("i", "j"), [frame]))
+    assert_same(got, frame.merge(frame, on=["i", "j"], how="left"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "can"),
+    [
+        ("int64", "int64", True),
+        ("datetime64[ns]", "datetime64[ns]", True),
+        ("int64", "int32", False),
+        ("uint64", "uint64", False),
+        ("float64", "float64", False),
+        ("Int64", "Int64", False),
+        ("category", "category", False),
+        ("object", "object", False),
+    ],
+)
+def test_only_keys_of_plain_dtypes_are_looked_up(left, right, can):
+    metas = [pd.DataFrame({"k": pd.Series(dtype=dtype)}) for dtype in (left, right)]
+    assert can_join_by_lookup(*metas, joining(("k",), "inner")) is can
+
+
+def test_frames_with_keys_in_the_index_or_equal_names_are_not_looked_up():
+    frame = pd.DataFrame({"k": [1], "x": [1]})
+    assert can_join_by_lookup(frame, frame, joining(("k",), "inner"))
+    assert not can_join_by_lookup(frame, frame, joining(("k",), "outer"))
+    assert not can_join_by_lookup(frame, frame, joining(("k",), "inner", right_keys=("k",)))
+    twice = pd.DataFrame([[1, 2]], columns=["k", "x"]).iloc[:, [0, 1, 1]]
+    assert not can_join_by_lookup(twice, frame, joining(("k",), "inner"))
+
+
+# Which joins are.
+
+
+@pytest.fixture
+def large():
+    frame = pd.DataFrame({"k": np.arange(200) % 7, "x": range(200), "z": range(200)})
+    return gd.from_pandas(frame, npartitions=4)
+
+
+@pytest.fixture
+def small():
+    return gd.from_pandas(pd.DataFrame({"k": range(6), "y": range(6), "w": range(6)}), npartitions=2)
+
+
+def kinds(lazy):
+    return [type(node) for node in plan(lazy) if isinstance(node, (Join, LookupJoin))]
+
+
+def test_the_smaller_side_is_looked_up_whichever_it_is(large, small):
+    for joined in (large.merge(small, on="k"), small.merge(large, on="k")):
+        assert kinds(joined) == [LookupJoin]
+        assert joined.npartitions == large.npartitions
+        got = joined.compute(**INLINE).sort_values("x", ignore_index=True)
+        assert_same(got[["k", "x", "y"]], large.compute().merge(small.compute(), on="k")[["k", "x", "y"]])
+    assert kinds(large.merge(small, on="k", broadcast=False)) == [Join]
+    assert kinds(large.merge(small, on="k", how="outer")) == [Join]
+
+
+def test_a_side_that_is_filtered_is_taken_for_small():
+    size = size_of(gd.from_pandas(pd.DataFrame({"k": range(8)}), npartitions=2)[lambda frame: frame.k > 1].expr)
+    assert (size.most_rows, size.likely_rows, size.row_bytes) == (8, 2.0, 8)
+    one = gd.from_pandas(pd.DataFrame({"k": range(8)}), npartitions=2)
+    two = gd.from_pandas(pd.DataFrame({"k": range(8), "x": range(8)}), npartitions=2)
+    joined = one.merge(two[two.x > 1], on="k")
+    (node,) = [node for node in plan(joined) if isinstance(node, LookupJoin)]
+    assert "x" in node.table.frame.meta.columns
+    assert (size_of(joined.expr).most_rows, size_of(joined.expr).likely_rows) == (8, 2.0)
+
+
+def test_only_the_needed_columns_of_both_sides_are_read(large, small):
+    joined = large.merge(small, on="k")[["x", "y"]]
+    (node,) = [node for node in plan(joined) if isinstance(node, LookupJoin)]
+    assert [list(side.meta.columns) for side in node.sides] == [["k", "x"], ["k", "y"]]
+    again = joined.merge(small, left_on="y", right_on="w")[["x"]]
+    nodes = [node for node in plan(again) if isinstance(node, LookupJoin)]
+    assert [[list(side.meta.columns) for side in node.sides] for node in nodes] == [
+        [["k", "x"], ["k", "y"]],
+        [["x", "y"], ["y", "w"]],
+    ]
+    assert_same(again.compute(**INLINE).x.tolist(), joined.compute(**INLINE).x.tolist())
+
+
+def test_partitions_of_a_join_by_lookup_join_only_those_of_the_large_side(large, small):
+    joined = large.merge(small, on="k")
+    some = joined.partitions[1]
+    assert_same(some.compute(**INLINE), large.partitions[1].compute().merge(small.compute(), on="k"))
+    (node,) = [node for node in plan(some) if isinstance(node, LookupJoin)]
+    assert node.frame.npartitions == 1
+    assert node.table.frame.npartitions == small.npartitions
+
+
+def test_a_join_by_lookup_of_one_partition_runs():
+    one = gd.from_pandas(pd.DataFrame({"k": [2, 1, 3], "x": range(3)}), npartitions=1)
+    table = pd.DataFrame({"k": [1, 2, 2], "y": range(3)})
+    for how in ("inner", "left", "right"):
+        lazy = one.merge(table, on="k", how=how)
+        assert kinds(lazy) == [LookupJoin]
+        assert_same(lazy.compute(**INLINE), one.compute().merge(table, on="k", how=how))
+        assert_same(lazy.partitions[0].compute(**INLINE), one.compute().merge(table, on="k", how=how))
+
+
+@pytest.mark.skipif(not HAS_ARROW_TEXT, reason="before pandas 3 text is objects")
+def test_text_is_looked_up_without_a_copy_of_the_rows_that_all_match():
+    block = pd.DataFrame({"k": pd.Series(["a", "b"], dtype="str"), "x": [1.0, 2.0]})
+    lookup = Lookup.of(("k",), [pd.DataFrame({"k": pd.Series(["b", "a"], dtype="str"), "y": [1, 2]})])
+    joined = JoinByLookup(joining(("k",), "inner"), True)(block, lookup)
+    assert np.shares_memory(joined.x.to_numpy(), block.x.to_numpy())
