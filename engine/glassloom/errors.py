@@ -82,6 +82,14 @@ class MemoryLimitExceeded(WorkerLost, MemoryError):
     """A task's workers were ended, time and again, because they took more memory than they may."""
 
 
+class DeviceOutOfMemory(ClusterError, MemoryError):
+    """A task took more memory of its worker's device than there is, also when it ran alone there."""
+
+
+class NoDevice(ClusterError):
+    """A result of a device, such as a GPU, was asked for in a process that can't hold it."""
+
+
 class DataLost(ClusterError):
     """A result is gone and cannot be computed again: it was scattered, or something removes its file time and again."""
 

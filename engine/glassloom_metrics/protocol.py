@@ -26,6 +26,7 @@ from glassloom_metrics.gpu_messages import (
 from glassloom_metrics.profile import Profile as Profile, Stacks as Stacks
 from glassloom_metrics.task_events import (
     COLUMN_TYPECODES as COLUMN_TYPECODES,
+    DEVICE_LANE as DEVICE_LANE,
     NO_WORKER as NO_WORKER,
     PUBLISH_LANE as PUBLISH_LANE,
     SPILL_LANE as SPILL_LANE,
@@ -222,7 +223,11 @@ class Progress(MessageBase, frozen=True, tag="progress"):
 
 
 class WorkerJoined(MessageBase, frozen=True, tag="worker-joined"):
-    """A worker is there. ``baseline_bytes`` is what its process had to itself when it started."""
+    """A worker is there. ``baseline_bytes`` is what its process had to itself when it started.
+
+    ``devices`` are the UUIDs of its devices; a GPU's is that of `GpuDevices`. Of each, if known, ``device_names``, the memory
+    (``device_total_bytes``), and how much of it the worker's results may take (``device_limit_bytes``).
+    """
 
     at_s: float
     worker: int
@@ -232,6 +237,9 @@ class WorkerJoined(MessageBase, frozen=True, tag="worker-joined"):
     memory_limit_bytes: int | None = None
     devices: list[str] = []
     baseline_bytes: int = 0
+    device_names: list[str] = []
+    device_total_bytes: list[int] = []
+    device_limit_bytes: list[int] = []
 
 
 class WorkerLeft(MessageBase, frozen=True, tag="worker-left"):
@@ -245,6 +253,11 @@ class WorkerSamples(MessageBase, frozen=True, tag="samples"):
 
     What a process has resident is its own or mapped: ``rss = own + mapped``. What is its own is results that it holds
     (``managed``), or not (``unmanaged``): see `unmanaged_bytes`. Columns at the end may be empty: not known.
+
+    Of the memory of a worker's device, its results take ``device_held_bytes``; all that its process has allocated,
+    ``device_used_bytes``; with freed memory that its allocator keeps, ``device_pool_bytes``; other processes,
+    ``device_other_bytes``. ``device_moved_bytes`` are results that moved to the host, and from there perhaps to disk, because
+    there was no room. Workers without a device have 0; these columns are empty if none has one.
     """
 
     at_s: float
@@ -259,6 +272,11 @@ class WorkerSamples(MessageBase, frozen=True, tag="samples"):
     own_bytes: list[int] = []
     unmanaged_bytes: list[int] = []
     pressure: list[int] = []
+    device_held_bytes: list[int] = []
+    device_used_bytes: list[int] = []
+    device_pool_bytes: list[int] = []
+    device_other_bytes: list[int] = []
+    device_moved_bytes: list[int] = []
 
 
 class Pressure(IntEnum):

@@ -29,7 +29,9 @@ class Action(IntEnum):
 PUBLISH_LANE = 0xFFFF
 SPILL_LANE = 0xFFFE
 TRANSFER_LANE = 0xFFFD
-"""Lanes of a worker for what is no run of a task: `SERIALISE`, `SPILL_WRITE` and `SPILL_READ`, and `TRANSFER`."""
+DEVICE_LANE = 0xFFFC
+"""Lanes of a worker for what is no run of a task: `SERIALISE`, `SPILL_WRITE` and `SPILL_READ`, `TRANSFER`, and what is copied
+from a device to the host (`DEVICE_TO_HOST`) and back."""
 
 
 Column = bytes | int | float

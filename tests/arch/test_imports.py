@@ -63,14 +63,14 @@ INSIDE_GLASSLOOM = {
     "glassloom.worker": (
         *PROCESS, "glassloom._text", "glassloom.backends", "glassloom.devices", "glassloom.errors", "glassloom.graph", "glassloom.local.default",
         "glassloom.local.synchronous", "glassloom.protocol", "glassloom.sampling.process", "glassloom.sampling.stack_sampler",
-        "glassloom.sampling.task_stacks", "glassloom.scheduler", "glassloom.store", "glassloom.worker",
+        "glassloom.sampling.task_stacks", "glassloom.scheduler", "glassloom.store", "glassloom.units", "glassloom.worker",
     ),
     "glassloom.head": (
         *PROCESS, "glassloom._names", "glassloom.errors", "glassloom.graph", "glassloom.head", "glassloom.protocol", "glassloom.sampling",
         "glassloom.scheduler", "glassloom.store", "glassloom.units", "glassloom.worker.fork_server",
     ),
     "glassloom.client": (
-        *PROCESS, "glassloom._gc", "glassloom._names", "glassloom._text", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.config", "glassloom.errors",
+        *PROCESS, "glassloom._gc", "glassloom._names", "glassloom._text", "glassloom.client", "glassloom.cluster", "glassloom.collection", "glassloom.config", "glassloom.devices", "glassloom.errors",
         "glassloom.distributed.optional", "glassloom.expr", "glassloom.graph", "glassloom.local.default", "glassloom.protocol",
         "glassloom.recordings.cluster_recording",
         "glassloom.recordings.flame_files", "glassloom.reprs",

@@ -11,6 +11,7 @@ from glassloom_metrics import protocol
 from glassloom_metrics.message_base import MessageBase
 from glassloom_metrics.protocol import (
     COLUMN_TYPECODES,
+    DEVICE_LANE,
     PROTOCOL_VERSION,
     PUBLISH_LANE,
     SPILL_LANE,
@@ -66,7 +67,7 @@ def test_columns_have_the_element_types_of_the_code():
 
 
 def test_auxiliary_lanes_are_named():
-    for lane in (PUBLISH_LANE, SPILL_LANE, TRANSFER_LANE):
+    for lane in (PUBLISH_LANE, SPILL_LANE, TRANSFER_LANE, DEVICE_LANE):
         assert f"{lane} (0x{lane:X})" in TEXT
 
 

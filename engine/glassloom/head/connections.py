@@ -44,6 +44,8 @@ class WorkerConnection:
     """Size of the segments that it wrote and that are still there."""
     baseline_bytes: int = 0
     """What its process had to itself when it started."""
+    device: messages.DeviceReport | None = None
+    """The device that it has."""
     pressure: Pressure = Pressure.NONE
     health: Health = field(default_factory=Health)
     is_failing: bool = False

@@ -44,6 +44,7 @@ from glassloom.sampling.progress import N_KEPT, forget_old_layers, note_layers, 
 from glassloom.sampling.runs import RunTable
 from glassloom.sampling.task_rows import add_finished, attempt_columns
 from glassloom.scheduler import DATA_LAYER, NO_WORKER, Scheduler, TaskSlice, TaskState, WorkerState
+from glassloom.store.device_account import DeviceAccount
 from glassloom.store.segment import location_bytes
 
 _NO_LAYER = -1
@@ -140,11 +141,24 @@ class MetricsWriter:
             write_log(f"error: metrics ({what}) are lost:\n{text}")
 
     @_never_raises
-    def worker_joined(self, options: WorkerOptions, pid: int, baseline_bytes: int) -> None:
-        """A worker is there; its process has so much to itself."""
+    def worker_joined(self, options: WorkerOptions, ready: messages.WorkerReady) -> None:
+        """A worker is there."""
         at_s, number, limit_bytes = self._clock.now_s(), options.number, options.memory.limit_bytes
+        device = ready.device
         self._recorder.record(
-            WorkerJoined(at_s, number, options.name, pid, options.nthreads, limit_bytes, [], baseline_bytes)
+            WorkerJoined(
+                at_s,
+                number,
+                options.name,
+                ready.pid,
+                options.nthreads,
+                limit_bytes,
+                [] if device is None else [device.uuid],
+                ready.own_bytes,
+                [] if device is None else [device.name],
+                [] if device is None else [device.total_bytes],
+                [] if device is None else [device.limit_bytes],
+            )
         )
 
     @_never_raises
@@ -265,6 +279,7 @@ class MetricsWriter:
                     [sample.own_bytes for sample in samples],
                     [unmanaged_bytes(sample.own_bytes, sample.managed_bytes) for sample in samples],
                     [int(worker.pressure) for worker, _ in rows],
+                    *_device_columns(samples),
                 )
             )
 
@@ -347,10 +362,26 @@ class MetricsWriter:
         )
 
 
+def _device_columns(samples: Sequence[messages.Sample]) -> list[list[int]]:
+    """Return the columns of `WorkerSamples` that tell of devices: none if no worker has one, 0 for those without."""
+    if not any(sample.device is not None for sample in samples):
+        return []
+    accounts = [sample.device or DeviceAccount() for sample in samples]
+    return [
+        [account.held_bytes for account in accounts],
+        [account.used_bytes for account in accounts],
+        [account.pool_bytes for account in accounts],
+        [account.other_bytes for account in accounts],
+        [account.moved_bytes for account in accounts],
+    ]
+
+
 _NO_TASK = (-1, "")
 _AUXILIARY_LANES = {
     Action.SERIALISE: protocol.PUBLISH_LANE,
     Action.SPILL_WRITE: protocol.SPILL_LANE,
     Action.SPILL_READ: protocol.SPILL_LANE,
     Action.TRANSFER: protocol.TRANSFER_LANE,
+    Action.DEVICE_TO_HOST: protocol.DEVICE_LANE,
+    Action.HOST_TO_DEVICE: protocol.DEVICE_LANE,
 }

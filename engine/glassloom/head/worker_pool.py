@@ -115,11 +115,13 @@ class WorkerPool:
             )
             return None
         state = self._scheduler.worker_joined(ready.number, options.name, options.nthreads, options.resources)
-        worker = WorkerConnection(options, writer, ready.pid, state, baseline_bytes=ready.own_bytes)
+        worker = WorkerConnection(
+            options, writer, ready.pid, state, baseline_bytes=ready.own_bytes, device=ready.device
+        )
         self.connections[ready.number] = worker
         self._failed_starts = 0
         self._has_changed = True
-        self._metrics_writer.worker_joined(options, ready.pid, ready.own_bytes)
+        self._metrics_writer.worker_joined(options, ready)
         if len(self.connections) >= self._options.n_workers:
             self.all_ready.set()
         self._answer_waiting()
@@ -201,7 +203,9 @@ class WorkerPool:
         """A worker's memory has become short, or isn't any more."""
         before, worker.pressure = worker.pressure, Pressure(message.pressure)
         self._scheduler.set_pressure(worker.number, worker.pressure)
-        if worker.pressure is Pressure.PAUSED:
+        if worker.pressure is Pressure.PAUSED and message.device_bytes:
+            self._metrics_writer.log("warning", explain_device(worker, message.device_bytes), worker.number)
+        elif worker.pressure is Pressure.PAUSED:
             limits = worker.options.memory
             self._metrics_writer.log(
                 "warning",
@@ -325,6 +329,16 @@ class WorkerPool:
                 self.tell_changes()
             for client, request in waiting:
                 client.send(messages.Ack(request))
+
+
+def explain_device(worker: WorkerConnection, fixed_bytes: int) -> str:
+    """Return for people why a worker whose device is full gets no tasks."""
+    device = worker.device
+    what = "its device" if device is None else f"its device, {device.name} ({format_bytes(device.total_bytes)}),"
+    return (
+        f"worker {worker.options.name} gets no tasks for now: {format_bytes(fixed_bytes)} of {what} are taken by what can't move "
+        "to the host: what tasks work with and read, or other processes"
+    )
 
 
 def _reason_to_replace(worker: WorkerConnection, now_s: float) -> str:

@@ -17,6 +17,7 @@ import tblib
 from glassloom._text import encodable, error_line, text_of, traceback_text, type_name
 from glassloom.errors import (
     DataLost,
+    DeviceOutOfMemory,
     GlassloomError,
     GraphError,
     MemoryLimitExceeded,
@@ -60,6 +61,7 @@ _OWN_ERRORS = {
         WorkerLost,
         MemoryLimitExceeded,
         DataLost,
+        DeviceOutOfMemory,
         GraphError,
         NoSuchWorker,
         OptionError,

@@ -39,6 +39,7 @@ from glassloom.protocol.messages_to_clients import (
 )
 from glassloom.protocol.worker_messages import (
     Calls,
+    DeviceReport,
     Drop,
     DropCalls,
     Failed,
@@ -83,6 +84,7 @@ __all__ = [
     "Coordinate",
     "CoordinationReply",
     "DefineCall",
+    "DeviceReport",
     "Drop",
     "DropCalls",
     "Ended",

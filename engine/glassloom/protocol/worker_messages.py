@@ -7,6 +7,7 @@ import msgspec
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.message import Message
 from glassloom.sampling.taken_samples import TakenSamples
+from glassloom.store.device_account import DeviceAccount
 from glassloom.store.segment import Location
 
 # Head to worker
@@ -103,12 +104,24 @@ ToWorker = Calls | DropCalls | Run | RunSlice | Publish | Drop | Recall | Invoke
 # Worker to head
 
 
+class DeviceReport(msgspec.Struct, array_like=True, frozen=True):
+    """Which device a worker has (see `DeviceIdentity`), its memory, and how much of it results may take."""
+
+    kind: str
+    uuid: str
+    index: int
+    name: str
+    total_bytes: int
+    limit_bytes: int
+
+
 class WorkerReady(Message, frozen=True, tag="ready"):
     """The worker can run tasks; this is the memory that it takes before the first (see `Sample.own_bytes`)."""
 
     number: int
     pid: int
     own_bytes: int
+    device: DeviceReport | None = None
 
 
 class Finished(Message, frozen=True, tag="finished"):
@@ -201,13 +214,18 @@ class Sample(Message, frozen=True, tag="sample"):
     """Memory that spilling could still give back."""
     running: list[tuple[int, int, float]] = []
     """Of tasks that have run for a while the number, the lane, and when that began, monotonic."""
+    device: DeviceAccount | None = None
 
 
 class MemoryPressure(Message, frozen=True, tag="memory-pressure"):
-    """Memory has become short, or isn't any more: a `scheduler.Pressure`, and what the process has to itself."""
+    """Memory has become short, or isn't any more: a `scheduler.Pressure`, and what the process has to itself.
+
+    ``device_bytes`` is what can't move away from its device, if that is what is short; else 0.
+    """
 
     pressure: int
     own_bytes: int
+    device_bytes: int = 0
 
 
 class ResultsLost(Message, frozen=True, tag="results-lost"):

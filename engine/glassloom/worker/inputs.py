@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from glassloom.backends.sharing import read_only_view
+from glassloom.devices.values import HostForm, device_bytes, on_any_device
 from glassloom.errors import DataLost, SerialisationError
 from glassloom.protocol.calls import Call
 from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.pickled_futures import may_have_futures
 from glassloom.scheduler import MAX_QUEUED
+from glassloom.store.device_store import DeviceStore, Results
 from glassloom.store.packed_file import Packed
 from glassloom.store.pickling import loads_result
 from glassloom.store.segment import Location, Segment, load_parts
-from glassloom.store.store import Store
 from glassloom.worker.lane_results import LaneColumns, LaneResults
 
 
@@ -122,7 +123,7 @@ NoteRead = Callable[[int, float, float, int], None]
 class Inputs:
     """Reads the inputs of tasks: from this worker's store, from shared memory, or out of the message."""
 
-    def __init__(self, store: Store, recent: RecentResults, note_read: NoteRead) -> None:
+    def __init__(self, store: Results, recent: RecentResults, note_read: NoteRead) -> None:
         self._store = store
         self._recent = recent
         self._note_read = note_read
@@ -153,18 +154,38 @@ class Inputs:
             raise SerialisationError(f"an input of this task can't be read: {error}") from error.__cause__
 
     def _value(self, number: int, location: Location | None, timer: _Timer) -> Any:
-        if location is None:
+        if location is None or (isinstance(self._store, DeviceStore) and number in self._store):
             return self._local(number, timer)
         try:
             if isinstance(location, bytes):
-                return timer.unpickle(location)
+                return self._passing(timer.unpickle(location))
             if isinstance(location, Packed):
-                return self._load(number, location, timer)
+                return self._passing(self._load(number, location, timer))
             if number not in self._mapped:
-                self._mapped[number] = self._load(number, location, timer)
+                return self._kept(number, self._load(number, location, timer))
         except DataLost as error:
             raise InputLost(number, str(error), location) from None
         return self._mapped[number]
+
+    def _kept(self, number: int, value: Any) -> Any:
+        """Return a result that was read from shared memory, and keep it for further tasks: on the device if it is of one."""
+        store = self._store
+        if not isinstance(store, DeviceStore):
+            value = on_any_device(value) if isinstance(value, HostForm) else value
+        elif isinstance(value, HostForm):
+            store.put_shared(number, value)
+            return store.get(number)
+        elif device_bytes(value, store.device):  # a client has sent it, and unpickling has put it on the device
+            store.put(number, value, 0)
+            return store.get(number)
+        self._mapped[number] = value
+        return value
+
+    def _passing(self, value: Any) -> Any:
+        """Return a small result that isn't kept, on the device if it is of one."""
+        if not isinstance(value, HostForm):
+            return value
+        return self._store.room_for(value) if isinstance(self._store, DeviceStore) else on_any_device(value)
 
     def _load(self, number: int, location: Segment | Packed, timer: _Timer) -> Any:
         begun_s = monotonic_s()

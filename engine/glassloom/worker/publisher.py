@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from glassloom.protocol import messages
 from glassloom.protocol.clock import monotonic_s
+from glassloom.store.device_store import Results
 from glassloom.store.segment import SegmentWriter, free_location
-from glassloom.store.store import Store
 from glassloom.worker.sender import BATCH_S, Sender
 from glassloom.worker.user_code import Shared, share_result
 
@@ -29,7 +29,7 @@ class Publisher:
     dropped before it is announced isn't announced, and what was written of it is removed again.
     """
 
-    def __init__(self, store: Store, segments: SegmentWriter, sender: Sender) -> None:
+    def __init__(self, store: Results, segments: SegmentWriter, sender: Sender) -> None:
         self._store = store
         self._segments = segments
         self._sender = sender

@@ -13,7 +13,8 @@ from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.messages import RunTask
 from glassloom.sampling.stack_sampler import SampledThread
-from glassloom.store.store import Store
+from glassloom.store.device_store import DeviceStore, Results
+from glassloom.worker.device_tasks import DeviceTasks
 from glassloom.worker.inputs import CallTable, InputLost, Inputs
 from glassloom.worker.lane_results import LaneResults
 from glassloom.worker.memory_monitor import MemoryMonitor
@@ -44,7 +45,7 @@ class TaskRunner:
         self,
         n_threads: int,
         queue: TaskQueue,
-        store: Store,
+        store: Results,
         memory: MemoryMonitor,
         sender: Sender,
         outbox: Outbox,
@@ -65,6 +66,7 @@ class TaskRunner:
         self._sender = sender
         self._outbox = outbox
         self._output = output
+        self._device_tasks = DeviceTasks(store) if isinstance(store, DeviceStore) else None
         self._watch = Watch(queue.urgent, queue.readers, output.partial)
         self._slots = ThreadSlots(n_threads, self._run_tasks, queue.wake, on_crash=on_crash)
 
@@ -105,22 +107,38 @@ class TaskRunner:
         while not self._slots.must_end(has_seceded=thread.has_seceded):
             item = following or self._queue.get()
             if isinstance(item, SliceTasks):
-                following = self._run_slice(item, slot, thread, lane)
+                following = (self._run_slice if self._device_tasks is None else self._run_first)(
+                    item, slot, thread, lane
+                )
             else:
                 following = None if item is None else self._run_task(item, slot, thread)
         if following is not None:
             self._queue.put_back(following)
 
-    def _run_task(self, task: RunTask, slot: int, thread: TaskThread) -> RunTask | None:
-        """Run a task; return one that has waited for it, to be run next."""
+    def _run_first(self, tasks: SliceTasks, slot: int, thread: TaskThread, _lane: LaneResults) -> RunTask | None:
+        """Run the next task of a slice by itself: on a device a task may have to be run once more."""
+        try:
+            number, literals = tasks.todo.popitem()
+        except KeyError:
+            if self._queue.empty():
+                self._outbox.flush()
+            return None
+        task = RunTask(number, tasks.call_of(number), literals, tasks.deps, tasks.priority)
+        return self._run_task(task, slot, thread, tasks)
+
+    def _run_task(
+        self, task: RunTask, slot: int, thread: TaskThread, source: SliceTasks | None = None
+    ) -> RunTask | None:
+        """Run a task, which may be one of a slice; return one that has waited for it, to be run next."""
         thread.begun_s = thread.started_s = monotonic_s()
         thread.number, thread.priority = task.number, task.priority
         self.n_executing += 1
-        outcome = run_user_code(task, self.calls, self.inputs)
+        run = run_user_code if self._device_tasks is None else self._device_tasks.run
+        outcome = run(task, self.calls, self.inputs)
         thread.started_s = math.inf
         thread.end(outcome.stop_s)
         self.n_executing -= not thread.has_seceded
-        return self._ended(task.number, task, slot, outcome)
+        return self._ended(task.number, source or task, slot, outcome)
 
     def _run_slice(self, tasks: SliceTasks, slot: int, thread: TaskThread, lane: LaneResults) -> RunTask | None:
         """Run tasks of a slice for a while; return a task that has waited for the last of them, to be run next."""
@@ -197,6 +215,8 @@ class TaskRunner:
         """The thread's task waits for others: first the head hears what this worker has finished."""
         self._outbox.flush()
         self._slots.secede()
+        if self._device_tasks is not None:
+            self._device_tasks.leave()
         thread.end(monotonic_s())
         thread.has_seceded = True
         self.n_executing -= 1
@@ -204,6 +224,8 @@ class TaskRunner:
 
     def _rejoin(self, thread: TaskThread, waits: bool) -> None:
         self._slots.rejoin(waits=waits)
+        if self._device_tasks is not None:
+            self._device_tasks.come_back()
         thread.begun_s = monotonic_s()
         thread.has_seceded = False
         self.n_executing += 1

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from glassloom._text import error_line
 from glassloom.backends.sizeof import sizeof
+from glassloom.devices.device import Device
 from glassloom.errors import DataLost, GlassloomError
 from glassloom.protocol import calls as calls_module
 from glassloom.protocol import failure
@@ -23,8 +24,8 @@ from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.messages import RunTask
 from glassloom.store import pickling, segment
+from glassloom.store.device_store import Results
 from glassloom.store.segment import Location, SegmentWriter, free_location, read_location
-from glassloom.store.store import Store
 from glassloom.worker import inputs as inputs_module
 from glassloom.worker.forked_child import child_pids, leave_if_child
 from glassloom.worker.inputs import CallTable, InputLost, Inputs
@@ -58,6 +59,8 @@ class Outcome:
         What was raised instead.
     lost
         Tells which input was gone, so that the function wasn't called.
+    is_out_of_device_memory
+        Whether the failure is that the worker's device has no more memory.
     cpu_begun_s
         The thread's CPU time at `start_s`.
     cpu_s, fetch_s, deserialise_s
@@ -65,6 +68,7 @@ class Outcome:
     """
 
     lost: InputLost | None = None
+    is_out_of_device_memory = False
     cpu_begun_s = math.nan
     cpu_s = math.nan
     fetch_s = 0.0
@@ -102,7 +106,7 @@ class Outcome:
         return outcome
 
 
-def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs) -> Outcome:
+def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs, device: Device | None = None) -> Outcome:
     """Run a task and return what came of it. Never raises. Doesn't return in a process that the task has forked."""
     outcome = Outcome(monotonic_s())
     outcome.cpu_begun_s = thread_time()
@@ -111,13 +115,14 @@ def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs) -> Outcome:
         deps: Sequence[Any] = ()
         if task.deps:
             deps, outcome.fetch_s, outcome.deserialise_s = inputs.read(task.deps)
-        value = outcome.value = call(task.literals, deps)
+        value = outcome.value = call(task.literals, deps) if device is None else _call_on(device, call, task, deps)
         del deps
     except InputLost as lost:
         outcome.lost = lost.with_traceback(None)  # it refers to the other inputs
     except BaseException as error:  # whatever the user's code raises is the task's result
         leave_if_child(error)
         outcome.stop()
+        outcome.is_out_of_device_memory = device is not None and isinstance(error, device.out_of_memory)
         outcome.failure = describe_error(error)
     else:
         leave_if_child()
@@ -127,6 +132,13 @@ def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs) -> Outcome:
         else:
             outcome.nbytes, outcome.inline = _measure(value)
     return outcome
+
+
+def _call_on(device: Device, call: calls_module.Call, task: RunTask, deps: Sequence[Any]) -> Any:
+    """Call a task's function within the device's range for it."""
+    name = getattr(call.function, "__name__", None) or type(call.function).__name__
+    with device.task_range(f"{name} {task.number}"):
+        return call(task.literals, deps)
 
 
 class Watch(NamedTuple):
@@ -254,11 +266,11 @@ class Shared(NamedTuple):
     lost: str = ""
 
 
-def share_result(number: int, store: Store, segments: SegmentWriter, *, on_disk: bool) -> Shared | None:
+def share_result(number: int, store: Results, segments: SegmentWriter, *, on_disk: bool) -> Shared | None:
     """Put a result where every process can reach it; None if it isn't here. Never raises."""
     location: Location | None = None
     try:
-        location = segments.place(store.get(number), on_disk=on_disk)
+        location = segments.place(store.get_on_host(number), on_disk=on_disk)
         view = None if isinstance(location, bytes) else read_location(location)  # now: the head may free it soon
         return Shared(location, view)
     except KeyError:

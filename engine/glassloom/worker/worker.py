@@ -21,7 +21,7 @@ from glassloom_metrics.protocol import LEAST_RUNNING_S, Action, Connect, encode
 
 from glassloom._supervision import Crash, start_thread
 from glassloom._text import encodable
-from glassloom.devices.device import set_current_device
+from glassloom.devices.device import Device, current_device, set_current_device
 from glassloom.devices.opening import open_device
 from glassloom.local.default import run_inside_task
 from glassloom.local.synchronous import SynchronousRuntime
@@ -34,10 +34,12 @@ from glassloom.sampling.process import ProcessSampler
 from glassloom.sampling.stack_sampler import StackSampler
 from glassloom.sampling.task_stacks import TaskStacks
 from glassloom.scheduler import Pressure
+from glassloom.store.device_store import DeviceStore, Results
 from glassloom.store.segment import SegmentWriter
 from glassloom.store.spill_file import codec_is_available
 from glassloom.store.store import RETRY_FULL_DISK_S, Store
 from glassloom.worker import plugins, user_code
+from glassloom.worker.device_memory import device_pressure, fixed_bytes
 from glassloom.worker.forked_child import on_fork
 from glassloom.worker.memory_monitor import MemoryMonitor
 from glassloom.worker.process_end import end_with_children
@@ -76,11 +78,17 @@ class Worker:
             self._note_full_disk,
             options.spill_compression,
         )
+        device = current_device()
+        self._on_device = None if device is None else self._device_store(device)
+        self._results: Results = self._store if self._on_device is None else self._on_device
         self._memory = MemoryMonitor(options.memory, self._store, self._note_pressure)
+        self._pressure = Pressure.NONE
+        self._telling_pressure = threading.Lock()
+        self._device_pressure = Pressure.NONE
         self._runner = TaskRunner(
             options.nthreads,
             self._queue,
-            self._store,
+            self._results,
             self._memory,
             self._sender,
             self._outbox,
@@ -88,7 +96,13 @@ class Worker:
             on_crash=self._crashed,
         )
         segments = SegmentWriter(options.shm_prefix, options.directory, f"w{options.number}")
-        self._publisher = Publisher(self._store, segments, self._sender)
+        self._publisher = Publisher(self._results, segments, self._sender)
+
+    def _device_store(self, device: Device) -> DeviceStore:
+        limit = self._options.device_memory_limit
+        if limit is not None:
+            device.limit_bytes = int(device.total_bytes * limit) if isinstance(limit, float) else limit
+        return DeviceStore(device, self._store, self._note_spill, self._note_refusal)
 
     def _make_profiler(self, interval_s: float | None) -> StackSampler | None:
         if interval_s is None:
@@ -108,7 +122,9 @@ class Worker:
         try:
             self._runner.start()
             start_thread("publisher", self._publisher.run, on_crash=self._crashed)
-            self._sender.send(messages.WorkerReady(options.number, os.getpid(), self._memory.own_bytes))
+            self._sender.send(
+                messages.WorkerReady(options.number, os.getpid(), self._memory.own_bytes, self._device_report())
+            )
             # From here on: the head lets nobody in whose first message is another, such as a sample.
             start_thread("housekeeping", self._housekeeping, on_crash=self._crashed)
             if self._profiler is not None:
@@ -181,13 +197,13 @@ class Worker:
         if self._profiler is not None:
             self._profiler.wake()
         # They may have been on their way when the head was told that this worker takes none.
-        if self._memory.pressure is Pressure.PAUSED:
+        if self._pressure is Pressure.PAUSED:
             self._runner.give_back(self._queue.recall_all())
 
     def _drop(self, number: int) -> None:
         self._publisher.drop(number)
         self._runner.inputs.drop(number)
-        self._store.drop(number)
+        self._results.drop(number)
 
     def _invoke(self, message: messages.Invoke) -> None:
         run_inside_task(SynchronousRuntime())
@@ -204,6 +220,11 @@ class Worker:
     def _note_spill(self, action: Action, number: int, start_s: float, stop_s: float, nbytes: int) -> None:
         self._sender.send(messages.StoreEvents([action], [number], [start_s], [stop_s], [nbytes]))
 
+    def _note_refusal(self, reason: str) -> None:
+        self._sender.send(
+            messages.WorkerLog(f"a result can't move from the device to the host, and stays there: {reason}")
+        )
+
     def _note_full_disk(self, error: OSError) -> None:
         self._sender.send(
             messages.WorkerLog(
@@ -214,7 +235,22 @@ class Worker:
         )
 
     def _note_pressure(self, pressure: Pressure, own_bytes: int) -> None:
-        self._sender.send(messages.MemoryPressure(pressure, own_bytes))
+        """The host's memory has become short, or isn't any more."""
+        self._tell_pressure(max(pressure, self._device_pressure), own_bytes, 0)
+
+    def _watch_device(self, on_device: DeviceStore) -> None:
+        account = on_device.account()
+        pressure = device_pressure(account, on_device.device.total_bytes, self._device_pressure)
+        if pressure is not self._device_pressure:
+            self._device_pressure = pressure
+            self._tell_pressure(max(pressure, self._memory.pressure), self._memory.own_bytes, fixed_bytes(account))
+
+    def _tell_pressure(self, pressure: Pressure, own_bytes: int, device_bytes: int) -> None:
+        with self._telling_pressure:  # of several threads that tell, the last one has to be right
+            if pressure is self._pressure:
+                return
+            self._pressure = pressure
+            self._sender.send(messages.MemoryPressure(pressure, own_bytes, device_bytes))
         if pressure is Pressure.PAUSED:
             self._runner.give_back(self._queue.recall_all())
 
@@ -226,8 +262,10 @@ class Worker:
         while not self._stopping.wait(_WATCH_BUSY_S if is_busy else _WATCH_IDLE_S):
             is_idle = not self._queue
             self._memory.look(is_idle=is_idle)
+            if self._on_device is not None:
+                self._watch_device(self._on_device)
             self._store.compact()
-            is_busy = not is_idle or self._memory.pressure is not Pressure.NONE
+            is_busy = not is_idle or self._pressure is not Pressure.NONE
 
     def _check_codec(self) -> None:
         codec = self._options.spill_compression
@@ -270,6 +308,16 @@ class Worker:
             self._memory.own_bytes,
             self._store.spillable_bytes,
             self._runner.running(LEAST_RUNNING_S),
+            None if self._on_device is None else self._on_device.account(),
+        )
+
+    def _device_report(self) -> messages.DeviceReport | None:
+        if self._on_device is None:
+            return None
+        device = self._on_device.device
+        identity = device.identity
+        return messages.DeviceReport(
+            identity.kind, identity.uuid, identity.index, identity.name, device.total_bytes, device.limit_bytes
         )
 
 

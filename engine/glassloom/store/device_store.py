@@ -1,0 +1,328 @@
+"""`DeviceStore`: results of a worker that has a device, on the device up to a limit, the others in the `Store` of the host.
+
+What is on the device moves to the host when there is no room, the least recently used first, and from there to disk as
+all results do. It comes back when a task reads it. What a task reads stays on the device until the task has ended.
+
+Results are copied without the lock. Copying runs the device's library, and for results other than single values users'
+code too: what that raises when a result moves to the host keeps the result on the device.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from glassloom_metrics.protocol import Action
+
+from glassloom.backends.sizeof import sizeof
+from glassloom.devices.device import Device
+from glassloom.devices.values import HostForm, device_bytes, on_device, on_host
+from glassloom.errors import DataLost
+from glassloom.store.device_account import DeviceAccount
+from glassloom.store.store import SpillEvent, Store
+
+MOVE_BOUND_S = 60.0
+"""How long a thread waits for another that copies the same result, before it goes on by itself."""
+_N_LOADING = 16
+"""How many results are copied to the device at once, at most."""
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """A result on the device."""
+
+    value: Any
+    nbytes: int
+    is_on_host: bool = False
+    """Whether the host's store has it too, in shared memory: then it need not be copied there."""
+    may_move: bool = True
+    pins: int = 0
+    moved: threading.Event | None = None
+    """Set when the thread is ready that copies it to the host now."""
+
+
+class _Pins(threading.local):
+    """What the task of this thread reads."""
+
+    def __init__(self) -> None:
+        self.entries: list[_Entry] = []
+
+
+class DeviceStore:
+    """Results by number, with the methods of `Store`.
+
+    Parameters
+    ----------
+    device
+        This process's.
+    host
+        Where results are that aren't on the device.
+    on_copy
+        Told of every copy, without a lock, in the thread that made it. The bytes are those on the device.
+    on_refusal
+        Told why a result can't move to the host.
+    """
+
+    def __init__(
+        self, device: Device, host: Store, on_copy: SpillEvent, on_refusal: Callable[[str], None] = lambda reason: None
+    ) -> None:
+        self.device = device
+        self.host = host
+        self._on_copy = on_copy
+        self._on_refusal = on_refusal
+        self._entries: OrderedDict[int, _Entry] = OrderedDict()
+        """What is on the device, least recently used first."""
+        self._moved: dict[int, int] = {}
+        """Device bytes of results that the host's store alone has."""
+        self._loading = [threading.Lock() for _ in range(_N_LOADING)]
+        self._pins = _Pins()
+        self._lock = threading.Lock()
+        self._leaving_bytes = 0
+        self.held_bytes = 0
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._entries or number in self.host
+
+    def nbytes(self, number: int) -> int:
+        """Return the size of a result; 0 if it isn't here, or lies in shared memory."""
+        entry = self._entries.get(number)
+        return self.host.nbytes(number) if entry is None else entry.nbytes
+
+    def account(self) -> DeviceAccount:
+        """Return where the device's bytes are now."""
+        device = self.device
+        with self._lock:
+            movable = sum(entry.nbytes for entry in self._entries.values() if _may_leave(entry))
+            held, moved = self.held_bytes, sum(self._moved.values())
+        pool = device.pool()
+        others = max(0, device.total_bytes - device.free() - pool)
+        return DeviceAccount(held, movable, device.used(), pool, others, moved)
+
+    def put(self, number: int, value: Any, nbytes: int) -> None:
+        """Keep a result where it is; others may leave the device for it."""
+        on_the_device = device_bytes(value, self.device)
+        self._wait_until_still(number)
+        with self._lock:
+            self._forget(number)
+            if on_the_device:
+                self._enter(number, _Entry(value, on_the_device))
+        if not on_the_device:
+            self.host.put(number, value, nbytes)
+            return
+        self.host.drop(number)
+        self.spill_down_to(self.device.limit_bytes, number)
+
+    def put_shared(self, number: int, form: HostForm) -> None:
+        """Take a result that another process has put into shared memory: the device gets a copy when a task reads it."""
+        if number not in self.host:
+            self.host.put(number, form, 0)
+
+    def replace(self, number: int, value: Any) -> None:
+        """The result lies in shared memory now: `value` is a view of it, which takes no memory of our own."""
+        with self._lock:
+            entry = self._entries.get(number)
+            if entry is None:
+                self._moved.pop(number, None)
+                self.host.replace(number, value)
+                return
+        self.host.put(number, value, 0)
+        with self._lock:
+            entry.is_on_host = True
+            if number not in self._entries and number not in self._moved:
+                self.host.drop(number)  # it was dropped meanwhile
+
+    def drop(self, number: int) -> None:
+        """Forget a result; nothing happens if it isn't here."""
+        with self._lock:
+            self._forget(number)
+            self.host.drop(number)
+
+    # Reading
+
+    def get(self, number: int) -> Any:
+        """Return a result, on the device if it is one of the device's, and keep it there until `release`.
+
+        Raises
+        ------
+        KeyError, DataLost, SerialisationError
+            As `Store.get`.
+        BaseException
+            One of the device's `out_of_memory`, if there is no room even if all that may move is moved.
+        """
+        entry = self._pinned(number)
+        if entry is None:
+            with self._loading[number % _N_LOADING]:  # one thread copies it, others wait
+                entry = self._pinned(number) or self._load(number)
+        return entry.value if isinstance(entry, _Entry) else entry
+
+    def get_on_host(self, number: int) -> Any:
+        """Return a result as another process can have it: copied to the host if it is on the device. Raises as `Store.get`."""
+        with self._lock:
+            entry = self._entries.get(number)
+            if entry is not None:
+                entry.pins += 1
+        if entry is None:
+            return self.host.get(number)
+        try:
+            return self.host.get(number) if entry.is_on_host else self._copied(number, entry)
+        finally:
+            with self._lock:
+                entry.pins -= 1
+
+    def release(self) -> None:
+        """The task of this thread has ended: what it has read may leave the device."""
+        pinned = self._pins.entries
+        if not pinned:
+            return
+        self._pins.entries = []
+        with self._lock:
+            for entry in pinned:
+                entry.pins -= 1
+        if self.held_bytes > self.device.limit_bytes:
+            self.spill_down_to(self.device.limit_bytes)
+
+    def room_for(self, form: HostForm) -> Any:
+        """Return a result that isn't kept here, copied to the device; others leave it if there is no room."""
+        self.spill_down_to(self.device.limit_bytes - form.device_bytes)
+        try:
+            return on_device(form, self.device)
+        except self.device.out_of_memory:
+            self.make_room()
+        return on_device(form, self.device)
+
+    def _pinned(self, number: int) -> _Entry | None:
+        with self._lock:
+            entry = self._entries.get(number)
+            if entry is not None:
+                self._entries.move_to_end(number)
+                self._pin(entry)
+            return entry
+
+    def _pin(self, entry: _Entry) -> None:
+        entry.pins += 1
+        self._pins.entries.append(entry)
+
+    def _load(self, number: int) -> Any:
+        """Return a result of the host's store, or its new entry on the device if it is one of the device's."""
+        try:
+            form = self.host.get(number)
+        except DataLost:
+            self._moved.pop(number, None)
+            raise
+        if not isinstance(form, HostForm):
+            return form
+        start_s = time.monotonic()
+        entry = _Entry(self.room_for(form), form.device_bytes)
+        self._on_copy(Action.HOST_TO_DEVICE, number, start_s, time.monotonic(), entry.nbytes)
+        with self._lock:
+            self._pin(entry)
+            if number in self.host:  # else it was dropped meanwhile
+                self._enter(number, entry)
+                entry.is_on_host = not self.host.nbytes(number)
+                if not entry.is_on_host:
+                    self.host.drop(number)
+        return entry
+
+    # Leaving the device
+
+    def make_room(self) -> None:
+        """Move all that may move to the host, and give what the allocator keeps back to the device."""
+        self.spill_down_to(0)
+        self.device.free_cached()
+
+    def spill_down_to(self, goal_bytes: int, keep: int = -1) -> None:
+        """Move the least recently used results, but not `keep`, to the host until those on the device take no more."""
+        while (victim := self._choose_victim(goal_bytes, keep)) is not None:
+            if not self._move(*victim):
+                return
+
+    def _choose_victim(self, goal_bytes: int, keep: int) -> tuple[int, _Entry] | None:
+        with self._lock:
+            if self.held_bytes - self._leaving_bytes <= goal_bytes:
+                return None
+            for number, entry in self._entries.items():
+                if number != keep and _may_leave(entry):
+                    entry.moved = threading.Event()
+                    self._leaving_bytes += entry.nbytes
+                    return number, entry
+            return None
+
+    def _move(self, number: int, entry: _Entry) -> bool:
+        """Move a result to the host, unless it can't be copied, or a task has begun to read it meanwhile.
+
+        Returns False if the host has no memory for it now.
+        """
+        form: HostForm | None = None
+        try:
+            if not entry.is_on_host:
+                form = self._copied(number, entry)
+                if self._entries.get(number) is entry:
+                    self.host.put(number, form, sizeof(form))
+        except MemoryError:
+            return False
+        except BaseException as error:  # pickling runs the user's code, copying the device's library
+            entry.may_move = False
+            self._on_refusal(f"{type(error).__name__}: {error}")
+        finally:
+            with self._lock:
+                self._let_go(number, entry, has_form=form is not None)
+                if entry.moved is not None:
+                    entry.moved.set()
+                entry.moved = None
+        return True
+
+    def _let_go(self, number: int, entry: _Entry, *, has_form: bool) -> None:
+        """A result was copied to the host, or could not be."""
+        self._leaving_bytes -= entry.nbytes
+        is_here = self._entries.get(number) is entry
+        is_on_host = has_form or entry.is_on_host
+        if is_here and is_on_host and not entry.pins:
+            self._leave(number, entry)
+            entry.value = None  # whoever has the entry in hand keeps no memory by it
+            if not entry.is_on_host:
+                self._moved[number] = entry.nbytes
+        elif has_form and not entry.is_on_host:
+            self.host.drop(number)
+
+    def _copied(self, number: int, entry: _Entry) -> HostForm:
+        start_s = time.monotonic()
+        form = on_host(entry.value, self.device)
+        self._on_copy(Action.DEVICE_TO_HOST, number, start_s, time.monotonic(), entry.nbytes)
+        return form
+
+    def _wait_until_still(self, number: int) -> None:
+        """Wait for the thread that moves a result, so that what it does isn't taken for the next of this number."""
+        with self._lock:
+            entry = self._entries.get(number)
+            moved = None if entry is None else entry.moved
+        if moved is not None:
+            moved.wait(MOVE_BOUND_S)
+
+    # The account; call these with the lock held
+
+    def _enter(self, number: int, entry: _Entry) -> None:
+        self._moved.pop(number, None)
+        self._entries[number] = entry
+        self.held_bytes += entry.nbytes
+
+    def _leave(self, number: int, entry: _Entry) -> None:
+        del self._entries[number]
+        self.held_bytes -= entry.nbytes
+
+    def _forget(self, number: int) -> None:
+        self._moved.pop(number, None)
+        entry = self._entries.get(number)
+        if entry is not None:
+            self._leave(number, entry)
+
+
+def _may_leave(entry: _Entry) -> bool:
+    return entry.may_move and not entry.pins and entry.moved is None
+
+
+Results = Store | DeviceStore
+"""Where a worker keeps its results."""

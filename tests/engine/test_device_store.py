@@ -1,0 +1,345 @@
+"""A worker's results on a simulated device, the host and disk, beside books of the test's own."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from glassloom.backends.simulated_ import SimulatedArray, SimulatedOutOfMemory, set_memory, xp
+from glassloom.devices.simulated import SimulatedDevice
+from glassloom.devices.values import HostForm, device_bytes, on_device, on_host
+from glassloom.errors import NoDevice
+from glassloom.store.device_store import DeviceStore
+from glassloom.store.store import Store
+from glassloom_metrics.protocol import Action
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from long_tests import LONG_TESTS
+
+KIB = 1024
+CHUNK = 8 * KIB
+LIMIT = 10 * CHUNK
+
+
+class Books:
+    """A store with a device of 16 chunks, of which results may take 10, on a host that may hold 5; and what it has told."""
+
+    def __init__(self, folder: Path, host_bytes: int | None = 5 * CHUNK) -> None:
+        self.events: list[tuple[Action, int, int]] = []
+        self.refusals: list[str] = []
+        self.device = SimulatedDevice(16 * CHUNK, LIMIT)
+        set_memory(self.device.memory)
+        self.host = Store(host_bytes, str(folder), self.note)
+        self.store = DeviceStore(self.device, self.host, self.note, self.refusals.append)
+
+    def note(self, action: Action, number: int, start_s: float, stop_s: float, nbytes: int) -> None:
+        assert start_s <= stop_s
+        self.events.append((action, number, nbytes))
+
+    def put(self, *numbers: int) -> None:
+        for number in numbers:
+            self.store.put(number, chunk(number), CHUNK)
+
+
+def chunk(number: int) -> Any:
+    return xp.full(CHUNK // 8, float(number))
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Iterator[Books]:
+    made = Books(tmp_path)
+    yield made
+    del made.store
+    set_memory(None)
+
+
+def on_the_device(books: Books) -> list[int]:
+    return list(books.store._entries)
+
+
+def test_the_least_recently_used_results_move_to_the_host_and_from_there_to_disk(books: Books) -> None:
+    books.put(*range(10))
+    assert books.events == []
+    books.store.get(0)
+    books.store.release()
+    books.put(10, 11)
+    assert on_the_device(books) == [*range(3, 10), 0, 10, 11]
+    assert books.events == [(Action.DEVICE_TO_HOST, 1, CHUNK), (Action.DEVICE_TO_HOST, 2, CHUNK)]
+    books.put(*range(12, 18))
+    assert Action.SPILL_WRITE in {action for action, _, _ in books.events}
+    assert books.host.managed_bytes <= 5 * CHUNK
+    account = books.store.account()
+    assert (account.held_bytes, account.used_bytes, account.moved_bytes) == (LIMIT, LIMIT, 8 * CHUNK)
+
+
+def test_what_has_moved_comes_back_when_it_is_read(books: Books) -> None:
+    books.put(*range(18))
+    found = books.store.get(1)
+    assert isinstance(found, SimulatedArray)
+    assert found.get().tolist() == [1.0] * (CHUNK // 8)
+    assert 1 not in books.host
+    assert [action for action, number, _ in books.events if number == 1] == [
+        Action.DEVICE_TO_HOST,
+        Action.SPILL_READ,
+        Action.HOST_TO_DEVICE,
+    ]
+
+
+def test_what_a_task_reads_stays_until_the_task_has_ended(books: Books) -> None:
+    books.put(*range(10))
+    for number in range(4):
+        books.store.get(number)
+    books.put(*range(10, 16))
+    books.store.make_room()
+    assert on_the_device(books) == [0, 1, 2, 3]
+    books.store.release()
+    books.store.make_room()
+    assert on_the_device(books) == []
+
+
+def test_pinned_results_may_pass_the_limit_and_leave_after_their_task(books: Books) -> None:
+    books.put(*range(10))
+    for number in range(10):
+        books.store.get(number)
+    books.put(10)
+    assert books.store.held_bytes == LIMIT + CHUNK, "no more than the one result that has just come"
+    books.store.release()
+    assert books.store.held_bytes <= LIMIT
+
+
+def test_several_threads_pin_what_their_own_tasks_read(books: Books) -> None:
+    books.put(0)
+    has_read, may_end = threading.Event(), threading.Event()
+
+    def task() -> None:
+        books.store.get(0)
+        has_read.set()
+        may_end.wait()
+        books.store.release()
+
+    thread = threading.Thread(target=task)
+    thread.start()
+    has_read.wait()
+    books.store.release()
+    books.store.make_room()
+    assert on_the_device(books) == [0]
+    may_end.set()
+    thread.join()
+    books.store.make_room()
+    assert on_the_device(books) == []
+
+
+def test_containers_of_arrays_move_as_one_and_each_array_once(books: Books) -> None:
+    x, y = chunk(1), chunk(2)
+    books.store.put(0, {"x": x, "both": (x, [y, "text"])}, 1)
+    assert books.store.nbytes(0) == 2 * CHUNK
+    del x, y
+    books.store.make_room()
+    gc.collect()
+    assert books.device.used() == 0
+    back = books.store.get(0)
+    assert back["both"][0] is back["x"]
+    assert back["both"][1][0].get()[0] == 2.0
+    assert back["both"][1][1] == "text"
+
+
+def test_results_that_are_not_the_devices_go_to_the_host(books: Books) -> None:
+    books.store.put(0, "text", 1000)
+    books.store.put(1, np.ones(1000), 8000)
+    assert on_the_device(books) == []
+    assert books.host.managed_bytes == 9000
+    assert books.store.get(1).sum() == 1000.0
+    assert books.store.nbytes(1) == 8000
+
+
+def test_what_cant_be_pickled_stays_on_the_device(books: Books) -> None:
+    books.store.put(0, (chunk(0), threading.Lock()), CHUNK)
+    books.put(*range(1, 11))
+    assert 0 in on_the_device(books)
+    assert len(books.refusals) == 1
+    assert "cannot pickle '_thread.lock' object" in books.refusals[0]
+    assert books.store.account().movable_bytes == 9 * CHUNK
+
+
+def test_a_result_in_shared_memory_leaves_the_device_without_a_copy(books: Books) -> None:
+    books.put(0)
+    form = books.store.get_on_host(0)
+    assert isinstance(form, HostForm)
+    books.store.replace(0, form)
+    books.events.clear()
+    books.store.make_room()
+    assert on_the_device(books) == []
+    assert books.events == []
+    assert books.store.get_on_host(0) is form
+    assert books.host.managed_bytes == 0
+    assert books.store.get(0).get()[0] == 0.0
+    books.store.release()
+    books.store.make_room()
+    assert [action for action, _, _ in books.events] == [Action.HOST_TO_DEVICE]
+
+
+def test_when_the_device_is_full_of_other_things_results_make_room(books: Books) -> None:
+    books.put(*range(8))
+    books.store.spill_down_to(7 * CHUNK)
+    taken = xp.zeros(9 * CHUNK // 8)
+    assert books.store.get(0).get()[0] == 0.0
+    assert books.device.used() <= 16 * CHUNK
+    del taken
+
+
+def test_it_is_said_if_there_is_no_room_for_a_result_that_is_read(books: Books) -> None:
+    books.put(0)
+    books.store.make_room()
+    taken = xp.zeros(16 * CHUNK // 8)
+    with pytest.raises(SimulatedOutOfMemory):
+        books.store.get(0)
+    del taken
+    assert books.store.get(0).get()[0] == 0.0
+
+
+def test_a_result_of_another_device_says_what_to_do(books: Books) -> None:
+    form = on_host(chunk(3), books.device)
+    form.kind = "cuda"
+    with pytest.raises(NoDevice, match=r"of kind 'cuda' and takes 8192 bytes there.*Copy it to the host where it is"):
+        on_device(form, books.device)
+
+
+def test_views_count_as_the_array_that_they_keep(books: Books) -> None:
+    assert device_bytes(chunk(0)[:2], books.device) == CHUNK
+
+
+class DeviceStoreMachine(RuleBasedStateMachine):
+    """Puts, reads, shares and drops results; the device's bytes always add up, and no value is lost."""
+
+    @initialize()
+    def start(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="gl-device-"))
+        self.books = Books(self.folder)
+        self.values: dict[int, Any] = {}
+        self.pinned: set[int] = set()
+        self.hogs: list[Any] = []
+
+    @rule(number=st.integers(0, 30), kind=st.sampled_from(["chunk", "chunk", "pair", "host", "small", "refused"]))
+    def put(self, number: int, kind: str) -> None:
+        try:
+            value: Any = chunk(number) if kind != "host" else bytes([number]) * CHUNK
+            if kind == "pair":
+                value = (value, "of", chunk(number))
+            elif kind == "small":
+                value = value[:4].copy()
+            elif kind == "refused":
+                value = (value[:4].copy(), threading.Lock())
+        except SimulatedOutOfMemory:
+            self.books.store.make_room()
+            return
+        self.books.store.put(number, value, CHUNK)
+        self.values[number] = kind
+        self.pinned.discard(number)
+
+    @precondition(lambda self: self.values)
+    @rule(data=st.data())
+    def read(self, data: st.DataObject) -> None:
+        number = data.draw(st.sampled_from(sorted(self.values)))
+        try:
+            value = self.books.store.get(number)
+        except SimulatedOutOfMemory:
+            return  # tasks and what else there is take too much; the value is still there
+        self.pinned.add(number)
+        self.check(number, value)
+
+    @rule()
+    def end_task(self) -> None:
+        self.books.store.release()
+        self.pinned.clear()
+
+    @precondition(lambda self: self.values)
+    @rule(data=st.data())
+    def share(self, data: st.DataObject) -> None:
+        number = data.draw(st.sampled_from(sorted(self.values)))
+        if self.values[number] != "refused":
+            form = self.books.store.get_on_host(number)
+            if isinstance(form, HostForm):
+                self.books.store.replace(number, form)
+
+    @precondition(lambda self: self.values)
+    @rule(data=st.data())
+    def drop(self, data: st.DataObject) -> None:
+        number = data.draw(st.sampled_from(sorted(self.values)))
+        self.books.store.drop(number)
+        del self.values[number]
+        self.pinned.discard(number)
+        assert number not in self.books.store
+
+    @rule(goal=st.integers(0, 10))
+    def spill(self, goal: int) -> None:
+        self.books.store.spill_down_to(goal * CHUNK)
+
+    @rule(chunks=st.integers(0, 4))
+    def hold_something_else(self, chunks: int) -> None:
+        self.hogs.clear()
+        try:
+            self.hogs.append(xp.zeros(chunks * CHUNK // 8))
+        except SimulatedOutOfMemory:
+            self.books.store.make_room()
+
+    def check(self, number: int, value: Any) -> None:
+        kind = self.values[number]
+        if kind == "host":
+            assert value == bytes([number]) * CHUNK
+            return
+        array = value if kind in ("chunk", "small") else value[0]
+        assert isinstance(array, SimulatedArray)
+        assert array.get()[0] == float(number)
+
+    @invariant()
+    def the_bytes_add_up(self) -> None:
+        if not hasattr(self, "books"):
+            return
+        store, account = self.books.store, self.books.store.account()
+        entries = store._entries
+        assert account.held_bytes == sum(entry.nbytes for entry in entries.values())
+        assert account.moved_bytes == sum(store._moved.values())
+        assert not set(entries) & set(store._moved)
+        assert set(self.values) == {n for n in range(31) if n in store}
+        fixed = sum(entry.nbytes for entry in entries.values() if entry.pins or not entry.may_move)
+        assert account.held_bytes <= max(LIMIT, fixed) + 2 * CHUNK
+        hogs = sum(hog.device_bytes for hog in self.hogs)
+        assert account.used_bytes >= hogs
+        for n, entry in entries.items():
+            assert (n in store.host) == entry.is_on_host
+
+    def teardown(self) -> None:
+        if hasattr(self, "books"):
+            self.books.store.release()
+            for number in list(self.values):
+                self.check_at_end(number)
+                self.books.store.release()
+                self.books.store.drop(number)
+            self.hogs.clear()
+            gc.collect()
+            assert self.books.device.used() == 0
+            assert self.books.store.held_bytes == 0
+            assert self.books.host.managed_bytes == 0
+            shutil.rmtree(self.folder)
+            set_memory(None)
+
+    def check_at_end(self, number: int) -> None:
+        self.hogs.clear()
+        self.check(number, self.books.store.get(number))
+
+
+TestDeviceStore = DeviceStoreMachine.TestCase
+TestDeviceStore.settings = settings(
+    max_examples=1000 if LONG_TESTS else 20,
+    stateful_step_count=100 if LONG_TESTS else 40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
