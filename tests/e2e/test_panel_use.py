@@ -14,14 +14,17 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 PAGE = "<!doctype html><title>A page</title><script>setInterval(() => parent.postMessage({type: 'glassloom:alive'}), 200)</script>"
-PANES = 30
+PANES = 20
 OPEN_AND_CLOSE = """async count => {
   const { commands, shell } = window.jupyterapp
   for (let index = 0; index < count; index += 1) {
     await commands.execute('glassloom:open-dashboard', {cluster: 'c0', page: 'status'})
     const pane = [...shell.widgets('main')].find(widget => widget.id.endsWith('-status'))
     window.paneClass = Object.getPrototypeOf(pane)
+    // What is closed sooner is held by JupyterLab, which is about to remember where it was.
+    while (pane.node.dataset.state !== 'live') await new Promise(resolve => setTimeout(resolve))
     pane.close()
+    if (!pane.isDisposed) throw new Error('a pane that was closed lives on')
   }
 }"""
 FOCUSED = """() => {

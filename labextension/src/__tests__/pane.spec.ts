@@ -233,7 +233,8 @@ describe('DashboardPane', () => {
     const all = setUp(() => true);
     const [pane] = all;
     const [, models] = all;
-    pane.dispose();
+    pane.close();
+    expect(pane.isDisposed).toBe(true);
     models.dispose();
     await settle(); // requests under way have been answered
     expect(jest.getTimerCount()).toBe(0);
@@ -373,7 +374,7 @@ describe('DashboardPane', () => {
     await settle();
     const timers = jest.getTimerCount();
     for (let i = 0; i < 1000; i++) {
-      makePane(models, { kind: 'active' }).dispose();
+      makePane(models, { kind: 'active' }).close();
     }
     await settle();
     expect(jest.getTimerCount()).toBe(timers);

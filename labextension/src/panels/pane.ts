@@ -137,6 +137,12 @@ export class DashboardPane extends Widget {
     this._frame.focus();
   }
 
+  /** A closed pane doesn't come back: it asks for nothing more, and isn't restored. */
+  protected onCloseRequest(message: Message): void {
+    super.onCloseRequest(message);
+    this.dispose();
+  }
+
   /** The tab's context menu finds its widget by the id in its data, also where a drop has put the pane. */
   private _setId(): void {
     this.id = DashboardPane.idOf(this._target, this.page);
