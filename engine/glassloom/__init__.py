@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from glassloom.client.default_client import default_client
     from glassloom.client.future import Future, fire_and_forget, wait
     from glassloom.client.worker_api import get_client, get_worker, rejoin, secede, worker_client
-    from glassloom.cluster import LocalCluster
+    from glassloom.cluster import LocalCluster, LocalCUDACluster
     from glassloom.collection import compute, optimize, persist, visualize
     from glassloom.delayed_call import Delayed, delayed
     from glassloom.distributed.threads_get import get
@@ -37,6 +37,7 @@ __all__ = [
     "Delayed",
     "Event",
     "Future",
+    "LocalCUDACluster",
     "LocalCluster",
     "Lock",
     "Queue",
@@ -70,6 +71,7 @@ _HOMES = {
     "Delayed": "delayed_call",
     "Event": "client.coordination",
     "Future": "client.future",
+    "LocalCUDACluster": "cluster",
     "LocalCluster": "cluster",
     "Lock": "client.coordination",
     "Queue": "client.coordination",

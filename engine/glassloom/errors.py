@@ -70,6 +70,10 @@ class ClusterStartError(ClusterError):
     """The head or the workers didn't start."""
 
 
+class DeviceNotFound(ClusterStartError, LookupError):
+    """There is no GPU on this machine, or not the one that was asked for."""
+
+
 class NoSuchWorker(ClusterError, LookupError):
     """A task may run on certain workers only, and none of them is there."""
 

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from glassloom_metrics.errors import ClusterNotFound as _NoRecord
 from glassloom_metrics.registry import ClusterRecord, find_record
 
-from glassloom.cluster.options import ClusterOptions
+from glassloom.cluster.cuda import CUDA_OPTION_NAMES, LocalCUDACluster
+from glassloom.cluster.local import LocalCluster
+from glassloom.cluster.options import CLIENT_OPTION_NAMES, ClusterOptions
+from glassloom.cluster.other_names import refuse_others
 from glassloom.errors import ClusterNotFound, OptionError
 
 
-def options_of_new_cluster(address: Any, given: ClusterOptions) -> ClusterOptions | None:
-    """Return the options of the cluster to start, None if there is one.
+def starter_of_new_cluster(
+    address: Any, given: ClusterOptions, gpu: bool, others: Mapping[str, Any]
+) -> Callable[[], LocalCluster] | None:
+    """Return what starts the cluster that a client was asked for, None if there is one.
+
+    Parameters
+    ----------
+    gpu
+        Whether each worker has a GPU. Then `others` may be options of `LocalCUDACluster`.
+    others
+        Options that only clusters of other kinds, or other libraries, have.
 
     Raises
     ------
     OptionError
-        If there is one, and options for a new one were given.
+        If there is one, and options for a new one were given; if one has no sense.
     """
+    of_gpus = {name: value for name, value in others.items() if gpu and name in CUDA_OPTION_NAMES}
+    rest = {name: value for name, value in others.items() if name not in of_gpus}
+    refuse_others("Client", rest, (*CLIENT_OPTION_NAMES, "gpu", *(CUDA_OPTION_NAMES if gpu else ())))
+    if address is None and gpu:
+        given.resolved()
+        return partial(LocalCUDACluster, **given.differences(), **of_gpus)
     if address is None:
-        return given.resolved()
-    for name, value in given.differences().items():
+        return partial(LocalCluster, **given.resolved().values())
+    asked = given.differences() | of_gpus | ({"gpu": True} if gpu else {})
+    for name, value in asked.items():
         raise OptionError(
             f"{name}={value!r} is for a new cluster, and Client({address!r}) connects to one that runs already; leave it out"
         )

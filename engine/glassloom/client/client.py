@@ -11,7 +11,7 @@ from typing import Any, Self
 from glassloom_metrics.registry import ClusterRecord
 
 from glassloom._gc import gc_paused
-from glassloom.client.addresses import find_cluster, options_of_new_cluster
+from glassloom.client.addresses import find_cluster, starter_of_new_cluster
 from glassloom.client.call_stacks import CallStackMethods
 from glassloom.client.cell_clients import replaced_client
 from glassloom.client.connection import Connection
@@ -32,8 +32,7 @@ from glassloom.client.repr_mixin import ReprMixin
 from glassloom.client.story import StoryMethods
 from glassloom.client.validation import check_iterables, refuse_actors
 from glassloom.cluster.local import LocalCluster
-from glassloom.cluster.options import CLIENT_OPTION_NAMES, ClusterOptions, Resources
-from glassloom.cluster.other_names import refuse_others
+from glassloom.cluster.options import ClusterOptions, Resources
 from glassloom.config import Configured
 from glassloom.local.default import set_current, unset_current
 from glassloom.protocol import messages
@@ -71,6 +70,8 @@ class Client(
         the option of `glassloom.config` that is the default. Only for a cluster that this client starts.
     memory_target_fraction, memory_spill_fraction, memory_pause_fraction, memory_terminate_fraction
         As in `LocalCluster`.
+    gpu
+        Whether to start a `LocalCUDACluster` in place of a `LocalCluster`; its options can be given too.
     asynchronous
         Whether to use it in an event loop: ``async with Client(asynchronous=True) as client``, or
         ``client = await Client(asynchronous=True)``. Methods that wait (`gather`, `Future.result`, `close`...) then
@@ -119,12 +120,12 @@ class Client(
         env: Mapping[str, str] | None = None,
         idle_timeout: float | str | None | Configured = Configured("cluster.idle-timeout"),
         timeout: float | str | Configured = Configured("cluster.start-timeout"),
+        gpu: bool = False,
         asynchronous: bool = False,
         set_as_default: bool = True,
         dask: bool = False,
         **others: Any,
     ) -> None:
-        refuse_others("Client", others, CLIENT_OPTION_NAMES)
         given = ClusterOptions(
             n_workers=n_workers,
             threads_per_worker=threads_per_worker,
@@ -150,21 +151,21 @@ class Client(
         self._serves_dask = dask
         self._leave_dask: Callable[[], object] = lambda: None
         """Lets Dask's collections run where they ran before."""
-        self._opening = (address, options_of_new_cluster(address, given), set_as_default)
+        self._opening = (address, starter_of_new_cluster(address, given, gpu, others), set_as_default)
         if not asynchronous:
             self._open(*self._opening)
 
     def _open(
         self,
         address: LocalCluster | ClusterRecord | str | None,
-        options: ClusterOptions | None,
+        start: Callable[[], LocalCluster] | None,
         set_as_default: bool,
     ) -> None:
         """Start the cluster if there is none, and connect. An error or interrupt leaves neither behind."""
         link: Connection | None = None
         try:
-            if options is not None:
-                self._own_cluster = self.cluster = LocalCluster(**options.values())
+            if start is not None:
+                self._own_cluster = self.cluster = start()
                 self._record = self.cluster.record
             elif isinstance(address, LocalCluster):
                 self._record = address.record

@@ -36,7 +36,7 @@ from glassloom.protocol.places import remove_files
 
 END_TIMEOUT_S = 10.0
 _LOOK_EVERY_S = 0.05
-_STACKLEVEL = 3
+_STACKLEVEL = 4
 """From `HeadProcess.start` to the line that made the `LocalCluster`."""
 _BLAS_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _NEEDED = ("glassloom", "glassloom_metrics", "cloudpickle", "msgspec", "numpy", "psutil")

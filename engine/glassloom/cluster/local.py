@@ -7,6 +7,7 @@ import itertools
 import os
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import Any, Self
@@ -125,8 +126,8 @@ class LocalCluster:
         started_by: str | None = None,
         **others: Any,
     ) -> None:
-        refuse_others("LocalCluster", others, OPTION_NAMES)
-        chosen_options = ClusterOptions(
+        refuse_others(type(self).__name__, others, OPTION_NAMES)
+        options = ClusterOptions(
             n_workers=n_workers,
             threads_per_worker=threads_per_worker,
             memory_limit=memory_limit,
@@ -143,12 +144,16 @@ class LocalCluster:
             timeout=timeout,
             detached=detached,
             started_by=started_by,
-        ).resolved()
-        self.options = self._head_options(chosen_options, name or _free_name())
+        )
+        self._start(options.resolved())
+
+    def _start(self, chosen_options: ClusterOptions) -> None:
+        """Start the head and its workers."""
+        self.options = self._head_options(chosen_options, chosen_options.name or _free_name())
         self._connection: Connection | None = None
         self._connecting = threading.Lock()
         self._card: LiveCard | None = None
-        self._head = HeadProcess(self.options, env or {}, chosen_options.timeout_s)
+        self._head = HeadProcess(self.options, chosen_options.env or {}, chosen_options.timeout_s)
         self._finalizer = weakref.finalize(self, self._head.end)
         self.record = self._head.start()
 
@@ -254,7 +259,7 @@ class LocalCluster:
     def __repr__(self) -> str:
         n_workers, options = self._n_workers(), self.options
         return (
-            f"LocalCluster({self.name!r}, {self.status}, workers={n_workers}, "
+            f"{type(self).__name__}({self.name!r}, {self.status}, workers={n_workers}, "
             f"threads={n_workers * options.threads_per_worker}, memory={_total_memory(options, n_workers)})"
         )
 
@@ -269,6 +274,7 @@ class LocalCluster:
                 ("Workers", n_workers),
                 ("Threads", n_workers * options.threads_per_worker),
                 ("Memory", _total_memory(options, n_workers)),
+                *_device_facts(options),
             ],
         )
 
@@ -312,6 +318,13 @@ def _free_name() -> str:
     name, taken = f"local-{os.getpid()}", {record.name for record in read_records()}
     others = (f"{name}-{number}" for number in itertools.count(2))
     return next(other for other in itertools.chain([name], others) if other not in taken)
+
+
+def _device_facts(options: HeadOptions) -> list[tuple[str, str]]:
+    """Return how many devices there are, of what kind."""
+    told = options.devices.settings
+    kinds = Counter(told[uuid]["name"] for uuid in told)
+    return [("GPUs", ", ".join(f"{count} x {name}" for name, count in kinds.items()))] if kinds else []
 
 
 def _total_memory(options: HeadOptions, n_workers: int) -> str:

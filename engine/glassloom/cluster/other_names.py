@@ -59,7 +59,49 @@ _INSTEAD: Mapping[str, str] = {
     "spill_dir": "write local_directory",
     "memory": "write memory_limit",
 }
-_SAME_HERE: Mapping[str, tuple[Any, ...]] = {"processes": (True,), "silence_logs": (False,), "security": (False,)}
+_FOR_GPUS = "it is for workers on GPUs: LocalCUDACluster(...) or Client(gpu=True, ...)"
+WITHOUT_GPUS: Mapping[str, str] = {
+    **_INSTEAD,
+    "CUDA_VISIBLE_DEVICES": _FOR_GPUS,
+    "device_memory_limit": _FOR_GPUS,
+    "enable_cudf_spill": _FOR_GPUS,
+    "cudf_spill_stats": _FOR_GPUS,
+    "rmm_pool_size": _FOR_GPUS,
+    "rmm_maximum_pool_size": _FOR_GPUS,
+    "rmm_managed_memory": _FOR_GPUS,
+    "rmm_async": _FOR_GPUS,
+    "rmm_allocator_external_lib_list": _FOR_GPUS,
+    "rmm_release_threshold": _FOR_GPUS,
+    "rmm_log_directory": _FOR_GPUS,
+    "rmm_track_allocations": _FOR_GPUS,
+    "log_spilling": _FOR_GPUS,
+    "pre_import": _FOR_GPUS,
+}
+"""The same for clusters without GPUs."""
+_NO_UCX = "workers of one machine share memory, and there is no UCX here; leave it out"
+CUDA_INSTEAD: Mapping[str, str] = {
+    **_INSTEAD,
+    "enable_tcp_over_ucx": _NO_UCX,
+    "enable_infiniband": _NO_UCX,
+    "enable_nvlink": _NO_UCX,
+    "enable_rdmacm": _NO_UCX,
+    "ucx_net_devices": _NO_UCX,
+    "data": _FIXED,
+    "jit_unspill": _FIXED,
+    "shared_filesystem": _FIXED,
+}
+"""The same for `LocalCUDACluster`, with dask-cuda's."""
+
+_SAME_HERE: Mapping[str, tuple[Any, ...]] = {
+    "processes": (True,),
+    "silence_logs": (False,),
+    "security": (False,),
+    "enable_tcp_over_ucx": (False,),
+    "enable_infiniband": (False,),
+    "enable_nvlink": (False,),
+    "enable_rdmacm": (False,),
+    "jit_unspill": (False,),
+}
 """Values that mean what happens anyway, besides None."""
 
 
@@ -67,7 +109,7 @@ def refuse_others(
     owner: str,
     others: Mapping[str, Any],
     known: Collection[str],
-    instead: Mapping[str, str] = _INSTEAD,
+    instead: Mapping[str, str] = WITHOUT_GPUS,
     same_here: Mapping[str, tuple[Any, ...]] = _SAME_HERE,
 ) -> None:
     """Raise for options that there are not, but for those that ask for what happens anyway.

@@ -128,6 +128,7 @@ class ClusterCommands:
 
     async def _scale(self, arguments: Arguments) -> str:
         n = _count(arguments, "n", least=0)
+        self._check_most("n", n)
         before = self._worker_pool.n_wanted
         self._worker_pool.scale(n)
         if n == before:
@@ -139,6 +140,8 @@ class ClusterCommands:
             self._worker_pool.scale(self._worker_pool.n_wanted)
             return f"The number of workers stays at {self._worker_pool.n_wanted}."
         minimum, maximum = _count(arguments, "minimum", least=0), _count(arguments, "maximum", least=1)
+        self._check_most("minimum", minimum)
+        self._check_most("maximum", maximum)
         if minimum > maximum:
             raise CommandRefused(f"minimum={minimum} is larger than maximum={maximum}")
         wait_s = arguments.get("wait_s", _ADAPT_WAIT_S)
@@ -146,6 +149,11 @@ class ClusterCommands:
             raise CommandRefused(f"wait_s={wait_s!r} should be a number of seconds, 0 or more")
         self._worker_pool.adapt(Adaptive(minimum, maximum, float(wait_s)))
         return f"The number of workers follows the work, between {minimum} and {maximum}."
+
+    def _check_most(self, name: str, n: int) -> None:
+        most = self._worker_pool.most_workers
+        if most is not None and n > most:
+            raise CommandRefused(f"{name}={n}: each worker of this cluster has a GPU of its own, and there are {most}")
 
     async def _restart(self, arguments: Arguments) -> str:
         n_workers = len(self._worker_pool.connections)

@@ -13,8 +13,8 @@ from glassloom_metrics.gpu_messages import GpuDevices, gpu_devices
 from glassloom._supervision import Crash, start_thread
 from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.protocol.clock import Clock
-from glassloom.sampling.nvml import DeviceLost, DeviceReading, NvmlSampler, NvmlUnavailable, load_nvml, processes_in
-from glassloom.sampling.nvml_session import ReplayedNvml, SessionError, read_session
+from glassloom.sampling.nvml import DeviceLost, DeviceReading, NvmlSampler, NvmlUnavailable, processes_in
+from glassloom.sampling.nvml_session import open_nvml
 
 SAMPLE_S = 1.0
 REFRESH_S = 60.0
@@ -23,22 +23,6 @@ DEADLINE_S = 10.0
 """A driver that hasn't answered for so long is said to be silent."""
 BEGIN_DEADLINE_S = 60.0
 """The same for opening NVML: without persistence mode the driver wakes all devices first."""
-
-
-def open_nvml(session: str | None) -> Any:
-    """Return the module `pynvml`, or a recorded session in its place.
-
-    Raises
-    ------
-    NvmlUnavailable
-        If there is none.
-    """
-    if session is None:
-        return load_nvml()
-    try:
-        return ReplayedNvml(read_session(session), repeat=True)
-    except (OSError, SessionError) as error:
-        raise NvmlUnavailable(f"The recorded NVML session can't be read: {error}") from error
 
 
 class GpuSampling:

@@ -88,6 +88,11 @@ class WorkerPool:
         return self._adaptive
 
     @property
+    def most_workers(self) -> int | None:
+        """How many workers there can be at most; None for any number."""
+        return self._options.devices.most_workers
+
+    @property
     def is_adaptive(self) -> bool:
         """Whether their number follows the work."""
         return self._adaptive is not None
@@ -264,6 +269,7 @@ class WorkerPool:
         return bool(failing)
 
     def _approach(self, n_workers: int) -> None:
+        n_workers = n_workers if self.most_workers is None else min(n_workers, self.most_workers)
         self._n_wanted = n_workers
         staying = [worker for worker in self.connections.values() if not worker.state.retiring]
         staying.sort(key=lambda worker: worker.options.place)

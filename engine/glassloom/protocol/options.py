@@ -118,12 +118,20 @@ class DeviceOptions:
         How much of a device's memory the results of a worker may take before the least recently used move to the host:
         bytes, or a share of the device's memory; None: all.
     settings
-        What `open_device` is told besides.
+        What `open_device` is told besides. For CUDA: `glassloom.devices.cuda_options.CudaOptions` as plain data, by UUID.
+    is_exclusive
+        Whether a device has one worker, so that there are no more workers than names.
     """
 
     names: tuple[str, ...] = ()
     memory_limit: int | float | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    is_exclusive: bool = False
+
+    @property
+    def most_workers(self) -> int | None:
+        """How many workers there can be at most; None for any number."""
+        return len(self.names) if self.is_exclusive else None
 
     def at(self, place: int) -> str | None:
         """Return the device of the worker of a place; None if there is none."""

@@ -91,6 +91,12 @@ def load_nvml() -> Any:
     return pynvml
 
 
+def why_not_opened(error: Exception) -> str:
+    """Return for people why NVML can't be opened: what was looked for, and what to do."""
+    words = _ADVICE.get(type(error).__name__, "No NVIDIA GPU can be read")
+    return f"{words}. NVML says: {_text(error)}"
+
+
 class NvmlSampler:
     """Reads all NVIDIA devices of this host.
 
@@ -121,8 +127,7 @@ class NvmlSampler:
         """
         count = self._call(lambda: (self._nvml.nvmlInit(), self._nvml.nvmlDeviceGetCount())[1])
         if isinstance(count, Exception):
-            words = _ADVICE.get(type(count).__name__, "No NVIDIA GPU can be read")
-            raise NvmlUnavailable(f"{words}. NVML says: {_text(count)}") from count
+            raise NvmlUnavailable(why_not_opened(count)) from count
         if not count:
             raise NvmlUnavailable("The NVIDIA driver is loaded, and says that there is no device")
         driver = self._call(self._nvml.nvmlSystemGetDriverVersion)

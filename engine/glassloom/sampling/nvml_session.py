@@ -384,6 +384,22 @@ def _live_rounds(seconds: float, clock: Callable[[], float]) -> Iterator[float]:
         time.sleep(max(_PERIOD_S - (clock() - at_s), 0.0))
 
 
+def open_nvml(session: str | None) -> Any:
+    """Return the module `pynvml`, or a recorded session in its place.
+
+    Raises
+    ------
+    NvmlUnavailable
+        If there is none.
+    """
+    if session is None:
+        return load_nvml()
+    try:
+        return ReplayedNvml(read_session(session), repeat=True)
+    except (OSError, SessionError) as error:
+        raise NvmlUnavailable(f"The recorded NVML session can't be read: {error}") from error
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Record the GPUs of this machine."""
     parser = argparse.ArgumentParser(prog="python -m glassloom.sampling.nvml_session", description=main.__doc__)

@@ -71,6 +71,8 @@ class SimulatedDevice:
 
     Parameters
     ----------
+    cpus
+        The CPUs that are near to it.
     unsupported
         Names of NVML's functions that this device doesn't support.
     lost_at_s
@@ -92,6 +94,7 @@ class SimulatedDevice:
     link_bytes_s: float = 20e9
     throttles_at_w: float = math.inf
     ecc_corrected: int = 0
+    cpus: tuple[int, ...] = ()
     parts: tuple[SimulatedPart, ...] = ()
     processes: tuple[SimulatedProcess, ...] = ()
     unsupported: frozenset[str] = frozenset()
@@ -246,6 +249,10 @@ def _memory(_nvml: SimulatedNvml, state: _State, version: int = 0) -> SimpleName
     return SimpleNamespace(version=version, total=total, reserved=reserved, used=used, free=total - used - reserved)
 
 
+def _cpu_mask(cpus: Sequence[int], words: int) -> list[int]:
+    return [sum(1 << cpu % 64 for cpu in cpus if cpu // 64 == word) for word in range(words)]
+
+
 def _link_state(nvml: SimulatedNvml, state: _State, link: int) -> int:
     if link >= max(state.device.links, 1):
         raise nvml.NVMLError(2)  # invalid argument
@@ -304,6 +311,7 @@ OF_DEVICES: dict[str, Callable[..., Any]] = {
     "nvmlDeviceGetMaxMigDeviceCount": lambda _, state: 7 if state.device.parts else 0,
     "nvmlDeviceGetMigDeviceHandleByIndex": SimulatedNvml.part,
     "nvmlDeviceGetMemoryInfo": _memory,
+    "nvmlDeviceGetCpuAffinity": lambda _, state, words: _cpu_mask(state.device.cpus, words),
     "nvmlDeviceGetEnforcedPowerLimit": lambda _, state: int(1000 * state.device.power_limit_w),
     "nvmlDeviceGetMaxClockInfo": lambda _, state, kind: state.device.sm_clock_mhz,
     "nvmlDeviceGetMaxPcieLinkGeneration": lambda _, state: state.device.pcie_generation,
