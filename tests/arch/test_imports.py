@@ -14,7 +14,7 @@ THIRD_PARTY = {
     "glassloom_metrics": {"msgspec", "psutil"},
     "glassloom": {
         "cloudpickle", "jinja2", "markupsafe", "msgspec", "numpy", "pandas", "psutil", "pyarrow", "pynvml", "tblib",
-        "cupy", "cupyx", "cudf", "dask", "joblib", "fsspec", "rmm", "ipykernel", "traitlets", "IPython", "h5py", "scipy", "sqlalchemy", "xarray", "yaml", "zarr",
+        "cupy", "cupyx", "cudf", "torch", "dask", "joblib", "fsspec", "rmm", "ipykernel", "traitlets", "IPython", "h5py", "scipy", "sqlalchemy", "xarray", "yaml", "zarr",
     },
     "glassloom_dashboards": {"bokeh", "jinja2", "markupsafe", "numpy", "tornado"},
     "glassloom_server": {
@@ -153,7 +153,7 @@ def test_packages_import_only_what_their_environment_has(package: str) -> None:
 
 @pytest.mark.parametrize("package", OURS)
 def test_the_table_names_no_package_that_is_not_imported(package: str) -> None:
-    optional = {"cudf", "cupyx", "rmm", "IPython"}
+    optional = {"IPython"}
     used = {_top(found) for found in imports(package)}
     assert sorted((THIRD_PARTY[package] | FIRST_PARTY[package]) - used - optional) == []
 

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glassloom import Client, LocalCluster, config
+from glassloom import Client, LocalCluster, LocalCUDACluster, config
 from glassloom.cluster import head_process
+from glassloom.cluster.cuda import CUDA_OPTION_NAMES
+from glassloom.cluster.cuda_options import CudaClusterOptions
 from glassloom.cluster.options import OPTION_NAMES, ClusterOptions
+from glassloom.cluster.other_names import WITHOUT_GPUS
 from glassloom.errors import ClusterStartError, OptionError
 from glassloom.protocol.options import SPILL_CODECS, MemoryLimits
 
@@ -35,8 +38,15 @@ def test_client_and_cluster_have_the_same_options_with_the_same_defaults() -> No
     own = parameters(ClusterOptions, set())
     assert tuple(own) == OPTION_NAMES
     assert parameters(LocalCluster, {"others"}) == own
-    of_client = parameters(Client, {"address", "asynchronous", "set_as_default", "dask", "others"})
+    of_client = parameters(Client, {"address", "gpu", "asynchronous", "set_as_default", "dask", "others"})
     assert of_client == {name: kind for name, kind in own.items() if name not in ("detached", "started_by")}
+
+
+def test_a_cluster_of_gpus_takes_the_options_of_its_devices_with_the_same_defaults() -> None:
+    own = parameters(CudaClusterOptions, set())
+    taken = parameters(LocalCUDACluster, {"others", "n_workers", "threads_per_worker", "memory_limit"})
+    assert taken.pop("CUDA_VISIBLE_DEVICES") and taken == own
+    assert set(own) | {"CUDA_VISIBLE_DEVICES"} == set(CUDA_OPTION_NAMES) <= set(WITHOUT_GPUS)
 
 
 def test_the_signature_names_the_option_that_is_the_default() -> None:

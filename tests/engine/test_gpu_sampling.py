@@ -13,6 +13,7 @@ from glassloom import Client, config
 from glassloom.head import gpu_samples
 from glassloom.head.gpu_samples import GpuSampling
 from glassloom.protocol.clock import Clock
+from glassloom.sampling import nvml_session
 from glassloom.sampling.nvml_session import ReplayedNvml
 from glassloom.sampling.nvml_simulator import (
     SCENARIOS,
@@ -82,7 +83,7 @@ def run(
 ) -> Writer:
     """Sample a simulated host, and meanwhile let `play` go on; return what was told."""
     writer = Writer()
-    monkeypatch.setattr(gpu_samples, "load_nvml", lambda: nvml)
+    monkeypatch.setattr(nvml_session, "load_nvml", lambda: nvml)
 
     async def main() -> None:
         sampling = GpuSampling(

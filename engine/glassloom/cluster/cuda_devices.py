@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from glassloom.errors import DeviceNotFound, OptionError
@@ -94,8 +95,8 @@ def _devices_at(nvml: Any, index: int) -> Iterator[FoundDevice]:
     yield FoundDevice(str(uuid), _name(nvml, handle), index, None, _total_bytes(nvml, handle), is_divided, cpus)
     places = _asked(lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(handle)) if is_divided else 0
     for place in range(places or 0):
-        instance = _asked(lambda place=place: nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place))
-        uuid = None if instance is None else _asked(lambda instance=instance: nvml.nvmlDeviceGetUUID(instance))
+        instance = _asked(partial(nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, place))
+        uuid = None if instance is None else _asked(partial(nvml.nvmlDeviceGetUUID, instance))
         if uuid is not None:
             yield FoundDevice(str(uuid), _name(nvml, instance), index, place, _total_bytes(nvml, instance), cpus=cpus)
 

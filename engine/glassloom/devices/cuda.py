@@ -154,7 +154,8 @@ class CudaDevice:
             order = "F" if form.array.flags.f_contiguous and not form.array.flags.c_contiguous else "C"
             value = self._cupy.array(form.array, order=order)
         else:
-            value = form.kind.host_deserialize(form.header, [memoryview(one) for one in form.buffers])  # type: ignore[attr-defined]
+            kind: Any = form.kind
+            value = kind.host_deserialize(form.header, [one.data for one in form.buffers])
         self._cupy.cuda.get_current_stream().synchronize()  # the host's copy may go now
         return value
 

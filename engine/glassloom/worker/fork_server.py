@@ -24,6 +24,7 @@ import msgspec
 from glassloom_metrics.registry import remove_record
 
 from glassloom._process_title import set_process_title
+from glassloom._text import encodable
 from glassloom.protocol.options import WorkerOptions
 from glassloom.protocol.places import ClusterPlaces
 from glassloom.worker import worker
@@ -31,6 +32,7 @@ from glassloom.worker.after_fork import run_after_fork
 
 _PR_SET_PDEATHSIG = 1
 _READ_BYTES = 2**16
+_MOST_LAST_WORDS = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,8 @@ class _ForkServer:
     def __init__(self, head: socket.socket, options: ForkServerOptions) -> None:
         self._head = head
         self._options = options
-        self._children: set[int] = set()
+        self._children: dict[int, str] = {}
+        """By pid: the file where a worker that couldn't begin says why."""
         self._lifeline, self._held = os.pipe()
         """A pipe of which only this process has the writable end: that closes when it ends."""
         self._closing_signals = _closing_a_pipe_signals()
@@ -155,7 +158,7 @@ class _ForkServer:
         if pid:
             with contextlib.suppress(OSError):  # it has ended already
                 os.setpgid(pid, pid)  # the child does so too: now the group is there, whichever of the two is first
-            self._children.add(pid)
+            self._children[pid] = _last_words_path(options)
             self.tell({"spawned": options.number, "pid": pid})
             return
         try:
@@ -171,8 +174,9 @@ class _ForkServer:
             with contextlib.suppress(OSError):  # the disk is full: the store tries again
                 os.mkdir(options.spill_directory, 0o700)
             worker.main(options)
-        except BaseException:  # the process's last word goes to the log
+        except BaseException as error:  # the process's last words go to the log, and to who asked for it
             traceback.print_exc()
+            _leave_last_words(_last_words_path(options), error)
         finally:
             with contextlib.suppress(OSError):  # no room for the log
                 sys.stderr.flush()
@@ -182,14 +186,35 @@ class _ForkServer:
         for pid in list(self._children):
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
-                self._children.discard(pid)
+                last_words = _take_last_words(self._children.pop(pid))
                 _kill_group(pid)
-                self.tell({"exited": pid, "status": _describe_status(status)})
+                self.tell({"exited": pid, "status": _describe_status(status) + last_words})
 
     def tell(self, message: dict[str, Any]) -> None:
         """Send a message to the head, if it is there."""
         with contextlib.suppress(OSError):
             self._head.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _last_words_path(options: WorkerOptions) -> str:
+    return f"{options.spill_directory}.failed"
+
+
+def _leave_last_words(path: str, error: BaseException) -> None:
+    text = encodable(f"{type(error).__name__}: {error}"[:_MOST_LAST_WORDS])
+    with contextlib.suppress(OSError), open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _take_last_words(path: str) -> str:
+    """Return why a worker couldn't begin, after a colon; "" if it did."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        os.unlink(path)
+    except OSError:
+        return ""
+    return f": {text}"
 
 
 def _describe_status(status: int) -> str:
