@@ -88,7 +88,8 @@ INSIDE_GLASSLOOM = {
     "glassloom.cluster": (
         *PROCESS, "glassloom.client.blocking", "glassloom.client.connection", "glassloom.client.deadline", "glassloom.cluster",
         "glassloom._names", "glassloom.config", "glassloom.errors",
-        "glassloom.protocol", "glassloom.reprs", "glassloom.sampling.limits", "glassloom.units",
+        "glassloom.devices.cuda_options", "glassloom.protocol", "glassloom.reprs", "glassloom.sampling.limits", "glassloom.sampling.nvml",
+        "glassloom.sampling.nvml_session", "glassloom.units",
     ),
     "glassloom.recordings.cluster_recording": (*PROCESS, "glassloom.errors", "glassloom.reprs", "glassloom.units"),
     "glassloom.recordings.flame_files": (),
