@@ -80,6 +80,7 @@ def _add_recording_commands(commands: Any) -> None:
     record.add_argument("cluster", metavar="CLUSTER", help="its name or id")
     record.add_argument("path", metavar="FILE", help="such as run.glr")
     record.add_argument("--since-start", action="store_true", help="record all that its log still has, too")
+    record.add_argument("--until-now", action="store_true", help="end once what has happened until now is in the file")
     record.add_argument("--overwrite", action="store_true", help="replace a file that is there")
     record.set_defaults(run=_record, parser=record)
 
@@ -157,8 +158,11 @@ def _record(options: argparse.Namespace) -> int:
     recording = start_recording(
         record, options.path, since_start=options.since_start, overwrite=options.overwrite, warns=False
     )
-    print(f"Recording cluster {record.name!r} to {recording.path}. To end it: Ctrl-C", flush=True)
+    if not options.until_now:
+        print(f"Recording cluster {record.name!r} to {recording.path}. To end it: Ctrl-C", flush=True)
     try:
+        if options.until_now:
+            recording.stop()
         recording.wait()
     except KeyboardInterrupt:
         recording.stop()

@@ -19,6 +19,13 @@ export const CommandIDs = {
   openRecording: 'glassloom:open-recording',
   closeRecording: 'glassloom:close-recording',
   saveRuns: 'glassloom:save-runs',
+  openRun: 'glassloom:open-run',
+  compareRuns: 'glassloom:compare-runs',
+  copyRunCode: 'glassloom:copy-run-code',
+  export: 'glassloom:export',
+  openExport: 'glassloom:open-export',
+  downloadExport: 'glassloom:download-export',
+  toggleFavourite: 'glassloom:toggle-favourite',
   showPanel: 'glassloom:show-panel'
 } as const;
 
@@ -31,6 +38,7 @@ export const CARD_COMMANDS: readonly string[] = [
   CommandIDs.scaleCluster,
   CommandIDs.restartCluster,
   CommandIDs.renameCluster,
+  CommandIDs.export,
   CommandIDs.showLog,
   CommandIDs.diagnose,
   CommandIDs.shutDownCluster

@@ -6,9 +6,11 @@ import { cellStripPlugin } from './plugins/cellStrip';
 import { clustersPlugin } from './plugins/clusters';
 import { dashboardsPlugin } from './plugins/dashboards';
 import { doctorPlugin } from './plugins/doctor';
+import { exportsPlugin } from './plugins/exports';
 import { launcherPlugin } from './plugins/launcher';
 import {
   clustersModelPlugin,
+  exportsModelPlugin,
   pagesModelPlugin,
   recordingsModelPlugin,
   runsModelPlugin,
@@ -30,6 +32,7 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   clustersModelPlugin,
   runsModelPlugin,
   recordingsModelPlugin,
+  exportsModelPlugin,
   pagesModelPlugin,
   notebooksPlugin,
   // What is shown and done.
@@ -40,6 +43,7 @@ const plugins: JupyterFrontEndPlugin<unknown>[] = [
   clustersPlugin,
   dashboardsPlugin,
   recordingsPlugin,
+  exportsPlugin,
   doctorPlugin,
   runningPlugin,
   statusBarPlugin,

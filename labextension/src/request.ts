@@ -87,6 +87,20 @@ export class GlassloomAPI {
     await this._delete(`recordings/${encodeURIComponent(id)}`);
   }
 
+  /** Ask for a recording in another format; resolves when the server has begun, with the id of the export. */
+  exportRecording(path: string, to: string): Promise<{ id: string }> {
+    return this._post('recordings/export', { path, to });
+  }
+
+  /** Ask for what a running cluster's log has; as above. */
+  exportCluster(id: string, to: string): Promise<{ id: string }> {
+    return this._post(`clusters/${encodeURIComponent(id)}/export`, { to });
+  }
+
+  async dismissExport(id: string): Promise<void> {
+    await this._delete(`exports/${encodeURIComponent(id)}`);
+  }
+
   async doctor(cluster: string | null): Promise<IHop[]> {
     const query = cluster ? `?cluster=${encodeURIComponent(cluster)}` : '';
     return (await this._get<{ hops: IHop[] }>(`doctor${query}`)).hops;

@@ -145,12 +145,34 @@ export interface IStart {
   cluster: string | null;
 }
 
+/** What a recording is written to. */
+export type ExportFormat = 'perfetto' | 'parquet' | 'report' | 'speedscope';
+
+/** A recording that is being written in another format, or was; or a running cluster that is recorded for it. */
+export interface IExport {
+  id: string;
+  /** Of the recording's file, or of the cluster. */
+  name: string;
+  to: ExportFormat | 'recording';
+  state: 'recording' | 'exporting' | 'done' | 'failed';
+  /** Seconds since the epoch. */
+  started_at: number;
+  /** Why it failed. */
+  problem: string;
+  /** Paths as JupyterLab knows them; null: there is none, or none that it can reach. */
+  recording: string | null;
+  output: string | null;
+  /** Id of the cluster. */
+  cluster: string | null;
+}
+
 /** All that the stream tells. */
 export interface IState {
   clusters: readonly ICluster[];
   recordings: readonly IRecording[];
   elsewhere: readonly IClusterElsewhere[];
   starts: readonly IStart[];
+  exports: readonly IExport[];
 }
 
 /** A dashboard page that every cluster has. */
@@ -334,6 +356,27 @@ export const IRecordings = new Token<IRecordings>(
   'Recordings that are open for replay, and files that can be.'
 );
 
+/** Recordings and clusters that are written to files in other formats. Every method rejects with the server's reason. */
+export interface IExports {
+  readonly changed: ISignal<IExports, void>;
+  /** Those that go on or have ended, the oldest first. */
+  readonly all: readonly IExport[];
+  /** One that was going on when this page saw it first, or was asked for here, has ended. */
+  readonly ended: ISignal<IExports, IExport>;
+
+  find(id: string): IExport | null;
+  /** These resolve when the server has taken it up. */
+  exportRecording(path: string, to: IExport['to']): Promise<void>;
+  exportCluster(id: string, to: IExport['to']): Promise<void>;
+  /** Give one up that goes on, or show one no more that has ended; its files stay. */
+  dismiss(id: string): Promise<void>;
+}
+
+export const IExports = new Token<IExports>(
+  'glassloom:IExports',
+  'Recordings and clusters that are written to files in other formats.'
+);
+
 /** The dashboard pages that every cluster has. */
 export interface IPages {
   readonly changed: ISignal<IPages, void>;
@@ -353,6 +396,8 @@ export interface INotebooks {
   readonly current: string | null;
   /** Insert a cell with this code above the active one; false: there is no notebook. */
   insert(code: string): boolean;
+  /** The code of a cell, as the notebook has it now if it is open, else as it was saved; null: there is no such cell. */
+  codeOf(path: string, cell: string): Promise<string | null>;
 }
 
 export const INotebooks = new Token<INotebooks>(

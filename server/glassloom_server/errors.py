@@ -34,6 +34,14 @@ class RecordingNotFound(GlassloomServerError):
     """There is no such file where recordings may lie."""
 
 
+class ExportNotFound(GlassloomServerError):
+    """There is no export of that id."""
+
+
+class ExportFailed(GlassloomServerError):
+    """The process that should have written an export failed, or took too long; the message ends with what it said."""
+
+
 class DashboardsUnavailable(GlassloomServerError):
     """The dashboards process does not start, or does not answer."""
 
@@ -42,6 +50,7 @@ _STATUS_OF: list[tuple[type[Exception], int]] = [
     (ClusterNotFound, 404),
     (StartNotFound, 404),
     (RecordingNotFound, 404),
+    (ExportNotFound, 404),
     (KernelUnsuitable, 400),
     (ProfileNotFound, 400),
     (RecordingError, 400),

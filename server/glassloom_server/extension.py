@@ -13,6 +13,9 @@ from glassloom_server.clusters import COMMAND_TIMEOUT_S, ClusterManager
 from glassloom_server.dashboards import COMMAND, SILENCE_S, DashboardsProcess
 from glassloom_server.dashboards import START_TIMEOUT_S as DASHBOARDS_START_TIMEOUT_S
 from glassloom_server.doctor import Doctor
+from glassloom_server.exports import COMMAND as EXPORT_COMMAND
+from glassloom_server.exports import TIMEOUT_S as EXPORT_TIMEOUT_S
+from glassloom_server.exports import Exporter
 from glassloom_server.launcher import START_TIMEOUT_S, KernelInterpreters
 from glassloom_server.notebooks import Notebooks
 from glassloom_server.profiles import Profiles
@@ -56,11 +59,22 @@ class GlassloomServer(ExtensionApp):
         "", help="Where else there are recordings (.glr) to list, besides the folders below the server's root."
     ).tag(config=True)
 
+    export_command = List(
+        Unicode(),
+        default_value=list(EXPORT_COMMAND),
+        help="Command line of glassloom, which writes recordings in other formats.",
+    ).tag(config=True)
+    export_timeout_s = Float(
+        EXPORT_TIMEOUT_S,
+        help="Seconds that an export of a recording may take, and the recording of a cluster before it.",
+    ).tag(config=True)
+
     @validate(
         "dashboards_start_timeout_s",
         "dashboards_silence_s",
         "start_timeout_s",
         "command_timeout_s",
+        "export_timeout_s",
     )
     def _check_seconds(self, proposal: Any) -> float:
         seconds: float = proposal["value"]
@@ -70,11 +84,12 @@ class GlassloomServer(ExtensionApp):
             )
         return seconds
 
-    @validate("dashboards_command")
+    @validate("dashboards_command", "export_command")
     def _check_command(self, proposal: Any) -> list[str]:
         command: list[str] = proposal["value"]
         if not command:
-            raise TraitError("GlassloomServer.dashboards_command=[] should be a program and its arguments, as a list")
+            name = proposal["trait"].name
+            raise TraitError(f"GlassloomServer.{name}=[] should be a program and its arguments, as a list")
         return command
 
     @validate("recordings_dir")
@@ -98,8 +113,10 @@ class GlassloomServer(ExtensionApp):
             start_timeout_s=self.dashboards_start_timeout_s,
             silence_s=self.dashboards_silence_s,
         )
+        clusters = ClusterManager(log=self.log, command_timeout_s=self.command_timeout_s)
+        recordings = Recordings(root=root, directory=self.recordings_dir)
         self.services = Services(
-            clusters=ClusterManager(log=self.log, command_timeout_s=self.command_timeout_s),
+            clusters=clusters,
             watch=watch,
             starter=Starter(
                 profiles=profiles,
@@ -112,7 +129,15 @@ class GlassloomServer(ExtensionApp):
                 timeout_s=self.start_timeout_s,
             ),
             profiles=profiles,
-            recordings=Recordings(root=root, directory=self.recordings_dir),
+            recordings=recordings,
+            exporter=Exporter(
+                recordings=recordings,
+                clusters=clusters,
+                tell=watch.note_exports,
+                log=self.log,
+                command=self.export_command,
+                timeout_s=self.export_timeout_s,
+            ),
             dashboards=dashboards,
             doctor=Doctor(kernels=settings["kernel_manager"], watch=watch, dashboards=dashboards),
         )
@@ -121,6 +146,7 @@ class GlassloomServer(ExtensionApp):
     async def stop_extension(self) -> None:
         """End what the extension started; clusters go on."""
         await self.services.starter.stop()
+        await self.services.exporter.stop()
         await self.services.recordings.stop()
         await self.services.dashboards.stop()
         await self.services.watch.stop()

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import shlex
-import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -18,16 +17,13 @@ from typing import IO, Any
 import msgspec
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
 
+from glassloom_server.child_process import content, end, failure_text
 from glassloom_server.environment import without_secrets
 from glassloom_server.errors import ClusterStartError, KernelUnsuitable
 from glassloom_server.wire import StartRequest
 
 START_TIMEOUT_S = 60.0
 _LOOK_INTERVAL_S = 0.05
-_END_TIMEOUT_S = 10.0
-_STDERR_TAIL_BYTES = 4000
-# How the command begins the one line in which it says what was wrong with the request.
-_OWN_WORDS = "glassloom: "
 # What Jupyter itself replaces by its own interpreter when it starts a kernel.
 _OUR_PYTHON = {"python", f"python{sys.version_info.major}", f"python{sys.version_info.major}.{sys.version_info.minor}"}
 
@@ -126,29 +122,17 @@ async def launch_cluster(
             async with asyncio.timeout(timeout_s):
                 return await _ready_id(process, stdout)
         except TimeoutError as error:
-            failure = _failure(f"no cluster after {timeout_s:g} s", stderr)  # without what it says of being interrupted
-            await _end(process)
+            failure = failure_text(
+                f"no cluster after {timeout_s:g} s", stderr
+            )  # without what it says of being interrupted
+            await end(process)
             raise ClusterStartError(failure) from error
         except asyncio.CancelledError:
-            await _end(process)
+            await end(process)
             raise
         except EOFError as error:
             reason = f"the cluster's process ended with exit code {process.returncode}"
-            raise ClusterStartError(_failure(reason, stderr)) from error
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Interrupt the command, which ends the cluster that it is starting; kill it if it doesn't end.
-
-    Its whole group, which it leads: what wraps a kernel's Python may not hand signals on.
-    """
-    for sent in (signal.SIGINT, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, sent)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_END_TIMEOUT_S):
-                await process.wait()
-                return
+            raise ClusterStartError(failure_text(reason, stderr)) from error
 
 
 class _Ready(msgspec.Struct):
@@ -162,24 +146,9 @@ async def _ready_id(process: asyncio.subprocess.Process, stdout: IO[bytes]) -> s
     """Return the id in that line; raises `EOFError` if the process ends without it."""
     while True:
         has_ended = process.returncode is not None  # asked first: what it said before it ended counts
-        for line in _content(stdout).splitlines():
+        for line in content(stdout).splitlines():
             with contextlib.suppress(msgspec.DecodeError):
                 return msgspec.json.decode(line, type=_Ready).id
         if has_ended:
             raise EOFError
         await asyncio.sleep(_LOOK_INTERVAL_S)
-
-
-def _content(file: IO[bytes]) -> bytes:
-    """Return what is in the file without moving the position that we share with the process that writes it."""
-    descriptor = file.fileno()
-    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
-
-
-def _failure(reason: str, stderr: IO[bytes]) -> str:
-    """Return why there is no cluster: the command's own line about it, else `reason` with all that it said."""
-    said = _content(stderr)[-_STDERR_TAIL_BYTES:].decode(errors="replace").strip()
-    last = said.rpartition("\n")[2]
-    if last.startswith(_OWN_WORDS):
-        return last.removeprefix(_OWN_WORDS)
-    return f"{reason}:\n{said}" if said else reason

@@ -11,7 +11,14 @@ from glassloom_server.base_handlers import GlassloomAPIHandler, authenticated, o
 from glassloom_server.dashboards import DashboardsStatus
 from glassloom_server.doctor import Examination
 from glassloom_server.profiles import ProfileList
-from glassloom_server.wire import Opened, OpenRequest, RecordingFiles
+from glassloom_server.wire import (
+    ClusterExportRequest,
+    ExportRequest,
+    ExportStarted,
+    Opened,
+    OpenRequest,
+    RecordingFiles,
+)
 
 
 class PageList(Struct, frozen=True):
@@ -47,6 +54,41 @@ class RecordingHandler(GlassloomAPIHandler):
     async def delete(self, recording_id: str) -> None:
         """Close it: its file stays."""
         await self.services.recordings.close(recording_id)
+        self.answer_nothing()
+
+
+class RecordingExportsHandler(GlassloomAPIHandler):
+    """Recordings in other formats."""
+
+    @authenticated
+    @authorized
+    @operation(status=202, request=ExportRequest, response=ExportStarted)
+    async def post(self) -> None:
+        """Begin to write one; the state tells what becomes of it."""
+        self.answer(await self.services.exporter.export_recording(self.body(ExportRequest)), 202)
+
+
+class ClusterExportsHandler(GlassloomAPIHandler):
+    """What a running cluster's log has, as a recording and in other formats."""
+
+    @authenticated
+    @authorized
+    @operation(status=202, request=ClusterExportRequest, response=ExportStarted)
+    async def post(self, cluster_id: str) -> None:
+        """Begin to record it and to write that; the state tells what becomes of it."""
+        request = self.body(ClusterExportRequest)
+        self.answer(await self.services.exporter.export_cluster(cluster_id, request), 202)
+
+
+class ExportHandler(GlassloomAPIHandler):
+    """One export that was asked for."""
+
+    @authenticated
+    @authorized
+    @operation(status=204)
+    async def delete(self, export_id: str) -> None:
+        """Give it up if it goes on, dismiss it if it has ended: what was written stays."""
+        await self.services.exporter.dismiss(export_id)
         self.answer_nothing()
 
 

@@ -170,13 +170,31 @@ class Recordings:
     def _told(self, path: str) -> str:
         return os.path.relpath(path, self._root).replace(os.sep, "/") if _is_below(path, self._root) else path
 
-    def _open(self, path: str) -> Opened:
+    def find_file(self, path: str) -> str:
+        """Return where a recording lies, of a path that was listed; raises `RecordingNotFound`. Looks for the file."""
         absolute = os.path.normpath(os.path.join(self._root, path))
         allowed = _is_below(absolute, self._root) or _is_below(absolute, self._directory)
         if not allowed or not absolute.endswith(SUFFIX) or not os.path.isfile(absolute):
             raise RecordingNotFound(
                 f"no recording ({SUFFIX}) {path!r} below the server's root or in {self._directory!r}"
             )
+        return absolute
+
+    def is_in_contents(self, path: str) -> bool:
+        """Tell whether Jupyter's contents reach a path."""
+        return _is_below(path, self._root)
+
+    def told(self, path: str) -> str | None:
+        """Return a path as Jupyter's contents know it; None if they don't reach it."""
+        return self._told(path) if self.is_in_contents(path) and _is_text(path) else None
+
+    @property
+    def home(self) -> str:
+        """Where new files go: the directory of recordings if Jupyter's contents reach it, else the server's root."""
+        return self._directory if self.is_in_contents(self._directory) else self._root
+
+    def _open(self, path: str) -> Opened:
+        absolute = self.find_file(path)
         for shown in read_recording_records():
             if shown.path == absolute and shown.pid == os.getpid():
                 return Opened(shown.id)

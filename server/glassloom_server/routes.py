@@ -22,11 +22,14 @@ from glassloom_server.cluster_handlers import (
 )
 from glassloom_server.openapi import openapi
 from glassloom_server.other_handlers import (
+    ClusterExportsHandler,
     DashboardsStatusHandler,
     DoctorHandler,
+    ExportHandler,
     PagesHandler,
     ProfilesHandler,
     PrometheusHandler,
+    RecordingExportsHandler,
     RecordingHandler,
     RecordingsHandler,
 )
@@ -60,6 +63,8 @@ ROUTES = [
     Route(r"glassloom/api/clusters/([\w-]+)/restart", RestartHandler, "glassloom/api/clusters/c1/restart"),
     Route(r"glassloom/api/clusters/([\w-]+)/rename", RenameHandler, "glassloom/api/clusters/c1/rename"),
     Route(r"glassloom/api/clusters/([\w-]+)/log", ClusterLogHandler, "glassloom/api/clusters/c1/log"),
+    Route(r"glassloom/api/clusters/([\w-]+)/export", ClusterExportsHandler, "glassloom/api/clusters/c1/export"),
+    Route(r"glassloom/api/exports/([\w-]+)", ExportHandler, "glassloom/api/exports/e1"),
     Route(r"glassloom/api/starts/([\w-]+)", StartHandler, "glassloom/api/starts/s1"),
     Route(r"glassloom/api/profiles", ProfilesHandler, "glassloom/api/profiles"),
     Route(r"glassloom/api/recordings", RecordingsHandler, "glassloom/api/recordings"),
@@ -67,7 +72,8 @@ ROUTES = [
     Route(r"glassloom/api/openapi\.json", OpenApiHandler, "glassloom/api/openapi.json"),
     Route(r"glassloom/api/dashboards", DashboardsStatusHandler, "glassloom/api/dashboards"),
     Route(r"glassloom/api/pages", PagesHandler, "glassloom/api/pages"),
-    Route(r"glassloom/api/recordings/([\w-]+)", RecordingHandler, "glassloom/api/recordings/recording-1"),
+    Route(r"glassloom/api/recordings/export", RecordingExportsHandler, "glassloom/api/recordings/export"),
+    Route(r"glassloom/api/recordings/(recording-[\w-]+)", RecordingHandler, "glassloom/api/recordings/recording-1"),
     Route(r"glassloom/api/prometheus", PrometheusHandler, "glassloom/api/prometheus"),
     Route(r"glassloom/api/metrics", MetricsHandler, "glassloom/api/metrics"),
     Route(r"glassloom/api/metrics/([\w-]+)", ClusterMetricsHandler, "glassloom/api/metrics/c1"),

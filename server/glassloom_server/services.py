@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from glassloom_server.clusters import ClusterManager
 from glassloom_server.dashboards import DashboardsProcess
 from glassloom_server.doctor import Doctor
+from glassloom_server.exports import Exporter
 from glassloom_server.profiles import Profiles
 from glassloom_server.recordings import Recordings
 from glassloom_server.starting import Starter
@@ -22,5 +23,6 @@ class Services:
     starter: Starter
     profiles: Profiles
     recordings: Recordings
+    exporter: Exporter
     dashboards: DashboardsProcess
     doctor: Doctor

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from glassloom_server.wire import ClusterState, ElsewhereState, RecordingState, StartState
+from glassloom_server.wire import ClusterState, ElsewhereState, ExportState, RecordingState, StartState
 
 STREAM_VERSION = 2
 """Of the stream's messages: readers that know only others say so."""
@@ -22,6 +22,7 @@ class State:
     recordings: list[RecordingState]
     elsewhere: list[ElsewhereState]
     starts: list[StartState]
+    exports: list[ExportState]
 
     def whole(self) -> dict[str, Any]:
         """Return all of it as values for JSON."""
@@ -30,6 +31,7 @@ class State:
             "recordings": self.recordings,
             "elsewhere": self.elsewhere,
             "starts": self.starts,
+            "exports": self.exports,
         }
 
     def as_of(self, now_s: float, heard_at_s: Mapping[str, float | None]) -> dict[str, Any]:
@@ -62,7 +64,7 @@ def changes(before: State, after: State) -> dict[str, Any]:
         told["clusters"] = clusters
     if list(before.clusters) != list(after.clusters):
         told["order"] = list(after.clusters)
-    for name in ("recordings", "elsewhere", "starts"):
+    for name in ("recordings", "elsewhere", "starts", "exports"):
         if getattr(before, name) != getattr(after, name):
             told[name] = getattr(after, name)
     return told

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from logging import Logger, LoggerAdapter
+from typing import NamedTuple
 
 import msgspec
 from glassloom_metrics.errors import ConnectionRefused, MetricsError
@@ -32,7 +33,7 @@ from glassloom_server.cluster_fold import ClusterFold, path_for_people
 from glassloom_server.notebooks import NO_PATHS, Notebooks, Paths
 from glassloom_server.starts import NO_STARTS, Starts
 from glassloom_server.state import State, alive_message, changes, changes_message, snapshot_message
-from glassloom_server.wire import ElsewhereState, RecordingState
+from glassloom_server.wire import ElsewhereState, ExportState, RecordingState
 
 INTERVAL_S = 1.0
 ALIVE_S = 5.0
@@ -54,6 +55,14 @@ class Tick:
     state: State
     before: State | None
     body: bytes
+
+
+class _Known(NamedTuple):
+    """What Jupyter's loop knows, and the thread tells."""
+
+    starts: Starts
+    exports: tuple[ExportState, ...]
+    paths: Paths
 
 
 class Listener:
@@ -139,6 +148,7 @@ class ClusterWatch:
             notebooks.changed = self._wake
         self._interval_s = interval_s
         self._starts = NO_STARTS
+        self._exports: tuple[ExportState, ...] = ()
         self._listeners: list[Listener] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._follower: _FollowerThread | None = None
@@ -152,6 +162,11 @@ class ClusterWatch:
     def note_starts(self, starts: Starts) -> None:
         """Tell listeners of these starts, and at once."""
         self._starts = starts
+        self._wake()
+
+    def note_exports(self, exports: tuple[ExportState, ...]) -> None:
+        """Tell listeners of these exports, and at once."""
+        self._exports = exports
         self._wake()
 
     def _wake(self) -> None:
@@ -217,9 +232,10 @@ class ClusterWatch:
         elif self._follower.newest is not None:
             listener.offer(self._follower.newest)
 
-    def _known(self) -> tuple[Starts, Paths]:
+    def _known(self) -> _Known:
         """Return what this loop knows and the thread tells; called in the thread."""
-        return self._starts, self._notebooks.paths if self._notebooks is not None else NO_PATHS
+        paths = self._notebooks.paths if self._notebooks is not None else NO_PATHS
+        return _Known(self._starts, self._exports, paths)
 
     def _publish(self, tick: Tick) -> None:
         """Offer a tick to all listeners; called in the thread."""
@@ -255,7 +271,7 @@ class _FollowerThread(threading.Thread):
     def __init__(
         self,
         publish: Callable[[Tick], None],
-        known: Callable[[], tuple[Starts, Paths]],
+        known: Callable[[], _Known],
         *,
         root: str,
         interval_s: float,
@@ -341,7 +357,7 @@ class _FollowerThread(threading.Thread):
         self._publish(self.newest)
 
     def _state(self, now_s: float) -> State:
-        starts, paths = self._known()
+        starts, exports, paths = self._known()
         return State(
             clusters={
                 name: following.fold.state(now_s, start=starts.start_of(name), notebooks=paths)
@@ -350,6 +366,7 @@ class _FollowerThread(threading.Thread):
             recordings=[_recording(record, self._root) for record in read_recording_records()],
             elsewhere=[_elsewhere(record) for record in read_foreign_records()],
             starts=list(starts.open),
+            exports=list(exports),
         )
 
     async def _sleep(self, seconds: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -84,6 +84,22 @@ class OpenRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A recording to be shown: a path below the server's root, or in the directory of recordings."""
 
     path: Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+Format = Literal["perfetto", "parquet", "report", "speedscope"]
+
+
+class ExportRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A recording to be written in another format: a Chrome trace, a folder of Parquet files, a page of HTML, a profile."""
+
+    path: Annotated[str, Meta(min_length=1, max_length=4096)]
+    to: Format
+
+
+class ClusterExportRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What shall be made of all that a running cluster's log has; it is recorded for it, and the recording stays."""
+
+    to: Literal["recording"] | Format
 
 
 # The state
@@ -193,6 +209,25 @@ class StartState(Struct, frozen=True):
     cluster: str | None = None
 
 
+class ExportState(Struct, frozen=True):
+    """What a recording, or a running cluster, is being written to, or was.
+
+    ``state`` is ``recording`` (a cluster, before it is exported), ``exporting``, ``done`` or ``failed``, and ``problem`` why.
+    ``recording`` and ``output`` are paths as Jupyter's contents know them; null if there is none, or none that they know.
+    Those that have ended are told until they are dismissed.
+    """
+
+    id: str
+    name: str
+    to: str
+    state: str
+    started_at: float
+    problem: str = ""
+    recording: str | None = None
+    cluster: str | None = None
+    output: str | None = None
+
+
 class Clusters(Struct, frozen=True):
     """The whole state. A cluster that is asked for by ``GET`` also has ``last_heard_s`` and ``idle_for_s``, as of now."""
 
@@ -200,6 +235,7 @@ class Clusters(Struct, frozen=True):
     recordings: list[RecordingState]
     elsewhere: list[ElsewhereState]
     starts: list[StartState]
+    exports: list[ExportState]
 
 
 # The stream
@@ -234,6 +270,7 @@ class StreamChanges(Struct, frozen=True, tag_field="type", tag="changes", omit_d
     recordings: list[RecordingState] = []
     elsewhere: list[ElsewhereState] = []
     starts: list[StartState] = []
+    exports: list[ExportState] = []
 
 
 class StreamAlive(Struct, frozen=True, tag_field="type", tag="alive"):
@@ -255,6 +292,12 @@ class Started(Struct, frozen=True):
 
     id: str
     name: str
+
+
+class ExportStarted(Struct, frozen=True):
+    """An export that was taken up: its id in the state's ``exports``."""
+
+    id: str
 
 
 class Outcome(Struct, frozen=True):
@@ -312,6 +355,7 @@ _WORDS = {
     "Expected `int`": "should be a whole number",
     "Expected `str | null`": "should be text",
     "Expected `str`": "should be text",
+    "Invalid enum value": "there is no such choice as",
     "Object contains unknown field": "there is no field",
     "Object missing required field": "this field is missing:",
 }

@@ -252,6 +252,16 @@ def test_the_command_records_until_it_is_interrupted(client, tmp_path, sent):
     assert path.read_bytes()[-8:].startswith(b"glr-end")
 
 
+def test_the_command_records_what_has_happened_until_now(client, tmp_path):
+    client.gather(client.map(missed, range(30), pure=False))
+    path = tmp_path / "run.glr"
+    command = [sys.executable, "-m", "glassloom", "record", "recorded", str(path), "--since-start", "--until-now"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(rf"Recorded .*B\. To see it: glassloom replay {path}\n", done.stdout)
+    assert tasks_by_layer(path)["missed"] >= 30
+
+
 @pytest.mark.fault("the disk is full while a cluster is recorded")
 def test_a_recording_on_a_full_disk_says_so_and_stays_readable(tmp_path):
     script = """

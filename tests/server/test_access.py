@@ -120,6 +120,7 @@ def nothing_happens(services, jp_asyncio_loop, start_cluster):
     assert cluster.asked == []
     assert services.dashboards.pid is None, "refused before the dashboards are started"
     assert services.starter._starts.open == ()
+    assert services.exporter.all == ()
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.example)

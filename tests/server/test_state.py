@@ -34,7 +34,7 @@ def sample(cpu_percent: float, rss_bytes: int = 100, pressure: Pressure = Pressu
 
 
 def state_of(*folds: ClusterFold, now_s: float = 100.0, starts: tuple[StartState, ...] = ()) -> State:
-    return State({each.record.id: each.state(now_s, start=None) for each in folds}, [], [], list(starts))
+    return State({each.record.id: each.state(now_s, start=None) for each in folds}, [], [], list(starts), [])
 
 
 def plain(value: Any) -> Any:
@@ -51,7 +51,7 @@ def followed(before: State, after: State) -> dict[str, Any]:
         else:
             clusters[name] = {**clusters.get(name, {}), **fields}
     order = told.get("order", [cluster["id"] for cluster in known["clusters"]])
-    rest = {name: told.get(name, known[name]) for name in ("recordings", "elsewhere", "starts")}
+    rest = {name: told.get(name, known[name]) for name in ("recordings", "elsewhere", "starts", "exports")}
     return {"clusters": [clusters[name] for name in order], **rest}
 
 

@@ -5,6 +5,7 @@ import { ServerConnection } from '@jupyterlab/services';
 import { nullTranslator } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
 import { Clusters } from '../model/clusters';
+import { Exports } from '../model/exports';
 import { Pages } from '../model/pages';
 import { Recordings } from '../model/recordings';
 import { Runs } from '../model/runs';
@@ -12,6 +13,7 @@ import { StateStream } from '../model/stateStream';
 import { GlassloomAPI } from '../request';
 import {
   ICluster,
+  IExport,
   INotebooks,
   IRecording,
   IRun,
@@ -117,6 +119,10 @@ export class FakeNotebooks implements INotebooks {
     this.inserted.push(code);
     return this.current !== null;
   }
+
+  codeOf(path: string, cell: string): Promise<string | null> {
+    return Promise.resolve(`${path}#${cell}`);
+  }
 }
 
 export interface IModels {
@@ -127,6 +133,7 @@ export interface IModels {
   clusters: Clusters;
   runs: Runs;
   recordings: Recordings;
+  exported: Exports;
   pages: Pages;
   dispose: () => void;
 }
@@ -141,9 +148,10 @@ export function makeModels(
   const clusters = new Clusters(api, stream, trans, notebooks);
   const runs = new Runs(stream);
   const recordings = new Recordings(api, stream);
+  const exported = new Exports(api, stream);
   const pages = new Pages(api, stream);
   const dispose = (): void => {
-    for (const model of [clusters, runs, recordings, pages, stream]) {
+    for (const model of [clusters, runs, recordings, exported, pages, stream]) {
       model.dispose();
     }
   };
@@ -155,6 +163,7 @@ export function makeModels(
     clusters,
     runs,
     recordings,
+    exported,
     pages,
     dispose
   };
@@ -179,6 +188,21 @@ export function makeRecording(fields: Partial<IRecording> = {}): IRecording {
     pid: 1,
     started_at: 0,
     opened_at: 0,
+    ...fields
+  };
+}
+
+export function makeExport(fields: Partial<IExport> = {}): IExport {
+  return {
+    id: 'e1',
+    name: 'run.glr',
+    to: 'perfetto',
+    state: 'exporting',
+    started_at: 0,
+    problem: '',
+    recording: 'run.glr',
+    output: null,
+    cluster: null,
     ...fields
   };
 }

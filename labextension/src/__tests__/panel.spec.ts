@@ -7,13 +7,14 @@ import { ClustersSection } from '../panels/clusters';
 import { DashboardsSection } from '../panels/dashboards';
 import { NewClusterForm } from '../panels/newCluster';
 import { GlassloomPanel } from '../panels/panel';
-import { RunsSection } from '../panels/runs';
+import { IRunsOptions, RunsSection } from '../panels/runs';
 import { ScaleForm } from '../panels/scale';
 import {
   FakeSocket,
   IModels,
   json,
   makeCluster,
+  makeExport,
   makeModels,
   makeRecording,
   makeRun,
@@ -357,16 +358,79 @@ describe('The section of dashboards', () => {
   });
 });
 
+function makeRuns(
+  models: IModels,
+  options: Partial<IRunsOptions>
+): RunsSection {
+  const nothing = (): void => undefined;
+  return new RunsSection({
+    ...models,
+    trans,
+    onOpen: nothing,
+    onCompare: nothing,
+    onReplay: nothing,
+    onExport: nothing,
+    onOpenExport: nothing,
+    onDownloadExport: nothing,
+    onDismissExport: nothing,
+    ...options
+  });
+}
+
+describe('Exports', () => {
+  it('say how they stand, and offer what was made', async () => {
+    const { told, ...models } = setUp();
+    const section = makeRuns(models, {
+      onOpenExport: id => told.push(id),
+      onDismissExport: id => told.push(`without ${id}`)
+    });
+    const node = await show(section);
+    const done = { state: 'done' as const, output: 'run.html' };
+    FakeSocket.last.tellState({
+      exports: [
+        makeExport({ id: 'a', to: 'report', ...done }),
+        makeExport({ id: 'b', to: 'parquet', ...done }),
+        makeExport({ id: 'c', state: 'failed', problem: 'disk <full>' }),
+        makeExport({ id: 'd', started_at: models.stream.clock.nowMs / 1000 })
+      ]
+    });
+    await redrawn(section);
+    const rows = Array.from(
+      node.querySelectorAll<HTMLElement>('[data-export]'),
+      row => [
+        row.dataset.export,
+        row.querySelector('[role="status"]')?.textContent,
+        actionsOf(
+          row.parentElement as HTMLElement,
+          `[data-export="${row.dataset.export}"]`
+        )
+      ]
+    );
+    const [open, download, dismiss] = ['open', 'download', 'dismiss'].map(
+      action => `${action}-export`
+    );
+    expect(rows).toEqual([
+      ['d', 'Exporting…', [dismiss]],
+      ['c', 'disk <full>', [dismiss]],
+      ['b', 'run.html', [open, dismiss]],
+      ['a', 'run.html', [open, download, dismiss]]
+    ]);
+    for (const action of [open, dismiss]) {
+      node
+        .querySelector<HTMLElement>(
+          `[data-export="a"] [data-action="${action}"]`
+        )
+        ?.click();
+    }
+    expect(told).toEqual(['a', 'without a']);
+    section.dispose();
+  });
+});
+
 describe('The section of runs', () => {
   it('shows those of the notebook in front, or all', async () => {
     const { told, ...models } = setUp();
-    const section = new RunsSection({
-      ...models,
-      trans,
-      onOpen: id => told.push(id),
-      onCompare: () => undefined,
-      onReplay: () => undefined
-    });
+    const section = makeRuns(models, { onOpen: id => told.push(id) });
     const node = await show(section);
     FakeSocket.last.tell(
       makeCluster({
@@ -400,15 +464,11 @@ describe('The section of runs', () => {
   });
 });
 
-describe('Two runs of one cluster', () => {
+describe('Two runs', () => {
   it('are compared when both are selected, the older one first', async () => {
     const { told, ...models } = setUp();
-    const section = new RunsSection({
-      ...models,
-      trans,
-      onOpen: () => undefined,
-      onCompare: (one, other) => told.push([one.id, other.id]),
-      onReplay: () => undefined
+    const section = makeRuns(models, {
+      onCompare: (one, other) => told.push([one.id, other.id])
     });
     const node = await show(section);
     const runs = ['3', '2', '1'].map(id =>
@@ -416,7 +476,11 @@ describe('Two runs of one cluster', () => {
     );
     FakeSocket.last.tell(
       makeCluster({ id: 'a', runs }),
-      makeCluster({ id: 'b', runs: [makeRun({ id: '9', started_at: 0 })] })
+      makeCluster({
+        id: 'b',
+        name: 'other',
+        runs: [makeRun({ id: '9', started_at: 0 })]
+      })
     );
     await redrawn(section);
     const press = async (run: string): Promise<void> => {
@@ -430,10 +494,10 @@ describe('Two runs of one cluster', () => {
     const words = (): string | null | undefined =>
       node.querySelector('.gl-Selection-words')?.textContent;
     await press('3');
-    expect(words()).toBe('Select a second run of loom to compare.');
+    expect(words()).toBe('Select a second run to compare with run 3.');
     expect(node.querySelector('[data-action="compare"]')).toBeNull();
     await press('9'); // of another cluster
-    expect(words()).toBe('Select a second run of loom to compare.');
+    expect(words()).toBe('sum (other) and run 3 (loom)');
     await press('1');
     await press('2');
     expect(words()).toBe('run 1 and run 2');

@@ -13,6 +13,7 @@ import { CARD_COMMANDS, CommandIDs } from '../commands';
 import { DashboardPane } from '../panels/pane';
 import { clustersPlugin } from '../plugins/clusters';
 import { dashboardsPlugin } from '../plugins/dashboards';
+import { exportsPlugin } from '../plugins/exports';
 import { doctorPlugin } from '../plugins/doctor';
 import { notificationsPlugin } from '../plugins/notifications';
 import { recordingsPlugin } from '../plugins/recordings';
@@ -22,7 +23,9 @@ import { IDashboards } from '../tokens';
 import {
   FakeSocket,
   IModels,
+  json,
   makeCluster,
+  makeExport,
   makeModels,
   makeRun,
   settle,
@@ -82,6 +85,16 @@ function activateDashboards(app: IFakeApp, models: IModels): IDashboards {
     null,
     app.shell
   ) as IDashboards;
+}
+
+/** Let the browser open so many tabs and block the others; return where those that it opens go. */
+function openTabs(most = Infinity): [jest.SpyInstance, string[]] {
+  const opened: string[] = [];
+  const open = jest.spyOn(window, 'open').mockImplementation(() => {
+    const location = { replace: (url: string) => opened.push(url) };
+    return opened.length < most ? ({ location } as never) : null;
+  });
+  return [open, opened];
 }
 
 beforeAll(() => {
@@ -253,16 +266,16 @@ describe('Dashboards', () => {
       ...none
     );
     FakeSocket.last.tell(makeCluster());
-    const tab = jest.spyOn(window, 'open').mockReturnValue(null);
+    const [tab, opened] = openTabs();
     const execute = (args: object): Promise<unknown> =>
       app.commands.execute(CommandIDs.openDashboard, { ...args });
     const base = 'http://localhost/user/someone/glassloom/dash/c1';
     await execute({ page: 'memory' });
     await execute({ page: 'runs', run: 3 });
     await execute({ page: 'runs', run: '3&x=y' });
-    expect(tab.mock.calls).toEqual(
+    expect(opened).toEqual(
       ['memory?theme=light', 'runs?theme=light&open=3', 'runs?theme=light'].map(
-        page => [`${base}/${page}`, '_blank', 'noopener']
+        page => `${base}/${page}`
       )
     );
     expect(app.added).toEqual([]);
@@ -344,11 +357,7 @@ describe('Settings that are not valid', () => {
 
 describe('Where panes have no place, as in Notebook 7', () => {
   it('a page opens in a browser tab, also of a cluster that is not listed yet', async () => {
-    const opened: unknown[] = [];
-    const open = jest.spyOn(window, 'open').mockImplementation(url => {
-      opened.push(url);
-      return null;
-    });
+    const [open, opened] = openTabs();
     const tell = jest.spyOn(Notification, 'info').mockReturnValue('');
     const models = makeModels();
     const app = makeApp(models);
@@ -378,6 +387,87 @@ describe('Where panes have no place, as in Notebook 7', () => {
       'No cluster of a.ipynb is running: there is nothing to show.'
     );
     open.mockRestore();
+    tell.mockRestore();
+    models.dispose();
+  });
+});
+
+describe('A layout where panes have no place', () => {
+  it('opens what the browser lets it, and says and offers the rest', async () => {
+    const tell = jest.spyOn(Notification, 'warning').mockReturnValue('');
+    const [open, opened] = openTabs(1);
+    const models = makeModels();
+    const app = makeApp(models);
+    const { stream, clusters, recordings, pages } = models;
+    const none = [null, null, null, null, null, null];
+    const { preferences } = dashboardsPlugin.activate(
+      app,
+      stream,
+      clusters,
+      recordings,
+      pages,
+      ...none
+    ) as IDashboards;
+    FakeSocket.last.tell(makeCluster());
+    const arrangement = { pages: ['status', 'logs', 'memory'] };
+    await preferences.saveLayout({ name: 'mine', arrangement });
+    await app.commands.execute(CommandIDs.openLayout, { name: 'mine' });
+    const base = 'http://localhost/user/someone/glassloom/dash/c1';
+    expect(opened).toEqual([`${base}/status?theme=light`]);
+    const [words, options] = tell.mock.calls[0];
+    expect(words).toBe(
+      'There is no place for a layout here: its dashboards open in browser tabs. The browser has blocked these tabs: logs, memory. Allow pop-ups for this site, or open them one by one.'
+    );
+    open.mockRestore();
+    const [again, openedThen] = openTabs();
+    options?.actions?.[1].callback({} as never);
+    expect(openedThen).toEqual([`${base}/memory?theme=light`]);
+    again.mockRestore();
+    tell.mockRestore();
+    models.dispose();
+  });
+});
+
+describe('Exports', () => {
+  it('are asked for, and their end is told once with what can be done then', async () => {
+    const tell = jest.spyOn(Notification, 'success').mockReturnValue('');
+    const models = makeModels({
+      [`POST ${API}/clusters/c1/export`]: json({ id: 'e1' }, 202)
+    });
+    const app = makeApp(models);
+    const { clusters, recordings, exported } = models;
+    void exportsPlugin.activate(
+      app,
+      clusters,
+      recordings,
+      exported,
+      null,
+      null
+    );
+    const socket = FakeSocket.last;
+    socket.tellState({
+      clusters: [makeCluster()],
+      exports: [makeExport({ id: 'of old', state: 'done' })]
+    });
+    await app.commands.execute(CommandIDs.export, {
+      cluster: 'c1',
+      to: 'report'
+    });
+    const asked = models.calls.find(({ method }) => method === 'POST');
+    expect(asked?.body).toBe('{"to":"report"}');
+    const made = { to: 'report' as const, name: 'loom', cluster: 'c1' };
+    socket.tellChanges({ exports: [makeExport(made)] });
+    expect(tell).not.toHaveBeenCalled();
+    const done = { ...made, state: 'done' as const, output: 'loom.html' };
+    socket.tellChanges({ exports: [makeExport(done)] });
+    socket.tellChanges({ exports: [makeExport(done)] });
+    expect(tell).toHaveBeenCalledTimes(1);
+    const [words, options] = tell.mock.calls[0];
+    expect(words).toBe('HTML Report of loom is done: loom.html');
+    expect(options?.actions?.map(({ label }) => label)).toEqual([
+      'Open',
+      'Download'
+    ]);
     tell.mockRestore();
     models.dispose();
   });

@@ -10,7 +10,8 @@ export const EMPTY: IState = {
   clusters: [],
   recordings: [],
   elsewhere: [],
-  starts: []
+  starts: [],
+  exports: []
 };
 
 interface ITimed {
@@ -36,6 +37,7 @@ interface IChanges extends ITimed {
   recordings?: IState['recordings'];
   elsewhere?: IState['elsewhere'];
   starts?: IState['starts'];
+  exports?: IState['exports'];
 }
 
 interface IAlive extends ITimed {
@@ -103,7 +105,8 @@ function changed(before: IState, message: IChanges): IState {
     clusters: changedClusters(before.clusters, message),
     recordings: recordings ?? before.recordings,
     elsewhere: elsewhere ?? before.elsewhere,
-    starts: starts ?? before.starts
+    starts: starts ?? before.starts,
+    exports: message.exports ?? before.exports
   };
 }
 

@@ -3,19 +3,20 @@
  */
 import { PathExt } from '@jupyterlab/coreutils';
 import { TranslationBundle } from '@jupyterlab/translation';
-import { closeIcon, historyIcon } from '@jupyterlab/ui-components';
+import { closeIcon } from '@jupyterlab/ui-components';
 import { Message } from '@lumino/messaging';
 import * as React from 'react';
-import { formatBytes, formatCount, formatDuration } from '../model/format';
+import { formatCount, formatDuration } from '../model/format';
 import {
   IClusterRun,
+  IExports,
   INotebooks,
-  IRecordingFile,
   IRecordings,
   IRun,
   IRuns,
   IStateStream
 } from '../tokens';
+import { ExportRows, Files, IFilesOptions } from './files';
 import {
   Age,
   Hint,
@@ -28,15 +29,15 @@ import {
 /** More runs than so many help nobody. */
 const SHOWN = 50;
 
-export interface IRunsOptions {
+export interface IRunsOptions extends IFilesOptions {
   trans: TranslationBundle;
   stream: IStateStream;
   runs: IRuns;
   recordings: IRecordings;
+  exported: IExports;
   notebooks: INotebooks | null;
   onOpen: (cluster: string, run: string) => void;
   onCompare: (one: IClusterRun, other: IClusterRun) => void;
-  onReplay: (path: string) => void;
 }
 
 export class RunsSection extends SectionWidget {
@@ -44,6 +45,7 @@ export class RunsSection extends SectionWidget {
     super(_options.trans, _options.stream.clock, [
       _options.runs,
       _options.recordings,
+      _options.exported,
       _options.notebooks
     ]);
     this.addClass('gl-RunList');
@@ -65,7 +67,7 @@ export class RunsSection extends SectionWidget {
   }
 
   protected draw(): JSX.Element {
-    const { notebooks, recordings } = this._options;
+    const { notebooks, recordings, exported } = this._options;
     const shown = this.shown.slice(0, SHOWN);
     return (
       <>
@@ -79,9 +81,9 @@ export class RunsSection extends SectionWidget {
             }}
           />
         )}
-        {this._selection.length > 0 && (
+        {this.selection.length > 0 && (
           <Selection
-            runs={this._selection}
+            runs={this.selection}
             onCompare={(one, other) => this._options.onCompare(one, other)}
             onClear={() => {
               this._selected = [];
@@ -97,26 +99,36 @@ export class RunsSection extends SectionWidget {
               <RunRow
                 key={keyOf(run)}
                 run={run}
-                selection={this._selection}
+                selection={this.selection}
                 onOpen={this._options.onOpen}
-                onSelect={() => this._toggle(run)}
+                onSelect={() => this.toggle(run)}
               />
             ))}
           </ul>
         )}
-        <Files files={recordings.files} onReplay={this._options.onReplay} />
+        <ExportRows exports={exported.all} options={this._options} />
+        <Files files={recordings.files} options={this._options} />
       </>
     );
   }
 
-  /** The runs that are selected, the older one first; at most two, of one cluster. */
-  private get _selection(): IClusterRun[] {
+  /** The runs that are selected, the older one first; at most two. */
+  get selection(): IClusterRun[] {
     return this._options.runs.all
       .filter(run => this._selected.includes(keyOf(run)))
       .reverse();
   }
 
-  private _toggle(run: IClusterRun): void {
+  /** The run of a row, by what the row says of itself. */
+  find(cluster: string, run: string): IClusterRun | null {
+    const { all } = this._options.runs;
+    return (
+      all.find(each => each.cluster.id === cluster && each.id === run) ?? null
+    );
+  }
+
+  /** Select a run to be compared, or do so no more. */
+  toggle(run: IClusterRun): void {
     const key = keyOf(run);
     this._selected = this._selected.includes(key)
       ? this._selected.filter(each => each !== key)
@@ -167,8 +179,8 @@ function Selection(props: {
     >
       <span className="gl-Selection-words" role="status">
         {other === undefined
-          ? trans.__('Select a second run of %1 to compare.', one.cluster.name)
-          : trans.__('%1 and %2', nameOf(one), nameOf(other))}
+          ? trans.__('Select a second run to compare with %1.', nameOf(one))
+          : trans.__('%1 and %2', nameIn(one, other), nameIn(other, one))}
       </span>
       {other !== undefined && (
         <button
@@ -198,15 +210,16 @@ function RunRow(props: {
   const trans = useTrans();
   const { run, selection } = props;
   const isSelected = selection.some(each => keyOf(each) === keyOf(run));
-  const isOfOther =
-    selection.length > 0 && selection[0].cluster.id !== run.cluster.id;
-  const selecting = isOfOther
-    ? trans.__('Only runs of one cluster can be compared')
-    : trans.__('Select %1 to compare it', nameOf(run));
+  const selecting = trans.__('Select %1 to compare it', nameOf(run));
   const share = run.tasks_total > 0 ? run.tasks_done / run.tasks_total : 0;
   const from = run.notebook === null ? null : PathExt.basename(run.notebook);
   return (
-    <li className="gl-Run" data-run={run.id} data-outcome={run.outcome}>
+    <li
+      className="gl-Run"
+      data-run={run.id}
+      data-cluster={run.cluster.id}
+      data-outcome={run.outcome}
+    >
       <button
         className="gl-Run-open"
         title={trans.__(
@@ -252,7 +265,6 @@ function RunRow(props: {
           data-action="select"
           aria-label={selecting}
           checked={isSelected}
-          disabled={isOfOther}
           onChange={props.onSelect}
         />
       </label>
@@ -267,55 +279,20 @@ function Took({ run }: { run: IRun }): JSX.Element {
   return <>{formatDuration(Math.max(0, endS - run.started_at))}</>;
 }
 
-function Files(props: {
-  files: readonly IRecordingFile[];
-  onReplay: (path: string) => void;
-}): JSX.Element | null {
-  const trans = useTrans();
-  if (props.files.length === 0) {
-    return null;
-  }
-  return (
-    <section className="gl-Group" data-group="recordings">
-      <h3 className="gl-Group-title">
-        <span>{trans.__('Recordings')}</span>
-      </h3>
-      <ul className="gl-Pages" aria-label={trans.__('Recordings')}>
-        {props.files.map(file => (
-          <li key={file.path} className="gl-PageRow">
-            <div className="gl-File" title={file.path}>
-              <span className="gl-Page-title">{file.name}</span>
-              <span className="gl-Page-description">
-                {file.problem || (
-                  <>
-                    {PathExt.basename(file.path)} · {formatBytes(file.bytes)}
-                    {' · '}
-                    <Age sinceS={file.modified_at} />
-                  </>
-                )}
-              </span>
-            </div>
-            <IconButton
-              icon={historyIcon}
-              label={trans.__('Replay %1', file.name)}
-              action="replay"
-              isDisabled={file.problem !== ''}
-              onClick={() => props.onReplay(file.path)}
-            />
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
 /** Different for all runs of all clusters. */
 function keyOf(run: IClusterRun): string {
   return `${run.cluster.id}-${run.id}`;
 }
 
-function nameOf(run: IRun): string {
+/** Return how a run is called. */
+export function nameOf(run: IRun): string {
   return run.label || run.kind;
+}
+
+/** Return how a run is called beside another one, which may be of another cluster. */
+function nameIn(run: IClusterRun, other: IClusterRun): string {
+  const { id, name } = run.cluster;
+  return id === other.cluster.id ? nameOf(run) : `${nameOf(run)} (${name})`;
 }
 
 function describeOutcome(trans: TranslationBundle, run: IRun): string {

@@ -26,6 +26,7 @@ import { Ability, ICluster, IClusters, INotebooks, IStart } from '../tokens';
 import { messageOf, shutDown, tellFailure, tellOutcome } from './endings';
 import { languageOf } from './language';
 import { loadSettings } from './settings';
+import { underMenu } from './underMenu';
 
 const PLUGIN_ID = 'glassloom:clusters';
 
@@ -389,8 +390,7 @@ function clusterOf(
     return clusters.find(args.cluster);
   }
   if (args.isContextMenu === true) {
-    const card = app.contextMenuHitTest(node => 'cluster' in node.dataset);
-    return clusters.find(card?.dataset.cluster ?? '');
+    return clusters.find(underMenu(app).cluster ?? '');
   }
   return clusters.active;
 }

@@ -17,9 +17,11 @@ import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
 import { glassloomIcon } from '../icons';
+import { Mode } from '../model/layouts';
 import { Preferences } from '../model/preferences';
 import { Resolver } from '../model/resolver';
 import { isSafeName, lastingTarget, targetOf } from '../model/targets';
+import { DashboardPane } from '../panels/pane';
 import { GlassloomAPI } from '../request';
 import {
   IClusters,
@@ -30,6 +32,7 @@ import {
   PaneTarget
 } from '../tokens';
 import { addLayoutCommands } from './layouts';
+import { underMenu } from './underMenu';
 import { IWhich, Panes } from './panes';
 import { languageOf } from './language';
 import { loadSettings } from './settings';
@@ -91,11 +94,13 @@ export const dashboardsPlugin: JupyterFrontEndPlugin<IDashboards> = {
 
     addOpenDashboard(app, trans, panes, whichOf);
     addFollowActive(app, trans, preferences);
+    addToggleFavourite(app, trans, preferences);
     addLayoutCommands({
       app,
       labShell,
       trans,
       panes,
+      pages,
       preferences,
       activeTarget
     });
@@ -167,7 +172,7 @@ function addOpenDashboard(
   whichOf: (args: ReadonlyPartialJSONObject) => IWhich | null
 ): void {
   app.commands.addCommand(CommandIDs.openDashboard, {
-    label: args => textOf(args.label) ?? trans.__('Open Dashboard'),
+    label: args => textOf(args.label) ?? labelOf(trans, args.mode),
     caption: trans.__('Open a dashboard page of a cluster beside the notebook'),
     icon: args => (args.isPalette ? undefined : glassloomIcon),
     describedBy: {
@@ -187,6 +192,17 @@ function addOpenDashboard(
             description:
               'Id of a run that the page of runs opens; of two, with a comma between them, that it compares.'
           },
+          mode: {
+            type: 'string',
+            enum: ['split-right', 'split-bottom', 'tab-after', 'browser-tab'],
+            description:
+              'Where it is put; with the other dashboards, or beside the notebook, by default.'
+          },
+          beside: {
+            type: 'object',
+            description:
+              'Arguments of this command for a dashboard that is open: it is put beside that one.'
+          },
           target: {
             type: 'object',
             description:
@@ -196,11 +212,9 @@ function addOpenDashboard(
       }
     },
     execute: args => {
-      const asked =
-        args.isContextMenu === true
-          ? { ...args, cluster: clusterUnderMenu(app) }
-          : args;
-      const found = whichOf(asked as ReadonlyPartialJSONObject);
+      const under = args.isContextMenu === true ? underMenu(app) : {};
+      const { cluster = args.cluster, page = args.page } = under;
+      const found = whichOf({ ...args, cluster, page });
       if (found === null) {
         Notification.info(
           trans.__(
@@ -210,8 +224,59 @@ function addOpenDashboard(
         );
         return;
       }
-      panes.open(found);
+      const beside = whichOf((args.beside ?? {}) as ReadonlyPartialJSONObject);
+      if (args.mode === 'browser-tab') {
+        panes.openTabs([found]);
+      } else if (isMode(args.mode)) {
+        const ref =
+          args.beside === undefined || beside === null
+            ? null
+            : DashboardPane.idOf(beside.target, beside.page);
+        panes.open(found, { mode: args.mode, ref, moves: true });
+      } else {
+        panes.open(found);
+      }
     }
+  });
+}
+
+function labelOf(trans: TranslationBundle, mode: unknown): string {
+  switch (mode) {
+    case 'split-right':
+      return trans.__('Open to the Side');
+    case 'browser-tab':
+      return trans.__('Open in a Browser Tab');
+    default:
+      return trans.__('Open Dashboard');
+  }
+}
+
+function isMode(value: unknown): value is Mode {
+  return ['split-right', 'split-bottom', 'tab-after'].includes(value as Mode);
+}
+
+/** The star of a page, for its context menu. */
+function addToggleFavourite(
+  app: JupyterFrontEnd,
+  trans: TranslationBundle,
+  preferences: Preferences
+): void {
+  const pageOf = (args: ReadonlyPartialJSONObject): string =>
+    String(args.isContextMenu === true ? underMenu(app).page : args.page);
+  app.commands.addCommand(CommandIDs.toggleFavourite, {
+    label: args =>
+      preferences.favourites.includes(pageOf(args))
+        ? trans.__('Remove from the Favourites')
+        : trans.__('Add to the Favourites'),
+    describedBy: {
+      args: {
+        type: 'object',
+        properties: {
+          page: { type: 'string', description: 'Id of the page.' }
+        }
+      }
+    },
+    execute: args => preferences.toggleFavourite(pageOf(args))
   });
 }
 
@@ -233,11 +298,6 @@ function addFollowActive(
   preferences.changed.connect(() =>
     app.commands.notifyCommandChanged(CommandIDs.followActive)
   );
-}
-
-function clusterUnderMenu(app: JupyterFrontEnd): string | undefined {
-  return app.contextMenuHitTest(node => 'cluster' in node.dataset)?.dataset
-    .cluster;
 }
 
 function textOf(value: unknown): string | undefined {

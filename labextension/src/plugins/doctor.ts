@@ -14,6 +14,7 @@ import { showDoctor } from '../panels/doctor';
 import { IClusters, IHop, IStateStream } from '../tokens';
 import { messageOf } from './endings';
 import { languageOf } from './language';
+import { underMenu } from './underMenu';
 
 export const doctorPlugin: JupyterFrontEndPlugin<void> = {
   id: 'glassloom:doctor',
@@ -49,12 +50,9 @@ export const doctorPlugin: JupyterFrontEndPlugin<void> = {
         }
       },
       execute: async args => {
-        const underMenu =
-          args.isContextMenu === true
-            ? app.contextMenuHitTest(node => 'cluster' in node.dataset)?.dataset
-                .cluster
-            : undefined;
-        const asked = args.cluster ?? underMenu;
+        const asked =
+          args.cluster ??
+          (args.isContextMenu === true ? underMenu(app).cluster : undefined);
         const id =
           typeof asked === 'string' && !isRecording(asked)
             ? asked

@@ -9,15 +9,16 @@ import { CommandIDs } from '../commands';
 import { arrangementOf, DockArea, stepsOf } from '../model/layouts';
 import { Preferences } from '../model/preferences';
 import { DashboardPane } from '../panels/pane';
-import { PaneTarget } from '../tokens';
+import { IPages, PaneTarget } from '../tokens';
 import { tellFailure } from './endings';
-import { Panes } from './panes';
+import { IWhich, Panes } from './panes';
 
 export interface ILayoutContext {
   app: JupyterFrontEnd;
   labShell: ILabShell | null;
   trans: TranslationBundle;
   panes: Panes;
+  pages: IPages;
   preferences: Preferences;
   activeTarget: () => PaneTarget | null;
 }
@@ -70,7 +71,15 @@ export function addLayoutCommands(context: ILayoutContext): void {
 
 /** Open the pages of a layout for the active cluster. Pages that are open stay where they are. */
 function openLayout(
-  { app, trans, panes, preferences, activeTarget }: ILayoutContext,
+  {
+    app,
+    labShell,
+    trans,
+    panes,
+    pages,
+    preferences,
+    activeTarget
+  }: ILayoutContext,
   name: unknown
 ): Promise<void> | void {
   const layout = preferences.layouts.find(each => each.name === name);
@@ -85,11 +94,27 @@ function openLayout(
   if (target === null) {
     return app.commands.execute(CommandIDs.openDashboard); // says that there is no cluster
   }
-  for (const { page, mode, ref } of stepsOf(layout.arrangement)) {
-    panes.open(
-      { target, page, name: panes.nameOf(target) ?? '', pageTitle: page },
-      { mode, ref: ref === null ? null : DashboardPane.idOf(target, ref) }
+  const steps = stepsOf(layout.arrangement);
+  const whichOf = (page: string): IWhich => ({
+    target,
+    page,
+    name: panes.nameOf(target) ?? '',
+    pageTitle: pages.find(page)?.title ?? page
+  });
+  if (labShell === null) {
+    panes.openTabs(
+      steps.map(({ page }) => whichOf(page)),
+      trans.__(
+        'There is no place for a layout here: its dashboards open in browser tabs.'
+      )
     );
+    return;
+  }
+  for (const { page, mode, ref } of steps) {
+    panes.open(whichOf(page), {
+      mode,
+      ref: ref === null ? null : DashboardPane.idOf(target, ref)
+    });
   }
 }
 

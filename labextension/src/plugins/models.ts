@@ -7,6 +7,7 @@ import {
 } from '@jupyterlab/application';
 import { ITranslator } from '@jupyterlab/translation';
 import { Clusters } from '../model/clusters';
+import { Exports } from '../model/exports';
 import { Pages } from '../model/pages';
 import { Recordings } from '../model/recordings';
 import { Runs } from '../model/runs';
@@ -14,6 +15,7 @@ import { StateStream } from '../model/stateStream';
 import { GlassloomAPI } from '../request';
 import {
   IClusters,
+  IExports,
   INotebooks,
   IPages,
   IRecordings,
@@ -84,6 +86,20 @@ export const recordingsModelPlugin: JupyterFrontEndPlugin<IRecordings> = {
     stream: IStateStream,
     translator: ITranslator | null
   ) => new Recordings(apiOf(app, translator), stream)
+};
+
+export const exportsModelPlugin: JupyterFrontEndPlugin<IExports> = {
+  id: 'glassloom:exports-model',
+  description: 'Knows what recordings are written to.',
+  autoStart: true,
+  requires: [IStateStream],
+  optional: [ITranslator],
+  provides: IExports,
+  activate: (
+    app: JupyterFrontEnd,
+    stream: IStateStream,
+    translator: ITranslator | null
+  ) => new Exports(apiOf(app, translator), stream)
 };
 
 export const pagesModelPlugin: JupyterFrontEndPlugin<IPages> = {

@@ -10,11 +10,20 @@ import {
   NotebookActions,
   NotebookPanel
 } from '@jupyterlab/notebook';
+import { Contents } from '@jupyterlab/services';
 import { ISignal, Signal } from '@lumino/signaling';
 import { INotebooks } from '../tokens';
 
+/** As much of a saved notebook as we read. */
+interface INotebookContent {
+  cells: { id?: string; source: string | string[] }[];
+}
+
 class Notebooks implements INotebooks {
-  constructor(private readonly _tracker: INotebookTracker) {
+  constructor(
+    private readonly _tracker: INotebookTracker,
+    private readonly _contents: Contents.IManager
+  ) {
     _tracker.currentChanged.connect(this._onCurrent, this);
     this._onCurrent();
   }
@@ -42,6 +51,22 @@ class Notebooks implements INotebooks {
     return true;
   }
 
+  async codeOf(path: string, cell: string): Promise<string | null> {
+    const open = this._tracker.find(({ context }) => context.path === path);
+    for (const model of open?.model?.cells ?? []) {
+      if (model.id === cell) {
+        return model.sharedModel.getSource();
+      }
+    }
+    if (open !== undefined) {
+      return null;
+    }
+    const { content } = await this._contents.get(path);
+    const { cells } = content as INotebookContent;
+    const saved = cells.find(({ id }) => id === cell)?.source;
+    return saved === undefined ? null : [saved].flat().join('');
+  }
+
   private _onCurrent(): void {
     this._panel?.context.pathChanged.disconnect(this._emit, this);
     this._panel = this._tracker.currentWidget;
@@ -63,6 +88,6 @@ export const notebooksPlugin: JupyterFrontEndPlugin<INotebooks> = {
   autoStart: true,
   requires: [INotebookTracker],
   provides: INotebooks,
-  activate: (_: JupyterFrontEnd, tracker: INotebookTracker): INotebooks =>
-    new Notebooks(tracker)
+  activate: (app: JupyterFrontEnd, tracker: INotebookTracker): INotebooks =>
+    new Notebooks(tracker, app.serviceManager.contents)
 };

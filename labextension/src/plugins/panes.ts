@@ -16,6 +16,7 @@ import { themeOf } from '../model/theme';
 import { DashboardPane } from '../panels/pane';
 import { GlassloomAPI, Theme } from '../request';
 import { IPages, IStateStream, PaneTarget } from '../tokens';
+import { ITab, openTabs } from './tabs';
 
 const MORE_CONTRAST = '(prefers-contrast: more)';
 
@@ -32,6 +33,8 @@ export interface IWhich {
 export interface IPlace {
   mode: Mode;
   ref: string | null;
+  /** Whether a pane that is open elsewhere moves there. */
+  moves?: boolean;
 }
 
 export interface IPanesOptions {
@@ -86,11 +89,11 @@ export class Panes {
     const { labShell } = this._options;
     const opened = which.opened ?? null;
     if (labShell === null) {
-      this._openTab(which);
+      this.openTabs([which]);
       return;
     }
     const pane = this.take(which);
-    if (!pane.isAttached) {
+    if (!pane.isAttached || place?.moves === true) {
       labShell.add(pane, 'main', this._placeOf(place));
     }
     if (opened !== null) {
@@ -134,13 +137,18 @@ export class Panes {
     return pane;
   }
 
-  /** Show a page in a browser tab. */
-  private _openTab({ target, page, name, opened }: IWhich): void {
-    const { api, themes, resolver, trans } = this._options;
-    const known = resolver.resolve(target)?.id;
-    // A cluster that has only just started isn't in the list yet; the page itself says if there is none.
-    const id = known ?? (target.kind === 'cluster' ? target.id : null);
-    if (id === null) {
+  /** Show pages in browser tabs. */
+  openTabs(all: readonly IWhich[], why = ''): void {
+    const { trans } = this._options;
+    const tabs = all.map(which => this._tabOf(which));
+    openTabs(
+      trans,
+      tabs.filter(tab => tab !== null),
+      why
+    );
+    const missing = all.find((_, index) => tabs[index] === null);
+    if (missing !== undefined) {
+      const { target, name } = missing;
       const what = target.kind === 'notebook' ? target.path : name;
       Notification.info(
         trans.__(
@@ -149,10 +157,21 @@ export class Panes {
         ),
         { autoClose: 5000 }
       );
-      return;
     }
-    const url = api.dashboardUrl(id, page, currentTheme(themes), opened);
-    window.open(url, '_blank', 'noopener');
+  }
+
+  /** Return where a page is; null if what it is of isn't there. */
+  private _tabOf({ target, page, pageTitle, opened }: IWhich): ITab | null {
+    const { api, themes, resolver } = this._options;
+    const known = resolver.resolve(target)?.id;
+    // A cluster that has only just started isn't in the list yet; the page itself says if there is none.
+    const id = known ?? (target.kind === 'cluster' ? target.id : null);
+    return id === null
+      ? null
+      : {
+          url: api.dashboardUrl(id, page, currentTheme(themes), opened),
+          name: pageTitle
+        };
   }
 
   /** A new pane goes where the panes are already, else beside the notebook. */

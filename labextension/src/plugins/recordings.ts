@@ -26,6 +26,7 @@ import { IClusters, IPages, IRecordings, IStateStream } from '../tokens';
 import { messageOf, tellFailure } from './endings';
 import { currentTheme } from './panes';
 import { languageOf } from './language';
+import { underMenu } from './underMenu';
 
 const FACTORY = 'Glassloom replay';
 const FILE_TYPE = 'glassloom-recording';
@@ -155,7 +156,10 @@ function addCommands(
   recordings: IRecordings
 ): void {
   app.commands.addCommand(CommandIDs.openRecording, {
-    label: trans.__('Replay a Recording'),
+    label: args =>
+      args.isContextMenu === true
+        ? trans.__('Replay')
+        : trans.__('Replay a Recording'),
     describedBy: {
       args: {
         type: 'object',
@@ -166,20 +170,21 @@ function addCommands(
       }
     },
     execute: async args => {
-      if (typeof args.path !== 'string') {
+      const { path } = args.isContextMenu === true ? underMenu(app) : args;
+      if (typeof path !== 'string') {
         return;
       }
       try {
-        const cluster = await recordings.replay(args.path);
+        const cluster = await recordings.replay(path);
         await app.commands.execute(CommandIDs.openDashboard, {
-          target: { kind: 'recording', path: args.path },
+          target: { kind: 'recording', path },
           cluster
         });
       } catch (error) {
         tellFailure(
           trans.__(
             '%1 cannot be replayed: %2',
-            PathExt.basename(args.path),
+            PathExt.basename(path),
             messageOf(error)
           )
         );

@@ -8,8 +8,6 @@ import {
 import { IToolbarWidgetRegistry } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator } from '@jupyterlab/translation';
-import { CommandRegistry } from '@lumino/commands';
-import { Menu } from '@lumino/widgets';
 import { CARD_COMMANDS, CommandIDs } from '../../commands';
 import { ClustersSection } from '../../panels/clusters';
 import {
@@ -20,6 +18,7 @@ import {
   IStateStream
 } from '../../tokens';
 import { messageOf, tellFailure } from '../endings';
+import { openMenu } from './menu';
 import { makeToolbar } from './toolbar';
 import { languageOf } from '../language';
 
@@ -56,7 +55,12 @@ export const clustersSectionPlugin: JupyterFrontEndPlugin<void> = {
       onOpen: cluster => execute(CommandIDs.openDashboard, { cluster }),
       onInsert: cluster => execute(CommandIDs.insertClient, { cluster }),
       onMenu: (cluster, { left, bottom }) =>
-        openMenu(commands, cluster, left, bottom),
+        openMenu(
+          commands,
+          CARD_COMMANDS.map(command => ({ command, args: { cluster } })),
+          left,
+          bottom
+        ),
       onOpenFile: path => execute('docmanager:open', { path }),
       onDismissStart: id =>
         void clusters.dismissStart(id).catch((error: unknown) => {
@@ -84,21 +88,3 @@ export const clustersSectionPlugin: JupyterFrontEndPlugin<void> = {
     });
   }
 };
-
-/** Offer what can be done with a cluster, below the button that asks for it. */
-function openMenu(
-  commands: CommandRegistry,
-  cluster: string,
-  x: number,
-  y: number
-): void {
-  const menu = new Menu({ commands });
-  for (const command of CARD_COMMANDS) {
-    if (commands.hasCommand(command)) {
-      menu.addItem({ command, args: { cluster } });
-    }
-  }
-  // The command is executed after the menu closes.
-  menu.aboutToClose.connect(() => setTimeout(() => menu.dispose(), 0));
-  menu.open(x, y);
-}
