@@ -33,7 +33,7 @@ async def refusal(awaitable) -> tuple[int, str]:
 
 async def test_no_clusters_are_an_empty_list(jp_fetch):
     response = await jp_fetch("glassloom", "api", "clusters")
-    assert json.loads(response.body) == {"clusters": [], "recordings": [], "elsewhere": [], "starts": []}
+    assert json.loads(response.body) == {"clusters": [], "recordings": [], "elsewhere": [], "starts": [], "exports": []}
     assert response.headers["Content-Type"] == "application/json"
 
 

@@ -166,13 +166,11 @@ async function askForFormat(
     'path' in what ? [...FORMATS] : ['recording', ...FORMATS];
   const items = offered.map(to => describeFormat(trans, to));
   const { button, value } = await InputDialog.getItem({
-    title: trans.__('Export %1', name),
-    label:
+    title:
       'path' in what
-        ? trans.__('Format')
-        : trans.__(
-            'All that the log of the cluster has is recorded to a file first. Format'
-          ),
+        ? trans.__('Export %1', name)
+        : trans.__('Record and export %1', name),
+    label: trans.__('Format'),
     items,
     okLabel: trans.__('Export')
   });
