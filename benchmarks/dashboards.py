@@ -12,26 +12,37 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
+from psutil import Process
 
 from benchmarks import large_log, opening
 from benchmarks.chromium import chromium
 from benchmarks.meter import Contender, Figures
-from benchmarks.steady_load import WatchedCluster, cpu_s, our_cluster, rss_mib, steady_load, their_cluster
+from benchmarks.steady_load import (
+    WatchedCluster,
+    cpu_s,
+    fill,
+    our_cluster,
+    plain_cluster,
+    rss_mib,
+    steady_load,
+    their_cluster,
+)
 
 VIEWERS = 5
 TASKS_S = 2_000
 TASKS_S_BESIDE = 300
 """What dask.distributed's scheduler does with room to spare for its pages."""
 MINUTES_VARIABLE = "GLASSLOOM_BENCHMARK_MINUTES"
+FILLED_MAPS, FILLED_TASKS = 11_000, 220
+"""More layers and more tasks than are kept in rows."""
 PHASE_S = 30.0
-"""With and without viewers alternate, as a machine's speed drifts."""
 _SETTLE_S = 3.0
 _ZOOMS = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)
 _VIEWS_A_ZOOM = 6
@@ -45,34 +56,48 @@ def minutes() -> float:
 
 
 def load_of_viewers() -> Figures:
-    """Five viewers at 2,000 tasks a second: what they cost the head and the workers, and what grows."""
-    with our_cluster() as cluster, steady_load(cluster.client, TASKS_S) as submitted:
+    """Five viewers at 2,000 tasks a second: what they cost the head and the workers, and what grows.
+
+    Two clusters do the same at the same time, one of them watched, so that what a machine's speed does to one it does to the other.
+    What has a bound is filled first: what grows then would grow for ever.
+    """
+    with our_cluster() as watched, plain_cluster() as (client, plain), ExitStack() as loads:
+        submitted, _ = (loads.enter_context(steady_load(one, TASKS_S)) for one in (watched.client, client))
         time.sleep(2 * _SETTLE_S)
-        _watch(cluster, VIEWERS, _SETTLE_S)  # the dashboards begin to follow with their first viewer
-        head_mib, dashboards_mib = rss_mib(cluster.engine[0]), rss_mib(cluster.dashboards)
-        begun_s, before = time.monotonic(), submitted[0]
-        phases = [_phase(cluster, VIEWERS) for _ in range(max(round(minutes() * 30 / PHASE_S), 1))]
-        wall_s, tasks = time.monotonic() - begun_s, submitted[0] - before
-        figures = _costs(phases)
-        return figures | {
-            "tasks_s": tasks / wall_s,
-            "minutes": wall_s / 60,
-            "head_growth_mib": rss_mib(cluster.engine[0]) - head_mib,
-            "dashboards_growth_mib": rss_mib(cluster.dashboards) - dashboards_mib,
-            "growth_bytes_a_task": (rss_mib(cluster.dashboards) - dashboards_mib) * 2**20 / tasks,
-        }
+        before = _side_by_side(watched.engine, plain, lambda: time.sleep(2 * PHASE_S))
+        _watch(watched, VIEWERS, _SETTLE_S)  # the dashboards begin to follow with their first viewer
+        for one in (watched.client, client):
+            fill(one, FILLED_MAPS, FILLED_TASKS)
+        _watch(watched, VIEWERS, _SETTLE_S)
+        mib = [rss_mib(watched.engine[0]), rss_mib(watched.dashboards)]
+        begun_s, begun_cpu_s, begun = time.monotonic(), cpu_s([watched.dashboards]), submitted[0]
+        sent: list[Figures] = []
+        costs = _side_by_side(watched.engine, plain, lambda: sent.append(_watch(watched, VIEWERS, 60 * minutes())))
+        wall_s, tasks = time.monotonic() - begun_s, submitted[0] - begun
+        drawn_s = cpu_s([watched.dashboards]) - begun_cpu_s
+        grown = [rss_mib(one) - was for one, was in zip((watched.engine[0], watched.dashboards), mib, strict=True)]
+    return {
+        "engine_cpu_percent_with": costs[0],
+        "engine_cpu_percent_without": costs[1],
+        "engine_slowed_percent": 100 * (costs[0] / costs[1] - 1),
+        "differed_before_percent": 100 * (before[0] / before[1] - 1),
+        "dashboards_cpu_percent": 100 * drawn_s / wall_s,
+        "tasks_s": tasks / wall_s,
+        "minutes": wall_s / 60,
+        "head_mib": mib[0],
+        "head_growth_mib": grown[0],
+        "dashboards_mib": mib[1],
+        "dashboards_growth_mib": grown[1],
+    } | sent[0]
 
 
-def _phase(cluster: WatchedCluster, viewers: int) -> tuple[float, float, float, Figures]:
-    """Return the CPU of the engine (in per cent of a core) without and with viewers, that of the dashboards, what viewers were sent."""
-    start_s = cpu_s(cluster.engine)
-    time.sleep(PHASE_S)
-    without = (cpu_s(cluster.engine) - start_s) / PHASE_S
-    start_s, dashboards_s, begun_s = cpu_s(cluster.engine), cpu_s([cluster.dashboards]), time.monotonic()
-    sent = _watch(cluster, viewers, PHASE_S)
+def _side_by_side(one: list[Process], other: list[Process], wait: Callable[[], object]) -> tuple[float, float]:
+    """Return the CPU that each takes until `wait` returns, in per cent of a core."""
+    begun_s, before = time.monotonic(), [cpu_s(one), cpu_s(other)]
+    wait()
     wall_s = time.monotonic() - begun_s
-    drawn = (cpu_s([cluster.dashboards]) - dashboards_s) / wall_s
-    return 100 * without, 100 * (cpu_s(cluster.engine) - start_s) / wall_s, 100 * drawn, sent
+    taken = [cpu_s(processes) - was for processes, was in zip((one, other), before, strict=True)]
+    return 100 * taken[0] / wall_s, 100 * taken[1] / wall_s
 
 
 def _watch(cluster: WatchedCluster, viewers: int, seconds: float) -> Figures:
@@ -80,17 +105,6 @@ def _watch(cluster: WatchedCluster, viewers: int, seconds: float) -> Figures:
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=seconds + 120)
     figures: Figures = json.loads(done.stdout)
     return figures
-
-
-def _costs(phases: list[tuple[float, float, float, Figures]]) -> Figures:
-    without, with_viewers, drawn = (float(np.mean([phase[place] for phase in phases])) for place in range(3))
-    sent = {name: max(phase[3][name] for phase in phases) for name in phases[0][3]}
-    return {
-        "engine_cpu_percent_without": without,
-        "engine_cpu_percent_with": with_viewers,
-        "engine_slowed_percent": 100 * (with_viewers / without - 1),
-        "dashboards_cpu_percent": drawn,
-    } | sent
 
 
 def beside(run: Callable[[], AbstractContextManager[WatchedCluster]]) -> Figures:

@@ -50,20 +50,27 @@ class WatchedCluster:
 
 
 @contextmanager
-def our_cluster() -> Iterator[WatchedCluster]:
-    """Run a cluster and the dashboards' process."""
+def plain_cluster() -> Iterator[tuple[Any, list[psutil.Process]]]:
+    """Run a cluster that nobody looks at; yield its client and its processes, the head first."""
     from glassloom import Client
     from glassloom_metrics.registry import find_record
 
-    command = [sys.executable, "-m", "glassloom_dashboards", "--port", "0"]
     with Client(n_workers=N_WORKERS, threads_per_worker=N_THREADS, set_as_default=False) as client:
+        head = psutil.Process(find_record(client.id).pid)
+        yield client, [head, *head.children(recursive=True)]
+
+
+@contextmanager
+def our_cluster() -> Iterator[WatchedCluster]:
+    """Run a cluster and the dashboards' process."""
+    command = [sys.executable, "-m", "glassloom_dashboards", "--port", "0"]
+    with plain_cluster() as (client, engine):
         dashboards = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             assert dashboards.stdout is not None
             base, _, token = dashboards.stdout.readline().strip().partition("/?")
-            head = psutil.Process(find_record(client.id).pid)
             page = f"{base}/{client.id}/status?{token}"
-            yield WatchedCluster(client, page, [head, *head.children(recursive=True)], psutil.Process(dashboards.pid))
+            yield WatchedCluster(client, page, engine, psutil.Process(dashboards.pid))
         finally:
             dashboards.terminate()
             dashboards.wait(20)
@@ -102,6 +109,15 @@ def rss_mib(process: psutil.Process) -> float:
 def noop(number: int) -> int:
     """Do nothing."""
     return number
+
+
+def fill(client: Any, maps: int, tasks: int) -> None:
+    """Run so many `map` of so many tasks one after another, as fast as they go."""
+    kept: deque[Any] = deque()
+    for number in range(maps):
+        kept.append(client.map(noop, range(number * tasks, (number + 1) * tasks), pure=False))
+        if len(kept) == _KEPT_BATCHES:
+            client.gather(kept.popleft())
 
 
 @contextmanager
