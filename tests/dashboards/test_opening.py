@@ -18,12 +18,15 @@ from glassloom_dashboards.parts.card import TITLES
 from glassloom_dashboards.parts.layouts import LAYOUTS
 from glassloom_dashboards.serving import page as pages
 from glassloom_dashboards.serving import sessions
-from glassloom_dashboards.serving.hub import Hub
+from glassloom_dashboards.serving.first_contents import first_contents
+from glassloom_dashboards.serving.hub import Hub, Watched
 from glassloom_dashboards.serving.page import PageView
 from glassloom_dashboards.serving.server import PageSocket
 from glassloom_dashboards.serving.static_files import StaticFiles
 from glassloom_dashboards.serving.turns import Turns
-from synthetic import HOSTILE_NAMES, Shape
+from glassloom_metrics.open_recordings import RecordingRecord
+from glassloom_metrics.pages import PAGES
+from synthetic import HOSTILE_NAMES, Shape, make_recorder
 
 
 def test_a_page_is_sent_before_its_cards_are_made(publish, monkeypatch):
@@ -47,6 +50,59 @@ def test_a_page_is_sent_before_its_cards_are_made(publish, monkeypatch):
     titles = re.findall("<h2>([^<]+)</h2>", body)
     assert titles == [TITLES[card] for card in LAYOUTS["status"].cards]
     assert HOSTILE_NAMES[0] not in body and "opening" in body
+
+
+def first_of(body: str) -> dict[str, str]:
+    """Return what a page says of each card before its document has come, as text; ``""`` is the strip."""
+    parts = re.split(r'<section class="card" id="card-([^"]+)"', body)
+    patterns = r'<div class="view first">(.*?)<div id=', r'<p class="first">(.*?)</p>'
+    found = [
+        (name, re.search(pattern, part, re.DOTALL))
+        for name, part in zip(parts[1::2], parts[2::2], strict=True)
+        for pattern in patterns
+    ]
+    texts = {name: " ".join(re.sub("<[^>]+>", " ", first[1]).split()) for name, first in found if first}
+    strip = re.search(r'<div class="strip">(.*?)</template>', body, re.DOTALL)
+    return texts | {"": " ".join(re.sub("<[^>]+>", " ", strip[1]).split()) if strip else ""}
+
+
+def test_the_first_page_of_a_cluster_says_at_once_what_there_is(publish):
+    publish(Shape(tasks=5), name=HOSTILE_NAMES[0])
+
+    async def visit() -> tuple[str, str]:
+        async with serving() as server:
+            return await server.get("/c1/status"), await server.get("/c1/overview")
+
+    status, overview = asyncio.run(asyncio.wait_for(visit(), 60))
+    first = first_of(status)
+    assert "opening" in first[""] and "2 workers" in first["workers-cpu"] and "threads" in first["workers-cpu"]
+    assert set(first) == {"", *LAYOUTS["status"].cards}
+    assert "Latest run" in first_of(overview)["overview"]
+    assert HOSTILE_NAMES[0] not in status + overview
+
+
+def test_a_page_does_not_wait_long_for_a_cluster_that_says_nothing(publish):
+    publish(Shape(tasks=5))
+
+    async def visit() -> str:
+        async def nothing(record: Any, *, since: int, log_id: str):
+            await asyncio.Event().wait()
+            yield b""
+
+        async with serving(Hub(frames=nothing)) as server:
+            return await server.get("/c1/status")
+
+    assert first_of(asyncio.run(asyncio.wait_for(visit(), 60))) == {"": ""}
+
+
+@pytest.mark.parametrize("page", [page.id for page in PAGES])
+def test_every_card_says_something_before_its_document_has_come(page):
+    watched = Watched(RecordingRecord("r1", "demo", "demo.glr", 0.0, 1, 0.0, 0.0))
+    for payload in make_recorder(Shape(tasks=5, gpus=1)).read(0, limit=10**6)[0]:
+        watched.fold(payload)
+    first = first_contents(page, watched, "dark", {})
+    said = [name for said in (first.html, first.sentences) for name, words in said.items() if words]
+    assert sorted(said) == sorted(LAYOUTS[page].cards)
 
 
 def test_a_page_is_drawn_before_the_history_has_been_read(publish):
@@ -225,6 +281,22 @@ def test_the_browser_shows_the_page_first_and_says_if_its_document_does_not_come
         tab.wait_for_function("() => document.getElementById('lost').textContent.includes('could not be opened')")
         assert tab.locator("#lost").is_visible()
         tab.wrongs.clear()  # Bokeh has told of the connection, too
+
+
+def test_what_a_page_was_sent_with_is_seen_before_bokehjs_has_come_and_is_replaced_by_it(browser, publish):
+    publish(Shape(tasks=5))
+    with open_tab(browser) as tab:
+        held: list[Any] = []
+        tab.route("**/bokeh.min.js*", lambda route: held.append(route))
+        tab.goto(f"{tab.cluster}/overview", wait_until="commit")
+        tab.wait_for_function("() => document.querySelector('#opening')?.shadowRoot?.textContent.includes('threads')")
+        tab.wait_for_function("() => document.querySelector('script[src*=\"bokeh.min\"]')")
+        assert tab.locator("#card-overview h3").first.is_visible() and tab.locator("p.first").first.is_visible()
+        tab.evaluate("() => { window.known = document.querySelector('#card-overview .view .panel') }")
+        held[0].continue_()
+        tab.wait_for_selector(":root[data-opened]")
+        assert tab.locator("p.first:visible, #opening:visible, .view.first").count() == 0
+        assert tab.evaluate("() => known === document.querySelector('#card-overview .view .panel')")
 
 
 _GLYPHS_JS = """() => {

@@ -10,6 +10,8 @@ from glassloom_dashboards.parts.theme import bytes_text
 
 IN_MEMORY = ("managed", "unmanaged", "shared")
 """What is in memory, in the order in which it is drawn: a limit counts all but the last."""
+NOT_MEASURED = "not measured yet"
+"""What is said of a worker that has told nothing of its memory and CPU: never 0."""
 SHARED_WORDS = "shared, not counted against the limit"
 
 
@@ -31,6 +33,8 @@ def excess_text(samples: Iterable[MeasuredMemory], limit_bytes: float) -> str:
 def of_limit_text(samples: Iterable[MeasuredMemory], limit_bytes: int | None) -> str:
     """Return what workers take, of what they may take together; without that if it has no bounds."""
     samples = list(samples)
+    if not samples:
+        return NOT_MEASURED
     used = bytes_text(cluster_bytes(samples))
     if not limit_bytes:
         return used

@@ -71,7 +71,22 @@ class Watched:
         self._events: list[TaskEvents] = []
         self._next_event = 0
         self._running: tuple[Running, int] | None = None
+        self._heard = asyncio.Event()
         self._since_begin = SinceBegin() if isinstance(record, RecordingRecord) else None
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anything of the cluster is known, or nothing will be."""
+        return self._heard.is_set()
+
+    async def was_heard(self, timeout_s: float) -> None:
+        """Wait until `is_heard`, at most so long."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._heard.wait(), timeout_s)
+
+    def note_heard(self) -> None:
+        """Note that what has come was folded, or that no more comes."""
+        self._heard.set()
 
     def fold(self, payload: bytes) -> None:
         """Add one frame to the aggregate. One of a later protocol's types is left out; one that can't be read is counted too."""
@@ -241,6 +256,8 @@ class Hub:
         except Exception as error:  # a fault of ours: said on the page, or it would be called live for ever
             log.exception("cluster %r is no longer followed", record.name)
             watched.aggregate.refuse(f"the dashboards failed to follow this cluster: {error!r}")
+        finally:
+            watched.note_heard()
 
     async def _follow(self, watched: Watched, record: ClusterRecord) -> None:
         """Read the cluster's log until it has ended; each time the connection is lost, go on where it was."""
@@ -261,6 +278,7 @@ class Hub:
                 watched.aggregate.end("its process has ended")
                 return
             watched.aggregate.set_state("reconnecting")
+            watched.note_heard()
             await asyncio.sleep(retry_s)
             retry_s = min(2 * retry_s, _LONGEST_RETRY_S)
 
@@ -277,6 +295,7 @@ class Hub:
             nonlocal is_settling
             is_settling = False
             watched.settle()
+            watched.note_heard()
 
         async with contextlib.aclosing(frames):
             try:
@@ -284,7 +303,7 @@ class Hub:
                     aggregate.hear(time.monotonic())
                     watched.take(payload)
                     # What comes without our waiting for it is folded together.
-                    if watched.is_unsettled and not is_settling:
+                    if not is_settling and (watched.is_unsettled or not watched.is_heard):
                         is_settling = True
                         loop.call_soon(settle)
                     if time.monotonic() > slice_ends_s:
@@ -307,6 +326,7 @@ class Hub:
                 if time.monotonic() > slice_ends_s:
                     watched.settle()
                     aggregate.set_state("loading")
+                    watched.note_heard()
                     await self.turns.give_way()
                     slice_ends_s = time.monotonic() + _FOLD_SLICE_S
             watched.settle()

@@ -107,6 +107,12 @@ def make_card(
     return CARDS[name](aggregate, palette, colours)
 
 
+def go_to(card: Card, arguments: Mapping[str, str]) -> None:
+    """Show in a card what the page's address asks for."""
+    if isinstance(card, TaskView | RunsView):
+        card.go_to(arguments)
+
+
 def _roots(card: Card) -> dict[str, UIElement]:
     roots = {"legend": card.legend, "controls": card.controls, "body": card.body, "empty": card.empty}
     return {part: model for part, model in roots.items() if model is not None}
@@ -190,8 +196,7 @@ class PageView:
     def go_to(self, arguments: Mapping[str, str]) -> None:
         """Show what the page's address asks for."""
         for card in self.cards:
-            if isinstance(card, TaskView | RunsView):
-                card.go_to(arguments)
+            go_to(card, arguments)
 
     def attach(self, document: Document) -> None:
         """Fill `document`, and draw into it until its session ends."""

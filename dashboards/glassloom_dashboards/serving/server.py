@@ -30,12 +30,13 @@ from glassloom_dashboards.parts.strip import MAX_NAME_LENGTH
 from glassloom_dashboards.parts.templates import template
 from glassloom_dashboards.parts.theme import PALETTES, ellipsis
 from glassloom_dashboards.serving.bokeh_defaults import remember_defaults
+from glassloom_dashboards.serving.first_contents import FirstContents, first_contents
 from glassloom_dashboards.serving.garbage import Garbage
 from glassloom_dashboards.serving.gate import Gate
 from glassloom_dashboards.serving.hub import Hub, Watched
 from glassloom_dashboards.serving.loop_lag import LoopLag
 from glassloom_dashboards.serving.page import DEFAULT_THEME
-from glassloom_dashboards.serving.sessions import Viewers, session_of
+from glassloom_dashboards.serving.sessions import Viewers, session_of, text_arguments
 from glassloom_dashboards.serving.static_files import StaticFiles
 
 _POLICY = (
@@ -52,6 +53,8 @@ _SEGMENT = "[^/]+"
 _KEEP_ALIVE_MS = 10_000
 _CHECK_SESSIONS_MS = 5_000
 _UNUSED_SESSION_MS = 15_000
+_FIRST_WORD_S = 0.1
+"""How long a page waits for the first word of a cluster that nobody has looked at yet, so as to show something of it at once."""
 
 
 def security_policy(nonce: str = "") -> str:
@@ -154,8 +157,10 @@ class DashboardServer(BokehTornado):
         rest = request.path[len(self.prefix) :].lstrip("/")
         return self.hub.watch(unquote(rest.split("/")[0]))
 
-    def opening_html(self, page: str, watched: Watched, theme: str, query: str, token: str, nonce: str) -> str:
-        """Return a page as it is before anything of the cluster is drawn; all values are escaped.
+    def opening_html(
+        self, page: str, watched: Watched, theme: str, query: str, first: FirstContents, token: str, nonce: str
+    ) -> str:
+        """Return a page as it is before its document has come; all values are escaped.
 
         `nonce` lets its scripts run: see `security_policy`. `query` asks for the theme, where the page itself was asked for one.
         """
@@ -164,6 +169,7 @@ class DashboardServer(BokehTornado):
             title=f"{ellipsis(watched.record.name, MAX_NAME_LENGTH)} · {TITLES[page]}",
             name=ellipsis(watched.record.name, MAX_NAME_LENGTH),
             theme=theme,
+            first=first,
             token=token,
             nonce=nonce,
             scripts=files,
@@ -296,13 +302,14 @@ class PageHandler(SessionHandler):
         except ClusterNotFound as error:
             write_message(self, 404, "This cluster is not running", f"{str(error)[:500]}.")
             return
+        await watched.was_heard(_FIRST_WORD_S)
+        first = first_contents(self._page, watched, _theme_of(self), text_arguments(self.request))
         session_id, token = self._new_session()
         self.set_header("Content-Type", "text/html; charset=utf-8")
         nonce = secrets.token_urlsafe(16)
         self.set_header("Content-Security-Policy", security_policy(nonce))
-        await self.finish(
-            self.application.opening_html(self._page, watched, _theme_of(self), _theme_query(self), token, nonce)
-        )
+        theme, query = _theme_of(self), _theme_query(self)
+        await self.finish(self.application.opening_html(self._page, watched, theme, query, first, token, nonce))
         await session_of(self.application_context, session_id, self.request, token)
 
     def _new_session(self) -> tuple[ID, str]:

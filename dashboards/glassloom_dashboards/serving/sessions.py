@@ -122,7 +122,7 @@ class Viewers(Handler):
         session_context._document.__class__ = PageDocument
         request = session_context.request
         watched = self._cluster_of(request)
-        arguments = {name: _text(values[0]) for name, values in request.arguments.items() if values}
+        arguments = text_arguments(request)
         watched.viewers += 1
         try:
             with self._turns.documents.taken():
@@ -142,6 +142,11 @@ class Viewers(Handler):
             watched.viewers -= 1
             self._garbage.page_ended()
         await asyncio.sleep(0)
+
+
+def text_arguments(request: HTTPServerRequest) -> dict[str, str]:
+    """Return the first value of each argument of an address."""
+    return {name: _text(values[0]) for name, values in request.arguments.items() if values}
 
 
 def _text(argument: bytes | str) -> str:

@@ -194,9 +194,12 @@
     for (const card of document.querySelectorAll('.card')) {
       const html = model(`${card.id.replace('card-', '')}-html`);
       if (html) {
-        const view = document.createElement('div');
+        // What the page was sent with stays, as far as it is still so.
+        const body = card.querySelector('.body');
+        const view =
+          body.querySelector('.view.first') ?? document.createElement('div');
         view.className = ['view', ...html.css_classes].join(' ');
-        card.querySelector('.body').append(view);
+        body.append(view);
         html.properties.tags.change.connect(() => show(view, html.tags[0]));
         show(view, html.tags[0]);
       }

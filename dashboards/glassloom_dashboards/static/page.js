@@ -234,6 +234,7 @@
       return setTimeout(reloadWhenBack, RETRY_EVERY_MS);
     }
     document.getElementById('opening').hidden = true;
+    document.documentElement.toggleAttribute('data-opened', true);
     onOpened();
   };
 

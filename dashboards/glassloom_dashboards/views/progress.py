@@ -239,6 +239,12 @@ class Pager:
         return slice(self.first, self.first + self._rows)
 
 
+def summary_of(aggregate: ClusterAggregate) -> str:
+    """Return how far all layers are together."""
+    counts, count = aggregate.task_counts, len(ordered_layers(aggregate))
+    return f"{count:,} layer{'s' * (count != 1)}; tasks done: {count_text(counts, counts['total'])}."
+
+
 class ProgressBars(PlotCard):
     """The card of progress by layer for one viewer."""
 
@@ -283,9 +289,7 @@ class ProgressBars(PlotCard):
 
     def summary(self) -> str:
         """Return how far all layers are together."""
-        counts = self._aggregate.task_counts
-        count = len(ordered_layers(self._aggregate))
-        return f"{count:,} layer{'s' * (count != 1)}; tasks done: {count_text(counts, counts['total'])}."
+        return summary_of(self._aggregate)
 
     def table(self) -> Table:
         """Return the layers that are on screen, and their tasks by state."""

@@ -75,6 +75,16 @@ NEAR_PX = 4
 """A click so near a task means it."""
 
 
+def summary_of(aggregate: ClusterAggregate, lanes: int) -> str:
+    """Return how many lanes are shown, and how many tasks there are."""
+    counts = aggregate.task_counts
+    said = [f"{lanes:,} lanes", f"{aggregate.compute_tasks:,} tasks were computed"]
+    running = sum(bar.ends == RUNS for bar in bars_of(aggregate))
+    said += [f"{running:,} run"] if running else []
+    said += [f"{counts[state]:,} {words}" for state, words in ODD_STATES.items() if counts[state]]
+    return f"{', '.join(said)}."
+
+
 class TaskStream(TimeCard):
     """The task stream's card for one viewer.
 
@@ -394,12 +404,7 @@ class TaskStream(TimeCard):
 
     def summary(self) -> str:
         """Return how many lanes and tasks there are."""
-        counts = self._aggregate.task_counts
-        said = [f"{len(self._lanes):,} lanes", f"{self._aggregate.compute_tasks:,} tasks were computed"]
-        running = sum(bar.ends == RUNS for bar in bars_of(self._aggregate))
-        said += [f"{running:,} run"] if running else []
-        said += [f"{counts[state]:,} {words}" for state, words in ODD_STATES.items() if counts[state]]
-        return f"{', '.join(said)}."
+        return summary_of(self._aggregate, len(self._lanes))
 
     def table(self) -> Table:
         """Return what the threads did in the time on screen, by layer."""

@@ -12,7 +12,7 @@ from glassloom_metrics.worker_memory import in_memory_bytes
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, WorkerSample
 from glassloom_dashboards.folds.worker_history import WorkerHistory
-from glassloom_dashboards.parts.memory_words import IN_MEMORY, of_limit_text
+from glassloom_dashboards.parts.memory_words import IN_MEMORY, NOT_MEASURED, of_limit_text
 from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import ACTION_WORDS, bytes_text
 from glassloom_dashboards.parts.times import clock_text, duration_text
@@ -38,10 +38,17 @@ class WorkerRow:
         return self.history.joined.worker
 
     @property
+    def is_measured(self) -> bool:
+        """Whether it has told anything of its memory and CPU."""
+        return self.sample is not NOTHING
+
+    @property
     def state(self) -> str:
-        """``"left"``, ``"paused"``, ``"high memory"``, ``"busy"`` or ``"idle"``."""
+        """``"left"``, ``"not measured yet"``, ``"paused"``, ``"high memory"``, ``"busy"`` or ``"idle"``."""
         if self.history.left is not None:
             return "left"
+        if not self.is_measured:
+            return NOT_MEASURED
         if self.sample.pressure >= Pressure.PAUSED:
             return "paused"
         if self.sample.pressure == Pressure.HIGH:
@@ -54,7 +61,14 @@ class WorkerRow:
         return in_memory_bytes(self.sample)
 
 
-STATE_ICONS = {"busy": "busy", "idle": "good", "high memory": "warning", "paused": "paused", "left": "stopped"}
+STATE_ICONS = {
+    "busy": "busy",
+    "idle": "good",
+    NOT_MEASURED: "stopped",
+    "high memory": "warning",
+    "paused": "paused",
+    "left": "stopped",
+}
 _STATES = tuple(STATE_ICONS)
 
 SORTS: dict[str, Callable[[WorkerRow], Any]] = {
@@ -105,7 +119,7 @@ def memory_bar(row: WorkerRow) -> dict[str, Any]:
     return {
         "parts": parts,
         "limit": 100 * limit / whole if limit else None,
-        "words": of_limit_text([sample], limit),
+        "words": of_limit_text([sample], limit) if row.is_measured else "",
         "label": ", ".join(f"{name} {words}" for name, _, words in parts),
     }
 

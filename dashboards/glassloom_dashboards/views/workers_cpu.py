@@ -17,6 +17,7 @@ from glassloom_dashboards.parts.card import (
     replace_data,
 )
 from glassloom_dashboards.parts.glyphs import draw
+from glassloom_dashboards.parts.memory_words import NOT_MEASURED
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import Palette, ellipsis, glyph_of, style_figure, tooltip
 from glassloom_dashboards.parts.time_view import TimeView, time_figure
@@ -37,7 +38,7 @@ from glassloom_dashboards.views.workers import (
 SOURCE = "workers-cpu-source"
 HISTORY_SOURCE = "workers-cpu-history-source"
 MAX_HISTORY_POINTS = 400
-COLUMNS = ("y", "label", "text", "reach", "cpu", "most", "executing", "queued")
+COLUMNS = ("y", "label", "text", "said", "reach", "cpu", "most", "executing", "queued")
 HEIGHTS = {"track": BAR_HEIGHT, "cpu": BAR_HEIGHT}
 
 
@@ -61,7 +62,8 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
             "queued": sum(sample.queued for sample in samples),
         }
         row["reach"] = max(row["cpu"], row["most"])
-        row["text"] = f"{row['cpu']:.0f} %" if has_numbers(bars) and samples else ""
+        row["text"] = (f"{row['cpu']:.0f} %" if samples else NOT_MEASURED) if has_numbers(bars) else ""
+        row["said"] = f"{row['cpu']:.1f} % of {row['most']:.0f} %" if samples else NOT_MEASURED
         for name, value in row.items():
             rows[name].append(value)
     return rows
@@ -102,7 +104,7 @@ def plot_bars(source: ColumnDataSource) -> figure:
                 renderers=[track],
                 tooltips=tooltip(
                     "@label",
-                    [("CPU", "@cpu{0.0} % of @most{0} %"), ("running", "@executing"), ("queued", "@queued")],
+                    [("CPU", "@said"), ("running", "@executing"), ("queued", "@queued")],
                 ),
             )
         ],
@@ -125,6 +127,13 @@ def plot_history(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, Ho
         tooltips=tooltip("@mean{0.00} cores busy", [("at most", "@highest{0.00}"), ("at", "@at{0.0} s")]),
     )
     return lines, tool
+
+
+def summary_of(aggregate: ClusterAggregate) -> str:
+    """Return how busy all workers are together."""
+    workers, threads, samples = len(aggregate.workers), aggregate.threads, aggregate.samples.values()
+    said = f"{workers:,} worker{'s' * (workers != 1)} with {threads:,} thread{'s' * (threads != 1)}"
+    return f"{said}, {sum(one.cpu_percent for one in samples) / 100:.1f} cores busy." if samples else f"{said}."
 
 
 class WorkersCpu(TimeCard):
@@ -183,15 +192,15 @@ class WorkersCpu(TimeCard):
 
     def summary(self) -> str:
         """Return how busy all workers are together."""
-        aggregate = self._aggregate
-        cores = sum(sample.cpu_percent for sample in aggregate.samples.values()) / 100
-        return f"{len(aggregate.workers):,} workers with {aggregate.threads:,} threads, {cores:.1f} cores busy."
+        return summary_of(self._aggregate)
 
     def table(self) -> Table:
         """Return how busy every worker is."""
         rows = []
-        for worker, sample in sorted(self._aggregate.samples.items()):
-            threads = self._aggregate.workers[worker].nthreads
-            numbers = [f"{sample.cpu_percent:.0f} %", f"{threads:,}", f"{sample.executing:,}", f"{sample.queued:,}"]
+        for worker, joined in sorted(self._aggregate.workers.items()):
+            sample, threads = self._aggregate.samples.get(worker), f"{joined.nthreads:,}"
+            numbers = [NOT_MEASURED, threads, "", ""]
+            if sample is not None:
+                numbers = [f"{sample.cpu_percent:.0f} %", threads, f"{sample.executing:,}", f"{sample.queued:,}"]
             rows.append([self._aggregate.worker_name(worker), *numbers])
         return Table(("worker", "CPU, % of one core", "threads", "running", "queued"), rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from glassloom_dashboards.parts.card import (
     replace_data,
 )
 from glassloom_dashboards.parts.glyphs import draw
-from glassloom_dashboards.parts.memory_words import IN_MEMORY, excess_text, part_words
+from glassloom_dashboards.parts.memory_words import IN_MEMORY, NOT_MEASURED, excess_text, part_words
 from glassloom_dashboards.parts.scripts import hover
 from glassloom_dashboards.parts.tables import Table
 from glassloom_dashboards.parts.theme import (
@@ -82,7 +83,7 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
         count = max(len(samples), 1)
         limits = [aggregate.workers[worker].memory_limit_bytes for worker in bar.workers]
         known = [limit for limit in limits if limit]
-        limit = sum(known) / len(known) if known else float("nan")
+        limit = sum(known) / len(known) if known else math.nan
         row: dict[str, Any] = {"y": place, "label": ellipsis(bar.label, 80), "limit": limit}
         row |= {"limit_top": place - 0.36, "limit_bottom": place + 0.36, "spilled_y": place + SPILLED_BELOW}
         row["limit_text"] = f"{limit:.0f}" if known else "none"
@@ -96,7 +97,9 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
         row["reach"] = max(stop, row["spilled"], limit if known else 0.0)
         excess = excess_text(samples, sum(known)) if known else ""
         words = memory_text(row["in_memory"], row["spilled"], limit if known else None, "" if count > 1 else excess)
-        row["text"] = words if numbered and samples else ""
+        row["text"] = (words if samples else NOT_MEASURED) if numbered else ""
+        if not samples:
+            row |= dict.fromkeys(("in_memory", "spilled", *IN_MEMORY), math.nan)
         for name, value in row.items():
             rows[name].append(value)
     return rows
@@ -175,6 +178,16 @@ def paint(bars: figure, palette: Palette) -> None:
     paint_numbers(bars, palette)
 
 
+def summary_of(aggregate: ClusterAggregate) -> str:
+    """Return the memory of all workers together."""
+    samples, workers = aggregate.samples.values(), len(aggregate.workers)
+    said = f"{workers:,} worker{'s' * (workers != 1)}: "
+    if not samples:
+        return f"{said}{NOT_MEASURED}."
+    parts = [f"{part} {bytes_text(sum(getattr(one, f'{part}_bytes') for one in samples))}" for part in ALL_PARTS]
+    return f"{said}{bytes_text(cluster_bytes(samples))} in memory: {', '.join(parts)}."
+
+
 class WorkersMemory(PlotCard):
     """The card of memory by worker for one viewer."""
 
@@ -208,7 +221,7 @@ class WorkersMemory(PlotCard):
         entries = [
             (getattr(palette, part), part_words(part, has_limit=has_limit), hatch_class(part)) for part in IN_MEMORY
         ]
-        if any(rows["spilled"]):
+        if any(nbytes > 0 for nbytes in rows["spilled"]):
             entries.append((palette.spilled, "spilled to disk", "hatched"))
         if has_limit:
             entries.append((palette.limit, "limit", "line"))
@@ -217,19 +230,17 @@ class WorkersMemory(PlotCard):
 
     def summary(self) -> str:
         """Return the memory of all workers together."""
-        samples = self._aggregate.samples.values()
-        parts = [f"{part} {bytes_text(sum(getattr(one, f'{part}_bytes') for one in samples))}" for part in ALL_PARTS]
-        together = bytes_text(cluster_bytes(samples))
-        return f"{len(self._aggregate.workers):,} workers: {together} in memory: {', '.join(parts)}."
+        return summary_of(self._aggregate)
 
     def table(self) -> Table:
         """Return every worker's memory."""
         rows = []
         for worker, joined in sorted(self._aggregate.workers.items()):
             sample = self._aggregate.samples.get(worker)
+            limit = bytes_text(joined.memory_limit_bytes) if joined.memory_limit_bytes else "none"
+            parts, together = [""] * len(ALL_PARTS), NOT_MEASURED
             if sample is not None:
-                limit = bytes_text(joined.memory_limit_bytes) if joined.memory_limit_bytes else "none"
                 parts = [bytes_text(getattr(sample, f"{part}_bytes")) for part in ALL_PARTS]
                 together = bytes_text(in_memory_bytes(sample))
-                rows.append([self._aggregate.worker_name(worker), together, *parts, limit])
+            rows.append([self._aggregate.worker_name(worker), together, *parts, limit])
         return Table(("worker", "in memory", *ALL_PARTS, "limit"), rows)

@@ -60,8 +60,12 @@ def table_rows(aggregate: ClusterAggregate, rows: list[WorkerRow]) -> list[dict[
                 "state": row.state,
                 "icon": STATE_ICONS[row.state],
                 "reason": reason,
-                "threads": f"{sample.executing:,} of {threads:,}" if is_here else "",
-                "cpu": f"{sample.cpu_percent:.0f} %" if is_here else "",
+                "threads": ""
+                if not is_here
+                else f"{sample.executing:,} of {threads:,}"
+                if row.is_measured
+                else f"{threads:,}",
+                "cpu": f"{sample.cpu_percent:.0f} %" if is_here and row.is_measured else "",
                 "memory": memory_bar(row) if is_here else None,
                 "shared": bytes_text(sample.shared_bytes) if is_here and sample.shared_bytes else "",
                 "spilled": bytes_text(sample.spilled_bytes) if is_here and sample.spilled_bytes else "",
