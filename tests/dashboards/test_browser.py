@@ -182,6 +182,7 @@ def test_a_cluster_of_another_version_is_told_and_not_called_ended(publish, tab)
     tab.goto(f"{tab.cluster}/status")
     words = "speaks version 1 of the metrics protocol; this Glassloom reads 2: upgrade Glassloom in the cluster's environment."
     tab.get_by_text(words).first.wait_for()
+    tab.wait_for_selector(":root[data-opened]")
     assert tab.get_by_text("cannot be read", exact=True).count() == 1
     assert tab.get_by_text("No tasks yet").count() == 0
 

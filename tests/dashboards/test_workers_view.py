@@ -121,12 +121,12 @@ def test_a_worker_without_samples_tasks_or_lines_has_a_page_too():
     aggregate = ClusterAggregate()
     aggregate.apply(WorkerJoined(STARTED_AT_S, 3, "late", 77, 4))
     page = Opened("workers", aggregate)
-    assert "late idle 0 of 4" in words(page)
+    assert "late not measured yet 4 0" in words(page)
     text = ask(page, "open", "3")
     assert "No samples yet. What it runs Not known: no task of this cluster has run for 50 ms yet." in text
     assert "Last lines of its log It has logged nothing. Last tasks It has ended none." in text
     assert "Memory limit none" in text
-    assert "late idle" in ask(page, "open", "99"), "the table, as there is no such worker"
+    assert "late not measured" in ask(page, "open", "99"), "the table, as there is no such worker"
 
 
 @pytest.mark.parametrize("name", [*HOSTILE_NAMES, "😀" * 3000, "<&'\">" * 800])

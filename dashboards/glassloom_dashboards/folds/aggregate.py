@@ -48,6 +48,7 @@ from glassloom_dashboards.folds.durations import Durations
 from glassloom_dashboards.folds.engine_history import EngineHistory
 from glassloom_dashboards.folds.gpu_history import GpuHistory
 from glassloom_dashboards.folds.growing import GrowingTable
+from glassloom_dashboards.folds.layer_table import LayerTable
 from glassloom_dashboards.folds.layers import Layer as Layer
 from glassloom_dashboards.folds.log_table import LogTable
 from glassloom_dashboards.folds.memory_history import MemoryHistory
@@ -154,6 +155,7 @@ class ClusterAggregate:
         self.tasks = TaskTable(hello.started_at_s)
         self.layers: dict[int, Layer] = {}
         """Those that are kept one by one, in order of their announcement, and `OLDER` for all others."""
+        self.layer_table = LayerTable(STATES)
         self.older = OlderLayers(len(STATES))
         self._fold_at = MAX_LAYERS + AT_ONCE
         self.progress: dict[int, tuple[int, ...]] = {}
@@ -384,10 +386,16 @@ class ClusterAggregate:
             self._total += added
             if layer.id in self.progress:
                 self._known_total += added
-            self.layers[layer.id] = layer
+            self._keep_layer(layer)
         self.versions["layers"] += 1
         if len(self.layers) > self._fold_at:
             self._fold_old_layers()
+
+    def _keep_layer(self, layer: Layer) -> None:
+        self.layers[layer.id] = layer
+        self.layer_table.set_layer(layer)
+        if layer.id in self.progress:
+            self.layer_table.set_counts(layer.id, self.progress[layer.id])
 
     def _fold_old_layers(self) -> None:
         """Count the oldest layers that are done together: those of no run that is kept, then those of the oldest runs."""
@@ -403,6 +411,7 @@ class ClusterAggregate:
             self.durations.fold(self.layers, max(folded), OLDER)
             self.tasks.finder.fold(folded)
             self.held.forget(folded)
+            self.layer_table.keep(self.layers)
             self._show_older()
 
     def _is_done(self, layer: int) -> bool:
@@ -414,14 +423,16 @@ class ClusterAggregate:
         """Keep layers by themselves again that were folded, as the cluster tells of them again."""
         restored = self.older.restore(layers) if self.older.count else []
         for layer, counts in restored:
-            self.layers[layer.id], self.progress[layer.id] = layer, counts
+            self.progress[layer.id] = counts
+            self._keep_layer(layer)
         if restored:
             self._show_older()
 
     def _show_older(self) -> None:
         if OLDER not in self.layers:
             self.layers = {OLDER: self.older.layer} | self.layers
-        self.layers[OLDER], self.progress[OLDER] = self.older.layer, self.older.counts
+        self.progress[OLDER] = self.older.counts
+        self._keep_layer(self.older.layer)
         self.versions.update(("layers", "progress", "runs"))
 
     def _set_progress(self, message: Progress) -> None:
@@ -434,6 +445,7 @@ class ClusterAggregate:
                 self._known_total += self.layers[layer].total
             self._sums = [sum_ + new - old for sum_, new, old in zip(self._sums, counts, known or none, strict=True)]
             self.progress[layer] = counts
+            self.layer_table.set_counts(layer, counts)
         self.held.add(message)
         self.versions["progress"] += 1
         self.last_at_s = max(self.last_at_s, message.at_s)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.parts.badge import Badge
+from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.base_cards import HtmlCard
 from glassloom_dashboards.parts.layouts import LAYOUTS
 from glassloom_dashboards.parts.strip import STYLE, gpus_text, is_unreadable, strip_html
@@ -76,7 +76,8 @@ def first_contents(page: str, watched: Watched, theme: str, arguments: Mapping[s
     aggregate, cards = watched.aggregate, LAYOUTS[page].cards
     if not aggregate.generation and not is_unreadable(aggregate):
         return FirstContents()
-    strip = strip_html(aggregate, _OPENING, full=len(cards) > 1, has_alerts="overview" in cards)
+    badge = badge_of(aggregate, Attention(), time.monotonic()) if is_unreadable(aggregate) else _OPENING
+    strip = strip_html(aggregate, badge, full=len(cards) > 1, has_alerts="overview" in cards)
     if is_unreadable(aggregate):
         return FirstContents(strip)
     html, sentences = {}, {name: SENTENCES[name](aggregate) for name in cards if name in SENTENCES}

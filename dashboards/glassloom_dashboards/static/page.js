@@ -233,7 +233,9 @@
       showNotice();
       return setTimeout(reloadWhenBack, RETRY_EVERY_MS);
     }
-    document.getElementById('opening').hidden = true;
+    for (const first of document.querySelectorAll('#opening, p.first')) {
+      first.remove();
+    }
     document.documentElement.toggleAttribute('data-opened', true);
     onOpened();
   };

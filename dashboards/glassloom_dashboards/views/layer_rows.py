@@ -5,12 +5,17 @@ What is small depends on how many rows there would be.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import overload
 
+import numpy as np
 from bokeh.models import Button, InlineStyleSheet
+from numpy.typing import NDArray
 
-from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate, Layer
+from glassloom_dashboards.folds.aggregate import ClusterAggregate, Layer
+from glassloom_dashboards.folds.layer_table import Places
 from glassloom_dashboards.parts.card import CONTROL_STYLE
 
 SMALL_TASKS = 10
@@ -27,6 +32,8 @@ class Row:
     """What a row is about: a layer, or several of one name that are done."""
 
     layers: tuple[Layer, ...]
+    places: Places | None = field(default=None, compare=False)
+    """Their places in the `LayerTable`, where they are known."""
 
     @property
     def name(self) -> str:
@@ -43,60 +50,88 @@ class Row:
         """What tables call it."""
         return f"{self.name}, {len(self.layers):,} layers" if len(self.layers) > 1 else self.name
 
-    @property
+    @cached_property
     def origin(self) -> str:
         """Where it was built; several layers may have been in several places."""
         places = dict.fromkeys(layer.origin for layer in self.layers if layer.origin)
         more = f" and {len(places) - 1:,} other places" if len(places) > 1 else ""
         return f"{next(iter(places), '')}{more}"
 
-    @property
+    @cached_property
     def total(self) -> int:
         """The tasks of all of them."""
         return sum(layer.total for layer in self.layers)
 
 
-def counts_of(aggregate: ClusterAggregate, layer: Layer) -> dict[str, int]:
-    """Return the number of a layer's tasks in each state, and how many were ``cancelled``: are in no state any more."""
-    known = aggregate.progress.get(layer.id)
-    counts = dict(zip(STATES, known or (0,) * len(STATES), strict=True))
-    return counts | {"cancelled": max(layer.total - sum(counts.values()), 0) if known else 0}
-
-
 def counts_of_row(aggregate: ClusterAggregate, row: Row) -> dict[str, int]:
-    """Return `counts_of` of all layers of a row together."""
-    all_counts = [counts_of(aggregate, layer) for layer in row.layers]
-    return {state: sum(counts[state] for counts in all_counts) for state in all_counts[0]}
+    """Return the number of a row's tasks in each state, and how many were ``cancelled``: are in no state any more."""
+    table = aggregate.layer_table
+    return table.counts(table.places(layer.id for layer in row.layers) if row.places is None else row.places)
 
 
-def folded(aggregate: ClusterAggregate, layers: Sequence[Layer]) -> list[Row]:
+class Rows(Sequence[Row]):
+    """The rows of layers. Each is made when it is asked for: a page shows some of them.
+
+    Parameters
+    ----------
+    firsts
+        The place of the first layer of each row (see `LayerTable`).
+    shared
+        The places of all layers of the rows that have several, by that of the first.
+    """
+
+    def __init__(self, aggregate: ClusterAggregate, firsts: Places, shared: Mapping[int, Places]) -> None:
+        self._aggregate = aggregate
+        self._firsts = firsts
+        self.shared = shared
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        if isinstance(index, slice):
+            return [self._row(place) for place in self._firsts[index].tolist()]
+        return self._row(int(self._firsts[index]))
+
+    def _row(self, place: int) -> Row:
+        layers = self._aggregate.layers
+        places = self.shared.get(place, np.array([place]))
+        return Row(tuple([layers[layer] for layer in self._aggregate.layer_table.ids(places)]), places)
+
+
+def folded(aggregate: ClusterAggregate, places: Places) -> Rows:
     """Return the rows of layers: several that are alike, small and done share the place of the first."""
-    done = [layer for layer in layers if is_done(aggregate, layer)]
+    table = aggregate.layer_table
+    done = np.flatnonzero(table.is_done(places))
+    totals, names = table.totals(places[done]), table.names(places[done])
     small_tasks = SMALL_TASKS
-    rows = _folded(layers, [layer for layer in done if layer.total <= small_tasks])
-    while len(rows) > MANY_ROWS and small_tasks < _MOST_TASKS:
+    is_shared = _shared(names, totals <= small_tasks)
+    while _rows_left(len(places), names[is_shared]) > MANY_ROWS and small_tasks < _MOST_TASKS:
         small_tasks *= 10
-        rows = _folded(layers, [layer for layer in done if layer.total <= small_tasks])
-    return rows
+        is_shared = _shared(names, totals <= small_tasks)
+    together = done[is_shared][np.argsort(names[is_shared], kind="stable")]
+    _, begins = np.unique(table.names(places[together]), return_index=True)
+    groups = np.split(together, begins[1:]) if len(together) else []
+    is_first = np.ones(len(places), bool)
+    is_first[together] = False
+    is_first[[int(group[0]) for group in groups]] = True
+    return Rows(aggregate, places[is_first], {int(places[group[0]]): places[group] for group in groups})
 
 
-def _folded(layers: Sequence[Layer], foldable: Sequence[Layer]) -> list[Row]:
-    small: dict[str, list[Layer]] = {}
-    for layer in foldable:
-        small.setdefault(layer.name, []).append(layer)
-    shared = {name: same for name, same in small.items() if len(same) >= FOLD_FROM}
-    firsts = {same[0].id: Row(tuple(same)) for same in shared.values()}
-    others = {layer.id for same in shared.values() for layer in same[1:]}
-    return [firsts.get(layer.id) or Row((layer,)) for layer in layers if layer.id not in others]
+def _shared(names: NDArray[np.int64], is_small: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which layers share a row: small ones, of a name that enough of them have."""
+    counts = np.bincount(names[is_small], minlength=int(names.max(initial=0)) + 1)
+    shared: NDArray[np.bool_] = is_small & (counts[names] >= FOLD_FROM)
+    return shared
 
 
-def is_done(aggregate: ClusterAggregate, layer: Layer) -> bool:
-    """Tell whether a layer needs no row of its own if it is small: nothing of it is to come, and nothing went wrong."""
-    counts = aggregate.progress.get(layer.id)
-    if counts is None:
-        return False
-    done = counts[STATES.index("memory")] + counts[STATES.index("released")]
-    return done == layer.total > 0
+def _rows_left(count: int, names: NDArray[np.int64]) -> int:
+    """Return how many rows there are of `count` layers, if those of these names share one for each."""
+    return count - len(names) + len(np.unique(names))
 
 
 class Folding:
@@ -112,21 +147,17 @@ class Folding:
     def _toggle(self) -> None:
         self.shows_all = not self.shows_all
 
-    def rows(self, aggregate: ClusterAggregate, layers: Sequence[Layer]) -> list[Row]:
-        """Return the rows to show of layers, and say on the button how many it would show or fold."""
-        rows = folded(aggregate, layers)
-        alike = len(layers) - len(rows)
+    def rows(self, aggregate: ClusterAggregate, places: Places) -> Rows:
+        """Return the rows to show of layers, given by their places, and say on the button how many it would show or fold."""
+        rows = folded(aggregate, places)
+        alike = len(places) - len(rows)
         words = (
-            f"Fold {alike + self._shared(rows):,} layers that are done"
+            f"Fold {alike + len(rows.shared):,} layers that are done"
             if self.shows_all
-            else f"Show all {len(layers):,} layers"
+            else f"Show all {len(places):,} layers"
         )
         for attribute, value in (("label", words if alike else ""), ("visible", alike > 0)):
             if getattr(self.button, attribute) != value:
                 setattr(self.button, attribute, value)
         self.left_out = 0 if self.shows_all else alike
-        return [Row((layer,)) for layer in layers] if self.shows_all else rows
-
-    @staticmethod
-    def _shared(rows: Sequence[Row]) -> int:
-        return sum(len(row.layers) > 1 for row in rows)
+        return Rows(aggregate, places, {}) if self.shows_all else rows

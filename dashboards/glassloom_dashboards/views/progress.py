@@ -13,6 +13,7 @@ from bokeh.models.glyphs import HBar, Text
 from bokeh.plotting import figure
 
 from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate, Layer
+from glassloom_dashboards.folds.layer_table import Places
 from glassloom_dashboards.parts.base_cards import PlotCard
 from glassloom_dashboards.parts.card import (
     CONTROL_STYLE,
@@ -64,25 +65,23 @@ COLUMNS = (
 )
 
 
-def ordered_layers(aggregate: ClusterAggregate, ids: Collection[int] | None = None) -> list[Layer]:
-    """Return all layers or some: those that run, then those that haven't begun, then those that are done; newest first.
+def ordered_places(aggregate: ClusterAggregate, ids: Collection[int] | None = None) -> Places:
+    """Return the places of all layers or some: those that run, then those that haven't begun, then those that are done; newest first.
 
     Layers without tasks are left out: those of a recording that were done before it began.
     """
-    layers = aggregate.layers.values() if ids is None else [aggregate.layers[layer] for layer in ids]
-    shown = [layer for layer in layers if layer.total or aggregate.sums.layers[layer.id].count]
-    return sorted(shown, key=lambda layer: (_stage(aggregate, layer), -layer.id))
+    table, sums = aggregate.layer_table, aggregate.sums.layers
+    places = table.all() if ids is None else table.places(ids)
+    is_empty = table.totals(places) == 0
+    if is_empty.any():
+        is_empty[is_empty] = [not sums[layer].count for layer in table.ids(places[is_empty])]
+        places = places[~is_empty]
+    return table.ordered(places)
 
 
-def _stage(aggregate: ClusterAggregate, layer: Layer) -> int:
-    counts = aggregate.progress.get(layer.id)
-    if counts is None:
-        return 1
-    waiting, ready, running = counts[:3]
-    left = waiting + ready + running
-    if not left:
-        return 2
-    return 0 if running or left < layer.total else 1
+def ordered_layers(aggregate: ClusterAggregate, ids: Collection[int] | None = None) -> list[Layer]:
+    """Return the layers at `ordered_places`."""
+    return [aggregate.layers[layer] for layer in aggregate.layer_table.ids(ordered_places(aggregate, ids))]
 
 
 def count_text(counts: dict[str, int], total: int) -> str:
@@ -241,7 +240,7 @@ class Pager:
 
 def summary_of(aggregate: ClusterAggregate) -> str:
     """Return how far all layers are together."""
-    counts, count = aggregate.task_counts, len(ordered_layers(aggregate))
+    counts, count = aggregate.task_counts, len(ordered_places(aggregate))
     return f"{count:,} layer{'s' * (count != 1)}; tasks done: {count_text(counts, counts['total'])}."
 
 
@@ -255,7 +254,7 @@ class ProgressBars(PlotCard):
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
         self.plot = plot(self.source)
         self.body: UIElement = self.plot
-        self._rows: list[Row] = []
+        self._rows: Sequence[Row] = ()
         self.folding = Folding("progress")
         self.pager = Pager("progress-pager", MAX_LAYERS)
         self.controls = row_of(self.folding.button, self.pager.body, name="progress-controls", spacing=8)
@@ -270,8 +269,8 @@ class ProgressBars(PlotCard):
         layout = {"width": inner_width_px(self.plot, 360), "first": self.pager.first, "all": self.folding.shows_all}
         if not self.is_due(("layers", "progress"), layout):
             return
-        layers = ordered_layers(self._aggregate)
-        self._rows = self.folding.rows(self._aggregate, layers)
+        places = ordered_places(self._aggregate)
+        self._rows = self.folding.rows(self._aggregate, places)
         part = self.pager.show(len(self._rows))
         rows = columns(self._aggregate, self._rows[part], layout["width"])
         replace_data(self.source, rows)
@@ -280,7 +279,7 @@ class ProgressBars(PlotCard):
             self.plot.height = count * ROW_PX
             self.plot.y_range.update(start=count, end=0)
         self._update_legend()
-        self.show_empty("" if layers else "No tasks yet", "Each layer of a graph gets a bar here.")
+        self.show_empty("" if len(places) else "No tasks yet", "Each layer of a graph gets a bar here.")
 
     def _update_legend(self) -> None:
         aggregate, palette = self._aggregate, self._palette

@@ -11,12 +11,13 @@ from glassloom_metrics.protocol import Action
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, Layer
 from glassloom_dashboards.folds.durations import LEAST_TASKS, LayerDurations, joined
+from glassloom_dashboards.folds.layer_table import Places
 from glassloom_dashboards.folds.running_tasks import RunningTask
 from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import ellipsis, middle_cut
 from glassloom_dashboards.parts.times import about_text, duration_text
 from glassloom_dashboards.views.layer_rows import Row, counts_of_row
-from glassloom_dashboards.views.progress import ordered_layers
+from glassloom_dashboards.views.progress import ordered_places
 
 RATE_S = 5.0
 """The rate is that of the last seconds."""
@@ -86,15 +87,20 @@ class Stage:
         return self.counts["waiting"] + self.counts["ready"] + self.counts["running"]
 
 
-def layers_of_latest_run(aggregate: ClusterAggregate) -> list[Layer]:
+def places_of_latest_run(aggregate: ClusterAggregate) -> Places:
     """Return the layers of the latest run (see `RunTable.latest`), and of all that are under way, as it may wait for them.
 
-    They are in the order of `ordered_layers`; all layers if those of its runs aren't known.
+    They are in the order of `ordered_places`; all layers if those of its runs aren't known.
     """
     under_way = [run for run in aggregate.runs.newest_first() if run.ended_s is None]
     runs = [*aggregate.runs.latest(), *under_way]
     found = {layer for run in runs for layer in aggregate.runs.layers_of(run.id)} & aggregate.layers.keys()
-    return ordered_layers(aggregate, found or None)
+    return ordered_places(aggregate, found or None)
+
+
+def layers_of_latest_run(aggregate: ClusterAggregate) -> list[Layer]:
+    """Return the layers at `places_of_latest_run`."""
+    return [aggregate.layers[layer] for layer in aggregate.layer_table.ids(places_of_latest_run(aggregate))]
 
 
 def recent_counts(aggregate: ClusterAggregate, now_s: float) -> dict[int, int]:

@@ -39,12 +39,12 @@ from glassloom_dashboards.parts.time_view import LABELS, LATEST_RUN
 from glassloom_dashboards.parts.times import about_text, duration_text
 from glassloom_dashboards.views import progress
 from glassloom_dashboards.views.layer_rows import Folding
-from glassloom_dashboards.views.progress import MAX_NAME_LENGTH, ODD_STATES, ROW_PX, Pager, count_text, ordered_layers
+from glassloom_dashboards.views.progress import MAX_NAME_LENGTH, ODD_STATES, ROW_PX, Pager, count_text, ordered_places
 from glassloom_dashboards.views.stages import (
     Stage,
     durations_text,
-    layers_of_latest_run,
     pace_text,
+    places_of_latest_run,
     rate_text,
     stages_of_rows,
     straggler_words,
@@ -243,8 +243,9 @@ class Stages(PlotCard):
         layout |= {"first": self.pager.first, "run": int(self.run.active or 0), "all": self.folding.shows_all}
         if not self.is_due(("layers", "progress", "tasks", "samples", "running", "life"), layout):
             return
-        layers = layers_of_latest_run(aggregate) if self.run.active == LATEST_RUN else ordered_layers(aggregate)
-        rows = self.folding.rows(aggregate, layers)
+        is_latest = self.run.active == LATEST_RUN
+        places = places_of_latest_run(aggregate) if is_latest else ordered_places(aggregate)
+        rows = self.folding.rows(aggregate, places)
         part = self.pager.show(len(rows))
         self._stages = stages_of_rows(aggregate, rows[part])
         paces = [pace_text(stage) for stage in self._stages]
@@ -258,10 +259,10 @@ class Stages(PlotCard):
         replace_data(self.durations, packed(duration_columns(self._stages, low_s, layout["boxes"])))
         replace_data(self.stragglers, packed(straggler_columns(aggregate, self._stages)))
         self._resize()
-        if self.body.visible != bool(layers):
-            self.body.visible = bool(layers)
+        if self.body.visible != bool(len(places)):
+            self.body.visible = bool(len(places))
         self._update_legend(len(rows))
-        self.show_empty("" if layers else "No tasks yet", "Each layer of a graph gets a bar here.")
+        self.show_empty("" if len(places) else "No tasks yet", "Each layer of a graph gets a bar here.")
 
     def _resize(self) -> None:
         count = max(len(self._stages), 1)
