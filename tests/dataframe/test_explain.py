@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glassloom as gl
 import glassloom.dataframe as gd
 import pandas as pd
 import pytest
@@ -49,6 +50,16 @@ def test_a_notebook_shows_a_plan_as_a_card_with_escaped_text(frame):
     assert "&lt;b&gt;" in html
     assert "<b>" not in html
     assert "0 of 4" in html
+
+
+def test_a_plan_says_whether_arrow_or_pandas_reads(frame, tmp_path):
+    assert "Arrow" in str(frame.explain())
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    with gl.config.set({"dataframe.arrow": False}):
+        assert "pandas" in str(gd.read_csv(tmp_path / "a.csv").explain())
+    by_options = gd.read_csv(tmp_path / "a.csv", comment="#").explain()
+    assert "pandas" in str(by_options)
+    assert "Read by" in by_options._repr_html_()
 
 
 def test_series_scalars_and_indexes_have_plans(frame):

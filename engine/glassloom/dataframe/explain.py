@@ -31,7 +31,7 @@ class Explainable:
         """Return the plan as written and as it will run, as a tree: each line is made from the more indented ones below.
 
         Of each step it has the number of partitions and of tasks, of those that read also the columns and row groups
-        that are read, and about how much memory all partitions of the result take together, where that is known.
+        that are read, and by what (Arrow may still leave single partitions to pandas), and about how much memory all partitions of the result take together, where that is known.
 
         Examples
         --------
@@ -53,6 +53,8 @@ class Step:
     n_tasks: int
     columns: str
     groups: str
+    form: str
+    """By what it is read: Arrow or pandas."""
     nbytes: int | None
     """About what the partitions take together, of fused operations the largest result; None if it isn't known."""
     is_bound: bool
@@ -78,6 +80,9 @@ def explain(node: FrameExpr) -> Explanation:
     groups = "; ".join(step.groups for step in read if step.groups)
     if groups:
         facts.append(("Row groups read", groups, ""))
+    forms = sorted({step.form for step in read if step.form})
+    if forms:
+        facts.append(("Read by", "; ".join(forms), ""))
     html = render("frame_plan.html.j2", label=node.label, facts=facts, after=_cells(after), before=_cells(before))
     return explanation(text, html)
 
@@ -108,10 +113,11 @@ def _step(node: Expr, depth: int, size: tuple[int | None, bool]) -> Step:
     reads = [one for one in _members(node) if isinstance(one, Read)]
     columns = "; ".join(_columns(read) + _condition(read) for read in reads)
     groups = "; ".join(filter(None, (_groups(read) for read in reads)))
+    form = "; ".join(filter(None, (read.source.form for read in reads)))
     place = str(node.origin).partition(": ")[0] if node.origin is not None else ""
     partitions = outer.npartitions if isinstance(outer, FrameExpr) else None
     operations = node.operations if isinstance(node, Fused) else (_label(node),)
-    return Step(depth, operations, partitions, _n_tasks(node), columns, groups, *size, place)
+    return Step(depth, operations, partitions, _n_tasks(node), columns, groups, form, *size, place)
 
 
 def _label(node: Expr) -> str:
@@ -210,12 +216,13 @@ def _lines(steps: Sequence[Step]) -> list[str]:
             f"{step.n_tasks:,}",
             step.columns,
             step.groups,
+            step.form,
             step.memory,
             step.place,
         )
         for step in steps
     ]
-    header = ("", "partitions", "tasks", "columns read", "row groups", "memory", "line")
+    header = ("", "partitions", "tasks", "columns read", "row groups", "read by", "memory", "line")
     shown = [place for place in range(len(header)) if place < 3 or any(row[place] for row in rows)]
     widths = {place: max(len(row[place]) for row in [header, *rows]) for place in shown}
     lines = []
@@ -235,6 +242,7 @@ def _cells(steps: Sequence[Step]) -> list[tuple[str, ...]]:
             f"{step.n_tasks:,}",
             step.columns,
             step.groups,
+            step.form,
             step.memory,
             step.place,
         )

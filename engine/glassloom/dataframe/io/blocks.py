@@ -23,8 +23,8 @@ class TextBlock(NamedTuple):
 
 def cut_files(
     states: Sequence[State], files: Files, size: int | None, header_lines: int, quote: bytes, *, whole: Sequence[bool]
-) -> tuple[bytes, list[TextBlock]]:
-    """Return the first header, empty if no file was cut, and the blocks of all files.
+) -> tuple[dict[str, bytes], list[TextBlock]]:
+    """Return the header of each file that was cut, and the blocks of all files.
 
     Parameters
     ----------
@@ -42,8 +42,10 @@ def cut_files(
 
     with ThreadPoolExecutor(min(_THREADS, len(states))) as pool:
         cuts = list(pool.map(cut, range(len(states))))
-    header = next((head for head, _ in cuts if head), b"")
-    return header, [block for _, blocks in cuts for block in blocks]
+    equal: dict[bytes, bytes] = {}  # one object for all, as they are pickled with each task
+    paths = [state[0] for state in states]
+    headers = {path: equal.setdefault(head, head) for path, (head, _) in zip(paths, cuts, strict=True) if head}
+    return headers, [block for _, blocks in cuts for block in blocks]
 
 
 def first_line(block: TextBlock, files: Files) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from glassloom.config import Configured, chosen
+from glassloom.dataframe.arrow.csv import ArrowCsv, arrow_csv
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.blocks import TextBlock, cut_files, first_line
 from glassloom.dataframe.io.filesystems import Files, locate
@@ -31,6 +33,7 @@ _REFUSED = {
     "chunksize": "set blocksize",
 }
 _BLOCK_SIZE = Configured("dataframe.csv-block-size")
+_TRIED_BYTES = 1 << 16
 
 
 class CsvSource(Source):
@@ -40,6 +43,7 @@ class CsvSource(Source):
 
     def __init__(self, blocks: list[TextBlock], parser: Parser, meta: Any, token: str) -> None:
         self.label = parser.function.__name__.replace("_", "-")
+        self.form = "pandas" if parser.arrow is None else "Arrow"
         self.blocks = blocks
         self.parser = parser
         self.meta = meta
@@ -60,27 +64,32 @@ class CsvSource(Source):
         return None
 
 
+@dataclass(frozen=True)
 class Parser:
-    """How a block becomes a frame: one of pandas' functions and its options."""
+    """How a block becomes a frame: one of pandas' functions and its options, and how Arrow does it where it may.
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        options: dict[str, Any],
-        header: bytes,
-        files: Files,
-        path_column: str | None,
-        paths: tuple[str, ...],
-    ) -> None:
-        self.function, self.options, self.header = function, options, header
-        self.files, self.path_column, self.paths = files, path_column, paths
+    Blocks of the files in `headers` lack their first lines, which are there; blocks of others lack `header`.
+    """
+
+    function: Callable[..., Any]
+    options: dict[str, Any]
+    files: Files
+    path_column: str | None
+    paths: tuple[str, ...]
+    header: bytes = b""
+    headers: dict[str, bytes] = field(default_factory=dict)
+    arrow: ArrowCsv | None = None
 
     def __glassloom_tokenize__(self) -> Any:
-        return (self.function, self.options, self.header, self.files, self.path_column, self.paths)
+        return (
+            self.function, self.options, self.header, self.headers, self.files, self.path_column, self.paths, self.arrow
+        )  # fmt: skip
 
-    def with_header(self, header: bytes) -> Parser:
-        """Return the parser for blocks that lack this header."""
-        return Parser(self.function, self.options, header, self.files, self.path_column, self.paths)
+    def with_headers(self, headers: dict[str, bytes]) -> Parser:
+        """Return the parser for blocks of files that lack these headers."""
+        header = next(iter(headers.values()), b"")
+        others = {path: one for path, one in headers.items() if one != header}
+        return replace(self, header=header, headers=others)
 
     def for_columns(self, columns: list[Any]) -> Parser:
         """Return a parser that reads these columns alone."""
@@ -90,27 +99,46 @@ class Parser:
             options["parse_dates"] = [name for name in options["parse_dates"] if name in columns]
         if isinstance(options.get("dtype"), dict):
             options["dtype"] = {name: dtype for name, dtype in options["dtype"].items() if name in columns}
-        return Parser(self.function, options, self.header, self.files, self.path_column, self.paths)
+        return replace(self, options=options)
+
+    def parse_by_arrow(self, block: TextBlock, meta: Any) -> Any:
+        """Return the frame of a block as Arrow makes it; None if pandas has to."""
+        if self.arrow is None or (block.end is None and _compression_of(block.path, self.options) is not None):
+            return None
+        data = self.files.read(block.path, block.start, block.end)
+        made = self.arrow.parse(data, self.inside(meta), header=self._header_of(block))
+        return None if made is None else self._with_path(made, block)
+
+    def inside(self, meta: Any) -> Any:
+        """Return the columns of a frame that are in files."""
+        return meta[[name for name in meta.columns if name != self.path_column]]
+
+    def _header_of(self, block: TextBlock) -> bytes | None:
+        """Return the first lines that a block lacks; None if it has them."""
+        return None if block.end is None else self.headers.get(block.path, self.header)
 
     def parse(self, block: TextBlock, **options: Any) -> Any:
         """Return the frame of a block."""
-        frame = self._parse(block, {**self.options, **options})
+        return self._with_path(self._parse(block, {**self.options, **options}), block)
+
+    def _with_path(self, frame: Any, block: TextBlock) -> Any:
         if self.path_column is not None:
             frame[self.path_column] = pd.Categorical([block.path] * len(frame), categories=list(self.paths))
         return frame
 
     def _parse(self, block: TextBlock, options: dict[str, Any]) -> Any:
         is_local = self.files.arrow is None
+        header = self._header_of(block) or b""
         compression = _compression_of(block.path, options) if block.end is None else None
         if is_local and compression is None and takes_bytes(self.function, options):
             with self.files.open(block.path) as file:
-                return self.function(Utf8Bytes(file, self.header, block.start, block.end), **options)
+                return self.function(Utf8Bytes(file, header, block.start, block.end), **options)
         if block.end is None and is_local:
             return self.function(block.path, **options)
         data = self.files.read(block.path, block.start, block.end)
         if block.end is None:
             return self.function(io.BytesIO(data), **{"compression": compression, **options})
-        return self.function(io.BytesIO(self.header + data), **options)
+        return self.function(io.BytesIO(header + data), **options)
 
 
 def read_csv(
@@ -126,6 +154,8 @@ def read_csv(
     """Read CSV files into a frame.
 
     Columns and dtypes are taken from the first thousand rows of the first file. Each partition counts its rows from 0.
+    Plain text is parsed by Arrow, which doesn't hold the interpreter's lock, where the result is pandas' to the last bit; the option
+    ``dataframe.arrow`` turns this off, and `explain()` shows it.
 
     Parameters
     ----------
@@ -228,18 +258,21 @@ def _read_text(
     states = files.find(names, _SUFFIXES)
     path_column = ("path" if include_path_column is True else include_path_column) or None
     paths = tuple(dict.fromkeys(state[0] for state in states))
-    parser = Parser(function, options, b"", files, path_column, paths)
+    parser = Parser(function, options, files, path_column, paths)
     sample = _read_sample(states[0][0], parser)
     if assume_missing:
-        parser.options = options = {**options, "dtype": _with_floats(sample, options)}
+        options = {**options, "dtype": _with_floats(sample, options)}
+        parser = replace(parser, options=options)
         sample = _read_sample(states[0][0], parser)
     cuttable = options.get("escapechar") is None and options.get("lineterminator") is None
     whole = [not cuttable or _is_compressed(state[0], options) for state in states]
     quote = b"" if options.get("quoting") == 3 else str(options.get("quotechar", '"')).encode()
     must_cut = any(size is not None and not one and state[1] > size for one, state in zip(whole, states, strict=True))
     header_lines = _header_lines(options) if must_cut else 0
-    header, blocks = cut_files(states, files, size, header_lines, quote, whole=whole)
-    parser = parser.with_header(header)
+    headers, blocks = cut_files(states, files, size, header_lines, quote, whole=whole)
+    parser = parser.with_headers(headers)
+    if chosen(Configured("dataframe.arrow")):
+        parser = replace(parser, arrow=_by_arrow(parser, blocks[0], sample))
     token = tokenize(states, blocks, parser)
     return wrap(Read(CsvSource(blocks, parser, sample, token), None, None, None))
 
@@ -250,6 +283,15 @@ def _read_sample(path: str, parser: Parser) -> Any:
         return parser.parse(TextBlock(path, 0, None), nrows=SAMPLE_ROWS)[:0]
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ReadError(f"{path!r} can't be read as CSV: {error}") from error
+
+
+def _by_arrow(parser: Parser, first: TextBlock, sample: Any) -> ArrowCsv | None:
+    """Return how Arrow parses blocks; None if it can't do so with the beginning of the first one."""
+    if parser.function is pd.read_fwf or _is_compressed(first.path, parser.options):
+        return None
+    separator = {"sep": "\t"} if parser.function is pd.read_table else {}
+    data = parser.files.read(first.path, 0, _TRIED_BYTES)
+    return arrow_csv({**separator, **parser.options}, data, parser.inside(sample))
 
 
 def _with_floats(sample: Any, options: dict[str, Any]) -> Any:
@@ -303,6 +345,9 @@ def _fields(data: bytes, options: dict[str, Any]) -> list[tuple[int, int]]:
 
 
 def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
+    made = parser.parse_by_arrow(block, meta)
+    if made is not None:
+        return made
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
     try:
         frame = parser.parse(block)

@@ -62,6 +62,7 @@ class ParquetSource(Source):
     """Row groups of Parquet files."""
 
     label = "read-parquet"
+    form = "Arrow"
     can_project = True
     can_read_index = True
 

@@ -23,6 +23,8 @@ class Source:
     """An empty object with all columns."""
     divisions: tuple[Any, ...]
     lengths: tuple[int, ...] | None = None
+    form = ""
+    """What makes frames of what is read, for people: Arrow or pandas."""
     can_project = False
     """Whether reading only some columns costs less."""
     can_read_index = False
