@@ -289,7 +289,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("array.chunksize", "did you mean 'array.chunk-size'?"),
+        ("array.chunksize", "did you mean 'array.chunk-size' or 'array.backend'?"),
         ("chunk-size", "did you mean 'array.chunk-size'?"),
         ("worker.memory-limit", "did you mean 'cluster.memory-limit'?"),
         ("xyz", "there are array.chunk-size, "),

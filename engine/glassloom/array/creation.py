@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from glassloom import config
 from glassloom.array.array import Array, asarray, check_device
 from glassloom.array.chunks import normalize_chunks
 from glassloom.array.nodes.base import ArrayExpr
@@ -14,7 +15,7 @@ from glassloom.array.nodes.creation import Arange, FromBlock, Full, from_source
 from glassloom.array.protocol import implements
 from glassloom.array.sources.choice import source_of
 from glassloom.array.sources.source import Source
-from glassloom.backends.arrays import backend_named, backend_of
+from glassloom.backends.arrays import backend_named, backend_of, meta_namespace
 from glassloom.backends.standard_ import wrapped
 from glassloom.delayed_call import Delayed
 from glassloom.errors import ChunkError, OptionError
@@ -317,7 +318,7 @@ def from_delayed(value: Delayed, shape: tuple[int, ...], dtype: Any, *, like: An
     """
     if not isinstance(value, Delayed):
         raise TypeError(f"from_delayed needs a Delayed, got {type(value).__name__}")
-    meta = backend_named(_backend_name(like)).namespace().ones((0,) * len(shape), dtype=dtype)
+    meta = meta_namespace(_backend_name(like)).ones((0,) * len(shape), dtype=dtype)
     return Array(FromBlock(value.expr, tuple((length,) for length in shape), meta))
 
 
@@ -335,7 +336,8 @@ def _filled(shape: Any, fill: Any, chunks: Any, dtype: Any, like: Any) -> Array:
 
 def _backend_name(like: Any) -> str:
     if like is None:
-        return "numpy"
+        name: str = config.get("array.backend")
+        return name
     if isinstance(like, str):
         backend_named(like)
         return like

@@ -9,6 +9,7 @@ from typing import Any
 from glassloom.array.chunks import Chunks, longest
 from glassloom.array.html import array_html
 from glassloom.array.nodes.base import ArrayExpr
+from glassloom.backends.host_meta import HostMeta
 from glassloom.backends.standard_ import unwrapped
 from glassloom.collection import Collection
 from glassloom.errors import ChunkError
@@ -76,10 +77,13 @@ class Described(Collection):
         return math.prod(self.numblocks)
 
     def __repr__(self) -> str:
-        kind = type(unwrapped(self.expr.meta))
+        meta = unwrapped(self.expr.meta)
+        kind = type(meta)
+        library = kind.__module__.partition(".")[0]
+        of_blocks = f"{meta.backend}.ndarray" if isinstance(meta, HostMeta) else f"{library}.{kind.__qualname__}"
         return (
             f"ga.Array<{self.expr.label}, shape={self.shape}, dtype={self.dtype}, chunksize={self.chunksize}, "
-            f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}>"
+            f"{of_blocks}>"
         )
 
     def _repr_html_(self) -> str:

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from glassloom.array.nodes.converting import ToBackend
 from glassloom.array.protocol import implementation_of
+from glassloom.backends.arrays import backend_named, backend_of
+from glassloom.config import Configured, chosen
 from glassloom.delayed_call import call
 
 
@@ -47,6 +50,18 @@ class FunctionMethods:
     searchsorted = _method(np.searchsorted)
     topk = _method("topk")
     trace = _method(np.trace)
+
+    def to_backend(self: Any, backend: str | Configured = Configured("array.backend")) -> Any:
+        """Return the same array with blocks of another library: ``"cupy"`` moves them to the device, ``"numpy"`` to the host.
+
+        Parameters
+        ----------
+        backend
+            The name of the library. Default: the option ``array.backend``.
+        """
+        name = chosen(backend)
+        backend_named(name)
+        return self if backend_of(self.expr.meta) == name else self._with_expr(ToBackend(self.expr, name))
 
     def compress(self, condition: Any, axis: int | None = None) -> Any:
         """Return the elements along an axis where a mask is true."""

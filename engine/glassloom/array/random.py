@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from glassloom import config
 from glassloom.array.array import Array, asarray
 from glassloom.array.chunks import normalize_chunks
 from glassloom.array.distributions import Distributions
 from glassloom.array.nodes.base import ArrayExpr, normalize_axis
 from glassloom.array.nodes.draws import PermuteLines, Streams, draw, draw_vectors, draw_with
 from glassloom.backends.arrays import backend_named
+from glassloom.config import Configured, chosen
 
 _INTEGERS = dict.fromkeys(
     (
@@ -63,7 +65,8 @@ class _Drawer(Distributions):
         return Array(draw_vectors(self._next_streams(), method, plain, kwargs, blocks))
 
     def _next_streams(self, maker: Any = None) -> Streams:
-        return Streams(self._entropy, next(self._calls), self._maker if maker is None else maker)
+        own = self._maker if maker is None else maker
+        return Streams(self._entropy, next(self._calls), config.get("array.backend") if own is None else own)
 
     def choice(
         self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, *, chunks: Any = "auto"
@@ -219,8 +222,9 @@ class RandomState(_Drawer):
         A number of any size, or several; None takes one from the system.
     RandomState
         The class that draws the blocks, such as ``numpy.random.RandomState`` or ``cupy.random.RandomState``: it is
-        called with an array of 32-bit numbers as its seed. By default blocks are drawn by NumPy's newer and faster
-        `Generator`, so the numbers are not those of `numpy.random.RandomState`.
+        called with an array of 32-bit numbers as its seed. By default blocks are drawn by the newer and faster
+        `Generator` of the library that the option ``array.backend`` names, so the numbers are not those of
+        `numpy.random.RandomState`.
 
     Examples
     --------
@@ -234,12 +238,12 @@ class RandomState(_Drawer):
     def __init__(self, seed: Any = None, RandomState: Any = None) -> None:
         if RandomState is not None and not callable(RandomState):
             raise TypeError(f"RandomState={RandomState!r} is not a class such as numpy.random.RandomState")
-        super().__init__(seed, "numpy" if RandomState is None else RandomState)
+        super().__init__(seed, RandomState)
         self._entropy = _legacy_entropy(self._entropy)
 
     @property
     def _is_legacy(self) -> bool:
-        return not isinstance(self._maker, str)
+        return self._maker is not None
 
     def seed(self, seed: Any = None) -> None:
         """Start again with another seed."""
@@ -276,7 +280,7 @@ class RandomState(_Drawer):
         return self._draw(method, (low, high), size, chunks, dtype=np.dtype(dtype))
 
 
-def default_rng(seed: Any = None, *, backend: str = "numpy") -> Generator:
+def default_rng(seed: Any = None, *, backend: str | Configured = Configured("array.backend")) -> Generator:
     """Return a generator of random arrays.
 
     Parameters
@@ -285,7 +289,7 @@ def default_rng(seed: Any = None, *, backend: str = "numpy") -> Generator:
         A number of any size, or several; None takes one from the system. A generator of NumPy's (`Generator`,
         `BitGenerator`, `RandomState`) is drawn from, so that the next use of it gives other numbers.
     backend
-        The library that draws the blocks: ``"numpy"`` or ``"cupy"``.
+        The library that draws the blocks: ``"numpy"`` or ``"cupy"``. Default: the option ``array.backend``.
 
     Examples
     --------
@@ -294,8 +298,9 @@ def default_rng(seed: Any = None, *, backend: str = "numpy") -> Generator:
     >>> rng.normal(10, 1, size=(4, 4), chunks=2).shape
     (4, 4)
     """
-    backend_named(backend)
-    return seed if isinstance(seed, Generator) else Generator(seed, backend)
+    name = chosen(backend)
+    backend_named(name)
+    return seed if isinstance(seed, Generator) else Generator(seed, name)
 
 
 def _entropy_of(seed: Any) -> Any:

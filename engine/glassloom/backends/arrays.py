@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.backends import cupy_, numpy_, simulated_, standard_
+from glassloom.backends.host_meta import HostMeta
 from glassloom.errors import OptionError
 
 _BACKENDS: dict[str, ModuleType] = {"numpy": numpy_, "cupy": cupy_, "simulated": simulated_}
@@ -15,6 +16,8 @@ _BACKENDS: dict[str, ModuleType] = {"numpy": numpy_, "cupy": cupy_, "simulated":
 
 def namespace_of(chunk: Any) -> Any:
     """Return the module whose functions work on `chunk`: ``numpy``, ``cupy`` or another array API namespace."""
+    if isinstance(chunk, HostMeta):
+        return chunk.__array_namespace__()
     if isinstance(chunk, (np.ndarray, np.generic)):
         return np
     own = getattr(chunk, "__array_namespace__", None)
@@ -39,6 +42,8 @@ def backend_named(name: str) -> Any:
 
 def backend_of(chunk: Any) -> str:
     """Return the name of the backend that makes chunks like this one; NumPy if it isn't known."""
+    if isinstance(chunk, HostMeta):
+        return chunk.backend
     chunk = standard_.wrapped(chunk)
     if isinstance(chunk, standard_.StandardChunk):
         return standard_.library_of(chunk.array)
@@ -46,6 +51,41 @@ def backend_of(chunk: Any) -> str:
         return "simulated"
     library = type(chunk).__module__.partition(".")[0]
     return library if library in _BACKENDS else "numpy"
+
+
+def meta_namespace(name: str) -> Any:
+    """Return what makes metas of a backend: its own module, or for one of a device what loads no library of the device."""
+    backend = backend_named(name)
+    return getattr(backend, "meta_namespace", backend.namespace)()
+
+
+def host_maker(maker: Any) -> Any:
+    """Return what draws on the host in place of a backend's name or a class such as ``cupy.random.RandomState``, to find types out."""
+    if isinstance(maker, str):
+        return getattr(backend_named(maker), "HOST_BACKEND", maker)
+    library = str(getattr(maker, "__module__", "")).partition(".")[0]
+    is_of_device = hasattr(_BACKENDS.get(library), "HOST_BACKEND")
+    return getattr(np.random, maker.__name__, maker) if is_of_device else maker
+
+
+def maker_backend(maker: Any) -> str | None:
+    """Return the backend of a device whose arrays such a class draws; None if it is of none."""
+    name = maker if isinstance(maker, str) else str(getattr(maker, "__module__", "")).partition(".")[0]
+    return name if hasattr(_BACKENDS.get(name), "HOST_BACKEND") else None
+
+
+def to_numpy(chunk: Any) -> np.ndarray[Any, Any]:
+    """Return a chunk's elements on the host."""
+    copy = getattr(backend_named(backend_of(chunk)), "to_numpy", np.asarray)
+    found: np.ndarray[Any, Any] = copy(chunk)
+    return found
+
+
+def converted(chunk: Any, name: str) -> Any:
+    """Return a chunk as one of another backend, through the host's memory; itself if it is one of that backend."""
+    if backend_of(chunk) == name:
+        return chunk
+    return backend_named(name).namespace().asarray(to_numpy(chunk))
 
 
 def concatenate(chunks: list[Any], axis: int) -> Any:

@@ -1,10 +1,27 @@
-"""Chunks that are CuPy arrays. CuPy is imported on first use."""
+"""Chunks that are CuPy arrays. CuPy is imported when a task makes the first one, not when a plan is made."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+from glassloom.backends.host_meta import HostNamespace
+
+HOST_BACKEND = "numpy"
+"""The backend that finds types out on the host, where no device is."""
+
+
+def meta_namespace() -> HostNamespace:
+    """Return what makes arrays that stand for CuPy's in plans."""
+    return HostNamespace("cupy")
+
+
+def to_numpy(chunk: Any) -> Any:
+    """Return a chunk's elements on the host."""
+    import cupy
+
+    return cupy.asnumpy(chunk)
 
 
 def namespace() -> Any:
@@ -19,4 +36,26 @@ def generator(sequence: np.random.SeedSequence) -> Any:
     import cupy
 
     high, low = sequence.generate_state(2)
-    return cupy.random.Generator(cupy.random.XORWOW(int(high) << 32 | int(low)))
+    return Draws(cupy, cupy.random.Generator(cupy.random.XORWOW(int(high) << 32 | int(low))))
+
+
+class Draws:
+    """A generator of CuPy's, with methods of NumPy's that it lacks."""
+
+    def __init__(self, cupy: Any, generator: Any) -> None:
+        self._cupy, self._generator = cupy, generator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._generator, name)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Return normal numbers."""
+        return self._generator.standard_normal(size) * scale + loc
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        """Return numbers that are equally likely anywhere in a range."""
+        return self._generator.random(size) * (high - low) + low
+
+    def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
+        """Return numbers whose logarithms are normal."""
+        return self._cupy.exp(self.normal(mean, sigma, size))

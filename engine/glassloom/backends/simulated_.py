@@ -314,6 +314,12 @@ def generator(sequence: np.random.SeedSequence) -> Any:
     return _Drawing(np.random.default_rng(sequence))
 
 
+def to_numpy(chunk: Any) -> np.ndarray[Any, Any]:
+    """Return an array copied to the host."""
+    found: np.ndarray[Any, Any] = chunk.get()
+    return found
+
+
 def from_host(data: np.ndarray[Any, Any]) -> SimulatedArray:
     """Return an array copied to the device."""
     made = SimulatedArray(np.array(data))

@@ -94,6 +94,12 @@ def _parse_memory(value: Any) -> int | float | str:
         return _parse_size(value)
 
 
+def _parse_name(value: Any) -> str:
+    if not isinstance(value, str) or not value.isidentifier():
+        raise ValueError(value)
+    return value
+
+
 def _choice(*names: str) -> Kind:
     def parse(value: Any) -> str:
         if value not in names:
@@ -109,6 +115,7 @@ def _count(least: int) -> Kind:
 
 _SIZE = Kind("size", "bytes", "a size in bytes, such as 1000000 or '128 MiB'", _parse_size)
 _TIME = Kind("time", "seconds", "a time above 0: seconds, or text such as '500ms' or '2 min'", _parse_time)
+_NAME = Kind("name", "", "the name of a library, such as 'numpy' or 'cupy'", _parse_name)
 _SHARE = Kind("fraction", "of the memory limit", "a number above 0, up to 1", _parse_share)
 _SWITCH = Kind("switch", "", "true or false", _parse_switch)
 _PATH = Kind("path", "", "the path of a folder", _parse_path)
@@ -175,6 +182,10 @@ def _table(*options: Option) -> dict[str, Option]:
 
 
 OPTIONS: Mapping[str, Option] = _table(
+    Option(
+        "array.backend", _NAME, "numpy", False,
+        "Which library makes the blocks of arrays that are created: `numpy`, `cupy`, or one that follows the array API standard.",
+    ),
     Option(
         "array.chunk-size", _SIZE, "128 MiB", False,
         "How large the blocks of an array are made where `chunks` is `\"auto\"`.",

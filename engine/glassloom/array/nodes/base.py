@@ -12,7 +12,7 @@ from glassloom.array.chunks import Chunks, is_known, length_of, text_of
 from glassloom.array.nodes.in_place import in_place, regions
 from glassloom.array.tiled_program import TiledProgram
 from glassloom.array.tiles import copy_along_lines
-from glassloom.backends.arrays import compact, join, namespace_of
+from glassloom.backends.arrays import backend_of, compact, join, meta_namespace
 from glassloom.backends.standard_ import unwrapped
 from glassloom.errors import ChunkError
 from glassloom.expr import Blockwise, Expr, Persisted
@@ -178,7 +178,8 @@ def make_meta(like: Any, ndim: int, dtype: Any = None) -> Any:
     """Return a chunk of the library of `like` with no elements, or one element that is 1 if it has no axes."""
     if isinstance(like, np.ma.MaskedArray):
         return np.ma.ones((0,) * ndim, dtype=like.dtype if dtype is None else dtype)
-    return namespace_of(like).ones((0,) * ndim, dtype=like.dtype if dtype is None else dtype)
+    xp = np if type(like) is np.ndarray else meta_namespace(backend_of(like))
+    return xp.ones((0,) * ndim, dtype=like.dtype if dtype is None else dtype)
 
 
 def describe(node: ArrayExpr) -> str:

@@ -15,7 +15,7 @@ from glassloom.array.nodes.tiled import TiledFull, TiledSame
 from glassloom.array.sources.choice import source_of
 from glassloom.array.sources.mapped import unmapped
 from glassloom.array.sources.source import Region, Source, whole
-from glassloom.backends.arrays import backend_named
+from glassloom.backends.arrays import backend_named, meta_namespace
 from glassloom.expr import Expr
 from glassloom.graph import Key, Task, TaskRef
 
@@ -221,7 +221,7 @@ class CheckedBlock:
 
 
 def _meta(backend: str, ndim: int, dtype: Any) -> Any:
-    return backend_named(backend).namespace().ones((0,) * ndim, dtype=dtype)
+    return meta_namespace(backend).ones((0,) * ndim, dtype=dtype)
 
 
 def _is_plain(value: Any) -> bool:

@@ -19,7 +19,7 @@ from glassloom.array.nodes.mapping import BLOCK
 from glassloom.array.nodes.rechunk import rechunk
 from glassloom.array.nodes.tiled import TiledDraw
 from glassloom.array.sources.memory import frozen
-from glassloom.backends.arrays import backend_named
+from glassloom.backends.arrays import backend_named, host_maker, maker_backend, meta_namespace
 
 
 class Draw(BlockwiseArray):
@@ -65,6 +65,16 @@ class Streams:
 
     def __glassloom_tokenize__(self) -> Any:
         return (self.entropy, self.call, self.maker)
+
+    @property
+    def on_host(self) -> Streams:
+        """The same drawn by NumPy where a device would draw: nothing of the device is loaded to find types out."""
+        return Streams(self.entropy, self.call, host_maker(self.maker))
+
+    def meta(self, sample: Any) -> Any:
+        """Return what stands for the arrays that are drawn, given a sample that `on_host` has drawn."""
+        backend = maker_backend(self.maker)
+        return sample if backend is None else meta_namespace(backend).asarray(sample)
 
     def of_block(self, number: int) -> Any:
         """Return the generator of a block."""
@@ -176,7 +186,7 @@ def draw_vectors(
 ) -> DrawVectors:
     """Return the node of random vectors; `chunks` are those of the axes in front of theirs."""
     args, kwargs = frozen(args), frozen(kwargs)
-    sample = getattr(streams.of_block(0), method)(*args, size=(0,), **kwargs)
+    sample = streams.meta(getattr(streams.on_host.of_block(0), method)(*args, size=(0,), **kwargs))
     meta = make_meta(sample, len(chunks) + 1)
     return DrawVectors(streams, method, args, kwargs, (*chunks, (sample.shape[-1],)), meta)
 
@@ -198,6 +208,8 @@ def _fit(node: ArrayExpr, chunks: Chunks) -> ArrayExpr:
 def draw(streams: Streams, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], chunks: Chunks) -> Draw:
     """Return the node of a random array. The method is called once with no elements: it says what is wrong."""
     args, kwargs = frozen(args), frozen(kwargs)
-    sample = getattr(streams.of_block(0), method)(*args, size=(0,) * max(len(chunks), 1), **kwargs)
+    sample = streams.meta(
+        getattr(streams.on_host.of_block(0), method)(*args, size=(0,) * max(len(chunks), 1), **kwargs)
+    )
     meta = sample if chunks else sample.sum()
     return Draw(streams, method, args, kwargs, chunks, np.asarray(meta) if not hasattr(meta, "ndim") else meta)

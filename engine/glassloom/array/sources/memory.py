@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.sources.source import Region, Source, slice_of, whole
-from glassloom.backends.arrays import namespace_of
+from glassloom.backends.arrays import backend_of, meta_namespace
 from glassloom.backends.sharing import read_only_view
 from glassloom.backends.standard_ import StandardChunk
 from glassloom.graph import tokenize
@@ -58,7 +58,7 @@ class MemorySource(Source):
     def meta(self) -> Any:
         if isinstance(self.array, np.ma.MaskedArray):
             return np.ma.ones((0,) * len(self.shape), dtype=self.dtype)
-        return namespace_of(self.array).ones((0,) * len(self.shape), dtype=self.dtype)
+        return meta_namespace(backend_of(self.array)).ones((0,) * len(self.shape), dtype=self.dtype)
 
     def region(self, region: Region) -> Any:
         return self.array[(*map(slice_of, region), ...)]

@@ -1,0 +1,178 @@
+"""Arrays of a device's library: by changing where data come from, and without loading the library where plans are made.
+
+The device is simulated, and a plan for CuPy is made where CuPy can't even be imported. What only a GPU can show is in `tests/gpu`.
+"""
+
+import pickle
+import sys
+
+import glassloom as gl
+import glassloom.array as ga
+import numpy as np
+import pytest
+from glassloom import config
+from glassloom.backends import simulated_
+from glassloom.backends.arrays import backend_of
+from glassloom.backends.host_meta import HostMeta
+from glassloom.errors import OptionError
+from glassloom.graph import tokenize
+
+
+@pytest.fixture(autouse=True)
+def no_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)  # importing it is an error
+
+
+@pytest.fixture
+def memory():
+    memory = simulated_.SimulatedMemory(2**24)
+    before = simulated_.current_memory()
+    simulated_.set_memory(memory)
+    yield memory
+    simulated_.set_memory(before)
+
+
+def computed(lazy):
+    """Return the result, asserting that it is on the simulated device, and of the type that the plan says."""
+    result = lazy.compute(scheduler="inline")
+    assert backend_of(result) == backend_of(lazy.expr.meta) == "simulated"
+    plain = result.get()
+    assert plain.dtype == lazy.dtype
+    return plain
+
+
+# Where data come from
+
+
+def test_the_same_code_runs_on_the_device_that_the_configuration_names(memory):
+    def work():
+        x = ga.random.default_rng(12).random((40, 30), chunks=(10, 15)) + ga.ones((40, 30), chunks=(10, 15))
+        return (x[::2] * ga.arange(30, chunks=15)).sum(axis=0)
+
+    expected = work().compute(scheduler="inline")
+    with config.set({"array.backend": "simulated"}):
+        lazy = work()
+    assert not memory.to_device[1], "making a plan copies nothing"
+    np.testing.assert_allclose(computed(lazy), expected)
+
+
+@pytest.mark.parametrize("draws", [lambda: ga.random.default_rng(3, backend="simulated"), lambda: ga.random.RandomState(3, RandomState=simulated_.RandomState)])  # fmt: skip
+def test_generators_of_the_library_draw_the_blocks(memory, draws):
+    drawn = computed(draws().normal(10, 1, size=(200, 50), chunks=(100, 50)))
+    assert drawn.shape == (200, 50) and abs(drawn.mean() - 10) < 0.1
+    assert (drawn == computed(draws().normal(10, 1, size=(200, 50), chunks=(100, 50)))).all()
+
+
+def test_arrays_go_to_the_device_and_back(memory):
+    host = np.arange(12.0).reshape(3, 4)
+    there = ga.from_array(host, chunks=(2, 2)).to_backend("simulated")
+    np.testing.assert_array_equal(computed(there + 1), host + 1)
+    back = (there * 2).to_backend("numpy")
+    result = back.compute(scheduler="inline")
+    assert type(result) is np.ndarray and (result == host * 2).all()
+    assert back.to_backend("numpy") is back and there.to_backend("simulated") is there
+    assert back.to_backend() is back, "the configured backend"
+    assert memory.to_host[1] == memory.to_device[1] == 2 * host.nbytes, "both results went there and came back"
+
+
+def test_what_is_made_like_an_array_is_of_its_library(memory):
+    there = ga.ones((4, 4), chunks=2, like="simulated")
+    for made in (ga.zeros_like(there), ga.full_like(there, 3), ga.asarray([1.0], like=there)):
+        assert backend_of(made.expr.meta) == "simulated"
+        computed(made)
+
+
+def test_backends_that_are_none_are_refused():
+    for ask in (
+        lambda: ga.ones(3).to_backend("nothing"),
+        lambda: ga.random.default_rng(backend="nothing"),
+        lambda: ga.ones(3, like="nothing"),
+    ):
+        with pytest.raises(OptionError, match="backend='nothing' is none of"):
+            ask()
+    with pytest.raises(gl.errors.ConfigError, match="array.backend=3"):
+        config.set({"array.backend": 3})
+
+
+# Plans for CuPy, without CuPy
+
+
+class Cupys:
+    """Stands for the classes of ``cupy.random``."""
+
+
+Cupys.RandomState = type("RandomState", (), {"__module__": "cupy.random._generator"})
+
+
+def twice(block):
+    return block * 2
+
+
+def first_column(block):
+    return block[:, :1]
+
+
+def plans():
+    x = ga.random.default_rng(1, backend="cupy").normal(10, 1, (100, 80), chunks=(50, 40))
+    legacy = ga.random.RandomState(12, RandomState=Cupys.RandomState).normal(10, 1, (100, 80), chunks=(50, 40))
+    whole = ga.random.default_rng(1, backend="cupy").integers(0, 9, (100,), chunks=50)
+    return {
+        "w1": (legacy[::2, ::2] + 1).sum(),
+        "mean": x.mean(axis=0),
+        "std": (x - x.mean(axis=0)).std(),
+        "float32": x.astype("f4").sum(axis=1, keepdims=True),
+        "argmax": x.argmax(axis=1),
+        "where": ga.where(x > 10, x, 0).max(),
+        "product": x.T @ x,
+        "svd": ga.linalg.svd(x.rechunk((50, 80)))[1],
+        "integers": whole * 2,
+        "histogram": ga.histogram(x, bins=5, range=(0, 20))[0],
+        "sorted": ga.sort(x, axis=0),
+        "index": x[[3, 1]][:, 4:9],
+        "stack": ga.stack([x, x]),
+        "fft": ga.fft.fft(x.rechunk((100, 40)), axis=0),
+        "pad": ga.pad(x, 1),
+        "cumsum": x.cumsum(axis=0),
+        "arange": ga.arange(10, like="cupy") + 1,
+        "moved": ga.ones((3, 3)).to_backend("cupy") + 1,
+        "overlap": ga.map_overlap(twice, x, depth=1, boundary="reflect"),
+        "blocks": x.map_blocks(first_column),
+        "reduced": x.max() - x.min(),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(plans()))
+def test_plans_for_cupy_are_made_and_sent_without_it(name):
+    lazy = plans()[name]
+    assert backend_of(lazy.expr.meta) == "cupy"
+    numpys = lazy.expr.meta.view(np.ndarray)
+    assert (numpys.dtype, numpys.ndim) == (lazy.dtype, lazy.ndim)
+    (optimized,) = gl.optimize(lazy)
+    assert backend_of(optimized.expr.meta) == "cupy"
+    assert repr(lazy).endswith("cupy.ndarray>")
+    if name == "w1":
+        return  # its class is of a module that isn't there
+    again = pickle.loads(pickle.dumps(lazy))
+    assert backend_of(again.expr.meta) == "cupy" and again.expr.name == lazy.expr.name
+
+
+def test_types_are_those_of_numpy():
+    x = ga.ones((4,), dtype="i2", like="cupy")
+    assert [(x + 1).dtype, (x / 2).dtype, x.sum().dtype, (x > 1).dtype, (x * 1.5).dtype] == [
+        "i2",
+        "f8",
+        "i8",
+        "?",
+        "f8",
+    ]
+
+
+def test_metas_of_another_library_have_a_token_of_their_own():
+    metas = [np.ones((0,)), ga.ones(3, like="cupy").expr.meta]
+    assert len({tokenize(meta) for meta in metas}) == 2
+    assert isinstance(metas[1].sum(), HostMeta) and isinstance(np.concatenate([metas[1], metas[1]]), HostMeta)
+
+
+def test_a_chunk_of_cupy_is_made_where_the_task_runs():
+    with pytest.raises(ImportError):
+        ga.ones((4,), like="cupy").sum().compute(scheduler="inline")
