@@ -16,6 +16,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.text import encode_text
+from glassloom.dataframe.grouping.nearly_sorted import is_nearly_sorted, sorted_runs
 
 Codes = np.ndarray[Any, np.dtype[np.intp]]
 _DENSE = 1024
@@ -120,7 +121,7 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
     if order != "appearance" and size <= _DENSE + _DENSE_FACTOR * len(cells):
         codes, occurring = _look_up(cells, size, outside is not None)
     else:
-        codes, occurring = _hash(cells, outside, is_sorted=order == "sorted")
+        codes, occurring = _hash(cells, outside, is_sorted=order == "sorted", in_order=order != "any")
     return Groups(codes, len(occurring), columns, occurring if is_whole else None, outside is not None)
 
 
@@ -210,8 +211,13 @@ def _look_up(cells: Codes, size: int, has_outsiders: bool) -> tuple[Codes, Codes
     return numbers[cells], occurring
 
 
-def _hash(cells: Codes, outside: Any, *, is_sorted: bool) -> tuple[Codes, Codes]:
-    """Return group numbers in order of appearance, or in the order of the cells; and the cells that occur."""
+def _hash(cells: Codes, outside: Any, *, is_sorted: bool, in_order: bool) -> tuple[Codes, Codes]:
+    """Return group numbers in order of appearance, or of the cells, if it matters; and the cells that occur."""
+    if (is_sorted or not in_order) and outside is None and is_nearly_sorted(cells):
+        order, begins = sorted_runs(cells)
+        codes = np.empty(len(cells), np.intp)
+        codes[order] = np.cumsum(begins) - 1
+        return codes, cells[order[begins]]
     inside = cells if outside is None else cells[~outside]
     codes, distinct = pd.factorize(inside, sort=is_sorted)
     if outside is not None:

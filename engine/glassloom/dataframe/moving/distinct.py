@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.moving.numbering import renumber
+from glassloom.dataframe.moving.repeated import joined_without_repeated, without_repeated
 from glassloom.dataframe.moving.shuffle import hash_shuffle
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping
-from glassloom.dataframe.reduce import keep_some
+from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, empty
+from glassloom.dataframe.reduce import Operation, tree
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Which rows are left of equal ones: those equal in the columns `subset` (None: all)."""
+
+    subset: tuple[Any, ...] | None
+    keep: str | bool
+
+    @property
+    def __name__(self) -> str:
+        return "drop_duplicates"
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.subset, self.keep)
+
+    def __call__(self, block: Any) -> Any:
+        """Return the distinct rows of a block."""
+        return without_repeated(block, self.subset, self.keep)
+
+    def chunk(self, block: Any) -> list[Any]:
+        return [self(block)]
+
+    def combine(self, several: list[list[Any]]) -> list[Any]:
+        return joined_without_repeated(several, self.subset, self.keep, is_last=False)
+
+    def finish(self, several: list[list[Any]]) -> Any:
+        return joined_without_repeated(several, self.subset, self.keep, is_last=True)[0]
 
 
 def distinct_rows(
@@ -22,15 +52,16 @@ def distinct_rows(
     split_every: int | None,
 ) -> FrameExpr:
     """Return the node of ``frame.drop_duplicates(...)``; see `MovingRows.drop_duplicates`."""
-    options: dict[str, Any] = {"keep": keep} if subset is None else {"keep": keep, "subset": list(subset)}
+    distinct = Distinct(subset, keep)
     if split_out == 1 and keep is not False:
-        found: FrameExpr = keep_some(node, "drop_duplicates", options, split_every)
+        steps = Operation(distinct.chunk, distinct.combine, distinct.finish)
+        found: FrameExpr = tree(node, steps, empty(node.meta), "drop-duplicates", split_every=split_every)
     else:
         all_columns = tuple(node.meta.columns) if isinstance(node.meta, pd.DataFrame) else (node.meta.name,)
-        few = node if keep is False else _in_each_partition(node, options)
-        found = _in_each_partition(hash_shuffle(few, subset or all_columns, split_out), options)
+        few = node if keep is False else _in_each_partition(node, distinct)
+        found = _in_each_partition(hash_shuffle(few, subset or all_columns, split_out), distinct)
     return renumber(found) if ignore_index else found
 
 
-def _in_each_partition(node: FrameExpr, options: dict[str, Any]) -> FrameExpr:
-    return LabelKeeping(node, (), BlockCall(Method("drop_duplicates"), (Block(0),), options, label="drop-duplicates"))
+def _in_each_partition(node: FrameExpr, distinct: Distinct) -> FrameExpr:
+    return LabelKeeping(node, (), BlockCall(distinct, (Block(0),), label="drop-duplicates"))

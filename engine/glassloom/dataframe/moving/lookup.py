@@ -218,8 +218,7 @@ class LookupJoin(AnyJoin):
 
     @cached_property
     def meta(self) -> Any:
-        left, right = self.sides
-        return self.joining(left.meta, right.meta)
+        return self._joined(self.frame.meta, Lookup.of(self.table.keys, [self.table.frame.meta]))
 
     def is_broadcast(self, dependency: Expr) -> bool:
         return isinstance(dependency, LookupTable)
@@ -323,8 +322,8 @@ def _rows_with_or_without(block: Any, rows: Any, others: Any, how: str) -> Any:
     return block if len(kept) == len(block) else block.take(kept)
 
 
-def can_join_by_lookup(left: Any, right: Any, joining: Joining) -> bool:
-    """Whether frames with these metas can be joined by look-up, whichever side is looked up."""
+def can_join_by_lookup(left: Any, right: Any, joining: Joining, joined: Any) -> bool:
+    """Whether frames with these metas, which pandas joins to `joined`, can be joined by look-up of either side."""
     own, others = joining.left_on, joining.right_on
     if own is None or others is None or joining.indicator or joining.validate is not None:
         return False
@@ -341,4 +340,4 @@ def can_join_by_lookup(left: Any, right: Any, joining: Joining) -> bool:
         return False
     if joining.how in ("leftsemi", "leftanti"):
         return True
-    return result_columns(left.columns, right.columns, joining).identical(joining(left, right).columns)
+    return result_columns(left.columns, right.columns, joining).identical(joined.columns)

@@ -168,8 +168,8 @@ def join_nodes(
     left: FrameExpr, right: FrameExpr, joining: Joining, npartitions: int | None = None, broadcast: Any = None
 ) -> FrameExpr:
     """Return the node of a join, of the kind that fits."""
-    joining(left.meta, right.meta)  # what pandas objects to is raised here
-    by_lookup = can_join_by_lookup(left.meta, right.meta, joining)
+    joined = joining(left.meta, right.meta)  # what pandas objects to is raised here
+    by_lookup = can_join_by_lookup(left.meta, right.meta, joining, joined)
     side = _broadcast_side(left, right, joining, broadcast, by_lookup)
     if side is not None and by_lookup:
         return _lookup_join(left, right, joining, side)

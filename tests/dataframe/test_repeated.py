@@ -1,0 +1,77 @@
+"""Repeated rows against pandas, in any order and nearly sorted, and disjoint partitions, which are compared once."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, frames
+from glassloom.dataframe.grouping.encode import encode
+from glassloom.dataframe.grouping.nearly_sorted import is_nearly_sorted
+from glassloom.dataframe.moving.repeated import is_repeated, joined_without_repeated
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from long_tests import examples
+
+KEEPS = ["first", "last", False]
+
+
+@settings(max_examples=examples(25), deadline=None)
+@given(frame=frames(max_rows=20), keep=st.sampled_from(KEEPS), data=st.data())
+def test_repeated_rows_are_those_of_pandas(frame, keep, data):
+    subset = data.draw(st.none() | st.lists(st.sampled_from(list(frame.columns)), min_size=1, unique=True))
+    assert is_repeated(frame, subset, keep).tolist() == frame.duplicated(subset, keep=keep).tolist()
+
+
+def nearly_sorted():
+    """Return rows whose first column grows, but for neighbours, with equal rows near each other and far away."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"k": np.arange(6000) // 3 + random.integers(0, 3, 6000), "x": random.integers(0, 3, 6000)})
+    return pd.concat([frame, frame[:50]], ignore_index=True) * [10**9, 1]
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_repeated_rows_of_nearly_sorted_keys_are_those_of_pandas(keep):
+    frame = nearly_sorted()
+    assert is_nearly_sorted(frame.k.to_numpy())
+    assert is_repeated(frame, None, keep).tolist() == frame.duplicated(keep=keep).tolist()
+
+
+@pytest.mark.parametrize("order", ["any", "sorted", "appearance"])
+def test_groups_of_nearly_sorted_keys_are_those_of_pandas(order):
+    frame = nearly_sorted()
+    keys = [frame.k, frame.x]
+    groups = encode(keys, dropna=True, order=order)
+    expected = frame.groupby(["k", "x"], sort=order == "sorted").ngroup()
+    if order == "any":  # the numbers differ, the groups don't
+        assert groups.count == expected.max() + 1
+        pairs = pd.DataFrame({"own": groups.codes, "pandas": expected}).drop_duplicates()
+        assert len(pairs) == groups.count
+    else:
+        assert groups.codes.tolist() == expected.tolist()
+    firsts = [key[groups.first] for key in keys]
+    assert [list(made) for made in groups.keys(keys)] == [list(first) for first in firsts]
+
+
+def test_keys_with_too_many_combinations_are_compared_by_pandas():
+    frame = pd.DataFrame({"a": [0, 2**62, 0], "b": [0, 5, 0]})
+    assert is_repeated(frame, None, "first").tolist() == [False, False, True]
+
+
+def test_disjoint_blocks_are_compared_once():
+    blocks = [pd.DataFrame({"x": range(start, start + 9)}) for start in (0, 9, 18)]
+    joined = joined_without_repeated([blocks[:2], blocks[2:]], None, "first", is_last=False)
+    assert all(one is other for one, other in zip(joined, blocks, strict=True))
+    (last,) = joined_without_repeated([joined, blocks[:1]], None, "first", is_last=True)
+    assert last.x.tolist() == list(range(27))
+    (same,) = joined_without_repeated([[blocks[0]]] * 3, None, "last", is_last=False)
+    assert_same(same, blocks[0])
+
+
+@pytest.mark.parametrize("keep", ["first", "last"])
+def test_a_tree_of_blocks_some_of_which_are_disjoint_keeps_the_right_rows(keep):
+    frame = pd.DataFrame({"k": [*range(40), *range(30, 70), *range(5)], "x": range(85)})
+    lazy = gd.from_pandas(frame, npartitions=9)
+    got = lazy.drop_duplicates("k", keep=keep, split_every=3).compute(scheduler="inline")
+    assert_same(got, frame.drop_duplicates("k", keep=keep))
