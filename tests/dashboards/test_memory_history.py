@@ -60,14 +60,31 @@ def test_thinning_to_a_grid_keeps_the_highest_row_of_each_bin(rows, width_s):
     assert thinned["low"].tolist() == [min(bin_) for bin_ in bins.values()]
 
 
-def sample(managed: int = 0, shared: int = 0, unmanaged: int = 0, spilled: int = 0, pressure: int = 0):
+def sample(managed: int = 0, shared: int = 0, unmanaged: int = 0, spilled: int = 0, pressure: int = 0, device: int = 0):
     return SimpleNamespace(
-        managed_bytes=managed, shared_bytes=shared, unmanaged_bytes=unmanaged, spilled_bytes=spilled, pressure=pressure
+        managed_bytes=managed,
+        shared_bytes=shared,
+        unmanaged_bytes=unmanaged,
+        spilled_bytes=spilled,
+        pressure=pressure,
+        device_held_bytes=device,
+        device_pool_bytes=2 * device,
     )
 
 
 def joined(worker: int, limit: int | None = 1000) -> WorkerJoined:
     return WorkerJoined(0.0, worker, f"w{worker}", 1, 2, limit)
+
+
+def test_the_history_sums_what_is_on_devices_and_keeps_its_highest_values():
+    history = MemoryHistory()
+    for at_s in range(10_000):
+        device = 5 if at_s == 40 else 1
+        history.add(at_s, [0, 1], {0: sample(managed=9), 1: sample(device=device)}, {0: joined(0), 1: joined(1)}, {})
+    columns = history.columns()
+    assert columns["device"].max() == 5
+    assert columns["pool"].max() == 10
+    assert columns["total"].max() == 9, "what is on devices isn't in the host's memory"
 
 
 def test_the_history_sums_workers_and_says_what_layers_held_at_the_peak():

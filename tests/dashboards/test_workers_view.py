@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.views.workers_view import ROWS
@@ -61,6 +62,40 @@ def test_five_hundred_workers_are_shown_a_page_at_a_time_sorted_and_found_by_nam
     assert "1 of 500 match" in ask(page, "search", "W321")
     assert rows(page) == ["321"]
     assert max(page.frames) <= FRAME_BYTES
+
+
+def test_a_row_and_the_page_of_a_worker_say_how_full_its_device_is():
+    aggregate = cluster(1)
+    assert "Device" not in words(Opened("workers", aggregate))
+    for worker in (1, 2):
+        name = HOSTILE_NAMES[0] if worker == 2 else "NVIDIA H200"
+        aggregate.apply(
+            WorkerJoined(
+                STARTED_AT_S, worker, f"w{worker}", 1, 1, None, [f"GPU-{worker}"], 0, [name], [400 * MIB], [300 * MIB]
+            )
+        )
+    held = sample(50.0, [0, 1, 2])
+    columns = {"held": [0, 100, 0], "used": [0, 120, 0], "pool": [0, 200, 0], "other": [0, 60, 0], "moved": [0, 7, 0]}
+    device = {f"device_{name}_bytes": [MIB * nbytes for nbytes in values] for name, values in columns.items()}
+    for at_s in (50.0, 51.0):
+        aggregate.apply(msgspec.structs.replace(held, at_s=STARTED_AT_S + at_s, **device))
+    page = Opened("workers", aggregate)
+    assert "100 MiB of 400 MiB NVIDIA H200" in words(page)
+    shown = page.card("workers").view.text
+    assert "held 100 MiB, allocated 100 MiB, others 60.0 MiB, of 400 MiB; 7.00 MiB moved to the host" in shown
+    assert '<i class="device" style="width:25.0%"></i><i class="unmanaged" style="width:25.0%">' in shown
+    assert '<b style="left:75.0%">' in shown
+    ask(page, "sort", "device")
+    assert rows(page)[0] == "1"
+    opened = ask(page, "open", "1")
+    for fact in (
+        "Device NVIDIA H200",
+        "Device UUID GPU-1",
+        "Results on the device 100 MiB",
+        "Taken by other processes 60.0 MiB",
+    ):
+        assert fact in opened
+    assert "Moved from the device to the host" in opened
 
 
 def test_a_row_says_how_a_worker_is():

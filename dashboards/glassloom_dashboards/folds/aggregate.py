@@ -68,6 +68,10 @@ _HISTORY_DTYPES = {
     for name in ("at_s", "cpu_percent", "rss_bytes", "managed_bytes", "shared_bytes", "spilled_bytes", "executing")
 }
 
+_DEVICE_COLUMNS = (
+    "device_held_bytes", "device_used_bytes", "device_pool_bytes", "device_other_bytes", "device_moved_bytes",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class ErrorGroup:
@@ -102,6 +106,12 @@ class WorkerSample:
     unmanaged_bytes: int = 0
     """Memory that holds no result of a task: the interpreter, libraries, what tasks use while they run."""
     pressure: int = 0
+    device_held_bytes: int = 0
+    """Results on the worker's device; what follows is as in `protocol.WorkerSamples`."""
+    device_used_bytes: int = 0
+    device_pool_bytes: int = 0
+    device_other_bytes: int = 0
+    device_moved_bytes: int = 0
 
 
 class ClusterAggregate:
@@ -463,6 +473,7 @@ class ClusterAggregate:
             message.own_bytes or [0] * count,
             unmanaged_column(message),
             message.pressure or [0] * count,
+            *(getattr(message, name) or [0] * count for name in _DEVICE_COLUMNS),
             strict=True,
         )
         for worker, row in zip(message.workers, rows, strict=True):

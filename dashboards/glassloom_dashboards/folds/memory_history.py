@@ -17,8 +17,8 @@ from glassloom_metrics.worker_memory import MeasuredMemory, in_memory_bytes
 
 from glassloom_dashboards.folds.thinned import Columns, Thinned
 
-PARTS = ("managed", "shared", "unmanaged", "spilled")
-"""Of memory; what was spilled isn't in memory any more."""
+PARTS = ("managed", "shared", "unmanaged", "spilled", "device", "pool")
+"""Of memory; what was spilled isn't in memory any more. ``device`` are results on devices, ``pool`` what is allocated there."""
 TOP_LAYERS = 24
 """Of so many layers the bytes held are kept for each moment: those that held most."""
 MAX_GONE = 100
@@ -29,6 +29,7 @@ PAUSED = 2
 _COLUMNS = ("at", *PARTS, "total", "low", "paused", "limit", "held")
 _LAYERS = tuple(f"layer{place}" for place in range(TOP_LAYERS))
 _BYTES = tuple(f"bytes{place}" for place in range(TOP_LAYERS))
+_HIGHEST = ("paused", "device", "pool")
 _KEEP_ROWS = 512
 _KEEP_ROWS_OF_WORKER = 64
 
@@ -40,6 +41,10 @@ class Sample(MeasuredMemory, Protocol):
     def spilled_bytes(self) -> int: ...
     @property
     def pressure(self) -> int: ...
+    @property
+    def device_held_bytes(self) -> int: ...
+    @property
+    def device_pool_bytes(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Peak:
 
 
 def _series(names: Iterable[str], keep: int, typecode: str) -> Thinned:
-    return Thinned(tuple(names), pick="total", lowest=["low"], highest=["paused"], keep=keep, typecode=typecode)
+    return Thinned(tuple(names), pick="total", lowest=["low"], highest=_HIGHEST, keep=keep, typecode=typecode)
 
 
 class MemoryHistory:
@@ -120,7 +125,8 @@ def _row(at_s: float, sample: Sample, worker: WorkerJoined | None) -> tuple[floa
     total = in_memory_bytes(sample)
     limit = (worker.memory_limit_bytes if worker is not None else None) or math.nan
     is_paused = sample.pressure >= PAUSED
-    return (at_s, managed, shared, unmanaged, sample.spilled_bytes, total, total, is_paused, limit, 0.0)
+    beside = (sample.spilled_bytes, sample.device_held_bytes, sample.device_pool_bytes)
+    return (at_s, managed, shared, unmanaged, *beside, total, total, is_paused, limit, 0.0)
 
 
 def held_of(columns: Columns, row: int) -> tuple[tuple[int, float], ...]:

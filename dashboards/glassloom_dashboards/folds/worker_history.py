@@ -11,10 +11,13 @@ from glassloom_metrics.protocol import WorkerJoined, WorkerLeft
 from numpy.typing import NDArray
 
 MAX_SAMPLES = 600
-"""How many samples are kept of each worker: some minutes, 15 KB."""
+"""How many samples are kept of each worker: some minutes, 24 KB."""
 MAX_LEFT = 200
 """How many of the workers that have left are kept: the last ones."""
-QUANTITIES = ("cpu_percent", "managed_bytes", "shared_bytes", "unmanaged_bytes", "spilled_bytes", "executing")
+QUANTITIES = (
+    "cpu_percent", "managed_bytes", "shared_bytes", "unmanaged_bytes", "spilled_bytes", "executing", "device_held_bytes",
+    "device_pool_bytes", "device_moved_bytes",
+)  # fmt: skip
 
 
 class Sample(Protocol):

@@ -64,6 +64,7 @@ class Palette:
     shared: str
     unmanaged: str
     spilled: str
+    device: str
     cpu: str
     many: str
     durations: str
@@ -101,6 +102,7 @@ _COLOURS = {
     "shared": ("#2f9482", "#4fbfac", "#57d9c3"),
     "unmanaged": ("#7f8c99", "#6d7b89", "#9aa7b4"),
     "spilled": ("#d96a00", "#ff8f1f", "#ffa033"),
+    "device": ("#677b21", "#9ed08b", "#c3e19a"),
     "cpu": ("#34629a", "#6699cc", "#7db8ff"),
     "many": ("#78909c", "#78909c", "#cfd8dc"),
     "durations": ("#78909c", "#607985", "#767f87"),
@@ -122,8 +124,8 @@ _ACTIONS = {
     Action.TRANSFER: ("#ee3311", "#ff5a3c", "#ff7a66"),
     Action.SPILL_WRITE: ("#b85500", "#ff8f1f", "#ffa033"),
     Action.SPILL_READ: ("#dd7a1a", "#ffbb66", "#ffd08a"),
-    Action.DEVICE_TO_HOST: ("#b8432f", "#d15a44", "#ff9f91"),
-    Action.HOST_TO_DEVICE: ("#d97a66", "#e89583", "#ffb3a6"),
+    Action.DEVICE_TO_HOST: ("#c2185b", "#f0509a", "#ff80ab"),
+    Action.HOST_TO_DEVICE: ("#e0709f", "#f7a8c8", "#ffc1d9"),
     Action.SERIALISE: ("#8a8a8a", "#8a8f94", "#b0b0b0"),
 }
 _HATCH_ALPHAS = (0.35, 0.35, 0.7)
@@ -151,6 +153,7 @@ HATCHES = {
     "shared": "\\",
     "unmanaged": ".",
     "spilled": "/",
+    "device": "-",
     "inputs": "\\",
     "transfer": "x",
     "publish": "-",
@@ -165,7 +168,7 @@ LAYER_HATCHES = (" ", "/", ".", "\\", "x", "-", "|")
 """The patterns of layers that are drawn on top of each other, in turn."""
 _CSS_COLOURS = (
     "background", "text", "border", "track", "outline", "hover", "field", "accent", "good", "busy", "warning", "error",
-    "managed", "shared", "unmanaged", "spilled", "limit",
+    "managed", "shared", "unmanaged", "spilled", "device", "limit",
 )  # fmt: skip
 
 

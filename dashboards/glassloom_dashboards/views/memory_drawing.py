@@ -28,7 +28,7 @@ MAX_POINTS = 360
 _CONSIDERED_LAYERS = 60
 """Several layers may have one name, and are one band."""
 EDGES = tuple(f"y{place}" for place in range(MAX_BANDS + 1))
-SAMPLE_COLUMNS = ("at", *EDGES, "total", "limited", "low", "spilled", "limit", "paused")
+SAMPLE_COLUMNS = ("at", *EDGES, "total", "limited", "low", "spilled", "device", "pool", "limit", "paused")
 OTHERS = "other layers"
 
 
@@ -63,7 +63,7 @@ def drawn(
 ) -> Drawn:
     """Return what to draw between two times; `name_of` gives a layer's name."""
     whole = history.columns(worker if mode == ONE_WORKER else None)
-    rows = thin(_between(whole, left, right), nice_width(max(right - left, 1e-3) / MAX_POINTS), pick="total", lowest=["low"], highest=["paused"])  # fmt: skip
+    rows = thin(_between(whole, left, right), nice_width(max(right - left, 1e-3) / MAX_POINTS), pick="total", lowest=["low"], highest=["paused", "device", "pool"])  # fmt: skip
     held = [held_of(rows, row) for row in range(len(rows["at"]))]
     if mode == BY_LAYER:
         names, bands = _by_layer(rows, name_of)

@@ -1,4 +1,4 @@
-"""Memory over time: of all workers in parts, by layer, or of one worker; below, what is on disk. Peaks say who held most."""
+"""Memory over time: of all workers in parts, by layer, or of one worker; below, what is on devices and on disk."""
 
 from __future__ import annotations
 
@@ -120,6 +120,16 @@ def plot_disk(source: ColumnDataSource, x_range: Range1d) -> figure:
     return disk
 
 
+def plot_devices(source: ColumnDataSource, x_range: Range1d) -> figure:
+    """Return the figure of results on devices, and of all that workers' processes have allocated there."""
+    devices = _figure("memory-devices", x_range, height=_DISK_PX, sizing_mode="stretch_width", visible=False)
+    devices.yaxis.axis_label = "on devices"
+    devices.yaxis.ticker.desired_num_ticks = 2
+    draw(devices, VArea, x="at", y1=0, y2="device", source=source, name="device")
+    draw(devices, Line, x="at", y="pool", source=source, line_width=1.25, name="pool")
+    return devices
+
+
 def _figure(name: str, x_range: Range1d, **layout: Any) -> figure:
     areas = time_figure(name, x_range, y_range=Range1d(0, _LEAST_AXIS_BYTES), min_border_left=_LEFT_PX, **layout)
     areas.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=[2**power for power in range(10)], desired_num_ticks=5)
@@ -144,9 +154,11 @@ class MemoryOverTime(TimeCard):
         self.plot = plot(self.source, self.peaks, self.pauses, self.time.x_range)
         self.disk = plot_disk(self.source, self.time.x_range)
         self.time.add(self.plot, *self._hovers())
+        self.devices = plot_devices(self.source, self.time.x_range)
+        self.time.add(self.devices, *self._device_hovers())
         self.time.add(self.disk)
         self.body: UIElement = layout_column(
-            self.plot, self.disk, name="memory-body", sizing_mode="stretch_both", spacing=0
+            self.plot, self.devices, self.disk, name="memory-body", sizing_mode="stretch_both", spacing=0
         )
         style = [InlineStyleSheet(css=CONTROL_STYLE)]
         self.mode = RadioButtonGroup(name="memory-mode", labels=LABELS, active=IN_TOTAL, margin=0, stylesheets=style)
@@ -177,9 +189,17 @@ class MemoryOverTime(TimeCard):
             ),
         ]
 
+    def _device_hovers(self) -> list[HoverTool]:
+        line = next(one for one in self.devices.renderers if one.name == "pool")
+        nbytes = hover("bytes")
+        rows = [("at", "@at{custom}"), ("allocated", "@pool{custom}")]
+        formats = {"@device": nbytes, "@pool": nbytes, "@at": hover("sampled")}
+        words = tooltip("@device{custom} of results on devices", rows)
+        return [HoverTool(renderers=[line], mode="vline", tooltips=words, formatters=formats)]
+
     def paint(self, palette: Palette) -> None:
         """Colour the plots."""
-        for part in (self.plot, self.disk):
+        for part in (self.plot, self.devices, self.disk):
             style_figure(part, palette)
             part.ygrid.grid_line_color = palette.grid
         glyph_of(self.plot, "total").line_color = palette.text
@@ -191,6 +211,9 @@ class MemoryOverTime(TimeCard):
         glyph_of(self.plot, "paused").update(
             fill_color=palette.limit, fill_alpha=0.12, hatch_pattern="/", hatch_color=palette.limit, hatch_alpha=0.3
         )
+        glyph_of(self.devices, "device").fill_color = palette.device
+        hatch(glyph_of(self.devices, "device"), "device", palette)
+        glyph_of(self.devices, "pool").line_color = palette.text
         glyph_of(self.disk, "spilled").fill_color = palette.spilled
         hatch(glyph_of(self.disk, "spilled"), "spilled", palette)
 
@@ -274,12 +297,14 @@ class MemoryOverTime(TimeCard):
         replace_data(self.pauses, spans)
 
     def _scale(self, now: Drawn) -> None:
-        spilled = float(now.columns["spilled"].max(initial=0.0))
-        if self.disk.visible != (spilled > 0):
-            self.disk.visible = spilled > 0
-        for one, end in ((self.plot, _top_of(now)), (self.disk, 1.1 * max(spilled, 1.0))):
-            if one.y_range.end != end:
-                one.y_range.end = end
+        if self.plot.y_range.end != (end := _top_of(now)):
+            self.plot.y_range.end = end
+        for strip, names in ((self.disk, ("spilled",)), (self.devices, ("device", "pool"))):
+            most = max(float(now.columns[name].max(initial=0.0)) for name in names)
+            if strip.visible != (most > 0):
+                strip.visible = most > 0
+            if strip.y_range.end != (end := 1.1 * max(most, 1.0)):
+                strip.y_range.end = end
 
     def _colour_of(self, band: str) -> str:
         palette = self._palette
@@ -324,6 +349,9 @@ class MemoryOverTime(TimeCard):
         ]
         if self.disk.visible:
             entries.append((palette.spilled, "spilled to disk", "hatched"))
+        if self.devices.visible:
+            entries.append((palette.device, "results on devices", HATCH_CLASSES[HATCHES["device"]]))
+            entries.append((palette.text, "allocated there", "line"))
         if now.is_limited:
             entries.append((palette.text, "what the limit counts", "line"))
         if now.limit_bytes is not None:
@@ -363,6 +391,8 @@ class MemoryOverTime(TimeCard):
         said += [self._peak_text(peak) for peak in now.peaks[:1]]
         if now.limit_bytes is not None:
             said.append(f"limit {bytes_text(now.limit_bytes)}")
+        if self.devices.visible:
+            said.append(f"{bytes_text(float(now.columns['device'][-1]))} on devices now")
         if now.pauses:
             said.append(f"workers were paused {len(now.pauses):,} times")
         return f"{'; '.join(said)}."
@@ -377,7 +407,8 @@ class MemoryOverTime(TimeCard):
         tops = {int(np.abs(now.columns["at"] - peak.at_s).argmin()): peak for peak in now.peaks}
         texts = [self._table_row(now, row, row in tops) for row in sorted(rows | set(tops))]
         words = ("held most by", "remarks")
-        return Table(("at", *now.bands, "together", "on disk", *words), texts, words)
+        beside = ("together", "on devices", "on disk") if self.devices.visible else ("together", "on disk")
+        return Table(("at", *now.bands, *beside, *words), texts, words)
 
     def _table_row(self, now: Drawn, row: int, is_peak: bool) -> list[str]:
         columns = now.columns
@@ -385,7 +416,8 @@ class MemoryOverTime(TimeCard):
         sizes = [bytes_text(over - under) for under, over in zip(edges, edges[1:], strict=False)]
         paused = int(columns["paused"][row])
         remarks = ["peak"] * is_peak + [f"{paused} paused"] * (paused > 0)
-        together = [bytes_text(float(columns[name][row])) for name in ("total", "spilled")]
+        beside = ("total", "device", "spilled") if self.devices.visible else ("total", "spilled")
+        together = [bytes_text(float(columns[name][row])) for name in beside]
         held = self._held_text(now.held[row], 2)
         return [duration_text(float(columns["at"][row])), *sizes, *together, held, ", ".join(remarks)]
 

@@ -78,6 +78,7 @@ SORTS: dict[str, Callable[[WorkerRow], Any]] = {
     "cpu": lambda row: row.sample.cpu_percent,
     "memory": lambda row: row.memory_bytes,
     "spilled": lambda row: row.sample.spilled_bytes,
+    "device": lambda row: row.sample.device_held_bytes,
     "shared": lambda row: row.sample.shared_bytes,
     "tasks": lambda row: row.tasks_done,
 }
@@ -122,6 +123,36 @@ def memory_bar(row: WorkerRow) -> dict[str, Any]:
         "words": of_limit_text([sample], limit) if row.is_measured else "",
         "label": ", ".join(f"{name} {words}" for name, _, words in parts),
     }
+
+
+def device_bar(row: WorkerRow) -> dict[str, Any] | None:
+    """Return how full a worker's device is: name, parts of the bar in per cent, and words; None if it has none."""
+    joined, sample = row.history.joined, row.sample
+    if not joined.devices:
+        return None
+    total, limit = device_bytes(row)
+    pool = max(sample.device_pool_bytes, sample.device_held_bytes)
+    parts = {
+        "held": sample.device_held_bytes,
+        "allocated": pool - sample.device_held_bytes,
+        "others": sample.device_other_bytes,
+    }
+    whole = max(total, pool + sample.device_other_bytes, 1)
+    words = ", ".join(f"{name} {bytes_text(nbytes)}" for name, nbytes in parts.items() if nbytes)
+    moved = f"; {bytes_text(sample.device_moved_bytes)} moved to the host" if sample.device_moved_bytes else ""
+    return {
+        "name": (joined.device_names or joined.devices)[0],
+        "parts": [(name, 100 * nbytes / whole) for name, nbytes in parts.items()],
+        "limit": 100 * limit / whole if limit else None,
+        "words": f"{bytes_text(sample.device_held_bytes)}{f' of {bytes_text(total)}' if total else ''}",
+        "label": f"{words or 'empty'}{f', of {bytes_text(total)}' if total else ''}{moved}",
+    }
+
+
+def device_bytes(row: WorkerRow) -> tuple[int, int]:
+    """Return the memory of a worker's device, and how much of it results may take; 0 if it isn't known."""
+    joined = row.history.joined
+    return sum(joined.device_total_bytes[:1]), sum(joined.device_limit_bytes[:1])
 
 
 def last_tasks(aggregate: ClusterAggregate, worker: int) -> list[dict[str, str]]:

@@ -18,6 +18,8 @@ from glassloom_dashboards.views.worker_rows import (
     SORTS,
     STATE_ICONS,
     WorkerRow,
+    device_bar,
+    device_bytes,
     last_tasks,
     memory_bar,
     select,
@@ -38,6 +40,7 @@ HEADS = (
     ("threads", "Threads busy", "number"),
     ("cpu", "CPU", "number"),
     ("memory", "Memory", ""),
+    ("device", "Device", ""),
     ("shared", "Shared", "number wide"),
     ("spilled", "Spilled", "number wide"),
     ("tasks", "Tasks done", "number"),
@@ -67,12 +70,37 @@ def table_rows(aggregate: ClusterAggregate, rows: list[WorkerRow]) -> list[dict[
                 else f"{threads:,}",
                 "cpu": f"{sample.cpu_percent:.0f} %" if is_here and row.is_measured else "",
                 "memory": memory_bar(row) if is_here else None,
+                "device": fitted_device(row) if is_here else None,
                 "shared": bytes_text(sample.shared_bytes) if is_here and sample.shared_bytes else "",
                 "spilled": bytes_text(sample.spilled_bytes) if is_here and sample.spilled_bytes else "",
                 "tasks": f"{row.tasks_done:,}",
             }
         )
     return shown
+
+
+def fitted_device(row: WorkerRow) -> dict[str, object] | None:
+    """Return what the table says of a worker's device."""
+    found = device_bar(row)
+    return None if found is None else found | {"name": middle_cut(found["name"], 40)}
+
+
+def device_facts(row: WorkerRow) -> list[tuple[str, str]]:
+    """Return what is told of the device of a worker that is open."""
+    joined, sample = row.history.joined, row.sample
+    if not joined.devices:
+        return []
+    total, limit = device_bytes(row)
+    return [
+        ("Device", ellipsis((joined.device_names or joined.devices)[0], 80)),
+        ("Device UUID", ellipsis(joined.devices[0], 80)),
+        ("Device memory", bytes_text(total) if total else ""),
+        ("Its results may take", bytes_text(limit) if limit else ""),
+        ("Results on the device", bytes_text(sample.device_held_bytes)),
+        ("Allocated there", bytes_text(sample.device_pool_bytes)),
+        ("Taken by other processes", bytes_text(sample.device_other_bytes) if sample.device_other_bytes else ""),
+        ("Moved to the host", bytes_text(sample.device_moved_bytes) if sample.device_moved_bytes else ""),
+    ]
 
 
 def detail_of(aggregate: ClusterAggregate, row: WorkerRow) -> dict[str, object]:
@@ -89,6 +117,7 @@ def detail_of(aggregate: ClusterAggregate, row: WorkerRow) -> dict[str, object]:
         ("Threads", f"{joined.nthreads:,}"),
         ("Memory limit", bytes_text(joined.memory_limit_bytes) if joined.memory_limit_bytes else "none"),
         ("Memory at its start", bytes_text(joined.baseline_bytes) if joined.baseline_bytes else ""),
+        *device_facts(row),
         ("Joined", clock_text(joined.at_s, aggregate.last_at_s)),
         ("Left", clock_text(left.at_s, aggregate.last_at_s) if left else ""),
         ("Was there for" if left else "Here for", duration_text(max(until_s - joined.at_s, 0.0))),
@@ -138,6 +167,13 @@ def charts_of(history: WorkerHistory) -> list[Chart]:
         stacked_chart("Memory", at_s, parts, bytes_text, limit=float(limit) if limit else None),
         stacked_chart("CPU, 100 % is one core", at_s, cpu, lambda percent: f"{percent:.0f} %", most=most),
     ]
+    if history.joined.devices:
+        held = [("results", "--gl-device", columns["device_held_bytes"])]
+        bound = float(sum(history.joined.device_limit_bytes[:1]))
+        charts.append(stacked_chart("Results on the device", at_s, held, bytes_text, limit=bound or None))
+    if columns["device_moved_bytes"].any():
+        moved = [("moved", "--gl-spilled", columns["device_moved_bytes"])]
+        charts.append(stacked_chart("Moved from the device to the host", at_s, moved, bytes_text))
     if columns["spilled_bytes"].any():
         spilled = [("spilled", "--gl-spilled", columns["spilled_bytes"])]
         charts.append(stacked_chart("Spilled to disk", at_s, spilled, bytes_text))
@@ -178,6 +214,7 @@ class WorkersView(ListCard):
         found = select(rows, self._search, self._sort, is_descending=self._is_descending)
         shown = found[self._paging.part(len(found))]
         gone = sum(row.state == "left" for row in rows)
+        has_device = any(row.history.joined.devices for row in rows)
         note = f"{len(rows) - gone:,} here" + (f", {gone:,} left" if gone else "")
         if len(found) < len(rows):
             note = f"{len(found):,} of {len(rows):,} match"
@@ -185,7 +222,8 @@ class WorkersView(ListCard):
             "search_text": self._search,
             "note": note,
             "paging": self._paging.shown(len(found)),
-            "heads": HEADS,
+            "heads": [head for head in HEADS if head[0] != "device" or has_device],
+            "has_device": has_device,
             "sort": self._sort,
             "direction": "descending" if self._is_descending else "ascending",
             "rows": table_rows(self._aggregate, shown),

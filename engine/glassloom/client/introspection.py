@@ -16,6 +16,7 @@ from glassloom.client.future import futures_of
 from glassloom.errors import ClusterError, OptionError
 from glassloom.graph import Key
 from glassloom.protocol import failure, messages
+from glassloom.store.device_account import DeviceAccount
 from glassloom.store.pickling import dumps, loads
 from glassloom.units import parse_seconds
 
@@ -41,6 +42,25 @@ def described_worker(worker: messages.WorkerInfo) -> dict[str, Any]:
         "cpu_percent": worker.cpu_percent,
         "running": worker.running,
         "has": worker.has,
+        "device": _described_device(worker),
+    }
+
+
+def _described_device(worker: messages.WorkerInfo) -> dict[str, Any] | None:
+    """Return what is known of a worker's device: results there, and what else takes its memory; None if it has none."""
+    device, account = worker.device, worker.device_account or DeviceAccount()
+    if device is None:
+        return None
+    return {
+        "name": device.name,
+        "uuid": device.uuid,
+        "memory": device.total_bytes,
+        "limit": device.limit_bytes,
+        "held": account.held_bytes,
+        "used": account.used_bytes,
+        "pool": account.pool_bytes,
+        "others": account.other_bytes,
+        "moved": account.moved_bytes,
     }
 
 

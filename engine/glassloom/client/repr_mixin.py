@@ -57,6 +57,7 @@ class ReprMixin(IntrospectionMethods):
             return f"<pre>{escape(repr(self))}</pre>"
         known, status = self._known(), self.status
         silent = known.is_silent and status == "running"
+        has_device = any(worker["device"] is not None for worker in known.workers)
         problem = f"{self._connection.head()} doesn't answer: this is what it said {known.age_s:.0f} s before."
         return render(
             "client.html.j2",
@@ -72,7 +73,8 @@ class ReprMixin(IntrospectionMethods):
             n_workers=len(known.workers),
             n_threads=known.n_threads,
             memory=_sum_limits(known.workers),
-            workers=[_row(worker) for worker in known.workers],
+            workers=[_row(worker, has_device=has_device) for worker in known.workers],
+            has_device=has_device,
             age=format_seconds(round(known.age_s)) if known.age_s >= _TOLD_AGE_S else "",
             pid=self._record.pid,
             socket=self._record.socket,
@@ -111,7 +113,7 @@ def _bundle(client: ReprMixin | None) -> dict[str, str]:
     return {"text/plain": repr(client), "text/html": client._repr_html_()}
 
 
-def _row(worker: dict[str, Any]) -> tuple[str, ...]:
+def _row(worker: dict[str, Any], *, has_device: bool) -> tuple[str, ...]:
     """Return a worker's line: the memory that it takes, as the dashboards say it, and what of it are results, or none."""
     limit = worker["memory_limit"]
     return (
@@ -124,7 +126,14 @@ def _row(worker: dict[str, Any]) -> tuple[str, ...]:
         format_bytes(worker["shared"]),
         format_bytes(worker["unmanaged"]),
         format_bytes(worker["spilled"]),
+        *([_device_words(worker["device"])] if has_device else []),
     )
+
+
+def _device_words(device: dict[str, Any] | None) -> str:
+    if device is None:
+        return "none"
+    return f"{device['name']}, {format_bytes(device['held'])} of {format_bytes(device['memory'])}"
 
 
 def _connection_method(client: ReprMixin) -> str:

@@ -134,6 +134,8 @@ class WorkerConnection:
             unmanaged_bytes=unmanaged_bytes(sample.own_bytes, sample.managed_bytes),
             pressure=self.pressure.name.lower(),
             resources=options.resources,
+            device=self.device,
+            device_account=sample.device,
         )
 
     def grown_bytes(self, own_bytes: int) -> int:

@@ -8,6 +8,8 @@ from glassloom.graph.keys import Key
 from glassloom.protocol.coordination import Outcome
 from glassloom.protocol.failure import Failure
 from glassloom.protocol.message import Message
+from glassloom.protocol.worker_messages import DeviceReport
+from glassloom.store.device_account import DeviceAccount
 from glassloom.store.segment import Location
 
 # `handled` of what is said about keys: how many messages of the client the head had handled by then. What it says of a key
@@ -35,6 +37,8 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     """How short of memory it is: ``"none"``, ``"high"`` or ``"paused"``."""
     resources: dict[str, float] = {}
     """What tasks can ask for of it."""
+    device: DeviceReport | None = None
+    device_account: DeviceAccount | None = None
 
 
 class Info(Message, frozen=True, tag="info"):
