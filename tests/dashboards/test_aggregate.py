@@ -18,6 +18,7 @@ from glassloom_metrics.protocol import (
     Layers,
     Life,
     Progress,
+    Settings,
     TaskEvents,
     WorkerJoined,
     WorkerLeft,
@@ -164,6 +165,13 @@ def test_closing_ends_the_cluster_and_keeps_what_it_told():
     aggregate = aggregate_of(Layers([0], ["sum"], [3], [""]), Life(105.0, "closing"))
     assert (aggregate.state, aggregate.ended_reason) == ("ended", "the cluster was closed")
     assert aggregate.layers[0].name == "sum"
+
+
+def test_a_renamed_cluster_has_its_new_name_from_then_on():
+    aggregate = aggregate_of(Settings(101.0, "demo", []))
+    before = aggregate.versions["life"]
+    aggregate.apply(Settings(102.0, "renamed", []))
+    assert (aggregate.name, aggregate.versions["life"]) == ("renamed", before + 1)
 
 
 def test_errors_are_counted_beyond_those_that_are_kept():

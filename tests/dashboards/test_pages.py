@@ -34,6 +34,7 @@ from glassloom_metrics.protocol import (
     Layers,
     Life,
     Progress,
+    Settings,
     TaskEvents,
     WorkerJoined,
     WorkerLeft,
@@ -536,6 +537,16 @@ def test_labels_of_axes_are_never_read_as_formulas():
     for card in ("task-stream", "workers-memory", "workers-cpu"):
         for label in opened.card(card).plot.yaxis[0].major_label_overrides.values():
             assert "$$" not in label
+
+
+def test_a_page_of_a_cluster_that_is_renamed_carries_its_new_name():
+    aggregate = aggregate_of(Shape())
+    opened = Opened("task-stream", aggregate)
+    aggregate.apply(Settings(STARTED_AT_S + 9, "nightly <run>", []))
+    opened.update()
+    strip = opened.view.strip.div
+    assert "nightly &lt;run&gt;" in strip.text
+    assert strip.document.title == "nightly <run> · Task stream"
 
 
 def test_an_ended_cluster_keeps_its_page_and_says_ended():

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fault_helpers import eventually
 from glassloom import Client, LocalCluster
 from glassloom.errors import ClusterClosed, OptionError
 from glassloom_metrics.errors import CommandRefused
@@ -102,6 +103,15 @@ def test_after_a_rename_subscribers_recordings_and_new_workers_carry_the_new_nam
     assert hello is not None and hello.cluster_name == "renamed"
     ask(cluster, "rename", name="commanded")
     ask(cluster, "scale", n=1)
+
+
+def test_clients_learn_that_their_cluster_is_renamed_without_asking(cluster):
+    with Client(cluster, set_as_default=False) as client:
+        ask(cluster, "rename", name="renamed")
+        eventually(lambda: client.name == "renamed")
+        assert repr(client).startswith("<Client: 'renamed', ")
+        assert ">renamed<" in client._repr_html_()
+        ask(cluster, "rename", name="commanded")
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from glassloom_metrics.protocol import (
     Refused,
     Running,
     Runs,
+    Settings,
     TaskEvents,
     WorkerJoined,
     WorkerLeft,
@@ -282,6 +283,8 @@ class ClusterAggregate:
                 self._saw(message.at_s, "life")
             case Hello():
                 self._greet(message)
+            case Settings():
+                self._rename(message.name)
             case Position():
                 self.next_frame = message.next
                 self.is_loading = False
@@ -313,6 +316,11 @@ class ClusterAggregate:
                 )
             )
         self.set_state("live")
+
+    def _rename(self, name: str) -> None:
+        if name != self.name:
+            self.name = name
+            self.versions["life"] += 1
 
     def set_state(self, state: str) -> None:
         """Say whether the cluster is ``"live"``, being ``"reconnecting"`` to, or ``"ended"``."""

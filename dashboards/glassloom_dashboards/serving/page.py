@@ -200,7 +200,7 @@ class PageView:
 
     def attach(self, document: Document) -> None:
         """Fill `document`, and draw into it until its session ends."""
-        document.title = f"{ellipsis(self._aggregate.name, MAX_NAME_LENGTH) or 'cluster'} · {TITLES[self.page]}"
+        document.title = self._title()
         document.config.update(reconnect_session=False, notify_connection_status=False, notifications=None)
         with document.models.freeze():  # else every root makes Bokeh walk all models again
             document.add_root(self.strip.div)
@@ -229,6 +229,15 @@ class PageView:
             if part is not None:
                 vars(part).clear()
 
+    def _title(self) -> str:
+        return f"{ellipsis(self._aggregate.name, MAX_NAME_LENGTH) or 'cluster'} · {TITLES[self.page]}"
+
+    def _show_title(self) -> None:
+        """Follow a cluster that is renamed."""
+        document = self.strip.div.document
+        if document is not None and document.title != self._title():
+            document.title = self._title()
+
     def _places(self) -> list[list[str]]:
         """Return where in the page's template each root belongs that can be seen."""
         roots: list[tuple[UIElement, str]] = [(self.strip.div, "strip"), (self.pause.body, "pause")]
@@ -247,6 +256,7 @@ class PageView:
         """Yield what draws each part; while the page is paused, only what says how the cluster is and since when it is."""
         self._is_drawn = True
         yield partial(self._contain, "strip", partial(self.strip.update, now_s))
+        yield self._show_title
         if self.pause.holds(now_s):
             yield self.pause.update
             return

@@ -50,7 +50,7 @@ class ClientBase:
     @property
     def name(self) -> str:
         """The cluster's name; another process of this user connects with ``Client(name)``."""
-        return self._record.name
+        return (self._link.workers.cluster_name if self._link is not None else "") or self._record.name
 
     @property
     def status(self) -> str:

@@ -47,6 +47,11 @@ class KnownWorkers:
             self.changed()
 
     @property
+    def cluster_name(self) -> str:
+        """What the cluster is called, which may have been renamed since it was found; ``""`` if it hasn't said."""
+        return "" if self.info is None else self.info.cluster_name
+
+    @property
     def age_s(self) -> float:
         """How long ago it was said."""
         return monotonic() - self._heard_s

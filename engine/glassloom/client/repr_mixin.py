@@ -104,7 +104,15 @@ def _facts(client: ReprMixin | None) -> Hashable:
         return None
     known = client._known()
     is_old = known.age_s >= _TOLD_AGE_S
-    return client.status, known.is_silent, is_old, len(known.workers), known.n_threads, _sum_limits(known.workers)
+    return (
+        client.name,
+        client.status,
+        known.is_silent,
+        is_old,
+        len(known.workers),
+        known.n_threads,
+        _sum_limits(known.workers),
+    )
 
 
 def _bundle(client: ReprMixin | None) -> dict[str, str]:

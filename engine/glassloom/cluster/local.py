@@ -164,7 +164,7 @@ class LocalCluster:
     @property
     def name(self) -> str:
         """The cluster's name."""
-        return self.record.name
+        return (self._connection.workers.cluster_name if self._connection is not None else "") or self.record.name
 
     @property
     def id(self) -> str:
@@ -304,7 +304,7 @@ def _listen(cluster: LocalCluster | None) -> None:
 
 
 def _facts(cluster: LocalCluster | None) -> Hashable:
-    return None if cluster is None else (cluster.status, cluster._n_workers())
+    return None if cluster is None else (cluster.name, cluster.status, cluster._n_workers())
 
 
 def _bundle(cluster: LocalCluster | None) -> dict[str, str]:

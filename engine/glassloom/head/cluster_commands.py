@@ -164,7 +164,7 @@ class ClusterCommands:
         name = _name(arguments)
         await asyncio.to_thread(_rename_record, self._cluster_id, name)
         before, self.name = self.name, name
-        self._worker_pool.cluster_name = name
+        self._worker_pool.rename(name)
         self._metrics_writer.rename(name)
         self._metrics_writer.log("info", f"the cluster {before!r} is called {name!r} now")
         return f"The cluster {before!r} is called {name!r} now."

@@ -138,7 +138,9 @@ class ClientQueries:
         workers = [worker.info() for _, worker in sorted(worker_pool.connections.items())]
         numbers = self._scheduler.layer_table.counts()
         counts = {state.name.lower(): numbers[state] for state in State}
-        return messages.Info(request, workers, counts, worker_pool.n_wanted, worker_pool.is_adaptive)
+        return messages.Info(
+            request, workers, counts, worker_pool.n_wanted, worker_pool.is_adaptive, worker_pool.cluster_name
+        )
 
     def tell_holdings(self, client: ClientConnection, message: messages.WhoHas) -> None:
         """Tell a client which results are held, how large they are, and where."""

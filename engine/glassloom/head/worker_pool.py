@@ -154,6 +154,11 @@ class WorkerPool:
         worker.writer.close()
         self._on_lost(worker, reason)
 
+    def rename(self, cluster_name: str) -> None:
+        """Call workers that are started from now on after another name, and tell clients."""
+        self.cluster_name = cluster_name
+        self._on_change()
+
     def scale(self, n_workers: int) -> None:
         """Start workers, or retire those of the last places, until there are `n_workers`. Ends adaptive scaling."""
         self._adaptive = None

@@ -246,7 +246,7 @@ def _cluster_message(each: Following) -> dict[str, Any]:
     summary = each.fold.summary.as_dict()
     return {
         "id": each.record.id,
-        "name": each.record.name,
+        "name": each.fold.name or each.record.name,
         "kind": each.record.kind,
         "workers": summary["workers"],
         "busy": each.fold.n_busy,

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 from glassloom_metrics.folds import ClusterSummary
-from glassloom_metrics.protocol import Errors, Layers, Log, Message, Position, Progress, Runs, WorkerSamples
+from glassloom_metrics.protocol import Errors, Layers, Log, Message, Position, Progress, Runs, Settings, WorkerSamples
 from glassloom_metrics.recorder import STATES
 from glassloom_metrics.run_row import RunRow
 
-TOPICS = ("runs", "layers", "progress", "worker-joined", "worker-left", "samples", "errors", "log")
+TOPICS = ("runs", "layers", "progress", "worker-joined", "worker-left", "samples", "errors", "log", "settings")
 """What is read of a cluster's stream: nothing that grows with the number of tasks."""
 MAX_RUNS = 64
 """How many ended runs are kept apart; what older ones have done is summed up."""
@@ -96,6 +96,8 @@ class ClusterFold:
         self.at_s = 0.0
         """The cluster's time when progress was told last."""
         self.has_ended = False
+        self.name = ""
+        """What the cluster is called now, once it has said so."""
         self._cell_of = cell_of
         self._layers: dict[int, _Layer] = {}
         self._layers_of: defaultdict[int, list[int]] = defaultdict(list)
@@ -119,6 +121,8 @@ class ClusterFold:
                 self._apply_errors(message)
             case Log():
                 self._apply_log(message)
+            case Settings():
+                self.name = message.name
             case WorkerSamples():
                 self.at_s = max(self.at_s, message.at_s)
                 self._busy = dict(zip(message.workers, map(bool, message.executing), strict=True))

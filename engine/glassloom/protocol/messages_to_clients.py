@@ -47,10 +47,13 @@ class Info(Message, frozen=True, tag="info"):
     tasks: dict[str, int]
     n_wanted: int
     is_adaptive: bool
+    cluster_name: str = ""
+    """What the cluster is called now."""
 
 
 UNASKED = -1
-"""The request that an `Info` answers which nobody has asked for: the head sends one when workers have come or gone."""
+"""The request that an `Info` answers which nobody has asked for: the head sends one when workers have come or gone, and
+when the cluster was renamed."""
 
 
 class Welcome(Message, frozen=True, tag="welcome"):

@@ -155,6 +155,9 @@ describe('DashboardPane', () => {
     expect(pane.node.dataset.state).toBe('opening');
     FakeSocket.last.tell(makeCluster({ name: 'renamed' }));
     expect(pane.title.label).toBe('Status · renamed');
+    FakeSocket.last.tellChanges({ clusters: { c1: { name: 'again' } } });
+    expect(pane.title.label).toBe('Status · again');
+    expect(pane.title.caption).toBe('Status of cluster again');
     pane.dispose();
   });
 
