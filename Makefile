@@ -1,9 +1,10 @@
-# One command each:  make lab | make test | make long | make lint | make bench | make conformance | make wheel
+# One command each:  make lab | make test | make test-gpu | make long | make lint | make bench | make conformance | make wheel
 #
 # Needs Python >= 3.11 (with venv) and make, nothing else. uv is taken from PATH or put into .tools/ from PyPI;
 # Node.js comes from PyPI too. `make lab LAB_ARGS="--no-browser --port 9000"` passes arguments on to JupyterLab.
 
 PYTHON ?= python3
+CUDA_EXTRA ?= cuda12
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.tools/bin/uv)
 JLPM := cd labextension && $(CURDIR)/.venv/bin/jlpm
 # JupyterLab refuses to run as root unless told; in a container that is who we are.
@@ -13,7 +14,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: setup lab test long lint format bench conformance wheel constraints clean
+.PHONY: setup lab test test-gpu long lint format bench conformance wheel constraints clean
 .DEFAULT_GOAL := lab
 
 $(CURDIR)/.tools/bin/uv:
@@ -44,6 +45,12 @@ test: setup labextension/node_modules
 	sh tests/e2e/install-chromium.sh
 	pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
 	$(JLPM) test
+
+# What needs an NVIDIA GPU, with CuPy and cuDF (the extra `cuda12` or `cuda13`). Prints which devices there are; fails where there is none.
+test-gpu: setup
+	$(UV) pip install --quiet -c constraints.txt -e ".[test,$(CUDA_EXTRA)]"
+	python -c "import sys; from glassloom.cluster.cuda_devices import main; sys.exit(main())"
+	pytest -m gpu tests/gpu $(PYTEST_ARGS)
 
 # What takes minutes: 10^5 task completions among random faults, interrupts at a fifth of all places and crashes at a third, others
 # each day, workers that are stuck for long, all queries of TPC-H. Each process takes the next test: one of them takes as long as all others.

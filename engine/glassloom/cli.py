@@ -17,7 +17,7 @@ from glassloom_metrics.recording import hello_of
 from glassloom_metrics.registry import find_record
 
 from glassloom import config
-from glassloom.cluster import LocalCluster, commands
+from glassloom.cluster import LocalCluster, LocalCUDACluster, commands
 from glassloom.cluster.doctor_report import doctor_report
 from glassloom.errors import GlassloomError
 from glassloom.recordings.cluster_recording import start_recording
@@ -111,6 +111,7 @@ def _add_cluster_actions(cluster: Any) -> None:
     """Add what ``glassloom cluster`` can do."""
     start = cluster.add_parser("start", help="start a cluster")
     start.add_argument("--name")
+    start.add_argument("--gpu", action="store_true", help="one worker for each NVIDIA GPU: a LocalCUDACluster")
     start.add_argument("--n-workers", type=int)
     start.add_argument("--threads-per-worker", type=int)
     start.add_argument("--memory-limit", help="of each worker, such as 4GB; 'none' for no limit")
@@ -203,7 +204,8 @@ def _start(options: argparse.Namespace) -> int:
     names = ("n_workers", "threads_per_worker", "memory_limit", "local_directory", "idle_timeout")
     given: dict[str, Any] = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     given |= {name: None for name in ("memory_limit", "idle_timeout") if given.get(name) == "none"}
-    cluster = LocalCluster(name=options.name, detached=options.detach, started_by=options.started_by, **given)
+    kind: type[LocalCluster] = LocalCUDACluster if options.gpu else LocalCluster
+    cluster = kind(name=options.name, detached=options.detach, started_by=options.started_by, **given)
     try:
         if options.minimum is not None or options.maximum is not None:
             cluster.adapt(options.minimum or 0, options.maximum)

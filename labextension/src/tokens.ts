@@ -188,6 +188,7 @@ export interface IPage {
 export interface IClusterRequest {
   profile?: string;
   name?: string;
+  gpu?: boolean;
   n_workers?: number;
   threads_per_worker?: number;
   memory_limit?: string;

@@ -96,6 +96,7 @@ def start_command(python: Sequence[str], request: StartRequest) -> list[str]:
     ]
     # One word each: a name such as "--help" stays a name.
     given = [f"{option}={value}" for option, value in options if value is not None]
+    given += ["--gpu"] if request.gpu else []
     return [*python, "-m", "glassloom", "cluster", "start", "--json", "--detach", "--started-by=panel", *given]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Mapping
 from logging import Logger, LoggerAdapter
 from typing import Any
@@ -38,6 +39,22 @@ class ProfileList(msgspec.Struct, frozen=True):
     kernels: list[Kernel]
 
 
+GPU_PROFILE = Profile(
+    "gpu",
+    "One worker for each GPU",
+    "Workers that compute with CuPy and cuDF, each on an NVIDIA GPU of its own",
+    {"gpu": True},
+)
+"""The profile that there is on machines with NVIDIA GPUs, unless the configuration has one of its name."""
+_DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg")
+"""What the NVIDIA driver makes: on Linux, and on Windows' Linux."""
+
+
+def has_gpu_driver(paths: Iterable[str] = _DRIVER_FILES) -> bool:
+    """Tell whether this machine has the driver of a GPU, by the driver's files: nothing of it is loaded."""
+    return any(map(os.path.exists, paths))
+
+
 class Profiles:
     """The profiles of Jupyter's configuration.
 
@@ -55,7 +72,7 @@ class Profiles:
         log: Logger | LoggerAdapter[Logger],
     ) -> None:
         self._specs = specs
-        self._profiles: dict[str, Profile] = {}
+        self._profiles: dict[str, Profile] = {GPU_PROFILE.name: GPU_PROFILE} if has_gpu_driver() else {}
         for values in configured:
             try:
                 profile = msgspec.convert(dict(values), Profile)
@@ -63,7 +80,7 @@ class Profiles:
             except msgspec.ValidationError as error:
                 log.error("GlassloomServer.profiles: %r is left out: %s", dict(values), error)
             else:
-                if profile.name in self._profiles:
+                if self._profiles.get(profile.name, GPU_PROFILE) is not GPU_PROFILE:
                     log.error("GlassloomServer.profiles: there are two called %r; the last one holds", profile.name)
                 named = msgspec.structs.replace(profile, title=profile.title or profile.name)
                 self._profiles[profile.name] = named

@@ -27,6 +27,9 @@ class StartRequest(Struct, frozen=True, forbid_unknown_fields=True):
         str | None, Meta(title="Profile", description="The named profile whose values these complete")
     ] = None
     name: Annotated[Name | None, Meta(title="Name", description="What it is called")] = None
+    gpu: Annotated[
+        bool | None, Meta(title="On GPUs", description="One worker for each NVIDIA GPU; Workers says how many at most")
+    ] = None
     n_workers: Annotated[Count | None, Meta(title="Workers", description="Number of worker processes")] = None
     threads_per_worker: Annotated[Count | None, Meta(title="Threads per worker")] = None
     memory_limit: Annotated[

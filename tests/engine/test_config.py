@@ -292,7 +292,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         ("array.chunksize", "did you mean 'array.chunk-size' or 'array.backend'?"),
         ("chunk-size", "did you mean 'array.chunk-size'?"),
         ("worker.memory-limit", "did you mean 'cluster.memory-limit'?"),
-        ("xyz", "there are array.chunk-size, "),
+        ("xyz", "there are array.backend, array.chunk-size, "),
     ],
 )
 def test_an_unknown_name_is_told_the_nearest(name: str, hint: str) -> None:

@@ -133,3 +133,9 @@ def fake_python(tmp_path: Path) -> Callable[[str], str]:
         return str(path)
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def no_gpu_driver(monkeypatch):
+    """Servers have the profiles of a machine without GPUs, whichever machine this is."""
+    monkeypatch.setattr("glassloom_server.profiles.has_gpu_driver", lambda: False)

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 from glassloom_server.extension import GlassloomServer
-from glassloom_server.profiles import Profiles
+from glassloom_server.launcher import start_command
+from glassloom_server.profiles import Profiles, has_gpu_driver
+from glassloom_server.wire import StartRequest
 from traitlets import TraitError
 
 LOG = logging.getLogger("configuration")
@@ -50,3 +52,20 @@ def test_of_two_profiles_of_one_name_the_last_holds_and_that_is_said(caplog):
     assert [record.getMessage() for record in caplog.records] == [
         "GlassloomServer.profiles: there are two called 'night'; the last one holds"
     ]
+
+
+def test_a_machine_with_a_gpu_driver_has_a_profile_for_it_unless_the_configuration_has_one(
+    monkeypatch, tmp_path, caplog
+):
+    driver = tmp_path / "nvidiactl"
+    assert not has_gpu_driver([str(driver)])
+    driver.touch()
+    assert has_gpu_driver(["/nowhere", str(driver)])
+    monkeypatch.setattr("glassloom_server.profiles.has_gpu_driver", lambda: True)
+    profiles = Profiles([], specs=SimpleNamespace(), log=LOG)  # type: ignore[arg-type]
+    assert profiles.complete(StartRequest(profile="gpu", n_workers=2)) == StartRequest(
+        profile="gpu", gpu=True, n_workers=2
+    )
+    assert start_command(["python"], StartRequest(gpu=True))[-1] == "--gpu"
+    own = Profiles([{"name": "gpu", "title": "ours"}], specs=SimpleNamespace(), log=LOG)  # type: ignore[arg-type]
+    assert own._profiles["gpu"].title == "ours" and not caplog.records

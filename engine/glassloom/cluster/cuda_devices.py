@@ -6,13 +6,14 @@ Indices are NVML's: the order of the PCI bus, as ``nvidia-smi`` prints it. Worke
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from glassloom.errors import DeviceNotFound, OptionError
-from glassloom.sampling.nvml import why_not_opened
+from glassloom.sampling.nvml import NvmlUnavailable, load_nvml, why_not_opened
 
 Chosen = str | int | Sequence[int | str]
 """What ``CUDA_VISIBLE_DEVICES`` may be."""
@@ -205,3 +206,14 @@ def _named(found: Sequence[FoundDevice], name: Any, option: str, chosen: Any) ->
 
 def _listed(found: Sequence[FoundDevice]) -> str:
     return f"there are {', '.join(map(str, found))}"
+
+
+def main() -> int:
+    """Print this machine's devices, or why there is none; return the exit status."""
+    try:
+        devices = found_devices(load_nvml())
+    except (DeviceNotFound, NvmlUnavailable) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(*devices, sep="\n")
+    return 0
