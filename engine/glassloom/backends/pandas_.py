@@ -10,6 +10,7 @@ import pandas as pd
 
 from glassloom.backends.sharing import register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
+from glassloom.errors import MetaError
 from glassloom.graph import extend_token, normalize_token
 
 HAS_COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
@@ -87,10 +88,37 @@ def _differ(dtypes: list[Any]) -> bool:
 
 
 def union_categories(dtypes: Sequence[Any]) -> pd.CategoricalDtype:
-    """Return the categorical dtype with the categories of all `dtypes`, in order of appearance."""
-    empties = [pd.Categorical([], dtype=dtype) for dtype in dtypes]
+    """Return the categorical dtype with the categories of all `dtypes`, in order of appearance.
+
+    Raises
+    ------
+    MetaError
+        If categories are ordered, and some aren't in the order of the dtype that has most of them.
+    """
+    if any(dtype.ordered for dtype in dtypes):
+        return _union_ordered(dtypes)
+    filled = [dtype for dtype in dtypes if len(dtype.categories)] or dtypes[:1]  # of none, the dtype means nothing
+    empties = [pd.Categorical([], dtype=dtype) for dtype in filled]
     joined = pd.api.types.union_categoricals(empties, ignore_order=True)
     return pd.CategoricalDtype(joined.categories)
+
+
+def _union_ordered(dtypes: Sequence[Any]) -> pd.CategoricalDtype:
+    whole = max(dtypes, key=lambda dtype: len(dtype.categories))
+    for dtype in dtypes:
+        places = whole.categories.get_indexer(dtype.categories)
+        is_empty = not len(dtype.categories)
+        if not is_empty and (not dtype.ordered or (places < 0).any() or (places[1:] < places[:-1]).any()):
+            raise MetaError(
+                f"partitions have ordered categories that can't be joined: {_listed(whole)} and {_listed(dtype)}. Give all "
+                "the same ones, for instance with astype(pandas.CategoricalDtype([...], ordered=True)) in each"
+            )
+    return pd.CategoricalDtype(whole.categories, ordered=True)
+
+
+def _listed(dtype: pd.CategoricalDtype) -> str:
+    shown = [str(one) for one in dtype.categories[:8]] + ["..."] * (len(dtype.categories) > 8)
+    return (" < " if dtype.ordered else ", ").join(shown) + ("" if dtype.ordered else " (not ordered)")
 
 
 def guarded(block: Any) -> Any:

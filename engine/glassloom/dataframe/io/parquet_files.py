@@ -64,6 +64,23 @@ def pandas_notes(schema: pa.Schema) -> dict[str, Any]:
     return noted
 
 
+def is_same_kind(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether columns of two types are one column. Codes of categories may be of any width; without values, a type says nothing."""
+    if pa.types.is_dictionary(one) and pa.types.is_dictionary(other):
+        return one.ordered == other.ordered and is_same_kind(one.value_type, other.value_type)
+    has_values = not pa.types.is_null(one) and not pa.types.is_null(other)
+    return one.equals(other) or not has_values or (_is_text(one) and _is_text(other))
+
+
+def stored_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type that a column of a type has in a file: Parquet knows only categories of text."""
+    return kind.value_type if pa.types.is_dictionary(kind) and not _is_text(kind.value_type) else kind
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
 def common_schema(paths: list[str], footers: list[Any]) -> pa.Schema:
     """Return the schema of all files. A column without values has no type: it has that of the other files.
 
@@ -72,7 +89,7 @@ def common_schema(paths: list[str], footers: list[Any]) -> pa.Schema:
     ReadError
         If files differ in another way.
     """
-    schemas = [one.schema.to_arrow_schema() for one in footers]
+    schemas = [_with_unknown_types(one.schema.to_arrow_schema()) for one in footers]
     common = schemas[0]
     for place, field in enumerate(common):
         if pa.types.is_null(field.type):
@@ -85,12 +102,26 @@ def common_schema(paths: list[str], footers: list[Any]) -> pa.Schema:
     return common
 
 
+def _with_unknown_types(schema: pa.Schema) -> pa.Schema:
+    """Return a schema in which categories that there are none of have no type: pandas notes them as numbers."""
+    for column in pandas_notes(schema).get("columns", []):
+        is_empty = (
+            column.get("pandas_type") == "categorical" and (column.get("metadata") or {}).get("num_categories") == 0
+        )
+        place = schema.get_field_index(column.get("field_name") or "") if is_empty else -1
+        if place >= 0 and not pa.types.is_dictionary(schema.field(place).type):
+            schema = schema.set(place, pa.field(schema.field(place).name, pa.null()))
+    return schema
+
+
 def _require_schema(path: str, schema: pa.Schema, first_path: str, first: pa.Schema) -> None:
     for field in first:
         if field.name not in schema.names:
             raise ReadError(f"{path!r} lacks column {field.name!r}, which {first_path!r} has")
         other = schema.field(field.name)
-        if not other.type.equals(field.type) and not pa.types.is_null(other.type):
+        is_categories = pa.types.is_dictionary(field.type) and pa.types.is_dictionary(other.type)
+        is_same = is_same_kind(field.type, other.type) if is_categories else other.type.equals(field.type)
+        if not is_same and not pa.types.is_null(other.type):
             raise ReadError(f"column {field.name!r} is {other.type} in {path!r}, but {field.type} in {first_path!r}")
 
 

@@ -284,10 +284,18 @@ def to_frame(table: pa.Table, numbers: np.ndarray, layout: Layout) -> Any:
 def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return a table whose columns without any value have the types that they have in the other files."""
     for place, field in enumerate(table.schema):
-        if pa.types.is_null(field.type) and field.name in schema.names:
-            typed = schema.field(field.name)
-            table = table.set_column(place, typed, table[place].cast(typed.type))
+        if field.name not in schema.names:
+            continue
+        typed = schema.field(field.name)
+        if pa.types.is_null(field.type) or _are_missing(table[place], typed.type):
+            table = table.set_column(place, typed, pa.nulls(len(table), typed.type))
     return table
+
+
+def _are_missing(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    """Whether a column that should be of categories has no values, so that its file has no categories."""
+    is_plain = pa.types.is_dictionary(kind) and not pa.types.is_dictionary(column.type)
+    return is_plain and column.null_count == len(column)
 
 
 def _plain_to_pandas(table: pa.Table, backend: str | None) -> Any:

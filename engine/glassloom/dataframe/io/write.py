@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 from collections.abc import Callable, Sequence
@@ -15,8 +16,10 @@ import pyarrow.parquet as pq
 
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.io.filesystems import LOCAL, locate
+from glassloom.dataframe.io.parquet_files import is_same_kind, stored_type
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.staging import Publish, Staging, Written, numbered, staging_in, write_partitions
+from glassloom.dataframe.options import refused
 from glassloom.errors import MetaError, OptionError
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -30,6 +33,7 @@ def to_parquet(
     compression: Any = "snappy",
     write_index: bool | None = None,
     append: bool = False,
+    ignore_divisions: bool = True,
     overwrite: bool = False,
     partition_on: str | Sequence[str] | None = None,
     name_function: NameFunction | None = None,
@@ -58,6 +62,8 @@ def to_parquet(
         Whether to write the index; None: as pandas, a range is only noted. `index` is the same.
     append
         Whether to add files to those that are there; they must have the same columns and types.
+    ignore_divisions
+        Only True: with `append`, rows may have labels that are there already.
     overwrite
         Whether to replace the Parquet files that are there.
     partition_on
@@ -94,6 +100,9 @@ def to_parquet(
     _require_pyarrow(engine)
     if append and overwrite:
         raise OptionError("append=True and overwrite=True: the files are either kept or replaced")
+    if not ignore_divisions:
+        raise refused("to_parquet", "ignore_divisions", ignore_divisions, "compare the frames' divisions before")
+    _require_known(options, pq.write_table, "to_parquet", ("table", "where", "filesystem"))
     keys = [partition_on] if isinstance(partition_on, str) else list(partition_on or ())
     require_columns(keys, frame.expr.meta)
     if keys and len(keys) == len(frame.columns):
@@ -176,6 +185,7 @@ def to_csv(
     """
     if mode not in ("w", "wt", "x", "xt"):
         raise NotImplementedError(f"mode={mode!r}: files are replaced as a whole; write to new files")
+    _require_known(options, pd.DataFrame.to_csv, "to_csv", ("path_or_buf", "storage_options"))
     text = os.fspath(path)
     compression = _compression(text, compression)
     first_only = single_file if header_first_partition_only is None else header_first_partition_only
@@ -210,6 +220,7 @@ def to_json(
     by_line = orient == "records" if lines is None else lines
     if by_line and orient != "records":
         raise OptionError(f"lines=True needs orient='records', got orient={orient!r}")
+    _require_known(options, pd.DataFrame.to_json, "to_json", ("path_or_buf", "storage_options"))
     text = os.fspath(path)
     compression = _compression(text, compression)
     settings = {"encoding": encoding, "compression": compression}
@@ -240,12 +251,27 @@ def to_orc(
         Whether to write the index as a column. Default: unless it is a range of numbers.
     """
     _require_pyarrow(engine)
+    _require_known(options, orc.write_table, "to_orc", ("table", "where"))
     staging, old = _prepare(path, ".orc", filesystem, storage_options, may_exist=overwrite)
     if write_index is None:
         write_index = not isinstance(frame.expr.meta.index, pd.RangeIndex)
     settings = {"staging": staging, "write_index": write_index, "options": options}
     names = numbered(frame.npartitions, name_function, ".orc")
     return write_partitions(frame, _write_orc, names, settings, Publish(staging, old), compute=compute)
+
+
+def _require_known(options: dict[str, Any], function: Callable[..., Any], method: str, own: Sequence[str]) -> None:
+    """Check that a function that tasks call takes some options; `own` are those that tasks give.
+
+    Raises
+    ------
+    TypeError
+        If not: before anything is computed.
+    """
+    known = [name for name in inspect.signature(function).parameters if name not in (*own, "self", "kwargs")]
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{method}() got an unexpected keyword argument {name!r}; there are {', '.join(known)}")
 
 
 def _require_pyarrow(engine: str) -> None:
@@ -336,13 +362,19 @@ def _require_same_columns(staging: Staging, name: str, frame: Any, keys: Sequenc
             f"append=True: the files in {staging.folder!r} have the columns {columns}, the frame {ours.names}"
         )
     for field in ours:
+        if isinstance(frame.expr.meta.get(field.name), pd.Series) and _has_no_categories(
+            frame.expr.meta[field.name].dtype
+        ):
+            continue  # nothing is known of the values
         other = there.field(field.name).type if field.name in there.names else field.type
-        unlike = not other.equals(field.type) and not pa.types.is_null(other) and not pa.types.is_null(field.type)
-        both_text = "string" in str(other) and "string" in str(field.type)
-        if unlike and not both_text:
+        if not is_same_kind(stored_type(other), stored_type(field.type)):
             raise MetaError(
                 f"append=True: column {field.name!r} is {other} in the files, but {field.type} in the frame"
             )
+
+
+def _has_no_categories(dtype: Any) -> bool:
+    return isinstance(dtype, pd.CategoricalDtype) and (dtype.categories is None or not len(dtype.categories))
 
 
 def _next_number(old: Sequence[str]) -> int:
