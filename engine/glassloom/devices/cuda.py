@@ -150,12 +150,7 @@ class CudaDevice:
         return HostFrame(type(value), header, tuple(np.frombuffer(one, np.uint8) for one in buffers))
 
     def to_device(self, form: HostArray | HostFrame) -> Any:
-        if isinstance(form, HostArray):
-            order = "F" if form.array.flags.f_contiguous and not form.array.flags.c_contiguous else "C"
-            value = self._cupy.array(form.array, order=order)
-        else:
-            kind: Any = form.kind
-            value = kind.host_deserialize(form.header, [one.data for one in form.buffers])
+        value = restored(form)
         self._cupy.cuda.get_current_stream().synchronize()  # the host's copy may go now
         return value
 
@@ -280,6 +275,17 @@ def _is_frame(value: Any) -> bool:
     """Tell whether it is one of cuDF's frames, series or indexes. If it is, cuDF is loaded."""
     cudf = sys.modules.get("cudf")
     return cudf is not None and isinstance(value, (cudf.DataFrame, cudf.Series, cudf.Index))
+
+
+def restored(form: HostArray | HostFrame) -> Any:
+    """Return what `CudaDevice.to_host` has copied, on the current device of a process that needn't have opened one: a client's."""
+    if isinstance(form, HostFrame):
+        kind: Any = form.kind
+        return kind.host_deserialize(form.header, [one.data for one in form.buffers])
+    import cupy
+
+    order = "F" if form.array.flags.f_contiguous and not form.array.flags.c_contiguous else "C"
+    return cupy.array(form.array, order=order)
 
 
 def open_device(name: str, settings: Mapping[str, Any]) -> CudaDevice:

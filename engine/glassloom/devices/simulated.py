@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -40,6 +41,9 @@ class SimulatedDevice:
         self.memory = SimulatedMemory(total_bytes)
         self.keys: list[str] = []
         """Tasks that have begun on it."""
+        self.answers = threading.Event()
+        """Clear it, and the device doesn't answer."""
+        self.answers.set()
 
     def used(self) -> int:
         return self.memory.used_bytes
@@ -48,6 +52,7 @@ class SimulatedDevice:
         return self.memory.used_bytes + self.memory.cached_bytes
 
     def free(self) -> int:
+        self.answers.wait()
         return self.total_bytes - self.pool()
 
     def owns(self, value: Any) -> bool:

@@ -39,7 +39,7 @@ from glassloom.store.segment import SegmentWriter
 from glassloom.store.spill_file import codec_is_available
 from glassloom.store.store import RETRY_FULL_DISK_S, Store
 from glassloom.worker import plugins, user_code
-from glassloom.worker.device_memory import device_pressure, fixed_bytes
+from glassloom.worker.device_watch import DeviceWatch
 from glassloom.worker.forked_child import on_fork
 from glassloom.worker.memory_monitor import MemoryMonitor
 from glassloom.worker.process_end import end_with_children
@@ -84,7 +84,9 @@ class Worker:
         self._memory = MemoryMonitor(options.memory, self._store, self._note_pressure)
         self._pressure = Pressure.NONE
         self._telling_pressure = threading.Lock()
-        self._device_pressure = Pressure.NONE
+        self._device_watch = (
+            None if self._on_device is None else DeviceWatch(self._on_device, self._note_device_pressure)
+        )
         self._runner = TaskRunner(
             options.nthreads,
             self._queue,
@@ -130,6 +132,8 @@ class Worker:
             if self._profiler is not None:
                 start_thread("profiler", self._profiler.run, on_crash=self._crashed)
             start_thread("memory", self._watch_memory, on_crash=self._crashed)
+            if self._device_watch is not None:
+                start_thread("device", self._device_watch.run, self._stopping, on_crash=self._crashed)
             self._read()
         except BaseException as error:  # the main thread is supervised like the others
             self._crashed(Crash("reader", error))
@@ -236,14 +240,11 @@ class Worker:
 
     def _note_pressure(self, pressure: Pressure, own_bytes: int) -> None:
         """The host's memory has become short, or isn't any more."""
-        self._tell_pressure(max(pressure, self._device_pressure), own_bytes, 0)
+        of_device = Pressure.NONE if self._device_watch is None else self._device_watch.pressure
+        self._tell_pressure(max(pressure, of_device), own_bytes, 0)
 
-    def _watch_device(self, on_device: DeviceStore) -> None:
-        account = on_device.account()
-        pressure = device_pressure(account, on_device.device.total_bytes, self._device_pressure)
-        if pressure is not self._device_pressure:
-            self._device_pressure = pressure
-            self._tell_pressure(max(pressure, self._memory.pressure), self._memory.own_bytes, fixed_bytes(account))
+    def _note_device_pressure(self, pressure: Pressure, fixed_bytes: int) -> None:
+        self._tell_pressure(max(pressure, self._memory.pressure), self._memory.own_bytes, fixed_bytes)
 
     def _tell_pressure(self, pressure: Pressure, own_bytes: int, device_bytes: int) -> None:
         with self._telling_pressure:  # of several threads that tell, the last one has to be right
@@ -262,8 +263,6 @@ class Worker:
         while not self._stopping.wait(_WATCH_BUSY_S if is_busy else _WATCH_IDLE_S):
             is_idle = not self._queue
             self._memory.look(is_idle=is_idle)
-            if self._on_device is not None:
-                self._watch_device(self._on_device)
             self._store.compact()
             is_busy = not is_idle or self._pressure is not Pressure.NONE
 
@@ -286,6 +285,8 @@ class Worker:
                 self._send_profile()
             if now_s >= next_sample_s:
                 next_sample_s = now_s + _SAMPLE_S
+                if self._device_watch is not None:
+                    self._device_watch.require_answer(now_s)
                 self._sender.send(self._sample(sampler, now_s))
 
     def _send_profile(self) -> None:
@@ -308,7 +309,7 @@ class Worker:
             self._memory.own_bytes,
             self._store.spillable_bytes,
             self._runner.running(LEAST_RUNNING_S),
-            None if self._on_device is None else self._on_device.account(),
+            None if self._device_watch is None else self._device_watch.account,
         )
 
     def _device_report(self) -> messages.DeviceReport | None:
