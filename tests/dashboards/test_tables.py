@@ -39,8 +39,8 @@ def test_a_long_table_says_how_many_rows_it_leaves_out():
 def test_every_card_has_a_name_with_numbers_and_a_table_that_is_sent_only_when_it_is_asked_for(page, shape):
     opened = Opened(page, shared_aggregate_of(shape))
     cards = list(LAYOUTS[page].cards)
-    assert [card for card, _ in opened.view.summaries.tags] == cards
-    assert all(re.search(r"\d|No |no ", words) for _, words in opened.view.summaries.tags)
+    assert [card for card, _, _ in opened.view.summaries.tags] == cards
+    assert all(re.search(r"\d|No |no ", words) for _, words, _ in opened.view.summaries.tags)
     divs = [opened.document.get_model_by_name(f"{card}-table") for card in cards]
     assert [div.text for div in divs] == [""] * len(cards)
     opened.view.tables.tags = cards[:1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from glassloom_metrics.protocol import Layers, Progress, Runs
 from glassloom_metrics.run_row import RunRow
@@ -129,8 +129,10 @@ class RunTable:
         self.outcomes: Counter[str] = Counter()
         self.forgotten = 0
         self._newest_forgotten = -1
-        self._latest: list[Run] | None = None  # None: to be looked for
-        self._latest_as_one: Run | None = None
+        self._notebooks: Counter[str] = Counter()
+        self._latest: dict[str, list[Run]] = {}  # by notebook: what was looked for
+        self._latest_as_one: dict[str, Run | None] = {}
+        self._layers_of_notebook: dict[str, set[int]] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -143,20 +145,44 @@ class RunTable:
         """Return all runs that are kept."""
         return list(reversed(self._rows.values()))
 
-    def latest(self) -> list[Run]:
-        """Return the newest run and those that belong together with it (see `joined_runs`), newest first.
+    def notebooks(self) -> list[str]:
+        """Return the paths of the notebooks whose runs are kept; who began last is last."""
+        return [notebook for notebook, count in self._notebooks.items() if notebook and count]
+
+    def latest(self, notebook: str = "") -> list[Run]:
+        """Return the newest run (of a notebook) and those that belong together with it (see `joined_runs`), newest first.
 
         Runs without tasks of their own are passed over if there is any other: all that they asked for was under way already.
         """
-        if self._latest is None:
-            own = (run for run in reversed(self._rows.values()) if run.tasks or run.id in self._layers)
-            self._latest = joined_runs(own) or joined_runs(reversed(self._rows.values()))
-            self._latest_as_one = summed(self._latest) if self._latest else None
-        return self._latest
+        found = self._latest.get(notebook)
+        if found is None:
+            own = (run for run in self._of_notebook(notebook) if run.tasks or run.id in self._layers)
+            found = self._latest[notebook] = joined_runs(own) or joined_runs(self._of_notebook(notebook))
+        return found
 
-    def latest_as_one(self) -> Run | None:
+    def latest_as_one(self, notebook: str = "") -> Run | None:
         """Return the runs of `latest` as one, None if there are none."""
-        return self._latest_as_one if self.latest() else None
+        if notebook not in self._latest_as_one:
+            runs = self.latest(notebook)
+            self._latest_as_one[notebook] = summed(runs) if runs else None
+        return self._latest_as_one[notebook]
+
+    def layers_of_notebook(self, notebook: str) -> set[int]:
+        """Return the layers of all runs of a notebook that are kept."""
+        found = self._layers_of_notebook.get(notebook)
+        if found is None:
+            runs = self._of_notebook(notebook)
+            found = self._layers_of_notebook[notebook] = {one for run in runs for one in self._layers.get(run.id, ())}
+        return found
+
+    def _of_notebook(self, notebook: str) -> Iterator[Run]:
+        """Yield the runs of a notebook, or all, newest first."""
+        return (run for run in reversed(self._rows.values()) if notebook in ("", run.notebook))
+
+    def _changed(self) -> None:
+        """Forget what was looked for among the runs."""
+        for found in (self._latest, self._latest_as_one, self._layers_of_notebook):
+            found.clear()
 
     def layers_of(self, run: int) -> list[int]:
         """Return the ids of a run's layers, in the order in which they were announced."""
@@ -172,13 +198,14 @@ class RunTable:
 
     def add(self, message: Runs, threads: int = 0) -> None:
         """Take new runs, or how known ones stand now, into account; the cluster has so many threads meanwhile."""
-        self._latest = None
+        self._changed()
         for row in zip(*(getattr(message, name) for name in message.__struct_fields__), strict=True):
             run = Run(*row)
             if self._is_forgotten(run.id):
                 continue
             known = self._rows.get(run.id)
             if known is None:
+                self._notebooks[run.notebook] += 1
                 self._whole.append(run.id)
                 self._code_characters += len(run.code)
             else:
@@ -193,7 +220,7 @@ class RunTable:
 
     def add_layers(self, message: Layers) -> None:
         """Note which run new layers belong to."""
-        self._latest = None
+        self._changed()
         for layer, run in zip(message.ids, message.runs, strict=False):  # no runs: not known
             if run >= 0 and not self._is_forgotten(run):
                 self._layers.setdefault(run, {})[layer] = None
@@ -212,13 +239,15 @@ class RunTable:
         return gone
 
     def _forget_run(self, run: int) -> None:
-        self._code_characters -= len(self._rows.pop(run).code)
+        gone = self._rows.pop(run)
+        self._notebooks[gone.notebook] -= 1
+        self._code_characters -= len(gone.code)
         for layer in self._layers.pop(run, ()):
             self._run_of.pop(layer, None)
         self._threads.pop(run, None)
         self._cut.discard(run)
         self._newest_forgotten = max(self._newest_forgotten, run)
-        self._latest = None
+        self._changed()
         self.forgotten += 1
 
     def _is_forgotten(self, run: int) -> bool:

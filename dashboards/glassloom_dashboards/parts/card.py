@@ -169,10 +169,18 @@ def legend_html(entries: Sequence[tuple[str, str, str]], note: str = "") -> Mark
     return Markup('<div class="legend">{}{}</div>').format(chips, noted)
 
 
+_FAILED = "failed"
+
+
+def says_nothing(card: Card) -> bool:
+    """Tell whether a card waits for something to show."""
+    return bool(card.empty.visible) and f'class="{_FAILED}"' not in card.empty.text
+
+
 def show_failure(card: Card) -> None:
     """Show over the plot, as it was drawn last, that it couldn't be drawn again."""
     words = "The reason is in the log of the dashboards. It is tried again with the next frame."
-    show_empty(card.empty, "This plot could not be drawn", words, css="failed")
+    show_empty(card.empty, "This plot could not be drawn", words, css=_FAILED)
 
 
 def show_empty(div: Div, title: str, words: str = "", *, css: str = "") -> None:

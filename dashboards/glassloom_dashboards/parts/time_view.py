@@ -38,7 +38,7 @@ _SHORTEST_S = 1e-3
 _EMPTY_S = 10.0
 
 
-def span_of(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
+def span_of(aggregate: ClusterAggregate, mode: int, notebook: str = "") -> tuple[float, float]:
     """Return the times that are followed, since the cluster's start: all up to now, or the latest run.
 
     The latest run is that of `RunTable.latest_as_one` from its start to its end, and longer only while tasks still run. Without
@@ -46,7 +46,7 @@ def span_of(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
     """
     started_at_s, tasks = aggregate.started_at_s, aggregate.tasks
     now_s = max(aggregate.last_at_s - started_at_s, _SHORTEST_S)
-    unfinished, run = aggregate.running.span_s(), aggregate.runs.latest_as_one()
+    unfinished, run = aggregate.running.span_s(), aggregate.runs.latest_as_one(notebook)
     if not tasks.next_row and unfinished is None and run is None:
         return 0.0, now_s if mode == ALL and now_s > _SHORTEST_S else max(now_s, _EMPTY_S)
     began_s, until_s = unfinished or (-np.inf, -np.inf)
@@ -64,9 +64,9 @@ def span_of(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
     return start_s, start_s + max(stop_s - start_s, _SHORTEST_S)
 
 
-def followed(aggregate: ClusterAggregate, mode: int) -> tuple[float, float]:
+def followed(aggregate: ClusterAggregate, mode: int, notebook: str = "") -> tuple[float, float]:
     """Return the times to show: those of `span_of`, and a little beyond."""
-    start_s, stop_s = span_of(aggregate, mode)
+    start_s, stop_s = span_of(aggregate, mode, notebook)
     span_s = stop_s - start_s
     return (0.0, stop_s + 0.01 * span_s) if mode == ALL else (start_s - 0.01 * span_s, stop_s + 0.04 * span_s)
 
@@ -86,12 +86,15 @@ class TimeView:
     ----------
     follow
         The buttons; none is active while the view is where a person has put it.
+    notebook
+        Of which notebook the latest run is followed; ``""``: of any.
     ready
         What the browser runs once it has the page.
     """
 
     def __init__(self, aggregate: ClusterAggregate, name: str) -> None:
         self._aggregate = aggregate
+        self.notebook = ""
         self.name = name
         self._watched: list[Range1d] = []
         self._moved = False
@@ -157,8 +160,9 @@ class TimeView:
     def version(self) -> dict[str, int]:
         """Return what changes when other times are to be drawn."""
         if self.mode is not None:
-            run = self._aggregate.runs.latest_as_one()
-            return {"mode": self.mode, "ended": hash(run.ended_s) if run is not None else 0}
+            run = self._aggregate.runs.latest_as_one(self.notebook)
+            ended = hash(run.ended_s) if run is not None else 0
+            return {"mode": self.mode, "ended": ended, "notebook": hash(self.notebook)}
         return {"left": hash(float(self.x_range.start)), "right": hash(float(self.x_range.end))}
 
     def times(self) -> tuple[float, float]:
@@ -166,7 +170,7 @@ class TimeView:
         if self.mode is None:
             left, right = sorted((float(self.x_range.start), float(self.x_range.end)))
             return left, right
-        left, right = followed(self._aggregate, self.mode)
+        left, right = followed(self._aggregate, self.mode, self.notebook)
         data = {"left": [left], "right": [right]}
         if self.extent.data != data:
             self.extent.data = data
@@ -179,4 +183,4 @@ class TimeView:
 
     def span(self) -> tuple[float, float]:
         """Return the times that are followed, without what is shown beyond them; those on screen if none are."""
-        return self.times() if self.mode is None else span_of(self._aggregate, self.mode)
+        return self.times() if self.mode is None else span_of(self._aggregate, self.mode, self.notebook)

@@ -12,9 +12,10 @@ from bokeh.document.events import DocumentChangedEvent
 from bokeh.models import Spacer, UIElement
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.parts.card import TITLES, Card, show_empty, show_failure
+from glassloom_dashboards.parts.card import TITLES, Card, says_nothing, show_empty, show_failure
 from glassloom_dashboards.parts.colours import ColourBook
 from glassloom_dashboards.parts.layouts import LAYOUTS
+from glassloom_dashboards.parts.notebook_choice import ByNotebook, NotebookChoice
 from glassloom_dashboards.parts.pause import Pause
 from glassloom_dashboards.parts.strip import MAX_NAME_LENGTH, Strip, is_unreadable
 from glassloom_dashboards.parts.tables import TableView, Tabular
@@ -47,7 +48,8 @@ SHOWN_MODEL = "glassloom-shown"
 WINDOW_MODEL = "glassloom-window"
 """The browser's word: the width and height of the window or pane that the page is in."""
 SUMMARIES_MODEL = "glassloom-summaries"
-"""Its tags are pairs of a card's id and what it shows in a sentence, for screen readers; ``""``: the card is hidden."""
+"""Its tags are for each card its id, what it shows in a sentence, for screen readers (``""``: the card is hidden), and whether it waits for
+something to show."""
 TABLES_MODEL = "glassloom-tables"
 """The browser's choice: ids of the cards that are shown as tables."""
 PLACES_MODEL = "glassloom-places"
@@ -158,6 +160,8 @@ class PageView:
         has_alerts = any(isinstance(card, Overview) for card in self.cards)
         self.strip = Strip(aggregate, full=len(self.cards) > 1, has_alerts=has_alerts)
         self.pause = Pause(aggregate)
+        self.notebooks = NotebookChoice(aggregate)
+        self.notebooks.body.on_change("value", self._on_notebook)
         self.theme = Spacer(name=THEME_MODEL, tags=[palette.name], visible=False)
         self.theme.on_change("tags", self._on_theme)
         self.frame = Spacer(name=FRAME_MODEL, tags=[0], visible=False)
@@ -197,6 +201,8 @@ class PageView:
         """Show what the page's address asks for."""
         for card in self.cards:
             go_to(card, arguments)
+        if notebook := arguments.get("notebook"):
+            self.notebooks.choose(notebook)
 
     def attach(self, document: Document) -> None:
         """Fill `document`, and draw into it until its session ends."""
@@ -205,6 +211,7 @@ class PageView:
         with document.models.freeze():  # else every root makes Bokeh walk all models again
             document.add_root(self.strip.div)
             document.add_root(self.pause.body)
+            document.add_root(self.notebooks.body)
             for model in (self.theme, self.frame, self.shown, self.window, self.summaries, self.tables, self.places):
                 document.add_root(model)
             for view in self.table_views.values():
@@ -241,6 +248,8 @@ class PageView:
     def _places(self) -> list[list[str]]:
         """Return where in the page's template each root belongs that can be seen."""
         roots: list[tuple[UIElement, str]] = [(self.strip.div, "strip"), (self.pause.body, "pause")]
+        if any(isinstance(card, ByNotebook) for card in self.cards):
+            roots.append((self.notebooks.body, "notebooks"))
         roots += [(model, f"{card.id}-{part}") for card in self.cards for part, model in _roots(card).items()]
         roots += [(view.div, f"{name}-table") for name, view in self.table_views.items()]
         if self.time is not None:  # with the first of the cards over time; it moves all
@@ -260,6 +269,7 @@ class PageView:
         if self.pause.holds(now_s):
             yield self.pause.update
             return
+        yield self.notebooks.update
         for card in self.cards:
             yield partial(self._draw, card, now_s)
         yield partial(self._contain, "summaries", self._summarise)
@@ -269,7 +279,10 @@ class PageView:
         yield self.pause.update
 
     def _summarise(self) -> None:
-        said = [[name, "" if self._is_hidden(card) else card.summary()] for name, card in self.tabular.items()]
+        said = [
+            [card.id, "" if self._is_hidden(card) else card.summary(), says_nothing(card)]
+            for card in self.tabular.values()
+        ]
         if self.summaries.tags != said:
             self.summaries.tags = said
 
@@ -327,6 +340,13 @@ class PageView:
         match new:
             case [int(number), bool(is_visible)]:
                 self._pacer.acknowledge(number, is_visible=is_visible)
+
+    def _on_notebook(self, attr: str, old: object, new: object) -> None:
+        for part in (self.time, *self.cards):
+            if isinstance(part, ByNotebook):
+                part.notebook = self.notebooks.notebook
+        for card in self.cards:
+            card.forget()
 
     def _on_tables(self, attr: str, old: object, new: list[object]) -> None:
         for name, view in self.table_views.items():

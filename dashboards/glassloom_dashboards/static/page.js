@@ -130,8 +130,10 @@
   // A plot is a picture: its name says its numbers, and a button puts a table in its place.
 
   const nameFigures = () => {
-    for (const [card, words] of model('glassloom-summaries').tags) {
-      document.getElementById(`card-${card}`).hidden = words === '';
+    for (const [card, words, isEmpty] of model('glassloom-summaries').tags) {
+      const section = document.getElementById(`card-${card}`);
+      section.hidden = words === '';
+      section.toggleAttribute('data-empty', isEmpty);
       const body = document.querySelector(`#card-${card} .body`);
       const name = `${document.querySelector(`#card-${card} h2`).textContent}: ${words}`;
       if (body.getAttribute('aria-label') !== name) {

@@ -16,8 +16,11 @@ def nothing_words(aggregate: ClusterAggregate) -> tuple[str, str]:
             "Tasks that run on the threads of a script or notebook tell none; start a cluster with glassloom.Client().",
         )
     if aggregate.state in ("recording", "ended"):
-        return "No GPU readings", "This cluster has told nothing of GPUs."
+        return (
+            "No GPU readings",
+            "This cluster has told nothing of GPUs: NVIDIA's are looked for, through NVML (libnvidia-ml.so.1).",
+        )
     return (
         "Waiting for GPU readings",
-        "The cluster asks the NVIDIA driver once a second; this takes a moment at its start.",
+        "The cluster looks for NVIDIA GPUs through NVML (libnvidia-ml.so.1) once a second; this takes a moment at its start.",
     )

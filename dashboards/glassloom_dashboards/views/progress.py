@@ -79,6 +79,11 @@ def ordered_places(aggregate: ClusterAggregate, ids: Collection[int] | None = No
     return table.ordered(places)
 
 
+def ids_of(aggregate: ClusterAggregate, notebook: str) -> Collection[int] | None:
+    """Return the layers of a notebook's runs that are kept one by one; None, all layers, without a notebook."""
+    return aggregate.runs.layers_of_notebook(notebook) & aggregate.layers.keys() if notebook else None
+
+
 def ordered_layers(aggregate: ClusterAggregate, ids: Collection[int] | None = None) -> list[Layer]:
     """Return the layers at `ordered_places`."""
     return [aggregate.layers[layer] for layer in aggregate.layer_table.ids(ordered_places(aggregate, ids))]
@@ -248,6 +253,7 @@ class ProgressBars(PlotCard):
     """The card of progress by layer for one viewer."""
 
     id = "progress"
+    notebook = ""
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
         super().__init__(aggregate)
@@ -267,9 +273,10 @@ class ProgressBars(PlotCard):
     def update(self, now_s: float) -> None:
         """Draw what is new."""
         layout = {"width": inner_width_px(self.plot, 360), "first": self.pager.first, "all": self.folding.shows_all}
+        layout["notebook"] = hash(self.notebook)
         if not self.is_due(("layers", "progress"), layout):
             return
-        places = ordered_places(self._aggregate)
+        places = ordered_places(self._aggregate, ids_of(self._aggregate, self.notebook))
         self._rows = self.folding.rows(self._aggregate, places)
         part = self.pager.show(len(self._rows))
         rows = columns(self._aggregate, self._rows[part], layout["width"])

@@ -142,6 +142,7 @@ class RunsView(ListCard):
     """The card of runs for one viewer."""
 
     id = "runs"
+    notebook = ""
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
         asks: dict[str, Asked] = {
@@ -185,6 +186,7 @@ class RunsView(ListCard):
     def _values(self) -> dict[str, object]:
         aggregate = self._aggregate
         runs = select(aggregate, self._search, self._outcome)
+        runs = [run for run in runs if self.notebook in ("", run.notebook)]
         self._find_sought([run.id for run in runs])
         opened = aggregate.runs.get(self._open) if self._open is not None else None
         shown = runs[self._paging.part(len(runs))]

@@ -17,7 +17,7 @@ from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import ellipsis, middle_cut
 from glassloom_dashboards.parts.times import about_text, duration_text
 from glassloom_dashboards.views.layer_rows import Row, counts_of_row
-from glassloom_dashboards.views.progress import ordered_places
+from glassloom_dashboards.views.progress import ids_of, ordered_places
 
 RATE_S = 5.0
 """The rate is that of the last seconds."""
@@ -87,15 +87,16 @@ class Stage:
         return self.counts["waiting"] + self.counts["ready"] + self.counts["running"]
 
 
-def places_of_latest_run(aggregate: ClusterAggregate) -> Places:
+def places_of_latest_run(aggregate: ClusterAggregate, notebook: str = "") -> Places:
     """Return the layers of the latest run (see `RunTable.latest`), and of all that are under way, as it may wait for them.
 
-    They are in the order of `ordered_places`; all layers if those of its runs aren't known.
+    They are in the order of `ordered_places`; all layers if those of its runs aren't known. With a notebook, of its runs alone.
     """
-    under_way = [run for run in aggregate.runs.newest_first() if run.ended_s is None]
-    runs = [*aggregate.runs.latest(), *under_way]
+    newest_first = aggregate.runs.newest_first()
+    under_way = [run for run in newest_first if run.ended_s is None and notebook in ("", run.notebook)]
+    runs = [*aggregate.runs.latest(notebook), *under_way]
     found = {layer for run in runs for layer in aggregate.runs.layers_of(run.id)} & aggregate.layers.keys()
-    return ordered_places(aggregate, found or None)
+    return ordered_places(aggregate, found or ids_of(aggregate, notebook))
 
 
 def layers_of_latest_run(aggregate: ClusterAggregate) -> list[Layer]:

@@ -39,7 +39,15 @@ from glassloom_dashboards.parts.time_view import LABELS, LATEST_RUN
 from glassloom_dashboards.parts.times import about_text, duration_text
 from glassloom_dashboards.views import progress
 from glassloom_dashboards.views.layer_rows import Folding
-from glassloom_dashboards.views.progress import MAX_NAME_LENGTH, ODD_STATES, ROW_PX, Pager, count_text, ordered_places
+from glassloom_dashboards.views.progress import (
+    MAX_NAME_LENGTH,
+    ODD_STATES,
+    ROW_PX,
+    Pager,
+    count_text,
+    ids_of,
+    ordered_places,
+)
 from glassloom_dashboards.views.stages import (
     Stage,
     durations_text,
@@ -203,6 +211,7 @@ class Stages(PlotCard):
     """The card of progress and stages for one viewer."""
 
     id = "stages"
+    notebook = ""
 
     def __init__(self, aggregate: ClusterAggregate, palette: Palette) -> None:
         super().__init__(aggregate)
@@ -241,10 +250,12 @@ class Stages(PlotCard):
         aggregate = self._aggregate
         layout = {"bars": inner_width_px(self.bars, 560), "boxes": inner_width_px(self.boxes, 560)}
         layout |= {"first": self.pager.first, "run": int(self.run.active or 0), "all": self.folding.shows_all}
+        layout["notebook"] = hash(self.notebook)
         if not self.is_due(("layers", "progress", "tasks", "samples", "running", "life"), layout):
             return
         is_latest = self.run.active == LATEST_RUN
-        places = places_of_latest_run(aggregate) if is_latest else ordered_places(aggregate)
+        every = ids_of(aggregate, self.notebook)
+        places = places_of_latest_run(aggregate, self.notebook) if is_latest else ordered_places(aggregate, every)
         rows = self.folding.rows(aggregate, places)
         part = self.pager.show(len(rows))
         self._stages = stages_of_rows(aggregate, rows[part])

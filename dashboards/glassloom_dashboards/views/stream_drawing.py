@@ -136,11 +136,21 @@ class Drawing:
         self.book = book
         self.running_s: dict[int, float] = {}
         """The time by kind of what hasn't ended, which is drawn besides."""
+        self.notebook = ""
+        """Of which notebook layers have colours; all others are grey. ``""``: of any."""
         self._apart_s = 0.0
+
+    def _is_shown(self, kind: int) -> bool:
+        """Tell whether a kind is of the notebook that is shown."""
+        if is_other(kind) or not self.notebook:
+            return True
+        return kind >> ACTION_BITS in self.aggregate.runs.layers_of_notebook(self.notebook)
 
     def colour(self, kind: int, palette: Palette) -> str:
         """Return the colour of a kind: its action's, or of a computation its layer's."""
         fixed = palette.actions.get(_action(kind))
+        if not self._is_shown(kind):
+            return palette.many
         if is_other(kind):
             return fixed or palette.many
         place = self.colours.place(self.aggregate.layer_name(kind >> ACTION_BITS))
@@ -244,7 +254,7 @@ class Drawing:
         """Return the seconds that layers computed, by name."""
         sums: dict[str, float] = {}
         for kind, seconds in busy_s.items():
-            if not is_other(kind) and _action(kind) is Action.COMPUTE:
+            if not is_other(kind) and self._is_shown(kind) and _action(kind) is Action.COMPUTE:
                 name = self.aggregate.layer_name(kind >> ACTION_BITS)
                 sums[name] = sums.get(name, 0.0) + seconds
         return sums
@@ -258,7 +268,9 @@ class Drawing:
         are_others = any(is_other(kind) and _action(kind) is Action.COMPUTE for kind in frame.busy_s)
         if len(coloured) < len(layers) or are_others:
             entries.append((palette.many, OTHERS, ""))
-        actions = set(map(_action, frame.busy_s))
+        if not all(map(self._is_shown, frame.busy_s)):
+            entries.append((palette.many, "of other notebooks", ""))
+        actions = {_action(kind) for kind in frame.busy_s if self._is_shown(kind)}
         entries += [
             (colour, ACTION_WORDS[action], "") for action, colour in palette.actions.items() if action in actions
         ]

@@ -92,6 +92,7 @@ class TaskStream(TimeCard):
     """
 
     id = "task-stream"
+    notebook = ""
 
     def __init__(
         self, aggregate: ClusterAggregate, palette: Palette, colours: ColourBook, time: TimeView | None = None
@@ -267,8 +268,11 @@ class TaskStream(TimeCard):
         self._update_details(now_s)
         if self.time.is_moving(now_s):
             return
-        if not self.is_due(("tasks", "layers", "workers", "running", "life"), self._lanes_version()):
+        version = self._lanes_version() | {"notebook": hash(self.notebook)}
+        if not self.is_due(("tasks", "layers", "workers", "running", "life"), version):
             return
+        if self._drawing.notebook != self.notebook:
+            self._drawing.notebook, self._sent_rows = self.notebook, None
         if self._generation != self._aggregate.generation:
             self._generation, self._sent_rows = self._aggregate.generation, None
         self._update_lanes()
