@@ -196,12 +196,12 @@ def test_a_task_that_outlives_a_failed_write_leaves_nothing_behind(tmp_path, pla
         sink.write(b"x")
     staging.remove()
     for name in ("two.csv", "a/two.csv"):
-        with pytest.raises(OSError, match=r"two\.csv|/a'"):
-            staging.open(name)
+        with pytest.raises(OSError, match=r"two\.csv|/a'"), staging.open(name):
+            pass
     assert list((tmp_path / "files").iterdir()) == []
     url = f"sqlite:///{tmp_path / 'a.db'}"
     options = {"how": {"index": False}, "first": "append", "engine": {}, "mark": "gone"}
     with pytest.raises(CancelledError, match="another partition has failed"):
-        sql._append(plain, url, "t", options, True, None)
+        sql._append(plain, url, "t", options, 0, None)
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         assert connection.execute("select name from sqlite_master").fetchall() == []

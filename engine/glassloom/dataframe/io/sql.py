@@ -267,7 +267,7 @@ class WriteTable(FrameExpr):
         before: Any = None
         for number, key in enumerate(self.frame.output_keys()):
             own: Key = (self.name, number)
-            tasks[own] = Task(own, _append, (TaskRef(key), self.con, self.table, self.options, number == 0, before))
+            tasks[own] = Task(own, _append, (TaskRef(key), self.con, self.table, self.options, number, before))
             before = TaskRef(own)
         return tasks
 
@@ -342,7 +342,8 @@ def to_sql(
         made.compute()
         return None
     with _connected(url, {}) as connection:
-        connection.execute(f"CREATE TABLE {_quoted(mark)} (x)")
+        connection.execute(f"CREATE TABLE {_quoted(mark)} (partition INTEGER PRIMARY KEY, n_rows INTEGER)")
+        connection.commit()
     try:
         made.compute()
     finally:
@@ -359,16 +360,29 @@ def _drop(url: str, *tables: str) -> None:
         connection.commit()
 
 
-def _append(block: Any, con: str, table: str, options: dict[str, Any], is_first: bool, before: Any) -> int:
-    mode, mark = options["first"] if is_first else "append", options["mark"]
+def _append(block: Any, con: str, table: str, options: dict[str, Any], number: int, before: Any) -> int:
+    """Append a partition's rows to the table, once: a task may run again, if its worker was lost."""
+    mode, mark = options["first"] if number == 0 else "append", options["mark"]
     with _connected(con, options["engine"]) as connection:
         if mark is not None:
             connection.execute("BEGIN IMMEDIATE")  # until pandas has made the table, nobody drops the mark
             if not _table_exists(connection, mark):
                 raise CancelledError(f"table {table!r} isn't written any more: another partition has failed")
+            if connection.execute(f"SELECT 1 FROM {_quoted(mark)} WHERE partition = ?", (number,)).fetchone():
+                return len(block)
+            _remove_unmarked(connection, table, mark)
         block.to_sql(table, connection, if_exists=mode, **options["how"])
+        if mark is not None:
+            connection.execute(f"INSERT INTO {_quoted(mark)} VALUES (?, ?)", (number, len(block)))
         connection.commit()
     return len(block)
+
+
+def _remove_unmarked(connection: Any, table: str, mark: str) -> None:
+    """Remove the rows of a partition whose worker was lost between writing them and saying so: the last ones."""
+    if _table_exists(connection, table):
+        (count,) = connection.execute(f"SELECT coalesce(sum(n_rows), 0) FROM {_quoted(mark)}").fetchone()
+        connection.execute(f"DELETE FROM {_quoted(table)} WHERE rowid > ?", (count,))
 
 
 def _publish(con: str, written: str, name: str, if_exists: str, counts: list[int]) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -40,8 +41,12 @@ class Staging(NamedTuple):
         """The file system as PyArrow has it."""
         return self.files.arrow or pa_fs.LocalFileSystem()
 
-    def open(self, name: str) -> Any:
-        """Return a new file of the inner folder, to write to."""
+    @contextmanager
+    def open(self, name: str) -> Iterator[Any]:
+        """Open a new file of the inner folder, to write to. It gets its name when all is written.
+
+        A task may run twice, on a worker that was taken for lost and goes on, too: neither writes into the other's file.
+        """
         path = f"{self.inside}/{name}"
         if self.is_made:
             for place in range(len(self.inside) + 1, len(path)):
@@ -49,7 +54,12 @@ class Staging(NamedTuple):
                     self.filesystem.create_dir(path[:place], recursive=False)
         else:
             self.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-        return self.filesystem.open_output_stream(path, compression=None)
+        is_local = self.files.arrow is None
+        own = f"{path}.{uuid.uuid4().hex[:12]}" if is_local else path  # an object elsewhere is there when it is closed
+        with self.filesystem.open_output_stream(own, compression=None) as sink:
+            yield sink
+        if is_local:
+            self.filesystem.move(own, path)
 
     def made(self) -> Staging:
         """Return this staging with its inner folder made; behind other file systems tasks make it, as folders aren't real."""
@@ -59,11 +69,15 @@ class Staging(NamedTuple):
         return self._replace(is_made=True)
 
     def publish(self, names: Sequence[str]) -> None:
-        """Move files from the inner folder to the outer one."""
+        """Move files from the inner folder to the outer one. What a lost worker has moved already stays."""
         for name in names:
             target = f"{self.folder}/{name}"
             self.filesystem.create_dir(target.rpartition("/")[0], recursive=True)
-            self.filesystem.move(f"{self.inside}/{name}", target)
+            try:
+                self.filesystem.move(f"{self.inside}/{name}", target)
+            except FileNotFoundError:
+                if not self.filesystem.get_file_info(target).is_file:
+                    raise
 
     def remove(self) -> None:
         """Remove the inner folder with all that is in it, at once: nothing can be added while it is emptied."""

@@ -465,6 +465,8 @@ def _write_text(
 
 def _write_orc(block: Any, name: str, *, staging: Staging, write_index: bool, options: dict[str, Any]) -> Written:
     table = pa.Table.from_pandas(block, preserve_index=write_index).replace_schema_metadata(None)
+    buffer = pa.BufferOutputStream()  # an error of the disk in the midst of ORC ends the process
+    orc.write_table(table, buffer, **options)
     with staging.open(name) as sink:
-        orc.write_table(table, sink, **options)
+        sink.write(buffer.getvalue())
     return Written(len(block), (name,))
