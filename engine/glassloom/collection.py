@@ -10,6 +10,7 @@ from typing import Any, Self
 from glassloom._gc import gc_paused
 from glassloom.expr import Expr, lower, walk
 from glassloom.expr import optimize as optimize_plan
+from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.graph_drawing import Drawing, draw
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
 from glassloom.local.default import Runtime, choose_runtime, load_runtime_later
@@ -109,7 +110,7 @@ def compute(
     args
         Collections; other values come back as they are.
     traverse
-        Whether to look for collections inside lists, tuples, sets and dicts.
+        Whether to look for collections inside lists, tuples, sets, dicts, named tuples and dataclasses.
     optimize_graph
         Whether to rewrite the plan so that it needs fewer tasks and less memory; False runs it as it is written.
     scheduler
@@ -174,7 +175,7 @@ def optimize(*args: Any, traverse: bool = True) -> tuple[Any, ...]:
     args
         Collections; other values come back as they are.
     traverse
-        Whether to look for collections inside lists, tuples, sets and dicts.
+        Whether to look for collections inside lists, tuples, sets, dicts, named tuples and dataclasses.
 
     Examples
     --------
@@ -214,6 +215,13 @@ def visualize(
     if filename is not None:
         drawing.save(filename)
     return drawing
+
+
+def with_each(value: Any, function: Callable[[Collection], Any]) -> Any:
+    """Return `value` with what a function makes of them in the places of its collections."""
+    found = _Found(traverse=True)
+    rebuild = found.add(value)
+    return rebuild(list(map(function, found.collections)))
 
 
 _LITTLE_TO_PICKLE = 2**16
@@ -265,4 +273,14 @@ class _Found:
         if self._traverse and kind is dict:
             named = {name: self.add(item) for name, item in value.items()}
             return lambda results: {name: part(results) for name, part in named.items()}
+        if self._traverse and is_structure(kind):
+            return self._add_structure(value)
         return lambda results: value
+
+    def _add_structure(self, value: Any) -> _Rebuild:
+        before = len(self.collections)
+        parts = [(name, self.add(item)) for name, item in items_of(value)]
+        if len(self.collections) == before:
+            return lambda results: value
+        left = emptied(value)
+        return lambda results: filled(left, [(name, part(results)) for name, part in parts])

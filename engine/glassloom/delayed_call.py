@@ -21,6 +21,7 @@ from glassloom.graph import (
     tokenize,
     user_origin,
 )
+from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.reprs import render
 
 _PLAIN = frozenset([int, float, bool, str, bytes, type(None)])
@@ -389,7 +390,25 @@ def _unwrapped(value: Any, below: dict[str, Expr]) -> Any:
         return kind(_unwrapped(item, below) for item in value)
     if kind is dict:
         return {name: _unwrapped(item, below) for name, item in value.items()}
+    if is_structure(kind):
+        return _unwrapped_structure(value, below)
     return value
+
+
+def _unwrapped_structure(value: Any, below: dict[str, Expr]) -> Any:
+    """Return a structure as it is, or if there are collections in it a call that makes it of their results."""
+    items, inside = items_of(value), dict[str, Expr]()
+    parts = [_unwrapped(item, inside) for _, item in items]
+    if not inside:
+        return value
+    made = Call(filled_in, (emptied(value), [name for name, _ in items], parts), {}, "", tuple(inside.values()))
+    below.setdefault(made.name, made)
+    return made
+
+
+def filled_in(left: Any, names: list[Any], values: list[Any]) -> Any:
+    """Return a structure with items of these names and values: see `emptied`."""
+    return filled(left, zip(names, values, strict=True))
 
 
 def _swapped(value: Any, new: dict[str, Expr]) -> Any:

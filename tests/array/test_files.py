@@ -28,7 +28,13 @@ def test_a_stack_of_npy_files_gives_back_what_was_written(tmp_path_factory, pair
     equal(again.rechunk(2)[::-1], array[::-1])
 
 
+def test_an_empty_folder_is_a_place_for_a_stack(tmp_path):
+    ga.to_npy_stack(tmp_path, ga.ones(3))
+    equal(ga.from_npy_stack(tmp_path), np.ones(3))
+
+
 def test_a_folder_that_is_no_stack_is_left_alone(tmp_path):
+    (tmp_path / "a.txt").touch()
     with pytest.raises(OptionError, match="is there and isn't a stack"):
         ga.to_npy_stack(tmp_path, ga.ones(3))
     with pytest.raises(ReadError, match="isn't a stack of NPY files"):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import operator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import glassloom.array as ga
 import pytest
 import tasks
-from glassloom import Client, Delayed, compute, delayed, persist
+from glassloom import Client, Delayed, compute, delayed, persist, wait
 from glassloom.delayed_call import DelayedTuple, Known
 from glassloom.errors import OptionError
 from glassloom.expr import Persisted, lower, optimize, rule, rules, simplify
@@ -128,6 +130,36 @@ def test_a_name_is_what_the_task_is_called() -> None:
 def test_compute_looks_into_containers_and_keeps_their_kind() -> None:
     one = delayed(1)
     assert compute([one, (one, 2)], {"a": {one}}, 5) == ([1, (1, 2)], {"a": {1}}, 5)
+
+
+class Fit(NamedTuple):
+    slope: Any
+    errors: list[Any]
+
+
+@dataclass(frozen=True)
+class Model:
+    name: str
+    fits: tuple[Any, ...]
+
+
+def test_compute_and_calls_look_into_named_tuples_and_dataclasses() -> None:
+    one, two = delayed(int)(1), delayed(int)(2)
+    model = Model("linear", (Fit(one, [two, 3]), frozenset([one])))
+    expected = Model("linear", (Fit(1, [2, 3]), frozenset([1])))
+    assert compute(model) == (expected,)
+    assert delayed(str)(model).compute() == str(expected)
+    assert compute(persist(model)[0]) == (expected,)
+    plain = Model("plain", (1,))
+    assert compute([plain, one])[0][0] is plain
+
+
+def test_a_client_looks_into_them_too(client: Client) -> None:
+    u, s, v = client.persist(ga.linalg.svd(ga.ones((8, 2), chunks=(4, 2))))
+    wait([u, s, v])
+    fit = client.compute(Fit(delayed(int)(1), [u]))
+    assert fit.slope.result() == 1
+    assert fit.errors[0].result().shape == (8, 2)
 
 
 def test_compute_can_leave_containers_alone() -> None:

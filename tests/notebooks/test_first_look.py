@@ -55,12 +55,6 @@ def flights():
     return pd.read_csv(source / "flights.csv.zip"), pd.read_csv(source / "airlines.csv")
 
 
-def test_the_notebook_is_kept_without_outputs():
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
-
-
 def test_objects_show_themselves_as_html(executed):
     shown = [
         output.data["text/html"]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from glassloom.collection import persist
+from glassloom.collection import Collection, persist, with_each
 
 
-def futures_of_results(client: Any, value: Any, optimize_graph: bool) -> Any:
-    """Return futures of the concrete results of the collections in `value`."""
-    if isinstance(value, dict):
-        return {name: futures_of_results(client, item, optimize_graph) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(futures_of_results(client, item, optimize_graph) for item in value)
-    if not hasattr(value, "expr"):
-        return value
-    persisted = persist(value, scheduler=client, optimize_graph=optimize_graph)[0]
-    held = list(persisted.expr.source.held.values())
-    return client.submit(persisted.expr.assemble, held, pure=False)
+def futures_of_results(client: Any, args: tuple[Any, ...], optimize_graph: bool) -> tuple[Any, ...]:
+    """Return `args` with futures of concrete results in the places of collections, which are started together."""
+
+    def assembled(persisted: Collection) -> Any:
+        expr: Any = persisted.expr  # one whose results are held
+        return client.submit(expr.assemble, list(expr.source.held.values()), pure=False)
+
+    return tuple(with_each(persist(*args, scheduler=client, optimize_graph=optimize_graph), assembled))

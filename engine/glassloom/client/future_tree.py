@@ -10,7 +10,7 @@ from typing import Any
 
 from glassloom.client.future import Future
 from glassloom.graph import Key
-from glassloom.protocol.structures import as_set, emptied, filled, is_structure, items_of
+from glassloom.graph.structures import as_set, emptied, filled, is_structure, items_of
 
 _PLAIN = (list, tuple, set)
 

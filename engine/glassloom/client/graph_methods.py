@@ -85,7 +85,7 @@ class GraphMethods(ResultMethods):
             elif sync:
                 results = compute(*args, scheduler=self, optimize_graph=optimize_graph)
             else:
-                results = tuple(futures_of_results(self, arg, optimize_graph) for arg in args)
+                results = futures_of_results(self, args, optimize_graph)
         return results if more else results[0]
 
     def persist(

@@ -17,10 +17,10 @@ from glassloom.backends.sizeof import sizeof
 from glassloom.errors import SerialisationError
 from glassloom.graph import FunctionCache, Graph, Handle, Key, TaskRef, key_text
 from glassloom.graph.function_cache import Known
+from glassloom.graph.structures import as_set, emptied, filled, is_structure, items_of
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.messages import Submit
 from glassloom.protocol.pickled_futures import NotedFutures, noting_futures
-from glassloom.protocol.structures import as_set, emptied, filled, is_structure, items_of
 from glassloom.store.pickling import dumps, loads
 
 LARGE_LITERAL_BYTES = 64 * 1024

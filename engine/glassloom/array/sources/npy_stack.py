@@ -123,7 +123,7 @@ class NpyStackWriter:
 
     def _check_place(self) -> None:
         place = self._replacement.place
-        if not os.path.lexists(place):
+        if not os.path.lexists(place) or (place.is_dir() and not any(place.iterdir())):
             return
         try:
             _check_no_other_files(place, _read_info(place))
